@@ -1,0 +1,111 @@
+"""Read a cart's items and options together with the cart, in a single statement.
+
+A single statement is a consistent snapshot; two statements under READ COMMITTED,
+such as `prefetch_related` sends, may show half of a change.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from json import JSONDecoder
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Aggregate, F, Func, JSONField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import JSONArray
+from django.db.models.sql.compiler import SQLCompiler
+
+ITEM_COLUMNS = (
+    "id",
+    "position",
+    "menu_key",
+    "menu_version",
+    "menu_item_key",
+    "display_name",
+    "currency",
+    "price",
+    "quantity",
+    "special_instructions",
+)
+OPTION_COLUMNS = (
+    "item_id",
+    "position",
+    "option_set_key",
+    "option_set_item_key",
+    "display_name",
+    "currency",
+    "price",
+)
+ITEM_AMOUNTS = ("id", "price", "quantity")
+OPTION_AMOUNTS = ("item_id", "price")
+
+
+class ExactDecoder(JSONDecoder):
+    """Prices stay Decimal on their way through JSON."""
+
+    def __init__(self) -> None:
+        super().__init__(parse_float=Decimal)
+
+
+class Row(JSONArray):
+    """The columns of a row as one JSON array."""
+
+    def as_sqlite(self, compiler: SQLCompiler, connection: Any, **extra: Any) -> Any:
+        # Django would ask whether SQLite has JSON, by a transaction that waits for writers
+        # and, when it has waited in vain, is remembered by the connection as "no".
+        return Func.as_sql(self, compiler, connection, **extra)
+
+
+class JSONArrayAgg(Aggregate):
+    """All rows as one JSON array; the order of its elements is not defined."""
+
+    function = "JSONB_AGG"
+    output_field = JSONField(decoder=ExactDecoder)
+
+    def as_sqlite(self, compiler: SQLCompiler, connection: Any, **extra: Any) -> Any:
+        return self.as_sql(compiler, connection, function="JSON_GROUP_ARRAY", **extra)
+
+
+def rows_of(queryset: QuerySet[Any], cart_path: str, columns: Sequence[str]) -> Subquery:
+    """Return the rows of `queryset` under the outer cart as one array of arrays."""
+    return Subquery(
+        queryset.filter(**{cart_path: OuterRef("pk")})
+        .order_by()
+        .values(cart_path)
+        .annotate(rows=JSONArrayAgg(Row(*map(F, columns))))
+        .values("rows")
+    )
+
+
+def assemble(
+    item_rows: Iterable[Sequence[Any]] | None, option_rows: Iterable[Sequence[Any]] | None
+) -> list[dict[str, Any]]:
+    """Return the items in their order, each with its options in theirs and its value."""
+    items = [dict(zip(ITEM_COLUMNS, row, strict=True)) for row in item_rows or ()]
+    items.sort(key=lambda item: item["position"])
+    options: dict[str, list[dict[str, Any]]] = {item["id"]: [] for item in items}
+    for row in option_rows or ():
+        options[row[0]].append(dict(zip(OPTION_COLUMNS, row, strict=True)))
+    for item in items:
+        item["options"] = sorted(options[item["id"]], key=lambda option: option["position"])
+        # SQLite keeps a UUID without its dashes.
+        item["id"] = UUID(item["id"])
+        item["value"] = value(
+            item["price"], item["quantity"], (option["price"] for option in item["options"])
+        )
+    return items
+
+
+def amounts(
+    item_rows: Iterable[Sequence[Any]] | None, option_rows: Iterable[Sequence[Any]] | None
+) -> Iterator[Decimal]:
+    """Yield the value of each item, in no particular order."""
+    prices: dict[str, list[Decimal]] = {}
+    for item_id, price in option_rows or ():
+        prices.setdefault(item_id, []).append(price)
+    for item_id, price, quantity in item_rows or ():
+        yield value(price, quantity, prices.get(item_id, ()))
+
+
+def value(price: Decimal, quantity: int, option_prices: Iterable[Decimal]) -> Decimal:
+    """Return what an item costs: its price and its options' prices, times its quantity."""
+    return (price + sum(option_prices)) * quantity

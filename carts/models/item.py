@@ -1,0 +1,200 @@
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import models, transaction
+from django.db.models import UniqueConstraint
+from uuid_utils.compat import uuid7
+
+from carts import validators
+from carts.models import columns
+from carts.models.constraints import (
+    currency_check,
+    int32_check,
+    line_check,
+    paragraph_check,
+    price_check,
+    range_check,
+)
+from carts.models.contents import value
+from cartsvc.envelope import Problem
+
+Values = Mapping[str, Any]
+
+
+class CartItem(models.Model):
+    """An item of a cart (specification: CartItem), at its `position` in the cart."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    cart = models.ForeignKey(
+        "carts.Cart",
+        on_delete=models.CASCADE,
+        related_name="items",
+        db_index=False,  # the unique constraint's index begins with it
+    )
+    position = models.PositiveIntegerField(editable=False)
+    menu_key = columns.line("menu_key")
+    menu_version = columns.int32()
+    menu_item_key = columns.int64()
+    display_name = columns.line("display_name")
+    currency = columns.currency()
+    price = columns.price()
+    quantity = columns.int32(validators.QUANTITY_MIN, validators.QUANTITY_MAX)
+    special_instructions = columns.paragraph("special_instructions")
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            UniqueConstraint(fields=["cart", "position"], name="carts_cartitem_cart_position"),
+            line_check("cartitem", "menu_key"),
+            int32_check("cartitem", "menu_version"),
+            line_check("cartitem", "display_name"),
+            currency_check("cartitem"),
+            price_check("cartitem"),
+            range_check("cartitem", "quantity", validators.QUANTITY_MIN, validators.QUANTITY_MAX),
+            paragraph_check("cartitem", "special_instructions"),
+        ]
+
+    # The options of an item that is not saved yet, or about to be replaced.
+    chosen: "Sequence[CartItemOption]" = ()
+
+    # What a caller sends of an item, and what a replacement replaces.
+    SENT = (
+        "menu_key",
+        "menu_version",
+        "menu_item_key",
+        "display_name",
+        "currency",
+        "price",
+        "quantity",
+        "special_instructions",
+    )
+
+    def __str__(self) -> str:
+        return f"{self.quantity} × {self.display_name}"
+
+    def label(self) -> str:
+        """Return the item and its chosen options in a few words."""
+        options = ", ".join(option.display_name for option in self.chosen)
+        return f"{self} ({options})" if options else str(self)
+
+    @classmethod
+    def build(cls, *, options: Iterable[Values] = (), **values: Any) -> Self:
+        """Return an unsaved item whose `chosen` are its unsaved options."""
+        item = cls(**values)
+        item.chosen = [
+            CartItemOption(item_id=item.id, position=position, **option)
+            for position, option in enumerate(options)
+        ]
+        return item
+
+    @property
+    def value(self) -> Any:
+        """The price with its options' prices, times the quantity."""
+        return value(self.price, self.quantity, (option.price for option in self.options.all()))
+
+    def save(self, *, using: str | None = None, **kwargs: Any) -> None:
+        """Save a changed item as the API would: validated, the cart claimed first."""
+        if self._state.adding:
+            raise TypeError("A new item is added with cart.add_item(...).")
+        self.clean_fields(exclude=["cart"])
+        with transaction.atomic(using=using):
+            self.cart.claim("Update Item", item_id=self.pk, item=self)
+            # What is not sent, such as the cart and the position, stays.
+            kwargs.setdefault("update_fields", self.SENT)
+            super().save(force_update=True, using=using, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> Any:
+        """Remove the item as the API would."""
+        self.remove()
+
+    def replace(self, *, version: int | None = None, **values: Any) -> None:
+        """Replace the item entirely: what `values` does not name is not kept."""
+        self.cart.replace_item(self.pk, version=version, **values)
+        self.refresh_from_db()
+
+    def remove(self, *, version: int | None = None) -> None:
+        self.cart.remove_item(self.pk, version=version)
+
+    def clean_with_options(self) -> None:
+        """Validate the item and its chosen options.
+
+        Raises:
+            ValidationError: by field; the fields of an option as `options[0].price`.
+        """
+        errors = field_errors(self, exclude=("id", "cart", "position"))
+        try:
+            validators.validate_count(len(self.chosen), settings.MAX_OPTIONS, "options on an item")
+        except ValidationError as error:
+            errors["options"] = [error]
+        for position, option in enumerate(self.chosen):
+            found = field_errors(option, exclude=("item", "position"))
+            errors |= {f"options[{position}].{name}": inner for name, inner in found.items()}
+        if errors:
+            raise ValidationError(errors)
+
+    def currency_problems(self, currency: str, pointer: str = "") -> list[Problem]:
+        """Return where this item, under the JSON Pointer `pointer`, is not in `currency`."""
+        rows: list[tuple[str, CartItem | CartItemOption]] = [(pointer, self)]
+        rows += [(f"{pointer}/options/{row.position}", row) for row in self.chosen]
+        return [
+            Problem("currency_mismatch", f"The cart's currency is {currency}.", f"{path}/currency")
+            for path, row in rows
+            if row.currency != currency
+        ]
+
+
+class CartItemOption(models.Model):
+    """An option that the customer selected (specification: CartItemOption).
+
+    Nothing outside names an option, so its key is its item and its position in it.
+    """
+
+    pk = models.CompositePrimaryKey("item_id", "position")
+    item = models.ForeignKey(
+        CartItem,
+        on_delete=models.CASCADE,
+        related_name="options",
+        db_index=False,  # the primary key's index begins with it
+    )
+    position = models.PositiveIntegerField(editable=False)
+    option_set_key = columns.int64()
+    option_set_item_key = columns.int64()
+    display_name = columns.line("display_name")
+    currency = columns.currency()
+    price = columns.price()
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            line_check("cartitemoption", "display_name"),
+            currency_check("cartitemoption"),
+            price_check("cartitemoption"),
+        ]
+
+    def __str__(self) -> str:
+        return self.display_name
+
+    def save(self, *, using: str | None = None, **kwargs: Any) -> None:
+        """Save a changed option as the API would: validated, the cart claimed first."""
+        if self._state.adding:
+            raise TypeError("Options are chosen with item.replace(options=[...], ...).")
+        self.clean_fields(exclude=["item"])
+        with transaction.atomic(using=using):
+            self.item.chosen = [self]
+            self.item.cart.claim("Update Item", item_id=self.item_id, item=self.item)
+            super().save(force_update=True, using=using, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> Any:
+        with transaction.atomic():
+            self.item.cart.claim("Update Item", item_id=self.item_id)
+            return super().delete(*args, **kwargs)
+
+
+def field_errors(instance: models.Model, *, exclude: Iterable[str]) -> dict[str, Any]:
+    try:
+        instance.clean_fields(exclude=set(exclude))
+    except ValidationError as error:
+        return dict(error.error_dict)
+    return {}

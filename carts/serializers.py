@@ -1,0 +1,217 @@
+"""The wire shape: camelCase outside, snake_case inside.
+
+A serializer is built once and asked by `run_validation(data)`: building one a request
+copies every field. None of them keeps anything of a request.
+"""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.core.exceptions import ValidationError as DjangoValidationError
+from django.db import models
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
+from rest_framework.fields import empty, get_error_detail
+
+from carts.fields import IntegerField, LimitedListSerializer, PriceField, TextField, refuse_type
+from carts.models import Cart, CartItem, CartItemOption, contents
+from carts.validators import validate_count
+
+
+class WireSerializer(serializers.ModelSerializer):
+    """A JSON object of the specification; unknown members are ignored."""
+
+    serializer_field_mapping: ClassVar = {
+        models.CharField: TextField,
+        models.IntegerField: IntegerField,
+        models.BigIntegerField: IntegerField,
+        models.DecimalField: PriceField,
+    }
+
+    def run_validation(self, data: Any = empty) -> dict[str, Any]:
+        if type(data) is not dict:
+            refuse_type("an object", data)
+        values: dict[str, Any] = {}
+        errors: dict[str, Any] = {}
+        for name, source, field in self.members:
+            sent = data.get(name)
+            if sent is None:
+                # null on an optional field means "not sent"
+                if field.required:
+                    errors[name] = [REQUIRED if name not in data else NULL]
+                continue
+            try:
+                values[source] = field.to_internal_value(sent)
+            except serializers.ValidationError as error:
+                errors[name] = error.detail
+            except DjangoValidationError as error:
+                errors[name] = get_error_detail(error)
+        if errors:
+            raise serializers.ValidationError(errors)
+        return values
+
+    def check_count(self, count: int) -> None:
+        """Refuse a list of more of these than the service takes."""
+        raise NotImplementedError
+
+    @cached_property
+    def members(self) -> list[tuple[str, str, serializers.Field]]:
+        """Each member's name on the wire, its name in the model, and its field."""
+        return [(name, field.source or name, field) for name, field in self.fields.items()]
+
+    def wire_names(self) -> list[tuple[str, str]]:
+        """Return each member's name on the wire and in the model, lists apart."""
+        return [
+            (name, source)
+            for name, source, field in self.members
+            if not isinstance(field, serializers.ListSerializer)
+        ]
+
+
+REQUIRED = ErrorDetail("This field is required.", code="required")
+NULL = ErrorDetail("This field must not be null.", code="null")
+
+
+class CartItemOptionSerializer(WireSerializer):
+    class Meta:
+        model = CartItemOption
+        list_serializer_class = LimitedListSerializer
+        fields = ("optionSetKey", "optionSetItemKey", "displayName", "currency", "price")
+        extra_kwargs: ClassVar = {
+            "optionSetKey": {"source": "option_set_key"},
+            "optionSetItemKey": {"source": "option_set_item_key"},
+            "displayName": {"source": "display_name"},
+        }
+
+    def check_count(self, count: int) -> None:
+        validate_count(count, settings.MAX_OPTIONS, "options on an item")
+
+
+class CartItemSerializer(WireSerializer):
+    """CartItem, and UpdateCartItem, which has the same fields."""
+
+    options = CartItemOptionSerializer(many=True, required=False)
+
+    class Meta:
+        model = CartItem
+        list_serializer_class = LimitedListSerializer
+        fields = (
+            "menuKey",
+            "menuVersion",
+            "menuItemKey",
+            "displayName",
+            "currency",
+            "price",
+            "quantity",
+            "options",
+            "specialInstructions",
+        )
+        extra_kwargs: ClassVar = {
+            "menuKey": {"source": "menu_key"},
+            "menuVersion": {"source": "menu_version"},
+            "menuItemKey": {"source": "menu_item_key"},
+            "displayName": {"source": "display_name"},
+            "specialInstructions": {"source": "special_instructions"},
+        }
+
+    def check_count(self, count: int) -> None:
+        validate_count(count, settings.MAX_ITEMS, "items in a cart")
+
+
+class CreateCartSerializer(WireSerializer):
+    items = CartItemSerializer(many=True, required=False)
+
+    class Meta:
+        model = Cart
+        fields = (
+            "partnerKey",
+            "restaurantKey",
+            "items",
+            "platform",
+            "orderingChannel",
+            "fulfilmentChannel",
+            "currency",
+            "note",
+            "specialInstructions",
+        )
+        extra_kwargs: ClassVar = {
+            "partnerKey": {"source": "partner_key"},
+            "restaurantKey": {"source": "restaurant_key"},
+            "orderingChannel": {"source": "ordering_channel"},
+            "fulfilmentChannel": {"source": "fulfilment_channel"},
+            "specialInstructions": {"source": "special_instructions"},
+        }
+
+
+CREATE_CART = CreateCartSerializer()
+CART_ITEM = CartItemSerializer()
+OPTION_NAMES = CartItemOptionSerializer().wire_names()
+ITEM_NAMES = CART_ITEM.wire_names()
+CART_NAMES = CREATE_CART.wire_names()
+
+
+def cart_body(cart: Cart) -> dict[str, Any]:
+    """Return a cart read by `CartQuerySet.with_contents`, as Get Cart shows it."""
+    items = contents.assemble(cart.item_rows, cart.option_rows)
+    return {
+        **_head(cart),
+        "items": [_item_body(item) for item in items],
+        **_tail(cart, sum((item["value"] for item in items), ZERO)),
+    }
+
+
+def summary_body(cart: Cart) -> dict[str, Any]:
+    """Return a cart read by `CartQuerySet.with_amounts`, as List Carts shows it."""
+    amounts = list(contents.amounts(cart.item_rows, cart.option_rows))
+    return {**_head(cart), "itemCount": len(amounts), **_tail(cart, sum(amounts, ZERO))}
+
+
+ZERO = Decimal(0)
+
+
+def _head(cart: Cart) -> dict[str, Any]:
+    return {
+        "cartId": str(cart.id),
+        "profileKey": str(cart.profile_key),
+        **{name: getattr(cart, source) for name, source in CART_NAMES},
+    }
+
+
+def _tail(cart: Cart, subtotal: Decimal) -> dict[str, Any]:
+    return {
+        "subtotal": _number(subtotal),
+        "createdOn": _timestamp(cart.created_on),
+        "modifiedOn": _timestamp(cart.modified_on),
+        "version": cart.version,
+    }
+
+
+def _item_body(item: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "itemId": str(item["id"]),
+        **{name: item[source] for name, source in ITEM_NAMES},
+        "price": _number(item["price"]),
+        "options": [
+            {
+                **{name: option[source] for name, source in OPTION_NAMES},
+                "price": _number(option["price"]),
+            }
+            for option in item["options"]
+        ],
+        "value": _number(item["value"]),
+    }
+
+
+def _number(amount: Decimal | int) -> Decimal:
+    """Return the amount without trailing zeros, and never with an exponent."""
+    # SQLite's JSON has a whole price as an integer.
+    amount = Decimal(amount)
+    whole = amount.to_integral_value()
+    return whole if amount == whole else amount.normalize()
+
+
+def _timestamp(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,20 @@
+from django.urls import path, register_converter
+
+from carts.openapi import DocumentView
+from carts.views import CartItemViewSet, CartViewSet
+from cartsvc.permissions import GuidConverter
+
+register_converter(GuidConverter, "guid")
+
+CARTS = "customers/<guid:profile_key>/carts"
+
+urlpatterns = [
+    path("openapi.json", DocumentView.as_view(), name="openapi"),
+    path(CARTS, CartViewSet.as_view({"post": "create", "get": "list"})),
+    path(f"{CARTS}/<guid:cart_id>", CartViewSet.as_view({"get": "retrieve"})),
+    path(f"{CARTS}/<guid:cart_id>/items", CartItemViewSet.as_view({"post": "create"})),
+    path(
+        f"{CARTS}/<guid:cart_id>/items/<guid:item_id>",
+        CartItemViewSet.as_view({"put": "update", "delete": "destroy"}),
+    ),
+]

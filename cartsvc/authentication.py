@@ -1,0 +1,165 @@
+"""A bearer token becomes the identity and the claims of who sent it.
+
+The service is an OAuth 2.0 resource server: it verifies JSON Web Tokens of others
+and looks nobody up. Source: section "Authentication" of the specification, RFC 6750.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import Any, cast
+from uuid import UUID
+
+from django.conf import settings
+from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWTError
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
+from rest_framework_simplejwt.backends import TokenBackend
+from rest_framework_simplejwt.exceptions import TokenError
+from rest_framework_simplejwt.tokens import Token
+
+from cartsvc.envelope import Problem, Refused, refuse
+
+REALM = 'Bearer realm="cartsvc"'
+
+GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+
+# Long enough for a healthy issuer, short enough to answer within four seconds.
+JWKS_TIMEOUT_SECONDS = 2
+# How soon an unknown key id asks the issuer again: a new key works that soon.
+JWKS_COOLDOWN_SECONDS = 5
+
+
+def parse_guid(text: str) -> UUID | None:
+    """Return the UUID if `text` is 8-4-4-4-12 hex digits in either case, else None."""
+    return UUID(text) if GUID.fullmatch(text) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """Who sent the request, in the words of the verified token.
+
+    `profile_key` and `partner_key` are None for a trusted back end's token, which is
+    not bound to a customer or a partner.
+    """
+
+    subject: str
+    scopes: frozenset[str]
+    profile_key: UUID | None
+    partner_key: str | None
+
+    is_authenticated = True
+
+
+def bearer_of(request: Request) -> Bearer:
+    """Return whom `BearerAuthentication` found; the stubs know Django's users only."""
+    return cast("Bearer", request.user)
+
+
+class BearerToken(Token):
+    """An access token, ours or another issuer's: `exp` and `sub` are all it must carry."""
+
+    token_type = "access"  # noqa: S105
+    lifetime = timedelta(hours=1)
+
+    def get_token_backend(self) -> TokenBackend:
+        return token_backend()
+
+
+@cache
+def token_backend() -> TokenBackend:
+    """Return the verifier that the JWT_* settings describe."""
+    backend = TokenBackend(
+        settings.JWT_ALGORITHM,
+        settings.JWT_SIGNING_KEY,
+        settings.JWT_VERIFYING_KEY,
+        settings.JWT_AUDIENCE or None,
+        settings.JWT_ISSUER or None,
+        leeway=settings.JWT_LEEWAY,
+    )
+    if settings.JWT_JWK_URL:
+        backend.jwks_client = PyJWKClient(
+            settings.JWT_JWK_URL,
+            timeout=JWKS_TIMEOUT_SECONDS,
+            cooldown_duration=JWKS_COOLDOWN_SECONDS,
+        )
+    return backend
+
+
+class BearerAuthentication(BaseAuthentication):
+    """Authorization: Bearer <token>, and no other way in."""
+
+    def authenticate(self, request: Request) -> tuple[Bearer, BearerToken]:
+        scheme, _, credentials = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+        credentials = credentials.strip(" ")
+        if scheme.lower() != "bearer" or not credentials:
+            raise Refused(
+                Problem("not_authenticated", "Send an Authorization header with a bearer token."),
+                headers={"WWW-Authenticate": REALM},
+            )
+        try:
+            token = BearerToken(credentials)
+            return _bearer(token), token
+        except (
+            TokenError,
+            PyJWTError,
+            ValueError,
+            TypeError,
+            OverflowError,
+            RecursionError,
+        ) as error:
+            if _caused_by_outage(error):
+                refuse("unavailable", "The keys that verify tokens cannot be fetched right now.")
+            raise Refused(
+                Problem("invalid_token", "The bearer token is not valid here, or has expired."),
+                headers={"WWW-Authenticate": f'{REALM}, error="invalid_token"'},
+            ) from error
+
+
+# What a token of the wrong shape makes the libraries raise.
+UNREADABLE = (TokenError, PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
+
+
+def _caused_by_outage(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, PyJWKClientConnectionError):
+            return True
+        error = error.__cause__
+    return False
+
+
+def _bearer(token: BearerToken) -> Bearer:
+    claims = token.payload
+    subject = claims.get("sub")
+    if not isinstance(subject, str) or not subject:
+        raise ValueError("sub")
+    return Bearer(subject, _scopes(claims), _profile_key(claims), _partner_key(claims))
+
+
+def _scopes(claims: dict[str, Any]) -> frozenset[str]:
+    granted = claims.get("scope", claims.get("scp"))
+    if isinstance(granted, str):
+        return frozenset(granted.split(" "))
+    if isinstance(granted, list):
+        return frozenset(scope for scope in granted if isinstance(scope, str))
+    return frozenset()
+
+
+def _profile_key(claims: dict[str, Any]) -> UUID | None:
+    if "profileKey" not in claims:
+        return None
+    profile_key = parse_guid(claims["profileKey"])
+    # A binding that cannot be read must not become no binding.
+    if profile_key is None:
+        raise ValueError("profileKey")
+    return profile_key
+
+
+def _partner_key(claims: dict[str, Any]) -> str | None:
+    if "partnerKey" not in claims:
+        return None
+    partner_key = claims["partnerKey"]
+    if not isinstance(partner_key, str) or not partner_key:
+        raise ValueError("partnerKey")
+    return partner_key

@@ -1,0 +1,111 @@
+"""Strict JSON in: one UTF-8 object, or a refusal that says what is wrong with it."""
+
+import json
+from decimal import Decimal, InvalidOperation
+from math import isinf
+from typing import Any, Never
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.http import parse_header_parameters
+
+from cartsvc.envelope import refuse
+
+# Integers of up to so many digits are within a double's range.
+SAFE_DIGITS = 308
+
+
+def json_object(request: HttpRequest) -> dict[str, Any]:
+    """Return the request's body; numbers with a point or an exponent come as Decimal.
+
+    Raises:
+        Refused: `unsupported_media_type`, `payload_too_large`, `malformed_json`, or
+            `invalid_type` when the body is JSON but not an object.
+    """
+    _check_media_type(request)
+    try:
+        # A BOM is skipped; Python's json would take it for a syntax error.
+        value = _decode(_read(request).decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        _malformed("The body is not UTF-8.")
+    except json.JSONDecodeError as error:
+        _malformed(f"The body is not JSON: {error.msg} at character {error.pos}.")
+    except RecursionError:
+        _malformed("The body is nested too deep.")
+    if not isinstance(value, dict):
+        refuse("invalid_type", "The body must be a JSON object.", "")
+    return value
+
+
+def _check_media_type(request: HttpRequest) -> None:
+    # Not request.content_type: the framework's is the whole header.
+    media_type, parameters = parse_header_parameters(request.META.get("CONTENT_TYPE", ""))
+    charset = parameters.get("charset", "utf-8").lower()
+    if media_type != "application/json" or charset not in {"utf-8", "utf8"}:
+        refuse(
+            "unsupported_media_type",
+            "The body must be sent as application/json in UTF-8.",
+            "Content-Type",
+        )
+    if "HTTP_CONTENT_ENCODING" in request.META:
+        refuse(
+            "unsupported_media_type",
+            "The body must be sent without a Content-Encoding.",
+            "Content-Encoding",
+        )
+
+
+def _read(request: HttpRequest) -> bytes:
+    limit = settings.MAX_BODY_BYTES
+    # Django reads no further than Content-Length, which a chunked body does not have.
+    chunked = "HTTP_TRANSFER_ENCODING" in request.META and request.META.get("wsgi.input_terminated")
+    stream = request.META["wsgi.input"] if chunked else request
+    try:
+        length = int(request.META.get("CONTENT_LENGTH") or 0)
+        body: bytes = b"" if length > limit else stream.read(limit + 1)
+    except (OSError, ValueError):
+        _malformed("The body did not arrive whole.")
+    if max(length, len(body)) > limit:
+        refuse("payload_too_large", f"The body must not be larger than {limit} bytes.")
+    if not chunked and len(body) < length:
+        _malformed("The body did not arrive whole.")
+    return body
+
+
+def _malformed(text: str) -> Never:
+    refuse("malformed_json", text)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        _malformed("The body has an object that names the same member twice.")
+    return members
+
+
+def _integer(literal: str) -> int:
+    if len(literal) > SAFE_DIGITS and isinf(float(literal)):
+        _malformed("The body has a number that is out of range.")
+    return int(literal)
+
+
+def _decimal(literal: str) -> Decimal:
+    try:
+        number = Decimal(literal)
+    except InvalidOperation:
+        _malformed("The body has a number that is out of range.")
+    if isinf(float(number)):
+        _malformed("The body has a number that is out of range.")
+    return number
+
+
+def _constant(literal: str) -> Never:
+    _malformed(f"The body has {literal}, which is not a JSON number.")
+
+
+_decode = json.JSONDecoder(
+    object_pairs_hook=_unique,
+    parse_int=_integer,
+    parse_float=_decimal,
+    parse_constant=_constant,
+).decode

@@ -1,0 +1,239 @@
+"""One settings file, read from the environment; the README's table explains each name.
+
+Nothing set is the embedded default: SQLite and generated secrets under var/, bound to
+loopback. `cartsvc.checks` refuses a half-made production configuration.
+"""
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+from environs import Env, EnvError
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = BASE_DIR / "var"
+
+LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
+
+
+def generated(name: str) -> str:
+    """Return a secret of the embedded default, made on first use and kept with mode 0600."""
+    path = VAR_DIR / name
+    try:
+        VAR_DIR.mkdir(mode=0o700, exist_ok=True)
+        draft = VAR_DIR / f".{name}.{secrets.token_hex(4)}"
+        if not path.exists():
+            with os.fdopen(
+                os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w"
+            ) as file:
+                file.write(secrets.token_urlsafe(64))
+            with suppress(FileExistsError):  # another process was faster
+                os.link(draft, path)
+            draft.unlink()
+        return path.read_text()
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"{path} cannot be made ({error.strerror}). Set SECRET_KEY and JWT_SIGNING_KEY, "
+            "or make the folder writable."
+        ) from error
+
+
+env = Env()
+try:
+    DEBUG = env.bool("DEBUG", False)
+    ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK)
+    HTTPS_ONLY = env.bool("HTTPS_ONLY", not set(ALLOWED_HOSTS) <= set(LOOPBACK))
+    DATABASE = env.dj_db_url("DATABASE_URL", f"sqlite:///{VAR_DIR / 'carts.sqlite3'}")
+    # Seconds. 0 is no limit.
+    DB_CONNECT_TIMEOUT = env.int("DB_CONNECT_TIMEOUT", 3)
+    DB_LOCK_TIMEOUT = env.float("DB_LOCK_TIMEOUT", 2.0)
+    DB_STATEMENT_TIMEOUT = env.float("DB_STATEMENT_TIMEOUT", 3.0)
+    DB_IDLE_TIMEOUT = env.float("DB_IDLE_TIMEOUT", 10.0)
+
+    SECRET_KEY = env.str("SECRET_KEY", "")
+    JWT_ALGORITHM = env.str("JWT_ALGORITHM", "HS256")
+    JWT_SIGNING_KEY = env.str("JWT_SIGNING_KEY", "").replace("\\n", "\n")
+    JWT_VERIFYING_KEY = env.str("JWT_VERIFYING_KEY", "").replace("\\n", "\n")
+    JWT_JWK_URL = env.str("JWT_JWK_URL", "")
+    JWT_ISSUER = env.str("JWT_ISSUER", "")
+    JWT_AUDIENCE = env.str("JWT_AUDIENCE", "")
+    JWT_LEEWAY = env.int("JWT_LEEWAY", 30)
+    JWT_REQUIRE_PROFILE = env.bool("JWT_REQUIRE_PROFILE", False)
+
+    MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 1024 * 1024)
+    MAX_ITEMS = env.int("MAX_ITEMS", 500)
+    MAX_OPTIONS = env.int("MAX_OPTIONS", 100)
+    IDEMPOTENCY_HOURS = env.int("IDEMPOTENCY_HOURS", 24)
+except (EnvError, ValueError) as error:
+    raise ImproperlyConfigured(str(error)) from error
+
+EMBEDDED = DATABASE["ENGINE"] == "django.db.backends.sqlite3"
+
+JWT_KEY_GENERATED = EMBEDDED and JWT_ALGORITHM == "HS256" and not JWT_SIGNING_KEY
+
+# What stays empty here is refused by cartsvc.checks, with the name of what to set.
+if EMBEDDED:
+    SECRET_KEY = SECRET_KEY or generated("secret_key")
+    if JWT_KEY_GENERATED:
+        JWT_SIGNING_KEY = generated("jwt_signing_key")
+SECRET_KEY_IS_SET = bool(SECRET_KEY)
+SECRET_KEY = SECRET_KEY or secrets.token_urlsafe(64)
+
+# Application
+
+INSTALLED_APPS = [
+    "cartsvc",
+    "carts",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+]
+
+MIDDLEWARE = [
+    # An API request passes this one and no other.
+    "cartsvc.middleware.ApiMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "cartsvc.urls"
+WSGI_APPLICATION = "cartsvc.wsgi.application"
+APPEND_SLASH = True
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+LANGUAGE_CODE = "en-gb"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+STATIC_URL = "static/"
+# Straight from the packages: there is no collectstatic to forget.
+WHITENOISE_USE_FINDERS = True
+
+# Database
+
+if EMBEDDED:
+    DATABASE["ENGINE"] = "cartsvc.sqlite"
+    DATABASE["OPTIONS"] = {
+        # A deferred transaction that reads before it writes cannot be made to wait.
+        "transaction_mode": "IMMEDIATE",
+        "timeout": DB_LOCK_TIMEOUT,
+        "init_command": "PRAGMA journal_mode=WAL",
+    }
+    DATABASE["TEST"] = {"NAME": VAR_DIR / "test.sqlite3"}
+else:
+    DATABASE["OPTIONS"] = {
+        **DATABASE.get("OPTIONS", {}),
+        "connect_timeout": DB_CONNECT_TIMEOUT,
+        "tcp_user_timeout": DB_CONNECT_TIMEOUT * 1000,
+        "application_name": "cartsvc",
+        "options": " ".join(
+            f"-c {name}={round(seconds * 1000)}"
+            for name, seconds in {
+                "lock_timeout": DB_LOCK_TIMEOUT,
+                "statement_timeout": DB_STATEMENT_TIMEOUT,
+                "idle_in_transaction_session_timeout": DB_IDLE_TIMEOUT,
+            }.items()
+        ),
+    }
+DATABASES = {"default": {**DATABASE, "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
+
+# Security
+
+if HTTPS_ONLY:
+    # gunicorn takes X-Forwarded-Proto from FORWARDED_ALLOW_IPS only and sets the scheme.
+    SECURE_SSL_REDIRECT = True
+    SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = True
+    SECURE_HSTS_PRELOAD = True
+    SESSION_COOKIE_SECURE = True
+    CSRF_COOKIE_SECURE = True
+X_FRAME_OPTIONS = "DENY"
+
+# API
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["cartsvc.authentication.BearerAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "cartsvc.permissions.HasScope",
+        "cartsvc.permissions.HasValidPath",
+        "cartsvc.permissions.OwnsProfile",
+    ],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "carts.openapi.CartServiceSchema",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "cartsvc.negotiation.NoNegotiation",
+    "EXCEPTION_HANDLER": "cartsvc.exceptions.handle",
+    "LIST_SERIALIZER_ERRORS_AS_DICT": True,
+    "UNAUTHENTICATED_USER": None,
+}
+
+SPECTACULAR_SETTINGS = {
+    "OAS_VERSION": "3.1.1",
+    "TITLE": "Cart Service",
+    "VERSION": "2.0",
+    "DESCRIPTION": "Create Cart and Update Cart Item (v2.0, Beta), and what makes them usable.",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": [],
+    "SERVE_AUTHENTICATION": [],
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "POSTPROCESSING_HOOKS": ["carts.openapi.complete"],
+    "TAGS": [{"name": "Specified"}, {"name": "Extensions"}],
+    "SWAGGER_UI_SETTINGS": {"persistAuthorization": True, "tryItOutEnabled": True},
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+}
+
+SIMPLE_JWT = {
+    # Keys and algorithm are in cartsvc.authentication; this would be SECRET_KEY.
+    "SIGNING_KEY": "",
+    # Tokens of other issuers carry neither.
+    "TOKEN_TYPE_CLAIM": None,
+    "JTI_CLAIM": None,
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": "INFO"},
+    "loggers": {"django.server": {"propagate": True}},
+}

@@ -1,0 +1,51 @@
+"""The smallest valid objects, made by the model layer's own writes."""
+
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import factory
+
+from carts.models import Cart
+
+
+class OptionFactory(factory.DictFactory):
+    option_set_key = 501
+    option_set_item_key = factory.Sequence(int)
+    display_name = "Extra mozzarella"
+    currency = "EUR"
+    price = Decimal("1.25")
+
+
+class ItemFactory(factory.DictFactory):
+    """Values of an item, as `cart.add_item(**values)` takes them."""
+
+    menu_key = "DINNER-2026"
+    menu_version = 7
+    menu_item_key = factory.Sequence(int)
+    display_name = "Pizza Margherita"
+    currency = "EUR"
+    price = Decimal("10.10")
+    quantity = 2
+
+    class Params:
+        with_option = factory.Trait(options=factory.LazyFunction(lambda: [OptionFactory()]))
+
+
+class CartFactory(factory.django.DjangoModelFactory):
+    """A cart without items; `items=[ItemFactory()]` gives it some."""
+
+    class Meta:
+        model = Cart
+
+    profile_key = factory.LazyFunction(uuid.uuid4)
+    partner_key = "ACME"
+    restaurant_key = 4711
+    platform = "ios-app"
+    ordering_channel = "MOBILE"
+    fulfilment_channel = "DELIVERY"
+    currency = "EUR"
+
+    @classmethod
+    def _create(cls, model_class: type[Cart], *args: Any, **values: Any) -> Cart:
+        return model_class.objects.create_with_items(*args, **values)

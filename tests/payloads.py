@@ -1,0 +1,69 @@
+"""Request bodies in the words of the specification; each call returns a new one."""
+
+from typing import Any
+
+
+def option(**changes: Any) -> dict[str, Any]:
+    return {
+        "optionSetKey": 501,
+        "optionSetItemKey": 9_007_199_254_740_993,
+        "displayName": "Extra mozzarella",
+        "currency": "EUR",
+        "price": 1.25,
+        **changes,
+    }
+
+
+Parts = list[Any]
+
+
+def item(*, options: int | Parts = 1, **changes: Any) -> dict[str, Any]:
+    """A CartItem with all its fields and these options, or that many."""
+    if isinstance(options, int):
+        options = [option(optionSetItemKey=number) for number in range(options)]
+    return {
+        "menuKey": "DINNER-2026",
+        "menuVersion": 7,
+        "menuItemKey": 4_611_686_018_427_387_904,
+        "displayName": "Pizza Margherita",
+        "currency": "EUR",
+        "price": 10.1,
+        "quantity": 2,
+        "options": options,
+        "specialInstructions": "No basil",
+        **changes,
+    }
+
+
+def bare_item(**changes: Any) -> dict[str, Any]:
+    """A CartItem with its required fields only."""
+    whole = item()
+    del whole["options"], whole["specialInstructions"]
+    return {**whole, **changes}
+
+
+def bare_cart(**changes: Any) -> dict[str, Any]:
+    """A CreateCart with its required fields only."""
+    return {
+        "partnerKey": "ACME",
+        "restaurantKey": 4711,
+        "platform": "ios-app",
+        "orderingChannel": "MOBILE",
+        "fulfilmentChannel": "DELIVERY",
+        "currency": "EUR",
+        **changes,
+    }
+
+
+def cart(*, items: int | Parts = 1, options: int = 1, **changes: Any) -> dict[str, Any]:
+    """A CreateCart with all its fields and these items, or that many of that many options."""
+    if isinstance(items, int):
+        items = [item(options=options) for _ in range(items)]
+    return bare_cart(
+        **{
+            "items": items,
+            "note": "Invoice to the office",
+            "specialInstructions": "Ring twice\nSecond floor",
+            **changes,
+        }
+    )

@@ -1,0 +1,195 @@
+"""How many statements each operation sends, BEGIN and COMMIT included."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+from pytest_django.fixtures import DjangoAssertNumQueries
+
+from carts.models import CartItem, CartItemOption
+from tests import payloads
+from tests.conftest import STRANGER, Api
+from tests.steps import created, created_with_items, shown
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def batches(model: type[CartItem] | type[CartItemOption], rows: int) -> int:
+    """Return into how many statements an INSERT of so many rows is split: SQLite's limit."""
+    fields = model._meta.concrete_fields
+    size = connection.ops.bulk_batch_size(fields, [None] * rows)
+    return -(-rows // size)
+
+
+@pytest.mark.parametrize("items", [1, 50])
+def test_create(django_assert_num_queries: DjangoAssertNumQueries, items: int) -> None:
+    api = Api()
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # INSERT the cart
+        + 1  # INSERT its items
+        + 1  # INSERT their options
+        + 1  # COMMIT
+    ):
+        assert api.post(body=payloads.cart(items=items, options=2)).status_code == 200
+
+
+def test_create_of_the_largest_cart(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    api = Api()
+    body = payloads.cart(items=500, options=4)
+    split = batches(CartItem, 500) + batches(CartItemOption, 2_000)
+    if connection.vendor == "postgresql":
+        assert split == 2
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # INSERT the cart
+        + split  # INSERT its items and their options
+        + 1  # COMMIT
+    ):
+        assert api.post(body=body).status_code == 200
+
+
+def test_create_without_items(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    api = Api()
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # INSERT the cart
+        + 1  # COMMIT
+    ):
+        assert api.post(body=payloads.bare_cart()).status_code == 200
+
+
+@pytest.mark.parametrize("items", [1, 50])
+def test_create_with_a_key(django_assert_num_queries: DjangoAssertNumQueries, items: int) -> None:
+    api = Api()
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # INSERT the key's record
+        + 2  # SAVEPOINT, RELEASE
+        + 3  # INSERT the cart, its items, their options
+        + 1  # COMMIT
+    ):
+        api.post(body=payloads.cart(items=items), Idempotency_Key="key-1")
+
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # INSERT the key's record, in vain
+        + 1  # ROLLBACK
+        + 1  # SELECT the earlier record
+    ):
+        api.post(body=payloads.cart(items=items), Idempotency_Key="key-1")
+
+
+@pytest.mark.parametrize("items", [1, 50])
+@pytest.mark.parametrize("options", [0, 1, 100])
+def test_update(
+    django_assert_num_queries: DjangoAssertNumQueries, items: int, options: int
+) -> None:
+    api = Api()
+    cart_id, item_ids = created_with_items(api, *["Calzone"] * items)
+    body = payloads.item(options=options)
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # UPDATE the cart: the claim
+        + 1  # UPDATE the item
+        + 1  # DELETE its options
+        + (1 if options else 0)  # INSERT the new ones
+        + 1  # COMMIT
+    ):
+        assert api.put(f"/{cart_id}/items/{item_ids[-1]}", body).status_code == 200
+
+
+@pytest.mark.parametrize("items", [1, 50])
+@pytest.mark.parametrize("options", [0, 1, 100])
+def test_add(django_assert_num_queries: DjangoAssertNumQueries, items: int, options: int) -> None:
+    api = Api()
+    cart_id, _ = created_with_items(api, *["Calzone"] * items)
+    body = payloads.item(options=options)
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # UPDATE the cart: the claim
+        + 1  # SELECT its number of items and the last position
+        + 1  # INSERT the item
+        + (1 if options else 0)  # INSERT its options
+        + 1  # COMMIT
+    ):
+        assert api.post(f"/{cart_id}/items", body).status_code == 200
+
+
+@pytest.mark.parametrize("items", [1, 50])
+@pytest.mark.parametrize("options", [0, 100])
+def test_remove(
+    django_assert_num_queries: DjangoAssertNumQueries, items: int, options: int
+) -> None:
+    api = Api()
+    cart_id = created(api, payloads.cart(items=items, options=min(options, 10)))
+    item_id = shown(api, cart_id)["items"][-1]["itemId"]
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # SELECT the item, for the record of what is removed
+        + 1  # UPDATE the cart: the claim
+        + 1  # SELECT the item, for its options' sake
+        + 1  # DELETE its options
+        + 1  # DELETE the item
+        + 1  # COMMIT
+    ):
+        assert api.delete(f"/{cart_id}/items/{item_id}").status_code == 200
+
+
+@pytest.mark.parametrize(("items", "options"), [(0, 0), (1, 1), (50, 10)])
+def test_get(django_assert_num_queries: DjangoAssertNumQueries, items: int, options: int) -> None:
+    api = Api()
+    cart_id = created(api, payloads.cart(items=items, options=options))
+    with django_assert_num_queries(1):  # the cart, its items and their options
+        assert len(shown(api, cart_id)["items"]) == items
+
+
+@pytest.mark.parametrize(("carts", "items"), [(0, 0), (1, 1), (20, 3), (1, 50)])
+def test_list(django_assert_num_queries: DjangoAssertNumQueries, carts: int, items: int) -> None:
+    api = Api()
+    for _ in range(carts):
+        created(api, payloads.cart(items=items))
+    with django_assert_num_queries(1):  # the carts of a page and their amounts
+        assert len(api.get().json()["data"]["carts"]) == carts
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "status"),
+    [
+        (payloads.cart(note=7), "", 400),
+        (payloads.cart(items=[payloads.item(currency="USD")]), "", 400),
+        ("{", "", 400),
+        (payloads.item(quantity=0), f"/{STRANGER}/items", 400),
+        (payloads.item(), "/mine/items", 400),
+    ],
+    ids=["field", "currency", "json", "item", "path"],
+)
+def test_a_refused_body_costs_nothing(
+    django_assert_num_queries: DjangoAssertNumQueries, body: object, path: str, status: int
+) -> None:
+    api = Api()
+    with django_assert_num_queries(0):
+        assert api.post(path, body).status_code == status
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda api: api.put(f"/{STRANGER}/items/{STRANGER}", payloads.item()),
+        lambda api: api.post(f"/{STRANGER}/items", payloads.item()),
+    ],
+    ids=["update", "add"],
+)
+def test_a_cart_that_does_not_exist(
+    django_assert_num_queries: DjangoAssertNumQueries, call: Callable[[Api], object]
+) -> None:
+    api = Api()
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # UPDATE the cart, in vain
+        + 1  # SELECT why
+        + 1  # ROLLBACK
+    ):
+        call(api)
