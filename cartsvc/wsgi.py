@@ -1,7 +1,11 @@
 import os
+import sys
 from typing import Any
 
+from django.core.checks import Tags
 from django.core.handlers.wsgi import WSGIRequest
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
@@ -23,3 +27,9 @@ class Request(WSGIRequest):
 
 application = get_wsgi_application()
 application.request_class = Request
+
+# Whichever server loads this module, a half-made configuration does not start.
+try:
+    call_command("check", "--tag", Tags.security)
+except SystemCheckError as error:
+    sys.exit(str(error))

@@ -1,0 +1,124 @@
+"""System checks: every half-made production configuration is refused with what to set."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, register
+
+ALGORITHMS = ("HS256", "RS256", "ES256")
+MIN_SECRET_KEY = 32
+# RFC 7518, section 3.2: a key of the size of the hash output or larger.
+MIN_HS256_BYTES = 32
+
+
+@register(Tags.security)
+def check_configuration(**_kwargs: Any) -> list[CheckMessage]:
+    return [*_check_secret_key(), *_check_hosts(), *_check_jwt(), *_check_limits()]
+
+
+def _check_secret_key() -> Iterator[CheckMessage]:
+    if not settings.SECRET_KEY_IS_SET:
+        yield Error(
+            "SECRET_KEY is not set.",
+            hint="A configured database has no generated secrets. Set SECRET_KEY to 50 or more "
+            "random characters: python -c 'import secrets; print(secrets.token_urlsafe(50))'",
+            id="cartsvc.E001",
+        )
+    elif len(settings.SECRET_KEY) < MIN_SECRET_KEY:
+        yield Error(
+            f"SECRET_KEY is shorter than {MIN_SECRET_KEY} characters.",
+            hint="Set SECRET_KEY to 50 or more random characters.",
+            id="cartsvc.E002",
+        )
+
+
+def _check_hosts() -> Iterator[CheckMessage]:
+    if "*" in settings.ALLOWED_HOSTS:
+        yield Error(
+            "ALLOWED_HOSTS allows every host.",
+            hint="Set ALLOWED_HOSTS to the names under which the service is called, by comma.",
+            id="cartsvc.E003",
+        )
+    elif not settings.ALLOWED_HOSTS:
+        yield Error(
+            "ALLOWED_HOSTS is empty.",
+            hint="Set ALLOWED_HOSTS to the names under which the service is called, by comma.",
+            id="cartsvc.E004",
+        )
+    if settings.DEBUG and not set(settings.ALLOWED_HOSTS) <= set(settings.LOOPBACK):
+        yield Error(
+            "DEBUG is on for a public host.",
+            hint="Unset DEBUG, or leave only loopback names in ALLOWED_HOSTS.",
+            id="cartsvc.E005",
+        )
+
+
+def _check_jwt() -> Iterator[CheckMessage]:
+    algorithm = settings.JWT_ALGORITHM
+    if algorithm not in ALGORITHMS:
+        yield Error(
+            f"JWT_ALGORITHM is {algorithm!r}.",
+            hint=f"Set it to one of {', '.join(ALGORITHMS)}.",
+            id="cartsvc.E010",
+        )
+    elif algorithm == "HS256":
+        yield from _check_shared_key()
+    else:
+        yield from _check_public_key(algorithm)
+
+
+def _check_shared_key() -> Iterator[CheckMessage]:
+    if not settings.JWT_SIGNING_KEY:
+        yield Error(
+            "JWT_SIGNING_KEY is not set.",
+            hint="HS256 verifies tokens with the key that the issuer signs them with: set "
+            "JWT_SIGNING_KEY to it, or set JWT_ALGORITHM to RS256 or ES256 and "
+            "JWT_VERIFYING_KEY or JWT_JWK_URL.",
+            id="cartsvc.E011",
+        )
+    elif len(settings.JWT_SIGNING_KEY.encode()) < MIN_HS256_BYTES:
+        yield Error(
+            f"JWT_SIGNING_KEY is shorter than {MIN_HS256_BYTES} bytes.",
+            hint="Set JWT_SIGNING_KEY to at least that many random bytes (RFC 7518).",
+            id="cartsvc.E012",
+        )
+    if settings.JWT_VERIFYING_KEY or settings.JWT_JWK_URL:
+        yield Error(
+            "JWT_VERIFYING_KEY or JWT_JWK_URL is set, but JWT_ALGORITHM is HS256.",
+            hint="Set JWT_ALGORITHM to what the issuer signs with: RS256 or ES256.",
+            id="cartsvc.E013",
+        )
+
+
+def _check_public_key(algorithm: str) -> Iterator[CheckMessage]:
+    if bool(settings.JWT_VERIFYING_KEY) == bool(settings.JWT_JWK_URL):
+        yield Error(
+            f"{algorithm} needs either JWT_VERIFYING_KEY or JWT_JWK_URL.",
+            hint="Set JWT_VERIFYING_KEY to the issuer's public key (PEM; \\n for line breaks), "
+            "or JWT_JWK_URL to where the issuer publishes its keys; not both.",
+            id="cartsvc.E014",
+        )
+    elif settings.JWT_VERIFYING_KEY:
+        try:
+            load_pem_public_key(settings.JWT_VERIFYING_KEY.encode())
+        except (ValueError, UnsupportedAlgorithm):
+            yield Error(
+                "JWT_VERIFYING_KEY is not a public key in PEM.",
+                hint="It begins with -----BEGIN PUBLIC KEY-----.",
+                id="cartsvc.E015",
+            )
+    elif not settings.JWT_JWK_URL.startswith(("https://", "http://127.0.0.1", "http://localhost")):
+        yield Error(
+            "JWT_JWK_URL is not an https:// address.",
+            hint="Keys that come over an open line can be exchanged on the way.",
+            id="cartsvc.E016",
+        )
+
+
+def _check_limits() -> Iterator[CheckMessage]:
+    for name in ("MAX_BODY_BYTES", "MAX_ITEMS", "MAX_OPTIONS", "IDEMPOTENCY_HOURS"):
+        if getattr(settings, name) < 1:
+            yield Error(f"{name} is below 1.", hint=f"Unset {name}.", id="cartsvc.E020")

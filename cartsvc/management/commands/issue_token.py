@@ -1,0 +1,65 @@
+import argparse
+import time
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from cartsvc.authentication import parse_guid, token_backend
+from cartsvc.management.durations import duration
+
+
+class Command(BaseCommand):
+    help = "Print a bearer token for the API. Works where the service holds a signing key."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--scope",
+            default="Cart.Write",
+            help="scopes, space-delimited: Cart.Read, Cart.Write (%(default)s)",
+        )
+        parser.add_argument(
+            "--profile",
+            type=_guid,
+            metavar="GUID",
+            help="the only customer profile whose carts the token opens (any)",
+        )
+        parser.add_argument(
+            "--partner",
+            metavar="KEY",
+            help="the only partner whose carts the token opens (any)",
+        )
+        parser.add_argument(
+            "--lifetime", type=duration, default="1h", help="90s, 15m, 12h, 30d (%(default)s)"
+        )
+        parser.add_argument(
+            "--subject", default="issue_token", help="who bears the token (%(default)s)"
+        )
+
+    def handle(self, **options: Any) -> str:
+        if not settings.JWT_SIGNING_KEY:
+            raise CommandError(
+                "This service verifies tokens and holds no key to sign them: JWT_VERIFYING_KEY "
+                "or JWT_JWK_URL names another issuer. Get the token there, or set "
+                "JWT_SIGNING_KEY."
+            )
+        now = int(time.time())
+        claims = {
+            "sub": options["subject"],
+            "scope": options["scope"],
+            "iat": now,
+            "exp": now + int(options["lifetime"].total_seconds()),
+        }
+        if options["profile"]:
+            claims["profileKey"] = str(options["profile"])
+        if options["partner"]:
+            claims["partnerKey"] = options["partner"]
+        return token_backend().encode(claims)
+
+
+def _guid(text: str) -> UUID:
+    found = parse_guid(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a GUID")
+    return found

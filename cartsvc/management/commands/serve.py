@@ -1,0 +1,115 @@
+import json
+import os
+import shlex
+import socket
+import sys
+import uuid
+from contextlib import closing
+from io import StringIO
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from cartsvc.first_cart import FIRST_CART
+
+
+class Command(BaseCommand):
+    help = (
+        "Run the service. With nothing configured it makes its own database and secrets "
+        "under var/ and prints how to create a first cart."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--bind", default=os.environ.get("BIND", "127.0.0.1:8000"), help="(%(default)s)"
+        )
+        parser.add_argument("--workers", type=int, help="processes (one a core, at least 2)")
+        parser.add_argument(
+            "--migrate",
+            action="store_true",
+            help="migrate a configured database first; the embedded one always is",
+        )
+
+    def handle(self, **options: Any) -> None:
+        bind = options["bind"]
+        _check_free(bind)
+        if settings.EMBEDDED or options["migrate"]:
+            call_command("migrate", verbosity=0)
+        else:
+            self._warn_of_migrations()
+        if settings.JWT_KEY_GENERATED:
+            self._welcome(bind)
+        self.stdout.flush()
+        command = [sys.executable, "-m", "gunicorn", "-c", "cartsvc/gunicorn.py", "-b", bind]
+        if options["workers"]:
+            command += ["-w", str(options["workers"])]
+        os.chdir(settings.BASE_DIR)
+        os.execv(sys.executable, command)  # noqa: S606 (our own command line)
+
+    def _warn_of_migrations(self) -> None:
+        try:
+            executor = MigrationExecutor(connection)
+            plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        except DatabaseError as error:
+            self.stderr.write(self.style.WARNING(f"The database does not answer yet: {error}"))
+        else:
+            if plan:
+                self.stderr.write(
+                    self.style.WARNING(
+                        f"{len(plan)} migrations are not applied: run again with --migrate."
+                    )
+                )
+        finally:
+            connection.close()
+
+    def _welcome(self, bind: str) -> None:
+        url = f"http://{bind}"
+        profile = uuid.uuid4()
+        token = call_command(
+            "issue_token", f"--profile={profile}", "--lifetime=12h", stdout=StringIO()
+        )
+        carts = f"{url}/v2.0/customers/{profile}/carts"
+        self.stdout.write(
+            f"""\
+The cart service runs at {url}  (stop it with Ctrl-C)
+  API document and a page to try it: {url}/docs
+  Support desk: {url}/admin/  (make yourself a user: manage.py createsuperuser)
+
+A token for a new customer profile, good for 12 hours:
+
+TOKEN={token}
+
+Paste this into another terminal to create a first cart:
+
+curl -s {carts} \\
+  -H {shlex.quote(f"Authorization: Bearer {token}")} \\
+  -H 'Content-Type: application/json' \\
+  -d {shlex.quote(json.dumps(FIRST_CART))}
+
+Then see it:
+
+curl -s {carts} -H {shlex.quote(f"Authorization: Bearer {token}")}
+"""
+        )
+
+
+def _check_free(bind: str) -> None:
+    """Refuse an address that cannot be bound, before gunicorn tries it again and again."""
+    if bind.startswith(("unix:", "fd://")):
+        return
+    host, _, port = bind.rpartition(":")
+    if not host or not port.isdecimal():
+        raise CommandError(f"--bind takes HOST:PORT, such as 127.0.0.1:8000, not {bind!r}.")
+    family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
+    with closing(socket.socket(family)) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host.strip("[]"), int(port)))
+        except (OSError, OverflowError) as error:
+            raise CommandError(
+                f"{bind} cannot be used ({error}). Choose another with --bind HOST:PORT."
+            ) from error
