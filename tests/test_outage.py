@@ -76,6 +76,32 @@ def test_an_unreachable_database_is_an_outage_and_not_an_error(
     assert api.put(path, payloads.item()).status_code == 200
 
 
+def test_a_database_that_only_reads_is_an_outage_for_writers() -> None:
+    """What a primary becomes when another takes over from it."""
+    api = Api()
+    cart_id = created(api)
+    before = shown(api, cart_id)
+    on, off = (
+        ("SET default_transaction_read_only = on", "RESET default_transaction_read_only")
+        if connection.vendor == "postgresql"
+        else ("PRAGMA query_only = on", "PRAGMA query_only = off")
+    )
+
+    with connection.cursor() as cursor:
+        cursor.execute(on)
+        try:
+            response = api.post(f"/{cart_id}/items", payloads.item())
+            assert shown(api, cart_id) == before
+        finally:
+            cursor.execute(off)
+
+    assert response.status_code == 503
+    assert response.json() == UNAVAILABLE
+    assert response["Retry-After"] == "1"
+    assert shown(api, cart_id) == before
+    assert api.post(f"/{cart_id}/items", payloads.item()).status_code == 200
+
+
 @contextmanager
 def held(hold: Callable[[], object]) -> Iterator[Callable[[], None]]:
     """Keep a transaction open that has done `hold`; the value ends it, committed."""
