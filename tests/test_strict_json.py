@@ -183,6 +183,31 @@ def test_a_chunked_body_may_be_too_large(
     assert problems(send_chunked(api, padded(2_001))) == [("payload_too_large", None)]
 
 
+class Endless(io.RawIOBase):
+    """A body that never ends, and says how much of it was asked for."""
+
+    taken = 0
+
+    def read(self, size: int = -1) -> bytes:
+        assert size > 0
+        self.taken += size
+        return b" " * size
+
+
+def test_no_more_than_the_limit_is_read_of_an_endless_body(
+    api: Api, unchanged: Callable[[], None], settings: Any
+) -> None:
+    settings.MAX_BODY_BYTES = 2_000
+    endless = Endless()
+
+    response = send_stream(
+        api, endless, **{"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
+    )
+
+    assert problems(response) == [("payload_too_large", None)]
+    assert endless.taken == 2_001
+
+
 def test_an_empty_chunked_body_is_not_json(api: Api, unchanged: Callable[[], None]) -> None:
     assert problems(send_chunked(api, b"")) == [("malformed_json", None)]
 
