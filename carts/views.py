@@ -35,6 +35,8 @@ class CartServiceViewSet(ViewSet):
 
     http_method_names = ["get", "post", "put", "delete"]
     required_scopes: ClassVar[Mapping[str, tuple[str, ...]]]
+    # How the logs and the metrics name them.
+    operations: ClassVar[Mapping[str, str]]
 
     def carts(self, profile_key: UUID) -> CartQuerySet:
         """Return the carts that the bearer may see and change, in the bearer's name."""
@@ -89,6 +91,7 @@ class CartServiceViewSet(ViewSet):
 
 class CartViewSet(CartServiceViewSet):
     required_scopes: ClassVar = {"create": WRITE, "list": READ, "retrieve": READ}
+    operations: ClassVar = {"create": "Create Cart", "list": "List Carts", "retrieve": "Get Cart"}
 
     def create(self, request: Request, profile_key: UUID) -> HttpResponse:
         """Create Cart."""
@@ -135,6 +138,11 @@ class CartViewSet(CartServiceViewSet):
 
 class CartItemViewSet(CartServiceViewSet):
     required_scopes: ClassVar = {"create": WRITE, "update": WRITE, "destroy": WRITE}
+    operations: ClassVar = {
+        "create": "Add Item",
+        "update": "Update Item",
+        "destroy": "Remove Item",
+    }
 
     def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         """Add Item."""

@@ -10,6 +10,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpResponse
 from rest_framework.exceptions import ErrorDetail, MethodNotAllowed, Throttled, ValidationError
 
+from cartsvc import metrics
 from cartsvc.envelope import Problem, Refused, failure
 
 logger = logging.getLogger(__name__)
@@ -83,6 +84,7 @@ def _refusal(error: Exception) -> Refused | None:  # noqa: PLR0911 (one line a k
 
 def _unavailable(error: Exception) -> Refused:
     logger.warning("The database did not answer: %s", error)
+    metrics.DATABASE_ERRORS.inc()
     return _refused("unavailable", "The service cannot reach its data right now. Try again.")
 
 

@@ -2,17 +2,23 @@
 
 import gc
 import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
 
 from environs import Env
+
+from cartsvc import settings
 
 env = Env()
 
 wsgi_app = "cartsvc.wsgi"
 bind = env.list("BIND", ["127.0.0.1:8000"])
-workers = env.int("WEB_CONCURRENCY", max(2, os.cpu_count() or 1))
+workers = settings.WEB_CONCURRENCY
 # A few threads a worker, so that one slow caller does not hold up the others.
 worker_class = "gthread"
-threads = env.int("THREADS", 4)
+threads = settings.THREADS
 keepalive = 5
 # How long a worker may be silent, and how long a stop waits for what runs; seconds.
 timeout = 30
@@ -23,8 +29,41 @@ control_socket_disable = True
 accesslog = None
 errorlog = "-"
 
+METRICS_BIND = settings.METRICS_BIND
+if METRICS_BIND and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="cartsvc-metrics-")
 
-def when_ready(_server: object) -> None:
+
+def on_starting(_server: Any) -> None:
+    if METRICS_BIND:
+        # The counts of an earlier run are not this one's.
+        folder = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"])
+        folder.mkdir(exist_ok=True)
+        for file in folder.glob("*.db"):
+            file.unlink()
+
+
+def when_ready(_server: Any) -> None:
     # What is loaded by now stays for good: collections skip it, pages stay shared.
     gc.collect()
     gc.freeze()
+
+
+def post_worker_init(_worker: Any) -> None:
+    if METRICS_BIND:
+        from cartsvc import metrics  # noqa: PLC0415 (counts from here on)
+
+        host, _, port = METRICS_BIND.rpartition(":")
+        metrics.serve(host, int(port))
+
+
+def child_exit(_server: Any, worker: Any) -> None:
+    if METRICS_BIND:
+        from prometheus_client import multiprocess  # noqa: PLC0415
+
+        multiprocess.mark_process_dead(worker.pid)
+
+
+def on_exit(_server: Any) -> None:
+    if METRICS_BIND:
+        shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)

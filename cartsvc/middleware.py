@@ -3,12 +3,15 @@
 import re
 import uuid
 from collections.abc import Callable
+from time import perf_counter
 from typing import cast
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
 
+from cartsvc import health, logs, metrics
 from cartsvc.exceptions import handle
 
 API_PATH = "/v2.0"
@@ -28,11 +31,18 @@ class ApiMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         path = request.path_info
+        logs.request_id.set(None)
+        if path in health.PATHS:
+            # A load balancer asks by address and without HTTPS; nothing in the answer
+            # comes from the Host header.
+            return _view(request)
         if not path.startswith(f"{API_PATH}/") and path != API_PATH:
             return self.pages(request)
         sent = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
         request.META["cartsvc.request_id"] = request_id
+        logs.request_id.set(request_id)
+        started = perf_counter()
         try:
             request.get_host()  # refuses a Host that is not ours
             response = cast("HttpResponse", self.api(request))
@@ -42,6 +52,10 @@ class ApiMiddleware:
         response["Cache-Control"] = "no-store"
         response["X-Content-Type-Options"] = "nosniff"
         response["Content-Length"] = str(len(response.content))
+        seconds = perf_counter() - started
+        logs.log_access(request, response, seconds)
+        if settings.METRICS_BIND:
+            metrics.count(request, response, seconds)
         return response
 
 

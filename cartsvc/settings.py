@@ -6,11 +6,12 @@ loopback. `cartsvc.checks` refuses a half-made production configuration.
 
 import os
 import secrets
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
-from environs import Env, EnvError
+from environs import Env, EnvError, validate
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
@@ -66,6 +67,15 @@ try:
     MAX_ITEMS = env.int("MAX_ITEMS", 500)
     MAX_OPTIONS = env.int("MAX_OPTIONS", 100)
     IDEMPOTENCY_HOURS = env.int("IDEMPOTENCY_HOURS", 24)
+
+    WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, os.cpu_count() or 1))
+    THREADS = env.int("THREADS", 4)
+    METRICS_BIND = env.str("METRICS_BIND", "")
+    LOG_FORMAT = env.str(
+        "LOG_FORMAT",
+        "text" if DEBUG or sys.stdout.isatty() else "json",
+        validate=validate.OneOf(["json", "text"]),
+    )
 except (EnvError, ValueError) as error:
     raise ImproperlyConfigured(str(error)) from error
 
@@ -229,11 +239,30 @@ SIMPLE_JWT = {
     "JTI_CLAIM": None,
 }
 
+# Operations
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "json": {"()": "cartsvc.logs.LineFormatter"},
+        "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+    },
+    "filters": {
+        "request_id": {"()": "cartsvc.logs.RequestId"},
+        "pages": {"()": "cartsvc.logs.Pages"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "stream": "ext://sys.stdout",
+            "formatter": LOG_FORMAT,
+            "filters": ["request_id"],
+        }
+    },
     "root": {"handlers": ["console"], "level": "INFO"},
-    "loggers": {"django.server": {"propagate": True}},
+    "loggers": {
+        "django.server": {"propagate": True},
+        "django.request": {"filters": ["pages"]},
+    },
 }

@@ -1,0 +1,43 @@
+"""What a load balancer asks: does the process run, and can it serve?"""
+
+from functools import cache
+
+from django.db import Error as DatabaseError
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, JsonResponse
+
+PATHS = frozenset({"/healthz", "/readyz"})
+
+
+class Pending(Exception):
+    """The database lacks migrations that this code needs."""
+
+
+def process(_request: HttpRequest) -> JsonResponse:
+    """Answer as long as the process can: restart it when this fails."""
+    return _answer(200, "ok")
+
+
+def ready(_request: HttpRequest) -> JsonResponse:
+    """Answer 200 when requests can be served: send traffic elsewhere when this fails."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        _check_migrations()
+    except DatabaseError:
+        return _answer(503, "database unavailable")
+    except Pending:
+        return _answer(503, "migrations pending")
+    return _answer(200, "ok")
+
+
+@cache  # migrations are not unapplied under a running server; a refusal is not kept
+def _check_migrations() -> None:
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        raise Pending
+
+
+def _answer(status: int, text: str) -> JsonResponse:
+    return JsonResponse({"status": text}, status=status, headers={"Cache-Control": "no-store"})

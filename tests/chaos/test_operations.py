@@ -1,0 +1,136 @@
+"""What runs the service sees of it: metrics, logs, probes, start and stop."""
+
+import json
+import os
+import re
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import requests
+
+from tests import payloads
+from tests.chaos.servers import Caller, Postgres, Service, free_port, service, wait_until
+
+pytestmark = pytest.mark.standalone
+
+
+def scrape(port: int) -> dict[str, float]:
+    text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=5).text
+    return {
+        name: float(value)
+        for name, value in re.findall(r"^(cartsvc_\S+(?: \S+)*?) (\S+)$", text, re.MULTILINE)
+    }
+
+
+def test_metrics_are_right_across_workers_and_outlive_them() -> None:
+    port = free_port()
+    with service(METRICS_BIND=f"127.0.0.1:{port}") as server:
+        callers = [Caller(server.url) for _ in range(8)]
+        with ThreadPoolExecutor(8) as pool:
+            list(
+                pool.map(lambda n: callers[n % 8].request("POST", body=payloads.cart()), range(64))
+            )
+        for _ in range(2):
+            callers[0].request("POST", body=payloads.cart(), **{"Idempotency-Key": "once"})
+        callers[0].request("POST", body=payloads.bare_cart(), **{"Idempotency-Key": "once"})
+        callers[0].request("POST", body={})
+        expected = {
+            'cartsvc_requests_total{operation="Create Cart",status="200"}': 66,
+            'cartsvc_requests_total{operation="Create Cart",status="400"}': 1,
+            'cartsvc_requests_total{operation="Create Cart",status="422"}': 1,
+            'cartsvc_request_seconds_count{operation="Create Cart"}': 68,
+            "cartsvc_carts_created_total": 65,
+            "cartsvc_replays_total": 1,
+            'cartsvc_conflicts_total{operation="Create Cart"}': 1,
+            "cartsvc_database_errors_total": 0,
+        }
+        counted = scrape(port)
+        assert {name: counted[name] for name in expected} == expected
+
+        dead = server.workers()[0]
+        os.kill(dead, signal.SIGKILL)
+        wait_until(lambda: dead not in server.workers() and len(server.workers()) == 2)
+        wait_until(server.is_up)
+        callers[0].request("GET")
+        counted = scrape(port)
+        expected['cartsvc_requests_total{operation="List Carts",status="200"}'] = 1
+        assert {name: counted[name] for name in expected} == expected
+
+
+def test_metrics_are_not_on_the_public_port(on_sqlite: Service) -> None:
+    assert requests.get(f"{on_sqlite.url}/metrics", timeout=5).status_code == 404
+
+
+def lines(server: Service) -> list[dict[str, object]]:
+    return [json.loads(line) for line in server.log.read_text().splitlines() if line[0] == "{"]
+
+
+def test_each_request_is_one_line_with_no_secret_in_it() -> None:
+    with service() as server:
+        caller = Caller(server.url, sub="somebody@example.org")
+        answer = caller.request(
+            "POST",
+            "?token=s3cret",
+            payloads.cart(note="t0p s3cret"),
+            **{"X-Request-ID": "trace-me-1"},
+        )
+        caller.request("POST", body={})
+        requests.get(f"{server.url}/v2.0/%0d%0aforged", timeout=5)
+        requests.get(f"{server.url}/healthz", timeout=5)
+        assert answer.status_code == 200
+        found = lines(server)
+        text = server.log.read_text()
+    assert [line["status"] for line in found] == [200, 400, 404]
+    created = found[0]
+    assert created.pop("time")
+    assert created.pop("duration_ms") > 0
+    assert re.fullmatch("[0-9a-f]{16}", created["bearer"])
+    assert found[1]["bearer"] == created.pop("bearer")
+    assert created == {
+        "level": "INFO",
+        "logger": "cartsvc.access",
+        "message": "Create Cart 200",
+        "operation": "Create Cart",
+        "status": 200,
+        "request_id": "trace-me-1",
+    }
+    token = caller.session.headers["Authorization"].split()[1]
+    for secret in ("s3cret", "somebody", token, "forged", caller.base.split("/")[5]):
+        assert secret not in text
+
+
+def test_a_stop_finishes_what_runs(cluster: Postgres) -> None:
+    with service(cluster.url, DB_LOCK_TIMEOUT="5", DB_STATEMENT_TIMEOUT="5") as server:
+        caller = Caller(server.url)
+        cart = caller.request("POST", body=payloads.cart()).json()["data"]["cartId"]
+        with cluster.connect() as other, ThreadPoolExecutor() as pool:
+            with other.transaction():
+                other.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [cart])
+                running = pool.submit(caller.request, "POST", f"/{cart}/items", payloads.item())
+                time.sleep(0.5)
+                stopping = threading.Thread(target=server.stop)
+                stopping.start()
+                time.sleep(1)
+                assert not running.done()
+            assert running.result().status_code == 200
+        stopping.join(20)
+        assert server.process.returncode == 0
+        with pytest.raises(requests.ConnectionError):
+            requests.get(f"{server.url}/healthz", timeout=2)
+
+
+def test_ready_says_what_is_missing(cluster: Postgres) -> None:
+    with service(cluster.url) as server:
+        assert requests.get(f"{server.url}/readyz", timeout=5).json() == {"status": "ok"}
+        assert requests.get(f"{server.url}/readyz", headers={"Host": "10.9.8.7"}, timeout=5).ok
+        cluster.stop()
+        try:
+            down = requests.get(f"{server.url}/readyz", timeout=5)
+            assert (down.status_code, down.json()) == (503, {"status": "database unavailable"})
+            assert requests.get(f"{server.url}/healthz", timeout=5).ok
+        finally:
+            cluster.start()
+        wait_until(lambda: requests.get(f"{server.url}/readyz", timeout=5).ok, 2)

@@ -1,0 +1,46 @@
+from typing import Any
+
+import pytest
+from django.db.migrations.recorder import MigrationRecorder
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from cartsvc import health
+
+ELSEWHERE = {"Host": "10.1.2.3:8000"}
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    health._check_migrations.cache_clear()
+
+
+def test_the_process_answers_without_a_database() -> None:
+    # Without the `db` fixture any query fails the test.
+    response = Client(headers=ELSEWHERE).get("/healthz")
+    assert (response.status_code, response.json()) == (200, {"status": "ok"})
+
+
+def test_ready_costs_one_statement(
+    db: None, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    client = Client(headers=ELSEWHERE)
+    assert client.get("/readyz").json() == {"status": "ok"}
+    with django_assert_num_queries(1):  # SELECT 1
+        assert client.get("/readyz").status_code == 200
+
+
+def test_not_ready_before_the_migrations_are_applied(db: None) -> None:
+    applied = MigrationRecorder.Migration.objects.filter(app="carts")
+    kept = list(applied)
+    applied.delete()
+    response = Client().get("/readyz")
+    assert (response.status_code, response.json()) == (503, {"status": "migrations pending"})
+    MigrationRecorder.Migration.objects.bulk_create(kept)
+    assert Client().get("/readyz").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_no_redirect_to_https(db: None, settings: Any, path: str) -> None:
+    settings.SECURE_SSL_REDIRECT = True
+    assert Client().get(path).status_code == 200
