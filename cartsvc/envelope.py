@@ -60,28 +60,34 @@ def success(message: str, data: Mapping[str, Any] | None = None) -> HttpResponse
 
 def failure(status: int, problems: Sequence[Problem]) -> HttpResponse:
     """Return an error answer with one notification a problem, at most 100 in all."""
+    return _answer(status, _failure_body(problems))
+
+
+def failure_text(problems: Sequence[Problem]) -> str:
+    """Return the body of an error answer, where there is no request to answer."""
+    return _encode(_failure_body(problems))
+
+
+def _failure_body(problems: Sequence[Problem]) -> dict[str, Any]:
     shown = problems
     if len(problems) > MAX_NOTIFICATIONS:
         shown = problems[: MAX_NOTIFICATIONS - 1]
         more = len(problems) - len(shown)
         shown = [*shown, Problem("too_many", f"There are {more} more problems.")]
-    return _answer(
-        status,
-        {
-            "message": problems[0].text
-            if len(problems) == 1
-            else f"The request has {len(problems)} problems.",
-            "notifications": [
-                _notification(
-                    "Error",
-                    problem.text,
-                    problem.code,
-                    None if problem.field is None else {"field": problem.field},
-                )
-                for problem in shown
-            ],
-        },
-    )
+    return {
+        "message": problems[0].text
+        if len(problems) == 1
+        else f"The request has {len(problems)} problems.",
+        "notifications": [
+            _notification(
+                "Error",
+                problem.text,
+                problem.code,
+                None if problem.field is None else {"field": problem.field},
+            )
+            for problem in shown
+        ],
+    }
 
 
 def _notification(

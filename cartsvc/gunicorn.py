@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from environs import Env
+from gunicorn import util
 
 from cartsvc import settings
+from cartsvc.refusals import write_envelope
 
 env = Env()
 
@@ -28,6 +30,9 @@ preload_app = True
 control_socket_disable = True
 accesslog = None
 errorlog = "-"
+
+# What is no HTTP at all is refused before Django sees it, and in JSON, too.
+util.write_error = write_envelope
 
 METRICS_BIND = settings.METRICS_BIND
 if METRICS_BIND and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:

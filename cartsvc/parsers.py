@@ -8,6 +8,7 @@ from typing import Any, Never
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.http import parse_header_parameters
+from gunicorn.http.errors import ParseException
 
 from cartsvc.envelope import refuse
 
@@ -63,7 +64,7 @@ def _read(request: HttpRequest) -> bytes:
     try:
         length = int(request.META.get("CONTENT_LENGTH") or 0)
         body: bytes = b"" if length > limit else stream.read(limit + 1)
-    except (OSError, ValueError):
+    except (OSError, ValueError, ParseException):  # the last is a malformed chunk
         _malformed("The body did not arrive whole.")
     if max(length, len(body)) > limit:
         refuse("payload_too_large", f"The body must not be larger than {limit} bytes.")
