@@ -70,6 +70,8 @@ try:
 
     WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, os.cpu_count() or 1))
     THREADS = env.int("THREADS", 4)
+    THROTTLE_RATE = env.str("THROTTLE_RATE", "")
+    CACHE = env.dj_cache_url("CACHE_URL", "locmem://")
     METRICS_BIND = env.str("METRICS_BIND", "")
     LOG_FORMAT = env.str(
         "LOG_FORMAT",
@@ -185,6 +187,15 @@ else:
     }
 DATABASES = {"default": {**DATABASE, "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
 
+if CACHE["BACKEND"] == "django.core.cache.backends.redis.RedisCache":
+    # Seconds. It is asked on the way of every request, so it is not waited for.
+    CACHE["OPTIONS"] = {
+        "socket_connect_timeout": 0.5,
+        "socket_timeout": 0.5,
+        **CACHE.get("OPTIONS", {}),
+    }
+CACHES = {"default": CACHE}
+
 # Security
 
 if HTTPS_ONLY:
@@ -210,6 +221,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "carts.openapi.CartServiceSchema",
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "cartsvc.negotiation.NoNegotiation",
+    "DEFAULT_THROTTLE_CLASSES": ["cartsvc.throttling.BearerThrottle"] if THROTTLE_RATE else [],
     "EXCEPTION_HANDLER": "cartsvc.exceptions.handle",
     "LIST_SERIALIZER_ERRORS_AS_DICT": True,
     "UNAUTHENTICATED_USER": None,

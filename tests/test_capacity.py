@@ -1,0 +1,44 @@
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+from django.db import connection
+
+REDIS = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": ""}}
+
+
+def ids(**options: Any) -> list[str]:
+    """Return the ids of what `manage.py check` finds."""
+    try:
+        call_command("check", fail_level="WARNING", **options)
+    except SystemCheckError as error:
+        return [word.strip("(:)") for word in str(error).split() if "cartsvc." in word]
+    return []
+
+
+@pytest.mark.parametrize("rate", ["", "100/min", "5/10s", "1/d"])
+def test_a_rate_with_a_cache_that_counts(settings: Any, rate: str) -> None:
+    settings.THROTTLE_RATE, settings.CACHES = rate, REDIS
+    assert ids(tags=["security"]) == []
+
+
+@pytest.mark.parametrize("rate", ["100", "many/min", "0/min", "10/fortnight", "-1/s"])
+def test_a_rate_that_says_nothing(settings: Any, rate: str) -> None:
+    settings.THROTTLE_RATE, settings.CACHES = rate, REDIS
+    assert ids(tags=["security"]) == ["cartsvc.E030"]
+
+
+@pytest.mark.parametrize("backend", ["locmem.LocMemCache", "db.DatabaseCache", "dummy.DummyCache"])
+def test_a_cache_that_cannot_count_for_all_workers(settings: Any, backend: str) -> None:
+    settings.THROTTLE_RATE = "100/min"
+    settings.CACHES = {"default": {"BACKEND": f"django.core.cache.backends.{backend}"}}
+    assert ids(tags=["security"]) == ["cartsvc.E031"]
+
+
+def test_more_threads_than_connections(db: None, settings: Any) -> None:
+    settings.WEB_CONCURRENCY, settings.THREADS = 1, 1
+    assert ids(tags=["database"], databases=["default"]) == []
+    settings.WEB_CONCURRENCY = 100_000
+    expected = ["cartsvc.W030"] if connection.vendor == "postgresql" else []
+    assert ids(tags=["database"], databases=["default"]) == expected
