@@ -7,8 +7,13 @@ import sys
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
+# These serve requests; any other command, such as a migration, may take its time.
+SERVING = {"serve", "runserver"}
+
 
 def main() -> None:
+    if not SERVING & set(sys.argv[1:2]):
+        os.environ["DB_STATEMENT_TIMEOUT"] = os.environ["DB_IDLE_TIMEOUT"] = "0"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
     try:
         execute_from_command_line(sys.argv)

@@ -96,6 +96,10 @@ class Postgres:
     def connect(self) -> psycopg.Connection[Any]:
         return psycopg.connect(self.url, autocommit=True)
 
+    def execute(self, statements: str) -> None:
+        with self.connect() as connection:
+            connection.execute(statements)
+
 
 @contextmanager
 def postgres(**settings: object) -> Iterator[Postgres]:
@@ -114,6 +118,7 @@ class Service:
     def __init__(self, folder: Path, database_url: str, *, root: Path, **env: str) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self.sqlite = database_url.removeprefix("sqlite:///")
         self.root = root
         self.log = folder / "service.log"
         self.env = {
@@ -166,6 +171,11 @@ class Service:
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(40)
+
+    def restart(self, **env: str) -> None:
+        self.stop()
+        self.env |= env
+        self.start()
 
 
 @contextmanager

@@ -1,0 +1,130 @@
+"""How soon the service says so when its database is gone, and serves when it is back."""
+
+import socket
+import sqlite3
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+
+import psycopg
+import pytest
+import requests
+
+from tests import payloads
+from tests.chaos.servers import Caller, Postgres, Service, postgres, service, wait_until
+
+pytestmark = pytest.mark.standalone
+
+
+@pytest.fixture(scope="module")
+def server(cluster: Postgres) -> Iterator[Service]:
+    # One thread serves every request, so that each finds the connection that was kept.
+    with service(cluster.url, WEB_CONCURRENCY="1", THREADS="1") as running:
+        yield running
+
+
+def unavailable(answer: requests.Response) -> bool:
+    code = answer.json()["notifications"][0]["code"]
+    return (answer.status_code, code) == (503, "unavailable") and "Retry-After" in answer.headers
+
+
+def timed(caller: Caller, *request: object) -> tuple[requests.Response, float]:
+    started = time.monotonic()
+    return caller.request(*request), time.monotonic() - started
+
+
+def new_cart(caller: Caller) -> str:
+    answer = caller.request("POST", "", payloads.cart())
+    assert answer.status_code == 200
+    return answer.json()["data"]["cartId"]
+
+
+def test_a_row_that_is_held(cluster: Postgres, on_postgres: Service) -> None:
+    caller, other = Caller(on_postgres.url), Caller(on_postgres.url)
+    cart = new_cart(caller)
+    with cluster.connect() as holder, holder.transaction():
+        holder.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [cart])
+        answer, seconds = timed(caller, "POST", f"/{cart}/items", payloads.item())
+        assert unavailable(answer)
+        assert seconds < 3
+        # Nobody else waits, and readers of the same cart do not, either.
+        assert timed(other, "POST", "", payloads.cart())[1] < 1
+        assert caller.request("GET", f"/{cart}").json()["data"]["version"] == 1
+    assert caller.request("POST", f"/{cart}/items", payloads.item()).status_code == 200
+
+
+def test_a_database_that_is_down(cluster: Postgres, server: Service) -> None:
+    caller = Caller(server.url)
+    cart = new_cart(caller)
+    cluster.stop("immediate")
+    try:
+        for _ in range(2):
+            answer, seconds = timed(caller, "GET", f"/{cart}")
+            assert unavailable(answer)
+            assert seconds < 4
+    finally:
+        cluster.start()
+    assert wait_until(lambda: caller.request("GET", f"/{cart}").status_code == 200) < 2
+
+
+def test_a_restart_between_two_requests_is_not_noticed(cluster: Postgres, server: Service) -> None:
+    caller = Caller(server.url)
+    cart = new_cart(caller)
+    cluster.stop("fast")
+    cluster.start()
+    assert caller.request("GET", f"/{cart}").status_code == 200
+
+
+def test_a_database_that_hangs(cluster: Postgres) -> None:
+    """A host that takes connections and says nothing, as behind a firewall."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, service(cluster.url) as running:
+        port = silent.getsockname()[1]
+        running.restart(DATABASE_URL=f"postgres://postgres@127.0.0.1:{port}/postgres")
+        answer, seconds = timed(Caller(running.url), "GET", "")
+        assert unavailable(answer)
+        assert seconds < 4
+
+
+def test_no_connection_left() -> None:
+    with postgres(max_connections=10, superuser_reserved_connections=3) as cluster:
+        cluster.execute("CREATE ROLE web LOGIN; GRANT ALL ON SCHEMA public TO web")
+        url = cluster.url.replace("postgres@", "web@")
+        with service(url) as running, ExitStack() as taken:
+            running.restart()
+            for _ in range(7):
+                taken.enter_context(closing(psycopg.connect(url)))
+            caller = Caller(running.url)
+            answer, seconds = timed(caller, "GET")
+            assert unavailable(answer)
+            assert seconds < 4
+            taken.close()
+            assert wait_until(lambda: caller.request("GET").status_code == 200) < 2
+
+
+def test_a_sqlite_file_that_another_process_writes() -> None:
+    with service() as running:
+        caller = Caller(running.url)
+        cart = new_cart(caller)
+        other = sqlite3.connect(running.sqlite, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        answer, seconds = timed(caller, "POST", f"/{cart}/items", payloads.item())
+        assert unavailable(answer)
+        assert seconds < 3
+        assert caller.request("GET", f"/{cart}").status_code == 200
+        other.rollback()
+        other.close()
+        assert caller.request("POST", f"/{cart}/items", payloads.item()).status_code == 200
+
+
+def test_a_command_may_take_longer_than_a_request(cluster: Postgres) -> None:
+    with service(cluster.url, DB_STATEMENT_TIMEOUT="1", DB_IDLE_TIMEOUT="1") as running:
+        sleep = "from django.db import connection as c; c.cursor().execute('SELECT pg_sleep(2)')"
+        running.manage("shell", "--no-imports", "-c", sleep)
+
+
+def test_many_at_once_wait_for_nothing(on_postgres: Service) -> None:
+    callers = [Caller(on_postgres.url) for _ in range(24)]
+    with ThreadPoolExecutor(24) as pool:
+        answers = list(pool.map(lambda c: c.request("POST", "", payloads.cart()), callers))
+    assert {answer.status_code for answer in answers} == {200}
