@@ -1,0 +1,115 @@
+"""Faults under load: nothing acknowledged is lost, nothing is there twice or by half."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests import payloads
+from tests.chaos.ledger import NOTHING, Ledger
+from tests.chaos.servers import Caller, Postgres, Service, service
+
+pytestmark = pytest.mark.standalone
+
+
+def kill_a_worker(server: Service) -> None:
+    os.kill(random.choice(server.workers()), signal.SIGKILL)
+
+
+def terminate_connections(cluster: Postgres) -> None:
+    with cluster.connect() as other:
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'cartsvc'"
+        )
+
+
+def crash(cluster: Postgres) -> None:
+    cluster.stop("immediate")
+    cluster.start()
+
+
+def hold_a_row(cluster: Postgres, ledger: Ledger) -> None:
+    with cluster.connect() as other, other.transaction():
+        other.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [ledger.shared_cart])
+        time.sleep(2.5)
+
+
+def test_on_postgresql(cluster: Postgres) -> None:
+    with service(cluster.url) as server:
+        ledger = Ledger(server.url)
+        faults = [
+            lambda: kill_a_worker(server),
+            lambda: terminate_connections(cluster),
+            lambda: crash(cluster),
+            lambda: terminate_connections(cluster),
+        ] * 9 + [lambda: hold_a_row(cluster, ledger)] * 3
+        random.shuffle(faults)
+        ledger.run(6, faults)
+        with cluster.connect() as fresh:
+            assert ledger.audit(fresh) == NOTHING
+    report("PostgreSQL", len(faults), ledger)
+
+
+def test_on_sqlite() -> None:
+    with service() as server:
+        ledger = Ledger(server.url)
+        ledger.run(6, [lambda: kill_a_worker(server)] * 30)
+        with closing(sqlite3.connect(server.sqlite)) as fresh:
+            assert ledger.audit(fresh) == NOTHING
+            # The CHECK constraints call functions that Django brings.
+            fresh.execute("PRAGMA ignore_check_constraints = on")
+            assert fresh.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    report("SQLite", 30, ledger)
+
+
+def report(database: str, faults: int, ledger: Ledger) -> None:
+    print(
+        f"\n{database}: {faults} faults, {len(ledger.created)} carts and "
+        f"{sum(ledger.changes.values())} replacements acknowledged, {dict(ledger.refusals)} retried"
+    )
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder]).returncode:
+            pytest.skip("a file system cannot be mounted here")
+        yield Path(folder)
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def test_a_full_disk(small_disk: Path) -> None:
+    with service(f"sqlite:///{small_disk}/carts.sqlite3") as server:
+        caller = Caller(server.url)
+        filler = small_disk / "filler"
+        filler.write_bytes(bytes(1024 * 1024))
+        acknowledged, statuses = [], set()
+        for number in range(600):
+            answer = caller.request("POST", "", payloads.cart(items=5, note=str(number)))
+            statuses.add(answer.status_code)
+            if answer.status_code == 200:
+                acknowledged.append(answer.json()["data"]["cartId"])
+            elif len(statuses) == 2 and number % 5 == 0:
+                break
+        assert statuses == {200, 503}
+        assert answer.headers["Retry-After"]
+        assert caller.request("GET", f"/{acknowledged[0]}").status_code == 200
+        filler.unlink()
+        answer = caller.request("POST", "", payloads.cart(items=5))
+        assert answer.status_code == 200
+        acknowledged.append(answer.json()["data"]["cartId"])
+        with closing(sqlite3.connect(server.sqlite)) as fresh:
+            carts = fresh.execute(
+                "SELECT c.id, count(*) FROM carts_cart c JOIN carts_cartitem i ON i.cart_id = c.id"
+                " GROUP BY c.id ORDER BY c.id"
+            ).fetchall()
+        assert carts == [(cart.replace("-", ""), 5) for cart in acknowledged]
