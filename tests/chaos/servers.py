@@ -198,6 +198,7 @@ class Caller:
     def __init__(self, url: str, profile: uuid.UUID | None = None, **claims: Any) -> None:
         self.base = f"{url}/v2.0/customers/{profile or uuid.uuid4()}/carts"
         self.session = requests.Session()
+        self.session.trust_env = False
         self.session.headers["Authorization"] = f"Bearer {bearer_token(**claims)}"
 
     def request(

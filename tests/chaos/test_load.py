@@ -1,0 +1,62 @@
+"""Full speed for a while: no error, no growth. LOAD_SECONDS=60 makes it a long while."""
+
+import os
+import re
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests import payloads
+from tests.chaos.servers import Caller, Service
+
+pytestmark = pytest.mark.standalone
+
+SECONDS = int(os.environ.get("LOAD_SECONDS", "12"))
+CLIENTS = 16
+
+
+def resident_kib(server: Service) -> int:
+    """Return the memory that the workers hold and share with nobody."""
+    total = 0
+    for pid in server.workers():
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        total += sum(map(int, re.findall(r"^Private_\w+:\s+(\d+)", rollup, re.MULTILINE)))
+    return total
+
+
+def test_load_held(on_postgres: Service) -> None:
+    statuses: Counter[int | str] = Counter()
+    over = threading.Event()
+
+    def work() -> None:
+        caller, count = Caller(on_postgres.url), 0
+        while not over.is_set():
+            count += 1
+            method, path, body = "POST", "", payloads.cart(items=3, options=2)
+            if count % 4 == 0:
+                method, path, body = "GET", "?limit=5", None
+            try:
+                statuses[caller.request(method, path, body).status_code] += 1
+            except requests.RequestException as error:
+                statuses[repr(error)] += 1
+
+    clients = [threading.Thread(target=work) for _ in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    samples = []
+    for _ in range(SECONDS * 2):
+        time.sleep(0.5)
+        samples.append(resident_kib(on_postgres))
+    over.set()
+    for client in clients:
+        client.join()
+    # The first second fills caches and pools.
+    window = max(1, len(samples) // 6)
+    first, last = max(samples[2 : 2 + window]), max(samples[-window:])
+    print(f"\n{SECONDS} s, {CLIENTS} clients: {dict(statuses)}; {first} KiB, then {last} KiB")
+    assert set(statuses) == {200}
+    assert last < first * 1.1

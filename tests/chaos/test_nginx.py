@@ -1,0 +1,242 @@
+"""The documented set-up: the real nginx with the very file that is shipped."""
+
+import json
+import os
+import socket
+import ssl
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPResponse
+from pathlib import Path
+from string import Template
+
+import pytest
+import requests
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from tests import payloads
+from tests.chaos.servers import (
+    ROOT,
+    Caller,
+    Service,
+    bearer_token,
+    free_port,
+    program,
+    service,
+    wait_until,
+)
+
+pytestmark = pytest.mark.standalone
+
+HOST = "localhost"
+
+MAIN = """
+daemon off;
+pid $folder/pid;
+error_log $folder/error.log;
+$user
+events {}
+http {
+    access_log off;
+    client_body_temp_path $folder/body;
+    proxy_temp_path $folder/proxy;
+    fastcgi_temp_path $folder/fastcgi;
+    uwsgi_temp_path $folder/uwsgi;
+    scgi_temp_path $folder/scgi;
+    include $folder/cartsvc.conf;
+}
+"""
+
+
+def make_certificate(folder: Path) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, HOST)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+
+
+class Proxy:
+    def __init__(self, folder: Path, server: Service) -> None:
+        self.port = free_port()
+        self.server = server
+        self.url = f"https://{HOST}:{self.port}"
+        self.certificate = str(folder / "certificate.pem")
+        make_certificate(folder)
+        shipped = Template((ROOT / "cartsvc/nginx.conf").read_text())
+        filled = shipped.safe_substitute(
+            LISTEN=f"127.0.0.1:{self.port}",
+            SERVER_NAME=HOST,
+            CERTIFICATE=self.certificate,
+            CERTIFICATE_KEY=folder / "key.pem",
+            BIND=f"127.0.0.1:{server.port}",
+        )
+        (folder / "cartsvc.conf").write_text(filled)
+        user = "user root;" if os.geteuid() == 0 else ""
+        main = folder / "nginx.conf"
+        main.write_text(Template(MAIN).substitute(folder=folder, user=user))
+        self.process = subprocess.Popen([program("nginx"), "-c", main, "-p", folder])
+
+    def is_up(self) -> bool:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+            return True
+        return False
+
+    def caller(self) -> Caller:
+        caller = Caller(self.url)
+        caller.session.verify = self.certificate
+        return caller
+
+    def raw(self, sent: bytes) -> ssl.SSLSocket:
+        context = ssl.create_default_context(cafile=self.certificate)
+        plain = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        connection = context.wrap_socket(plain, server_hostname=HOST)
+        connection.sendall(sent)
+        return connection
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[Proxy]:
+    with (
+        tempfile.TemporaryDirectory(prefix="cartsvc-") as folder,
+        service(ALLOWED_HOSTS=f"{HOST},127.0.0.1", HTTPS_ONLY="true") as server,
+    ):
+        running = Proxy(Path(folder), server)
+        wait_until(running.is_up)
+        yield running
+        running.process.terminate()
+        running.process.wait(10)
+
+
+def answer_to(proxy: Proxy, sent: bytes) -> tuple[int, str, dict[str, str]]:
+    """Return the status, the problem's code and the headers of what comes back."""
+    with proxy.raw(sent) as connection:
+        answer = HTTPResponse(connection)
+        answer.begin()
+        body = answer.read()
+    headers = {name.lower(): value for name, value in answer.getheaders()}
+    assert headers["content-type"] == "application/json"
+    assert headers["cache-control"] == "no-store"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-request-id"]
+    code = json.loads(body)["notifications"][0]["code"]
+    return answer.status, code, headers
+
+
+def head(*headers: str, method: str = "POST", path: str = "") -> bytes:
+    path = path or "/v2.0/customers/0f8fad5b-d9cb-469f-a165-70867728950e/carts"
+    lines = [
+        f"{method} {path} HTTP/1.1",
+        f"Authorization: Bearer {bearer_token()}",
+        "Content-Type: application/json",
+        *headers,
+    ]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+
+def test_requests_pass_and_count_as_https(proxy: Proxy) -> None:
+    answer = proxy.caller().request("POST", "", payloads.cart(), **{"X-Request-ID": "mine-to-keep"})
+    assert answer.status_code == 200
+    assert answer.headers["X-Request-ID"] == "mine-to-keep"
+    assert "max-age" in answer.headers["Strict-Transport-Security"]
+    # Nobody but the proxy says what is HTTPS, and it says what is true.
+    plain = requests.get(f"{proxy.server.url}/v2.0/", allow_redirects=False, timeout=5)
+    assert plain.status_code == 301
+
+
+def test_a_caller_cannot_say_how_it_came(proxy: Proxy) -> None:
+    answer = proxy.caller().request(
+        "GET", "", **{"X-Forwarded-Proto": "http", "X-Forwarded-Host": "evil.example"}
+    )
+    assert answer.status_code == 200
+
+
+def test_stalled_bodies_and_headers_hold_up_nobody(proxy: Proxy) -> None:
+    with ExitStack() as stalled:
+        for _ in range(40):
+            body = proxy.raw(head(f"Host: {HOST}", "Content-Length: 1000") + b'{"a":')
+            stalled.enter_context(body)
+        for _ in range(40):
+            stalled.enter_context(proxy.raw(b"POST /v2.0/slow HTTP/1.1\r\nHost: loc"))
+        callers = [proxy.caller() for _ in range(8)]
+        started = time.monotonic()
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda n: callers[n % 8].request("GET"), range(200)))
+        assert {answer.status_code for answer in answers} == {200}
+        assert time.monotonic() - started < 5
+    (line,) = {json.loads(line)["status"] for line in access_lines(proxy)[-200:]}
+    assert line == 200
+
+
+def access_lines(proxy: Proxy) -> list[str]:
+    return [line for line in proxy.server.log.read_text().splitlines() if "cartsvc.access" in line]
+
+
+HOSTED = f"Host: {HOST}"
+REFUSED = {
+    "a body over the limit": (413, "payload_too_large", head(HOSTED, "Content-Length: 1048577")),
+    "chunks over the limit": (
+        413,
+        "payload_too_large",
+        head(HOSTED, "Transfer-Encoding: chunked") + b"100001\r\n" + b" " * 0x100001,
+    ),
+    "no Host": (400, "invalid_header", head(method="GET")),
+    "a large header": (431, "invalid_header", head(HOSTED, f"X-A: {'a' * 9000}")),
+    "a huge header": (400, "invalid_header", head(HOSTED, f"X-A: {'a' * 20_000}")),
+    "a long path": (414, "invalid_header", head(HOSTED, method="GET", path="/" + "a" * 9000)),
+    "two lengths": (400, "invalid_header", head(HOSTED, "Content-Length: 1", "Content-Length: 2")),
+    "length and chunks": (
+        400,
+        "invalid_header",
+        head(HOSTED, "Content-Length: 1", "Transfer-Encoding: chunked"),
+    ),
+    "TRACE": (405, "method_not_allowed", head(HOSTED, method="TRACE")),
+}
+
+
+@pytest.mark.parametrize(("status", "code", "sent"), REFUSED.values(), ids=REFUSED)
+def test_what_nginx_refuses_is_an_envelope(
+    proxy: Proxy, status: int, code: str, sent: bytes
+) -> None:
+    assert answer_to(proxy, sent)[:2] == (status, code)
+
+
+def test_a_service_that_is_down_is_503(proxy: Proxy) -> None:
+    proxy.server.stop()
+    try:
+        status, code, headers = answer_to(proxy, head(HOSTED, method="GET"))
+        assert (status, code, headers["retry-after"]) == (503, "unavailable", "1")
+    finally:
+        proxy.server.start()
+    assert proxy.caller().request("GET").status_code == 200
+
+
+def test_underscores_do_not_smuggle_a_header(proxy: Proxy) -> None:
+    sent = head(HOSTED, method="GET")
+    status, code, _ = answer_to(proxy, sent.replace(b"Authorization", b"X_Y: 1\r\nauthorization_"))
+    assert (status, code) == (401, "not_authenticated")
