@@ -12,7 +12,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
-from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWTError
+from jwt import PyJWKClientConnectionError, PyJWTError
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework_simplejwt.backends import TokenBackend
@@ -20,15 +20,11 @@ from rest_framework_simplejwt.exceptions import TokenError
 from rest_framework_simplejwt.tokens import Token
 
 from cartsvc.envelope import Problem, Refused, refuse
+from cartsvc.jwks import IssuerKeys
 
 REALM = 'Bearer realm="cartsvc"'
 
 GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
-
-# Long enough for a healthy issuer, short enough to answer within four seconds.
-JWKS_TIMEOUT_SECONDS = 2
-# How soon an unknown key id asks the issuer again: a new key works that soon.
-JWKS_COOLDOWN_SECONDS = 5
 
 
 def parse_guid(text: str) -> UUID | None:
@@ -79,11 +75,7 @@ def token_backend() -> TokenBackend:
         leeway=settings.JWT_LEEWAY,
     )
     if settings.JWT_JWK_URL:
-        backend.jwks_client = PyJWKClient(
-            settings.JWT_JWK_URL,
-            timeout=JWKS_TIMEOUT_SECONDS,
-            cooldown_duration=JWKS_COOLDOWN_SECONDS,
-        )
+        backend.jwks_client = IssuerKeys(settings.JWT_JWK_URL)
     return backend
 
 
