@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import hypothesis
 import jwt
 import pytest
 from django.conf import settings
@@ -11,6 +12,19 @@ from django.http import HttpResponse
 from django.test import Client
 
 from carts.models import Cart, CartItem, CartItemOption, IdempotencyRecord
+
+# Other inputs each time; a failure prints what repeats it.
+for name, examples in {"short": 625, "long": 20_000}.items():
+    hypothesis.settings.register_profile(
+        name,
+        max_examples=examples,
+        deadline=None,
+        derandomize=False,
+        database=None,
+        print_blob=True,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+hypothesis.settings.load_profile("short")
 
 PROFILE = uuid.UUID("0f8fad5b-d9cb-469f-a165-70867728950e")
 STRANGER = uuid.UUID("7c9e6679-7425-40de-944b-e07fc1f90ae7")
