@@ -121,7 +121,7 @@ class Ledger:
         return {
             "lost": lost
             + sum(carts.get(cart, ("",))[0] != name for name, cart in self.created.items())
-            + sum(carts[cart][1] < 1 + count for cart, count in self.changes.items()),
+            + sum(carts.get(cart, ("", 0))[1] < 1 + count for cart, count in self.changes.items()),
             "twice": len(carts) - len({note for note, _ in carts.values()}),
             "half-written": sum(
                 items[cart] != (1 if cart == self.shared_cart else 2) for cart in carts
