@@ -66,7 +66,7 @@ def child_exit(_server: Any, worker: Any) -> None:
     if METRICS_BIND:
         from prometheus_client import multiprocess  # noqa: PLC0415
 
-        multiprocess.mark_process_dead(worker.pid)
+        multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
 
 
 def on_exit(_server: Any) -> None:

@@ -24,7 +24,7 @@ class IssuerKeys(PyJWKClient):
         super().__init__(uri, timeout=TIMEOUT_SECONDS, cooldown_duration=COOLDOWN_SECONDS)
 
     def get_signing_key(self, kid: str) -> PyJWK:
-        known = self.jwk_set_cache.get()
+        known = self.jwk_set_cache.get() if self.jwk_set_cache else None
         if isinstance(known, PyJWKSet):
             key = self.match_kid(self._get_signing_keys_from_jwk_set(known), kid)
             if key:

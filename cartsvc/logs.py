@@ -69,7 +69,7 @@ def log_access(request: HttpRequest, response: HttpResponse, seconds: float) -> 
 
 def operation(request: HttpRequest) -> str:
     """Return the specification's name of what was asked for; "-" for what it does not have."""
-    view = request.resolver_match and request.resolver_match.func
+    view: Any = request.resolver_match and request.resolver_match.func
     action = getattr(view, "actions", {}).get((request.method or "").lower())
     return view.cls.operations[action] if action else "-"
 

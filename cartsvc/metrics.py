@@ -53,6 +53,6 @@ class QuietHandler(WSGIRequestHandler):
 def serve(host: str, port: int) -> None:
     """Answer scrapes in a thread of their own, away from the public port."""
     registry = CollectorRegistry()
-    multiprocess.MultiProcessCollector(registry)
+    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     server = make_server(host, port, make_wsgi_app(registry), SharedServer, QuietHandler)
     Thread(target=server.serve_forever, name="metrics", daemon=True).start()

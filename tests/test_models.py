@@ -222,14 +222,33 @@ def test_a_save_refuses_what_the_api_refuses(
         changed.save()
 
 
+def test_a_cart_keeps_the_currency_of_its_items(cart: Cart, unchanged: Callable[[], None]) -> None:
+    unchanged()
+    cart.currency = "USD"
+
+    with pytest.raises(ValidationError, match="in another currency"):
+        cart.save()
+
+
+def test_a_saved_item_keeps_its_cart_and_position(cart: Cart) -> None:
+    item = item_of(cart)
+    item.position, item.quantity = 7, 9
+
+    item.save()
+
+    saved = item_of(cart)
+    assert (saved.cart_id, saved.position, saved.quantity) == (cart.pk, 0, 9)
+
+
 def test_a_save_brings_no_deleted_row_back(cart: Cart) -> None:
     item = item_of(cart)
     option = item.options.all()[0]
     item_of(cart).remove()
 
-    for row in (item, option):
-        with pytest.raises(DatabaseError, match="did not affect any rows"):
-            row.save()
+    with pytest.raises(Refused, match="The cart has no such item"):
+        item.save()
+    with pytest.raises(DatabaseError, match="did not affect any rows"):
+        option.save()
     assert Cart.objects.get().version == 2
     assert not CartItem.objects.exists()
     assert not CartItemOption.objects.exists()

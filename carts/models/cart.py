@@ -13,11 +13,10 @@ from carts import validators
 from carts.models import columns, contents, history
 from carts.models.constraints import currency_check, int32_check, line_check, paragraph_check
 from carts.models.history import Author, Record
-from carts.models.item import CartItem, CartItemOption, Values, field_errors
+from carts.models.item import NO_SUCH_ITEM, CartItem, CartItemOption, Values, field_errors
 from cartsvc.envelope import Refused, refuse
 
 NO_SUCH_CART = "This profile has no such cart."
-NO_SUCH_ITEM = "The cart has no such item."
 
 
 class CartQuerySet(models.QuerySet["Cart"]):
@@ -124,11 +123,7 @@ class CartQuerySet(models.QuerySet["Cart"]):
             item.clean_with_options()
         with transaction.atomic(using=self.db):
             self.claim(cart_id, "Update Item", version=version, item_id=item_id, item=item)
-            updated = CartItem.objects.filter(pk=item_id, cart_id=cart_id).update(
-                **{name: getattr(item, name) for name in CartItem.SENT}
-            )
-            if not updated:
-                refuse("item_not_found", NO_SUCH_ITEM)
+            item.overwrite()
             CartItemOption.objects.filter(item_id=item_id).delete()
             CartItemOption.objects.bulk_create(item.chosen)
 

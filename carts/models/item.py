@@ -18,7 +18,9 @@ from carts.models.constraints import (
     range_check,
 )
 from carts.models.contents import value
-from cartsvc.envelope import Problem
+from cartsvc.envelope import Problem, refuse
+
+NO_SUCH_ITEM = "The cart has no such item."
 
 Values = Mapping[str, Any]
 
@@ -101,9 +103,17 @@ class CartItem(models.Model):
         self.clean_fields(exclude=["cart"])
         with transaction.atomic(using=using):
             self.cart.claim("Update Item", item_id=self.pk, item=self)
-            # What is not sent, such as the cart and the position, stays.
-            kwargs.setdefault("update_fields", self.SENT)
-            super().save(force_update=True, using=using, **kwargs)
+            self.overwrite()
+
+    def overwrite(self) -> None:
+        """Write what is sent of an item over its row; the cart and the position stay.
+
+        Raises:
+            Refused: `item_not_found`, for a row that is gone is not brought back.
+        """
+        values = {name: getattr(self, name) for name in self.SENT}
+        if not CartItem.objects.filter(pk=self.pk, cart_id=self.cart_id).update(**values):
+            refuse("item_not_found", NO_SUCH_ITEM)
 
     def delete(self, *args: Any, **kwargs: Any) -> Any:
         """Remove the item as the API would."""
