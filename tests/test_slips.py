@@ -1,0 +1,140 @@
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import wcwidth
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carts.models import Cart
+from carts.slips import ISOLATE, amount, customer_slip, kitchen_docket
+
+
+def cart(**changes: Any) -> Cart:
+    values = {"restaurant_key": 4711, "fulfilment_channel": "DELIVERY", "currency": "EUR"}
+    return Cart(**values | {"note": None, "special_instructions": None} | changes)
+
+
+def option(name: str = "Extra mozzarella", price: str = "1.25") -> dict[str, Any]:
+    return {"display_name": name, "price": Decimal(price)}
+
+
+def item(name: str = "Pizza Margherita", **changes: Any) -> dict[str, Any]:
+    return {
+        "display_name": name,
+        "quantity": 2,
+        "price": Decimal("10.10"),
+        "value": Decimal("22.70"),
+        "special_instructions": None,
+        "options": [option()],
+        **changes,
+    }
+
+
+def test_the_kitchen_reads_what_to_make_and_no_prices() -> None:
+    docket = kitchen_docket(
+        cart(special_instructions="Ring twice\nSecond floor", note="Invoice to the office"),
+        [item(special_instructions="No basil"), item("Cola", quantity=1, options=[])],
+    )
+    assert docket.splitlines() == [
+        "              KITCHEN DOCKET",
+        "Restaurant 4711                   DELIVERY",
+        "==========================================",
+        "2 × Pizza Margherita",
+        "    + Extra mozzarella",
+        "    ! No basil",
+        "1 × Cola",
+        "------------------------------------------",
+        "INSTRUCTIONS",
+        "Ring twice",
+        "Second floor",
+        "==========================================",
+    ]
+
+
+def test_the_customer_reads_prices_totals_and_the_note() -> None:
+    slip = customer_slip(
+        cart(special_instructions="Ring twice", note="Invoice to the office"),
+        [
+            item(special_instructions="No basil"),
+            item("Cola", quantity=1, options=[], value=Decimal("2.50")),
+        ],
+    )
+    assert slip.splitlines() == [
+        "             CUSTOMER'S SLIP",
+        "Restaurant 4711                   DELIVERY",
+        "==========================================",
+        "2 × Pizza Margherita                 22.70",
+        "    each                 10.10",
+        "    + Extra mozzarella    1.25",
+        "1 × Cola                              2.50",
+        "------------------------------------------",
+        "SUBTOTAL EUR                         25.20",
+        "------------------------------------------",
+        "NOTE",
+        "Invoice to the office",
+        "==========================================",
+    ]
+
+
+def test_wide_characters_take_two_columns() -> None:
+    slip = customer_slip(cart(currency="JPY"), [item("味噌ラーメン", value=Decimal(1200))])
+    line = slip.splitlines()[3]
+    assert line == "2 × 味噌ラーメン" + " " * 21 + "1,200"
+    assert wcwidth.width(line) == 42
+
+
+def test_text_from_right_to_left_is_isolated() -> None:
+    docket = kitchen_docket(cart(), [item("شاورما", options=[])])
+    assert docket.splitlines()[3] == "2 × \u2068شاورما\u2069"
+
+
+def test_marks_of_direction_do_not_reach_the_sheet() -> None:
+    docket = kitchen_docket(cart(), [item("\u202e\u2069evil\u2066", options=[])])
+    assert docket.splitlines()[3] == "2 × evil"
+
+
+def test_long_text_is_wrapped_below_its_beginning() -> None:
+    docket = kitchen_docket(cart(), [item("W" * 100, options=[option("two words " * 8)])])
+    assert docket.splitlines()[3:8] == [
+        "2 × " + "W" * 38,
+        "    " + "W" * 38,
+        "    " + "W" * 24,
+        "    + two words two words two words two",
+        "      words two words two words two words",
+    ]
+
+
+texts = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=100
+)
+
+
+@given(texts, texts, texts)
+def test_no_line_is_wider_than_the_sheet(name: str, choice: str, channel: str) -> None:
+    order = cart(note=name * 3, special_instructions=choice * 3, fulfilment_channel=channel[:50])
+    value = Decimal("99999999999999.9999")
+    lines = [item(name, special_instructions=choice, options=[option(choice)], value=value)]
+    for sheet in (kitchen_docket(order, lines), customer_slip(order, lines)):
+        for line in sheet.split("\n"):
+            assert wcwidth.width(line) <= 42, line
+            assert line.count(ISOLATE) == line.count("\u2069")
+
+
+@pytest.mark.parametrize(
+    ("value", "currency", "text"),
+    [
+        (Decimal("1234.5"), "EUR", "1,234.50"),
+        (Decimal("1200.0000"), "JPY", "1,200"),
+        (Decimal("1.5"), "KWD", "1.500"),
+        (Decimal("0.1234"), "EUR", "0.1234"),
+        (Decimal("12.5"), "JPY", "12.5"),
+        (Decimal("99999999999999999999.9999"), "EUR", "99,999,999,999,999,999,999.9999"),
+        (0, "EUR", "0.00"),
+        (Decimal("1E+3"), "XAU", "1,000"),
+    ],
+)
+def test_amounts_have_the_minor_units_of_their_currency(
+    value: Decimal | int, currency: str, text: str
+) -> None:
+    assert amount(value, currency) == text
