@@ -1,0 +1,118 @@
+import re
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from time import sleep
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+from django.db import OperationalError, connection, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from tqdm import tqdm
+
+from carts.models import Cart, IdempotencyRecord
+
+IDEMPOTENCY_AGE = timedelta(hours=settings.IDEMPOTENCY_HOURS)
+ATTEMPTS = 5
+
+UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def age(text: str) -> timedelta:
+    """Return the timedelta of 12h, 30d or 4w.
+
+    Raises:
+        ArgumentTypeError: it is none of these.
+    """
+    match = re.fullmatch(r"([0-9]{1,5})([hdw])", text)
+    if not match or not int(match[1]):
+        raise ArgumentTypeError(f"{text!r} is not an age such as 12h, 30d or 4w.")
+    return timedelta(**{UNITS[match[2]]: int(match[1])})
+
+
+def positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise ArgumentTypeError(f"{text!r} is not a number of carts.")
+    return int(text)
+
+
+class Command(BaseCommand):
+    help = (
+        "Delete the carts that nobody has touched for a time, and expired idempotency records. "
+        "Safe to interrupt, to run twice at once, and while customers are writing."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--older-than", type=age, required=True, metavar="AGE", help="such as 12h, 30d or 4w"
+        )
+        parser.add_argument("--batch", type=positive, default=1000, help="carts a transaction")
+        parser.add_argument("--dry-run", action="store_true", help="only count")
+
+    def handle(
+        self, *args: Any, older_than: timedelta, batch: int, dry_run: bool, **options: Any
+    ) -> None:
+        now = timezone.now()
+        verb = "would be deleted" if dry_run else "deleted"
+        for name, batches in (
+            ("carts", expired_carts(now - older_than, batch)),
+            ("idempotency records", expired_records(now - IDEMPOTENCY_AGE, batch)),
+        ):
+            gone, terminal = 0, self.stdout.isatty()
+            with tqdm(desc=name, unit="", disable=not terminal) as progress:
+                for rows in batches:
+                    done = rows.count() if dry_run else delete(rows)
+                    gone += done
+                    progress.update(done)
+                    if not terminal:
+                        self.stdout.write(f"{done} {name} {verb}, {gone} so far")
+            self.stdout.write(f"{gone} {name} {verb}.")
+
+
+def expired_carts(limit: datetime, batch: int) -> Iterator[QuerySet[Cart]]:
+    """Yield the carts last changed before `limit`, a batch at a time.
+
+    Walks along the primary key, in which carts stand by age, as far as it can hold any:
+    no cart is changed before it is created. There is no index on the time of change.
+    """
+    end = UUID(int=int(limit.timestamp() * 1000) << 80)
+    for first, last in _stretches(Cart.objects.filter(pk__lt=end), batch):
+        yield Cart.objects.filter(pk__gte=first, pk__lte=last, modified_on__lt=limit)
+
+
+def expired_records(limit: datetime, batch: int) -> Iterator[QuerySet[IdempotencyRecord]]:
+    for first, last in _stretches(IdempotencyRecord.objects.all(), batch):
+        yield IdempotencyRecord.objects.filter(pk__gte=first, pk__lte=last, created_on__lt=limit)
+
+
+def _stretches(rows: QuerySet[Any], batch: int) -> Iterator[tuple[Any, Any]]:
+    """Yield the first and the last key of each `batch` rows along the primary key."""
+    keys = rows.order_by("pk").values_list("pk", flat=True)
+    stretch = list(keys[:batch])
+    while stretch:
+        yield stretch[0], stretch[-1]
+        stretch = list(keys.filter(pk__gt=stretch[-1])[:batch])
+
+
+def delete(rows: QuerySet[Any]) -> int:
+    """Delete the rows, but those that somebody is writing."""
+    for attempt in range(ATTEMPTS):
+        try:
+            with transaction.atomic():
+                # Locked first: a row that is being changed is skipped, and one that just
+                # was is looked at anew, and is not old any more.
+                keys = list(
+                    rows.select_for_update(
+                        skip_locked=connection.features.has_select_for_update_skip_locked
+                    ).values_list("pk", flat=True)
+                )
+                rows.model.objects.filter(pk__in=keys).delete()
+                return len(keys)
+        except OperationalError:  # a database of one writer may be busy for long
+            if attempt == ATTEMPTS - 1:
+                raise
+            sleep(1)
+    return 0
