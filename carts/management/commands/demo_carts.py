@@ -1,0 +1,137 @@
+import random
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.core.management.base import BaseCommand, CommandError
+from tqdm import tqdm
+
+from carts.models import Cart, CartItem
+from carts.models.history import Author
+
+PARTNER = "DEMO"
+
+# currency, menu key, items with their prices, options with theirs, instructions
+MENUS = (
+    (
+        "EUR",
+        "TRATTORIA-26",
+        (("Pizza Margherita", "9.50"), ("Tagliatelle al ragù", "12.80"), ("Tiramisù", "5.90")),
+        (("Extra mozzarella", "1.20"), ("Senza glutine", "2.00"), ("Prosciutto crudo", "2.50")),
+        ("No basil, please", "Ben cotta", "Cut into eight"),
+    ),
+    (
+        "EUR",
+        "GASTHAUS-26",
+        (("Käsespätzle", "11.90"), ("Wiener Schnitzel", "18.50"), ("Grüner Salat", "4.80")),
+        (("Röstzwiebeln", "0.00"), ("Preiselbeeren", "1.10"), ("Extra Soße", "0.90")),
+        ("Ohne Zwiebeln", "Soße bitte extra", "Allergie: Haselnüsse"),
+    ),
+    (
+        "GBP",
+        "CURRY-HOUSE",
+        (("Chicken tikka masala", "10.95"), ("Saag paneer", "9.25"), ("Garlic naan", "3.10")),
+        (("Extra hot", "0.00"), ("Pilau rice", "2.95"), ("Mango chutney", "0.80")),
+        ("Mild for the children", "Nut allergy", "Extra napkins"),
+    ),
+    (
+        "JPY",
+        "RAMEN-01",
+        (("醤油ラーメン", "880"), ("餃子(6個)", "420"), ("味噌ラーメン大盛り", "1080")),
+        (("味玉", "120"), ("チャーシュー増し", "300"), ("ネギ多め", "0")),
+        ("麺かためでお願いします", "箸は不要です", "辛さ控えめ"),
+    ),
+    (
+        "AED",
+        "SHAWARMA-7",
+        (("شاورما دجاج", "18.00"), ("حمص بيروتي", "14.00"), ("Mixed grill", "62.00")),
+        (("ثوم إضافي", "2.00"), ("بدون مخلل", "0.00"), ("خبز", "1.50")),
+        ("بدون بصل من فضلك", "Extra garlic sauce", "حار جداً"),
+    ),
+)
+CHANNELS = ("MOBILE", "WEB", "KIOSK", "CALL-CENTRE")
+FULFILMENTS = ("DELIVERY", "PICKUP", "DINE-IN")
+PLATFORMS = ("ios-app", "android-app", "web-shop", "kiosk-os")
+NOTES = (None, None, None, "Invoice to the office, please", "Happy birthday, Mia! 🎂")
+DOORS = (None, None, "Ring twice\nSecond floor", "Leave at reception", "Cutlery for four")
+
+
+class Command(BaseCommand):
+    help = "Fill the database with believable carts, to try the support desk with."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--carts", type=int, default=500)
+        parser.add_argument(
+            "--beside-real-carts", action="store_true", help="even if there are real carts"
+        )
+
+    def handle(self, *args: Any, carts: int, beside_real_carts: bool, **options: Any) -> None:
+        real = Cart.objects.exclude(partner_key=PARTNER)
+        if not beside_real_carts and real.exists():
+            raise CommandError(
+                "There are real carts in this database. Give --beside-real-carts if you mean it."
+            )
+        chance = random.Random()  # noqa: S311 (nothing here is a secret)
+        profiles = [uuid4() for _ in range(1 + carts // 3)]
+        for _ in tqdm(range(carts), unit="cart", file=sys.stderr):
+            _order(chance, chance.choice(profiles))
+        self.stdout.write(f"{carts} carts were made, all of partner {PARTNER}.")
+
+
+def _order(chance: random.Random, profile_key: UUID) -> None:
+    """Create a cart, and now and then change it, as customers do."""
+    number = chance.randrange(len(MENUS))
+    platform = chance.choice(PLATFORMS)
+    carts = Cart.objects.by(Author("bearer", platform, uuid4().hex))
+    cart = carts.create_with_items(
+        profile_key=profile_key,
+        partner_key=PARTNER,
+        restaurant_key=1001 + number,
+        platform=platform,
+        ordering_channel=chance.choice(CHANNELS),
+        fulfilment_channel=chance.choice(FULFILMENTS),
+        currency=MENUS[number][0],
+        note=chance.choice(NOTES),
+        special_instructions=chance.choice(DOORS),
+        items=[_item(chance, number) for _ in range(chance.choice((0, 1, 1, 2, 2, 3, 4, 6)))],
+    )
+    if chance.random() < 0.3:
+        carts.by(Author("bearer", platform, uuid4().hex)).add_item(cart.id, _item(chance, number))
+    if chance.random() < 0.3:
+        item = CartItem.objects.filter(cart_id=cart.id).first()
+        if item:
+            carts.by(Author("bearer", platform, uuid4().hex)).replace_item(
+                cart.id, item.id, _item(chance, number)
+            )
+
+
+def _item(chance: random.Random, number: int) -> dict[str, Any]:
+    currency, menu_key, items, options, instructions = MENUS[number]
+    name, price = chance.choice(items)
+    return {
+        "menu_key": menu_key,
+        "menu_version": 3,
+        "menu_item_key": 7_000_000 + _place(items, name),
+        "display_name": name,
+        "currency": currency,
+        "price": Decimal(price),
+        "quantity": chance.choice((1, 1, 1, 2, 2, 3)),
+        "special_instructions": chance.choice((None, None, *instructions)),
+        "options": [
+            {
+                "option_set_key": 501,
+                "option_set_item_key": 9_000_000 + _place(options, option),
+                "display_name": option,
+                "currency": currency,
+                "price": Decimal(extra),
+            }
+            for option, extra in chance.sample(options, chance.randrange(len(options) + 1))
+        ],
+    }
+
+
+def _place(choices: Sequence[tuple[str, str]], name: str) -> int:
+    return [choice for choice, _ in choices].index(name)
