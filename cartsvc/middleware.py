@@ -5,11 +5,13 @@ import uuid
 from collections.abc import Callable
 from time import perf_counter
 from typing import cast
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
+from django.utils import timezone
 
 from cartsvc import health, logs, metrics
 from cartsvc.exceptions import handle
@@ -36,12 +38,12 @@ class ApiMiddleware:
             # A load balancer asks by address and without HTTPS; nothing in the answer
             # comes from the Host header.
             return _view(request)
-        if not path.startswith(f"{API_PATH}/") and path != API_PATH:
-            return self.pages(request)
         sent = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
         request.META["cartsvc.request_id"] = request_id
         logs.request_id.set(request_id)
+        if not path.startswith(f"{API_PATH}/") and path != API_PATH:
+            return self.pages(request)
         started = perf_counter()
         try:
             request.get_host()  # refuses a Host that is not ours
@@ -64,3 +66,18 @@ def _view(request: HttpRequest) -> HttpResponse:
     response = match.func(request, *match.args, **match.kwargs)
     # The framework's own views, such as the API document's, leave the rendering to us.
     return cast("HttpResponse", response.render() if hasattr(response, "render") else response)
+
+
+class ViewerTimeZone:
+    """Show and read the times of a page in the time zone that the viewer's browser names."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        try:
+            zone = ZoneInfo(request.COOKIES.get("timezone", "UTC"))
+        except (KeyError, ValueError, OSError):  # no such zone, or no name of one at all
+            zone = ZoneInfo("UTC")
+        with timezone.override(zone):
+            return self.get_response(request)

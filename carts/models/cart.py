@@ -244,7 +244,12 @@ class Cart(models.Model):
     objects = CartQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["profile_key", "id"], name="carts_cart_profile_key_id")]
+        # None on modified_on: it would make every change of a cart write to every index.
+        indexes = [
+            models.Index(fields=["profile_key", "id"], name="carts_cart_profile_key_id"),
+            models.Index(fields=["restaurant_key", "id"], name="carts_cart_restaurant_key_id"),
+            models.Index(fields=["partner_key", "id"], name="carts_cart_partner_key_id"),
+        ]
         constraints = [
             line_check("cart", "partner_key"),
             int32_check("cart", "restaurant_key"),

@@ -1,0 +1,13 @@
+"""The support desk: the second face of the service, for staff with a customer on the phone."""
+
+from django.contrib import admin
+
+from carts.admin.desk import CartAdmin
+from carts.models import Cart
+
+admin.site.site_header = "Cart service · Support desk"
+admin.site.site_title = "Support desk"
+admin.site.index_title = "What would you like to do?"
+admin.site.site_url = None
+admin.site.enable_nav_sidebar = False
+admin.site.register(Cart, CartAdmin)

@@ -1,0 +1,116 @@
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.humanize.templatetags.humanize import naturaltime
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+
+from carts.admin import search
+from carts.admin.items import ItemView, RemoveItemView
+from carts.admin.reading import cart_url, order_line, read, summary
+from carts.admin.timeline import events
+from carts.models import Cart
+from carts.slips import amount, customer_slip, kitchen_docket
+from cartsvc.authentication import parse_guid
+
+Extra = dict[str, Any] | None
+
+
+class CartAdmin(admin.ModelAdmin):
+    """Find a cart, see it, change its items. Carts are made and removed elsewhere."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Cart | None = None) -> bool:
+        return False
+
+    def get_urls(self) -> list[URLPattern]:
+        item, remove = ItemView.as_view(desk=self), RemoveItemView.as_view(desk=self)
+        return [
+            path(f"<uuid:cart_id>/items/{route}", self.admin_site.admin_view(view), name=name)
+            for route, view, name in (
+                ("add/", item, "carts_item_add"),
+                ("<uuid:item_id>/", item, "carts_item_change"),
+                ("<uuid:item_id>/remove/", remove, "carts_item_remove"),
+            )
+        ] + super().get_urls()
+
+    def page(
+        self, request: HttpRequest, template: str, *, status: int = 200, **context: Any
+    ) -> HttpResponse:
+        """Return a page of the desk within the admin's frame."""
+        return TemplateResponse(
+            request,
+            f"admin/carts/cart/{template}.html",
+            {
+                **self.admin_site.each_context(request),
+                "opts": self.opts,
+                "can_change": self.has_change_permission(request),
+                **context,
+            },
+            status=status,
+        )
+
+    def changelist_view(self, request: HttpRequest, extra_context: Extra = None) -> HttpResponse:
+        """Show the search box and the carts that it finds; a cart's own key opens the cart."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        form = search.FindForm(request.GET)
+        page = search.Page([])
+        if form.is_valid():
+            key = search.guid(form.cleaned_data["q"])
+            if key and (cart_id := search.cart_of(key)):
+                return HttpResponseRedirect(cart_url(cart_id, key if key != cart_id else None))
+            page = search.find(form.cleaned_data)
+        return self.page(
+            request,
+            "find",
+            title="Carts",
+            form=form,
+            page=page,
+            window=search.WINDOW,
+            rows=[summary(cart) for cart in page.carts],
+            seen={name: sorted({str(getattr(c, name)) for c in page.carts}) for name in SUGGESTED},
+            newer=_query(request, after=page.newer),
+            older=_query(request, before=page.older),
+        )
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Extra = None
+    ) -> HttpResponse:
+        """Show a cart as the order that it is, what will print of it, and its history."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        cart_id = parse_guid(object_id)
+        found = cart_id and read(cart_id)
+        if not found:
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        cart, items = found
+        return self.page(
+            request,
+            "page",
+            title=f"Cart {cart.id}",
+            cart=cart,
+            items=[order_line(item, cart.currency) for item in items],
+            subtotal=amount(sum(item["value"] for item in items), cart.currency),
+            docket=kitchen_docket(cart, items),
+            slip=customer_slip(cart, items),
+            events=events(cart),
+            created_words=naturaltime(cart.created_on),
+            changed_words=naturaltime(cart.modified_on),
+        )
+
+
+# What the filters suggest: the values of the carts on the page, which cost no query.
+SUGGESTED = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
+
+
+def _query(request: HttpRequest, **cursor: Any) -> str:
+    """Return the query string of the same search from another key on, or nothing."""
+    query = request.GET.copy()
+    query.pop("before", None), query.pop("after", None)
+    query.update({name: str(key) for name, key in cursor.items() if key})
+    return f"?{query.urlencode()}" if any(cursor.values()) else ""

@@ -1,0 +1,178 @@
+"""Correct an item and its options: the model's own validators, and texts exactly as typed."""
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.forms.models import construct_instance
+
+from carts.models import CartItem, CartItemOption
+from carts.slips import amount
+
+
+class ExactForm(forms.ModelForm):
+    """Takes texts as typed and hands back as it was what nobody touched."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            if isinstance(field, forms.CharField):
+                field.strip = False
+
+    def _post_clean(self) -> None:
+        # Without the constraints, which Django would send to the database one by one:
+        # every constraint has a validator in front of it.
+        instance = construct_instance(self, self.instance, self.Meta.fields)
+        try:
+            instance.clean_fields(exclude=self._get_validation_exclusions())
+        except ValidationError as error:
+            self._update_errors(error)
+
+    def values(self) -> dict[str, Any]:
+        sent = {name: self.cleaned_data[name] for name in self.Meta.fields}
+        kept = self.initial.keys() - set(self.changed_data)
+        return sent | {name: self.initial[name] for name in kept}
+
+    def changes(self) -> Iterator[str]:
+        for name in self.Meta.fields:
+            if name in self.changed_data:
+                before, after = self.initial.get(name), self.cleaned_data[name]
+                yield f"{self.fields[name].label.lower()} {shown(before)} → {shown(after)}"
+
+
+def shown(value: Any) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case str():
+            return f"“{value}”"
+    return str(value)
+
+
+class Paragraph(forms.CharField):
+    """A text of several lines; the browser's line ends are not a change."""
+
+    widget = forms.Textarea
+
+    def to_python(self, value: Any) -> Any:
+        return _line_feeds(super().to_python(value))
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return super().has_changed(_line_feeds(initial), _line_feeds(data))
+
+
+def _line_feeds(text: Any) -> Any:
+    return text.replace("\r\n", "\n").replace("\r", "\n") if isinstance(text, str) else text
+
+
+def _digits() -> forms.TextInput:
+    # A number input would change its value under a mouse wheel.
+    return forms.TextInput({"inputmode": "numeric"})
+
+
+class ItemForm(ExactForm):
+    class Meta:
+        model = CartItem
+        fields = (
+            "display_name",
+            "quantity",
+            "price",
+            "special_instructions",
+            "menu_key",
+            "menu_version",
+            "menu_item_key",
+        )
+        labels: ClassVar = {"display_name": "Name"}
+        field_classes: ClassVar = {"special_instructions": Paragraph}
+        widgets: ClassVar = {
+            "quantity": _digits(),
+            "price": forms.TextInput({"inputmode": "decimal"}),
+            "special_instructions": forms.Textarea({"rows": 3}),
+            "menu_version": _digits(),
+            "menu_item_key": _digits(),
+        }
+
+
+class OptionForm(ExactForm):
+    class Meta:
+        model = CartItemOption
+        fields = ("display_name", "price", "option_set_key", "option_set_item_key")
+        labels: ClassVar = {"display_name": "Name"}
+        widgets: ClassVar = {
+            "price": forms.TextInput({"inputmode": "decimal"}),
+            "option_set_key": _digits(),
+            "option_set_item_key": _digits(),
+        }
+
+    def has_changed(self) -> bool:
+        """Tell whether the row is filled in: a blank one at the end is no option."""
+        return any(self.data.get(self.add_prefix(name)) for name in self.Meta.fields)
+
+
+OptionFormSet = forms.formset_factory(
+    OptionForm,
+    extra=1,
+    can_delete=True,
+    max_num=settings.MAX_OPTIONS,
+    absolute_max=settings.MAX_OPTIONS + 1,
+    validate_max=True,
+)
+
+
+class ItemEditor:
+    """The form of one item and those of its options, in one page."""
+
+    def __init__(
+        self, currency: str, item: Mapping[str, Any] | None, data: Mapping[str, Any] | None = None
+    ) -> None:
+        item = item or {"options": []}
+        self.currency = currency
+        self.form = ItemForm(data, initial=_initial(ItemForm, item, currency))
+        self.options = OptionFormSet(
+            data,
+            prefix="options",
+            initial=[_initial(OptionForm, option, currency) for option in item["options"]],
+        )
+
+    def is_valid(self) -> bool:
+        return all([self.form.is_valid(), self.options.is_valid()])
+
+    def values(self) -> dict[str, Any]:
+        """Return the item as `CartQuerySet.replace_item` takes it."""
+        options = [{**form.values(), "currency": self.currency} for _, form in self._rows()]
+        return {**self.form.values(), "currency": self.currency, "options": options}
+
+    def changes(self) -> list[str]:
+        """Return what a save changes from what to what, in words."""
+        told = list(self.form.changes())
+        before = self.options.initial
+        kept = dict(self._rows())
+        for number, option in enumerate(before):
+            name = shown(option["display_name"])
+            if number in kept:
+                told += [f"option {name}: {change}" for change in kept[number].changes()]
+            else:
+                told.append(f"option {name} removed")
+        told += [
+            f"option {shown(form.cleaned_data['display_name'])} added"
+            for number, form in kept.items()
+            if number >= len(before)
+        ]
+        return told
+
+    def _rows(self) -> Iterator[tuple[int, OptionForm]]:
+        """Yield the options that the item is to have, by their place in the form."""
+        for number, form in enumerate(self.options.forms):
+            if form not in self.options.deleted_forms and form.has_changed():
+                yield number, form
+
+
+def _initial(form: type[ExactForm], values: Mapping[str, Any], currency: str) -> dict[str, Any]:
+    initial = {name: values[name] for name in form.Meta.fields if name in values}
+    if "price" in initial:
+        # With as many decimals as people write in this currency.
+        initial["price"] = Decimal(amount(initial["price"], currency).replace(",", ""))
+    return initial

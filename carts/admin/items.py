@@ -1,0 +1,159 @@
+"""The pages that change a cart, one item at a time, through the model layer's own writes.
+
+The form carries the version of the cart that it was opened with: who saves after somebody
+else is told, sees what happened since, keeps what they typed, and decides anew.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import OperationalError, transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.views.generic import View
+
+from carts.admin.forms import ItemEditor, shown
+from carts.admin.reading import cart_url, order_line, read
+from carts.admin.timeline import events, log_message
+from carts.models import Cart
+from carts.models.cart import CartQuerySet
+from carts.models.history import Author
+from cartsvc.envelope import Refused
+
+BUSY = "Somebody is changing this cart at this very moment. Nothing was saved; please try again."
+
+
+class CartChange(View):
+    """What changing, adding and removing an item share."""
+
+    desk: Any = None
+    template = ""
+
+    def dispatch(
+        self, request: HttpRequest, cart_id: UUID, item_id: UUID | None = None
+    ) -> HttpResponse:
+        if not self.desk.has_change_permission(request):
+            raise PermissionDenied
+        self.cart_id, self.item_id = cart_id, item_id
+        if not self.read():
+            if request.method != "POST":
+                raise Http404
+            return self.gone()
+        return super().dispatch(request)
+
+    def read(self) -> bool:
+        """Read the cart as it is now, and tell whether it has the item."""
+        found = read(self.cart_id)
+        if found is None:
+            return False
+        self.cart, items = found
+        self.item = next((item for item in items if item["id"] == self.item_id), None)
+        return self.item is not None or self.item_id is None
+
+    def gone(self) -> HttpResponse:
+        messages.error(self.request, "Somebody has removed this item meanwhile. Nothing was saved.")
+        return HttpResponseRedirect(cart_url(self.cart_id))
+
+    def page(self, *, since: int | None = None, problem: str = "", **context: Any) -> HttpResponse:
+        """Return the form; `since` is the version that it was opened with, if that is past."""
+        return self.desk.page(
+            self.request,
+            self.template,
+            cart=self.cart,
+            cart_url=cart_url(self.cart_id, self.item_id),
+            item=self.item and order_line(self.item, self.cart.currency),
+            missed=[] if since is None else [e for e in events(self.cart) if e.version > since],
+            problem=problem,
+            status=409 if since is not None or problem else 200,
+            **context,
+        )
+
+    def opened_with(self) -> int:
+        version = self.request.POST.get("version", "")
+        return int(version) if version.isdecimal() and len(version) < 10 else 0
+
+    def write(
+        self, change: Callable[[CartQuerySet], Any], told: str, form: Callable[..., HttpResponse]
+    ) -> HttpResponse:
+        """Change the cart and log what changed, in one transaction; refused, show the form."""
+        version = self.cart.version
+        author = Author(
+            "staff", self.request.user.get_username(), self.request.META["cartsvc.request_id"]
+        )
+        try:
+            with transaction.atomic():
+                change(Cart.objects.by(author))
+                self.desk.log_change(self.request, self.cart, log_message(version + 1, told))
+        except ValidationError as error:
+            return form(problem=" ".join(error.messages))
+        except OperationalError:
+            return form(problem=BUSY)
+        except Refused as refused:
+            if not self.read():
+                return self.gone()
+            if self.cart.version != version:
+                return form(since=version)
+            return form(problem=str(refused))
+        messages.success(self.request, f"{told}.")
+        return HttpResponseRedirect(cart_url(self.cart_id))
+
+
+class ItemView(CartChange):
+    """Correct an item, or add one."""
+
+    template = "item"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return self.form(ItemEditor(self.cart.currency, self.item))
+
+    def form(self, editor: ItemEditor, **context: Any) -> HttpResponse:
+        title = f"Correct {self.item['display_name']}" if self.item else "Add an item"
+        return self.page(title=title, editor=editor, **context)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        editor = ItemEditor(self.cart.currency, self.item, request.POST)
+        version = self.opened_with()
+        if version != self.cart.version:
+            return self.form(editor, since=version)
+        if not editor.is_valid():
+            return self.form(editor)
+        changes = editor.changes()
+        if not changes:
+            messages.info(request, "Nothing was changed.")
+            return HttpResponseRedirect(cart_url(self.cart_id))
+        values = editor.values()
+        if self.item:
+            told = f"Item {shown(self.item['display_name'])}: {', '.join(changes)}"
+        else:
+            told = f"Item {shown(values['display_name'])} added: {', '.join(changes)}"
+
+        def change(carts: CartQuerySet) -> None:
+            if self.item_id:
+                carts.replace_item(self.cart_id, self.item_id, values, version=version)
+            else:
+                carts.add_item(self.cart_id, values, version=version)
+
+        return self.write(change, told, partial(self.form, editor))
+
+
+class RemoveItemView(CartChange):
+    template = "remove"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return self.confirmation()
+
+    def confirmation(self, **context: Any) -> HttpResponse:
+        return self.page(title=f"Remove {self.item['display_name']}?", **context)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        version = self.opened_with()
+        if version != self.cart.version:
+            return self.confirmation(since=version)
+        return self.write(
+            lambda carts: carts.remove_item(self.cart_id, self.item_id, version=version),
+            f"Item {shown(self.item['display_name'])} removed",
+            self.confirmation,
+        )

@@ -1,0 +1,61 @@
+"""What happened to a cart, told for people: newest first, with what it was before."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.contrib.admin.models import LogEntry
+from django.contrib.admin.options import get_content_type_for_model
+
+from carts.models import Cart
+from carts.models.history import Record
+
+AUTHORS = {"bearer": "API", "staff": "Staff", "shell": "Command line"}
+
+# How a log entry of the support desk says which version of the cart it made.
+LOG_MESSAGE = re.compile(r"Version (\d+)\. (.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    record: Record
+    version: int
+    before: str = ""
+    details: str = ""
+
+    @property
+    def by(self) -> str:
+        return AUTHORS.get(self.record.author.kind, self.record.author.kind)
+
+
+def events(cart: Cart) -> list[Event]:
+    """Return what happened, newest first; a change of staff with what they changed."""
+    records = cart.records()
+    details = _details(cart) if any(r.author.kind == "staff" for r in records) else {}
+    return list(_told(records, cart.version, details))[::-1]
+
+
+def log_message(version: int, text: str) -> str:
+    return f"Version {version}. {text}"
+
+
+def _told(records: list[Record], version: int, details: dict[int, str]) -> Iterator[Event]:
+    labels: dict[UUID, str] = {}
+    # Every change makes one version and one record.
+    for number, record in enumerate(records, start=version - len(records) + 1):
+        before = ""
+        if record.item_id:
+            before = labels.get(record.item_id, "")
+            labels[record.item_id] = record.label
+        if before == record.label:
+            before = ""
+        yield Event(record, number, before, details.get(number, ""))
+
+
+def _details(cart: Cart) -> dict[int, str]:
+    entries: Iterable[str] = LogEntry.objects.filter(
+        content_type=get_content_type_for_model(cart), object_id=str(cart.pk)
+    ).values_list("change_message", flat=True)
+    found = (LOG_MESSAGE.fullmatch(message) for message in entries)
+    return {int(match[1]): match[2] for match in found if match}

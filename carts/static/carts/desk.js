@@ -1,0 +1,39 @@
+"use strict";
+
+// The server writes and reads times in the time zone that this cookie names.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (zone) {
+  const secure = location.protocol === "https:" ? "; Secure" : "";
+  document.cookie = `timezone=${zone}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
+}
+
+if (navigator.clipboard) {
+  for (const button of document.querySelectorAll("button.copy")) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(button.dataset.copy);
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    });
+  }
+}
+
+const more = document.getElementById("add-option");
+if (more) {
+  const total = document.getElementById("id_options-TOTAL_FORMS");
+  const rows = document.getElementById("options");
+  const blank = document.getElementById("empty-option");
+  more.hidden = false;
+  more.addEventListener("click", () => {
+    const row = blank.content.cloneNode(true);
+    for (const element of row.querySelectorAll("[id], [name], [for]")) {
+      for (const name of ["id", "name", "for", "aria-describedby"]) {
+        const value = element.getAttribute(name);
+        if (value) element.setAttribute(name, value.replace("__prefix__", total.value));
+      }
+    }
+    total.value = Number(total.value) + 1;
+    rows.append(row);
+    rows.lastElementChild.querySelector("input").focus();
+  });
+}

@@ -1,0 +1,66 @@
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from carts.models import Cart, contents
+from tests.factories import CartFactory, ItemFactory, OptionFactory
+
+CARTS = "/admin/carts/cart/"
+
+
+def staff(group: str | None = None, name: str = "anna") -> Client:
+    """Return the browser of a member of staff who has signed in."""
+    user = User.objects.create_user(name, is_staff=True)
+    if group:
+        user.groups.add(Group.objects.get(name=group))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def viewer(db: None) -> Client:
+    return staff("Cart support", "ben")
+
+
+@pytest.fixture
+def lead(db: None) -> Client:
+    return staff("Cart support lead")
+
+
+@pytest.fixture
+def cart(db: None) -> Cart:
+    return CartFactory(items=[ItemFactory(with_option=True)])
+
+
+def items(cart: Cart) -> list[dict[str, Any]]:
+    """Return the items as they are stored now."""
+    now = Cart.objects.with_contents().get(pk=cart.pk)
+    return contents.assemble(now.item_rows, now.option_rows)
+
+
+def page_of(cart: Cart) -> str:
+    return f"{CARTS}{cart.pk}/change/"
+
+
+def item_page(cart: Cart, number: int = 0) -> str:
+    return f"{CARTS}{cart.pk}/items/{items(cart)[number]['id']}/"
+
+
+def form_of(client: Client, url: str) -> dict[str, Any]:
+    """Return what the browser would send of the page's form if nobody touched it."""
+    context = client.get(url).context
+    editor = context["editor"]
+    fields = [*editor.form, *(field for row in editor.options for field in row)]
+    fields += editor.options.management_form
+    sent = {field.html_name: field.value() for field in fields}
+    sent = {name: value for name, value in sent.items() if value is not None}
+    return {**sent, "version": context["cart"].version}
+
+
+def big_cart(count: int, options: int) -> Cart:
+    return CartFactory(
+        items=[ItemFactory(options=[OptionFactory() for _ in range(options)]) for _ in range(count)]
+    )

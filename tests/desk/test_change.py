@@ -1,0 +1,328 @@
+from collections.abc import Callable
+from decimal import Decimal
+from functools import partial
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+
+from carts.models import Cart
+from carts.models.history import Author
+from tests.desk.conftest import (
+    big_cart,
+    form_of,
+    item_page,
+    items,
+    page_of,
+    staff,
+)
+from tests.factories import CartFactory, ItemFactory, OptionFactory
+from tests.threads import in_thread
+
+
+def test_an_item_and_its_options_are_corrected(lead: Client, cart: Cart) -> None:
+    url, before = item_page(cart), items(cart)[0]
+    sent = form_of(lead, url) | {
+        "quantity": "3",
+        "price": "9.95",
+        "options-0-price": "0.50",
+        "options-1-display_name": "Olives",
+        "options-1-price": "1",
+        "options-1-option_set_key": "7",
+        "options-1-option_set_item_key": "9223372036854775807",
+    }
+    response = lead.post(url, sent)
+    assert response.url == page_of(cart)
+    after = items(cart)[0]
+    extra = before["options"][0]
+    assert after == before | {
+        "quantity": 3,
+        "price": Decimal("9.95"),
+        "value": Decimal("34.35"),
+        "options": [
+            extra | {"price": Decimal("0.50")},
+            extra
+            | {
+                "position": 1,
+                "display_name": "Olives",
+                "price": Decimal(1),
+                "option_set_key": 7,
+                "option_set_item_key": 9223372036854775807,
+            },
+        ],
+    }
+    modified_on = cart.modified_on
+    cart.refresh_from_db()
+    assert cart.version == 2
+    assert cart.modified_on > modified_on
+    record = cart.records()[-1]
+    assert (record.author.kind, record.author.name) == ("staff", "anna")
+    assert record.author.request_id
+    entry = LogEntry.objects.get()
+    assert entry.user.username == "anna"
+    assert entry.get_edited_object() == cart
+    assert entry.get_change_message() == (
+        "Version 2. Item “Pizza Margherita”: quantity 2 → 3, price 10.10 → 9.95, "
+        "option “Extra mozzarella”: price 1.25 → 0.50, option “Olives” added"
+    )
+    event = lead.get(page_of(cart)).context["events"][0]
+    assert event.details == entry.change_message.removeprefix("Version 2. ")
+
+
+def test_an_option_is_removed(lead: Client, cart: Cart) -> None:
+    url = item_page(cart)
+    lead.post(url, form_of(lead, url) | {"options-0-DELETE": "on"})
+    assert items(cart)[0]["options"] == []
+    assert LogEntry.objects.get().change_message.endswith("option “Extra mozzarella” removed")
+
+
+def test_what_nobody_touched_stays_as_it_was_sent(lead: Client) -> None:
+    cart = CartFactory(
+        items=[
+            ItemFactory(
+                display_name="  Pizza\u00a0 ",
+                price=Decimal("1.2345"),
+                special_instructions="one\r\ntwo\n\nthree\t",
+                options=[OptionFactory(display_name=" a ")],
+            ),
+            ItemFactory(special_instructions=""),
+        ]
+    )
+    before = items(cart)
+    for number in (0, 1):
+        url = item_page(cart, number)
+        sent = form_of(lead, url)
+        sent["special_instructions"] = sent["special_instructions"].replace("\r\n", "\n")
+        sent["special_instructions"] = sent["special_instructions"].replace("\n", "\r\n")
+        lead.post(url, sent)
+        assert items(cart) == before
+        assert Cart.objects.get().version == 1 + number
+        lead.post(url, sent | {"quantity": "5"})
+        before[number] |= {"quantity": 5, "value": items(cart)[number]["value"]}
+        assert items(cart) == before
+
+
+def test_an_item_is_added_behind_the_last(lead: Client, cart: Cart) -> None:
+    url = f"/admin/carts/cart/{cart.pk}/items/add/"
+    sent = form_of(lead, url) | {
+        "display_name": "Cola",
+        "quantity": "1",
+        "price": "2.50",
+        "menu_key": "DRINKS",
+        "menu_version": "1",
+        "menu_item_key": "5",
+    }
+    assert lead.post(url, sent).url == page_of(cart)
+    first, second = items(cart)
+    assert first["display_name"] == "Pizza Margherita"
+    del second["id"]
+    assert second == {
+        "position": 1,
+        "menu_key": "DRINKS",
+        "menu_version": 1,
+        "menu_item_key": 5,
+        "display_name": "Cola",
+        "currency": "EUR",
+        "price": Decimal("2.50"),
+        "quantity": 1,
+        "special_instructions": None,
+        "options": [],
+        "value": Decimal("2.50"),
+    }
+    assert "Item “Cola” added" in LogEntry.objects.get().change_message
+
+
+def test_an_item_is_removed(lead: Client, cart: Cart) -> None:
+    url = item_page(cart) + "remove/"
+    assert "Pizza Margherita" in lead.get(url).text
+    assert len(items(cart)) == 1
+    assert lead.post(url, {"version": "1"}).url == page_of(cart)
+    assert items(cart) == []
+    cart.refresh_from_db()
+    assert cart.records()[-1].operation == "Remove Item"
+    assert LogEntry.objects.get().change_message == "Version 2. Item “Pizza Margherita” removed"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("quantity", "0", "greater than or equal to 1"),
+        ("quantity", "10000", "less than or equal to 9999"),
+        ("quantity", "", "required"),
+        ("price", "1.23456", "no more than 4 decimal places"),
+        ("price", "-1", "greater than or equal to 0"),
+        ("price", "NaN", "Enter a number"),
+        ("display_name", "   ", "cannot be blank"),
+        ("display_name", "x" * 101, "at most 100 characters"),
+        ("display_name", "a\x1bb", "control character U+001B"),
+        ("special_instructions", "x" * 301, "at most 300 characters"),
+        ("menu_item_key", str(2**63), "less than or equal to"),
+        ("options-0-price", "x", "Enter a number"),
+        ("options-0-display_name", "", "required"),
+        ("options-0-option_set_key", str(-(2**63) - 1), "greater than or equal to"),
+    ],
+)
+def test_what_the_specification_refuses_is_refused_here(
+    lead: Client,
+    cart: Cart,
+    unchanged: Callable[[], None],
+    name: str,
+    value: str,
+    text: str,
+) -> None:
+    unchanged()
+    url = item_page(cart)
+    response = lead.post(url, form_of(lead, url) | {name: value})
+    assert response.status_code == 200
+    assert text in response.text
+    assert not LogEntry.objects.exists()
+
+
+def test_too_many_options_are_refused(
+    lead: Client, unchanged: Callable[[], None], settings: Any
+) -> None:
+    settings.MAX_OPTIONS = 2
+    cart = CartFactory(items=[ItemFactory(options=[OptionFactory(), OptionFactory()])])
+    unchanged()
+    url = item_page(cart)
+    row = {"display_name": "x", "price": "1", "option_set_key": "1", "option_set_item_key": "1"}
+    sent = form_of(lead, url) | {f"options-2-{name}": value for name, value in row.items()}
+    assert "There must not be more than 2 options" in lead.post(url, sent).text
+
+
+def test_the_second_of_two_editors_is_told(lead: Client, cart: Cart) -> None:
+    url = item_page(cart)
+    first = staff("Cart support lead", "zoe")
+    mine, theirs = form_of(lead, url), form_of(first, url)
+    first.post(url, theirs | {"quantity": "7"})
+    response = lead.post(url, mine | {"display_name": "Calzone"})
+    assert response.status_code == 409
+    assert items(cart)[0]["display_name"] == "Pizza Margherita"
+    assert [event.record.author.name for event in response.context["missed"]] == ["zoe"]
+    assert "7 × <bdi>Pizza Margherita</bdi>" in response.text
+    assert 'value="Calzone"' in response.text
+    assert LogEntry.objects.count() == 1
+    # Having seen it, they decide: the page now carries the version that they saw.
+    again = mine | {"display_name": "Calzone", "version": response.context["cart"].version}
+    assert lead.post(url, again).status_code == 302
+    assert (items(cart)[0]["display_name"], items(cart)[0]["quantity"]) == ("Calzone", 2)
+
+
+def test_the_same_option_added_by_both_is_not_lost(lead: Client, cart: Cart) -> None:
+    url = item_page(cart)
+    row = {
+        "display_name": "Olives",
+        "price": "1",
+        "option_set_key": "1",
+        "option_set_item_key": "1",
+    }
+    sent = form_of(lead, url) | {f"options-1-{name}": value for name, value in row.items()}
+    lead.post(url, sent)
+    assert lead.post(url, sent | {"quantity": "4"}).status_code == 409
+    lead.post(url, sent | {"quantity": "4", "version": "2"})
+    assert [option["display_name"] for option in items(cart)[0]["options"]] == [
+        "Extra mozzarella",
+        "Olives",
+    ]
+
+
+@pytest.mark.parametrize("page", ["", "remove/"])
+def test_a_change_over_the_api_is_told(lead: Client, cart: Cart, page: str) -> None:
+    url = item_page(cart)
+    sent = form_of(lead, url)
+    Cart.objects.by(Author("bearer", "app")).add_item(cart.pk, ItemFactory())
+    before = items(cart)
+    response = lead.post(url + page, sent)
+    assert response.status_code == 409
+    assert "Add Item" in response.text
+    assert items(cart) == before
+
+
+@pytest.mark.parametrize("version", ["", "x", "-1", "99", "9" * 30, None])
+def test_a_version_that_is_none_changes_nothing(
+    lead: Client, cart: Cart, unchanged: Callable[[], None], version: str | None
+) -> None:
+    unchanged()
+    url = item_page(cart)
+    sent = form_of(lead, url) | {"quantity": "5"}
+    del sent["version"]
+    response = lead.post(url, sent if version is None else sent | {"version": version})
+    assert response.status_code == 409
+
+
+def test_an_item_that_was_removed_meanwhile_is_not_brought_back(lead: Client, cart: Cart) -> None:
+    url = item_page(cart)
+    sent = form_of(lead, url)
+    cart.remove_item(items(cart)[0]["id"])
+    response = lead.post(url, sent | {"quantity": "5"}, follow=True)
+    assert "Somebody has removed this item meanwhile" in response.text
+    assert items(cart) == []
+    assert lead.get(url).status_code == 404
+
+
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+def test_of_two_who_save_at_once_one_is_told(db: None) -> None:
+    cart = CartFactory(items=[ItemFactory()])
+    url = item_page(cart)
+    clients = [staff("Cart support lead", name) for name in ("anna", "zoe")]
+    forms = [form_of(client, url) for client in clients]
+    barrier, statuses = Barrier(2), []
+
+    def save(number: int) -> None:
+        barrier.wait()
+        sent = forms[number] | {"quantity": str(number + 5)}
+        statuses.append(clients[number].post(url, sent).status_code)
+
+    for thread in [in_thread(partial(save, number)) for number in (0, 1)]:
+        thread.join()
+    assert sorted(statuses) == [302, 409]
+    assert Cart.objects.get().version == 2
+    assert LogEntry.objects.count() == 1
+
+
+@pytest.mark.parametrize("page", ["add/", "{}/", "{}/remove/"])
+def test_who_may_only_view_is_refused(
+    viewer: Client, cart: Cart, unchanged: Callable[[], None], page: str
+) -> None:
+    unchanged()
+    url = f"/admin/carts/cart/{cart.pk}/items/{page.format(items(cart)[0]['id'])}"
+    for response in (viewer.get(url), viewer.post(url, {"version": "1"})):
+        assert response.status_code == 403
+        assert "You may not do this" in response.text
+    assert Client().get(url).url.startswith("/admin/login/")
+
+
+def test_a_form_without_its_token_is_refused(
+    db: None, cart: Cart, unchanged: Callable[[], None]
+) -> None:
+    unchanged()
+    lead = staff("Cart support lead")
+    lead.handler.enforce_csrf_checks = True
+    assert lead.post(item_page(cart) + "remove/", {"version": "1"}).status_code == 403
+
+
+def test_a_cart_of_500_items_opens_and_saves(lead: Client) -> None:
+    cart = big_cart(500, 5)
+    assert len(lead.get(page_of(cart)).context["items"]) == 500
+    url = item_page(cart, 499)
+    assert lead.post(url, form_of(lead, url) | {"quantity": "9"}).status_code == 302
+    assert items(cart)[499]["quantity"] == 9
+
+
+def test_an_item_of_100_options_opens_and_saves(lead: Client) -> None:
+    cart = big_cart(1, 100)
+    url = item_page(cart)
+    assert lead.post(url, form_of(lead, url) | {"options-99-price": "7"}).status_code == 302
+    assert items(cart)[0]["options"][99]["price"] == 7
+
+
+def test_a_save_takes_15_queries(
+    lead: Client, cart: Cart, django_assert_max_num_queries: Callable[[int], Any]
+) -> None:
+    url = item_page(cart)
+    sent = form_of(lead, url) | {"quantity": "3"}
+    # session, user, rights 2, the cart, savepoints 4, the change 4, the log 1
+    with django_assert_max_num_queries(15):
+        lead.post(url, sent)

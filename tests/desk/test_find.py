@@ -1,0 +1,197 @@
+import uuid
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from carts.admin import search
+from carts.models import Cart
+from tests.desk.conftest import CARTS, items, page_of, staff
+from tests.factories import CartFactory, ItemFactory
+
+
+def found(client: Client, **query: object) -> list[Cart]:
+    response = client.get(CARTS, query)
+    assert response.status_code == 200
+    return [row["cart"] for row in response.context["rows"]]
+
+
+@pytest.fixture
+def others(db: None) -> list[Cart]:
+    return [CartFactory(restaurant_key=1, partner_key="BIST") for _ in range(3)]
+
+
+def spellings(key: uuid.UUID) -> list[str]:
+    return [str(key), str(key).upper(), f"  {key} ", f"\t{key}\n", key.hex, f"{{{key}}}"]
+
+
+def test_a_cart_id_opens_the_cart(viewer: Client, cart: Cart, others: list[Cart]) -> None:
+    for term in spellings(cart.pk):
+        assert viewer.get(CARTS, {"q": term}).url == page_of(cart)
+
+
+def test_an_item_id_opens_the_cart_at_the_item(viewer: Client, cart: Cart) -> None:
+    item_id = items(cart)[0]["id"]
+    for term in spellings(item_id):
+        assert viewer.get(CARTS, {"q": term}).url == f"{page_of(cart)}#item-{item_id}"
+
+
+def test_a_profile_key_finds_the_customers_carts(
+    viewer: Client, cart: Cart, others: list[Cart]
+) -> None:
+    second = CartFactory(profile_key=cart.profile_key)
+    for term in spellings(cart.profile_key):
+        assert found(viewer, q=term) == [second, cart]
+
+
+def test_a_number_finds_the_restaurants_carts(
+    viewer: Client, cart: Cart, others: list[Cart]
+) -> None:
+    assert found(viewer, q=" 4711 ") == [cart]
+    assert found(viewer, q="-5") == found(viewer, q="99999999999") == []
+
+
+@pytest.mark.parametrize("term", ["ACME", "acme"])
+def test_a_partner_key_finds_the_partners_carts(
+    viewer: Client, cart: Cart, others: list[Cart], term: str
+) -> None:
+    assert found(viewer, q=term) == [cart]
+
+
+def test_a_number_that_is_a_partner_key_as_well_finds_both(viewer: Client, cart: Cart) -> None:
+    partners = CartFactory(partner_key="4711", restaurant_key=2)
+    assert found(viewer, q="4711") == [partners, cart]
+
+
+@pytest.mark.parametrize("term", ["no such thing", "%", "'", "٤٧١١١", "🍕" * 200, "{{ x }}"])
+def test_what_is_no_key_finds_nothing(viewer: Client, cart: Cart, term: str) -> None:
+    response = viewer.get(CARTS, {"q": term})
+    assert response.context["rows"] == []
+    assert "No cart matches" in response.text
+
+
+def test_an_unknown_guid_finds_nothing(viewer: Client, cart: Cart) -> None:
+    assert found(viewer, q=str(uuid.uuid4())) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("partner", "BIST"),
+        ("platform", "kiosk"),
+        ("ordering_channel", "WEB"),
+        ("fulfilment_channel", "PICKUP"),
+        ("currency", "gbp"),
+    ],
+)
+def test_filters(viewer: Client, cart: Cart, name: str, value: str) -> None:
+    field = "partner_key" if name == "partner" else name
+    wanted = CartFactory(**{field: value.upper() if name == "currency" else value})
+    assert found(viewer, **{name: value}) == [wanted]
+    assert found(viewer, **{name: value}, q=str(wanted.profile_key)) == [wanted]
+    assert found(viewer, **{name: value}, q=str(cart.profile_key)) == []
+
+
+def at(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M")
+
+
+def test_filters_of_time(viewer: Client, cart: Cart) -> None:
+    now = timezone.now()
+    past, future = at(now - timedelta(hours=1)), at(now + timedelta(hours=1))
+    for name in ("created", "changed"):
+        assert found(viewer, **{f"{name}_from": past, f"{name}_to": future}) == [cart]
+        assert found(viewer, **{f"{name}_from": future}) == []
+        assert found(viewer, **{f"{name}_to": past}) == []
+
+
+def test_times_are_those_of_the_viewers_zone(viewer: Client, cart: Cart) -> None:
+    there = at(timezone.now() + timedelta(hours=11))  # Auckland is ahead by 12 or 13
+    assert found(viewer, created_from=there) == []
+    viewer.cookies["timezone"] = "Pacific/Auckland"
+    assert found(viewer, created_from=there) == [cart]
+    assert " NZ" in viewer.get(CARTS).text
+
+
+@pytest.mark.parametrize("zone", ["", "Nowhere/Land", "../etc/passwd", "x" * 300, "Europe"])
+def test_a_zone_that_is_none_shows_utc(viewer: Client, cart: Cart, zone: str) -> None:
+    viewer.cookies["timezone"] = zone
+    assert "UTC" in viewer.get(CARTS).text
+
+
+def test_a_time_that_is_none_is_refused(viewer: Client, cart: Cart) -> None:
+    response = viewer.get(CARTS, {"created_from": "yesterday"})
+    assert "Enter a valid date/time." in response.text
+    assert response.context["rows"] == []
+
+
+def walk(client: Client, query: str, way: str) -> list[list[Cart]]:
+    pages = []
+    while query:
+        context = client.get(CARTS + query).context
+        pages.append([row["cart"] for row in context["rows"]])
+        query = context[way]
+    return pages
+
+
+@pytest.mark.parametrize("query", ["?", "?q=4711", "?platform=ios-app", "?q=4711&platform=ios-app"])
+def test_pages_hold_every_cart_once(
+    viewer: Client, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    carts = [CartFactory(platform="ios-app" if n % 2 else "web") for n in range(17)][::-1]
+    wanted = [c for c in carts if "platform" not in query or c.platform == "ios-app"]
+    monkeypatch.setattr(search, "PAGE_SIZE", 5)
+    monkeypatch.setattr(search, "WINDOW", 4)
+    assert list(chain(*walk(viewer, query, "older"))) == wanted
+    back = walk(viewer, f"{query}&after={uuid.UUID(int=0)}", "newer")
+    assert list(chain(*back[::-1])) == wanted
+
+
+def test_a_filter_looks_no_further_than_its_window(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = CartFactory(platform="kiosk")
+    for _ in range(6):
+        CartFactory()
+    monkeypatch.setattr(search, "WINDOW", 4)
+    response = viewer.get(CARTS, {"platform": "kiosk"})
+    assert response.context["rows"] == []
+    assert "Look further back" in response.text
+    assert walk(viewer, "?platform=kiosk", "older") == [[], [old]]
+
+
+def test_a_list_of_100_carts_takes_5_queries(
+    viewer: Client, django_assert_num_queries: Callable[[int], Any]
+) -> None:
+    for _ in range(101):
+        CartFactory(items=[ItemFactory(with_option=True)])
+    # session, user, two for the rights, the carts with their amounts
+    with django_assert_num_queries(5):
+        response = viewer.get(CARTS)
+    assert len(response.context["rows"]) == 100
+    row = response.context["rows"][0]
+    assert (row["count"], row["subtotal"]) == (1, "22.70")
+
+
+def test_a_search_takes_6_queries(
+    viewer: Client, cart: Cart, django_assert_num_queries: Callable[[int], Any]
+) -> None:
+    # one more: whether it is the key of a cart or an item
+    with django_assert_num_queries(6):
+        viewer.get(CARTS, {"q": str(cart.profile_key)})
+
+
+@pytest.mark.parametrize("url", [CARTS, f"{CARTS}{uuid.uuid4()}/change/"])
+def test_nobody_else_sees_carts(db: None, url: str) -> None:
+    assert Client().get(url).url.startswith("/admin/login/")
+    assert staff().get(url).status_code == 403
+
+
+def test_an_unknown_cart_is_said_to_be_unknown(viewer: Client) -> None:
+    for key in (uuid.uuid4(), "nonsense", "1"):
+        response = viewer.get(f"{CARTS}{key}/change/", follow=True)
+        assert "Perhaps it was deleted?" in response.text

@@ -1,0 +1,172 @@
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from carts.models import Cart
+from carts.models.history import Author
+from tests import payloads
+from tests.conftest import Api
+from tests.desk.conftest import big_cart, items, page_of
+from tests.factories import CartFactory, ItemFactory, OptionFactory
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "{{ request.user.password }}{% debug %}",
+    "\u202e\u2066 olleh \u2069\u2069\u2069",
+    "🍕👨‍👩‍👧‍👦 𝔘𝔫𝔦",
+    "'\"><img src=x onerror=alert(1)>",
+    "</pre><!--",
+    "W" * 100,
+]
+
+
+def test_a_cart_reads_like_the_order(viewer: Client) -> None:
+    cart = CartFactory(
+        note="Invoice to the office",
+        special_instructions="Ring twice",
+        currency="JPY",
+        items=[
+            ItemFactory(
+                display_name="Ramen",
+                currency="JPY",
+                price="1200",
+                quantity=2,
+                special_instructions="No egg",
+                options=[OptionFactory(display_name="Negi", currency="JPY", price="100")],
+            )
+        ],
+    )
+    response = viewer.get(page_of(cart))
+    assert response.status_code == 200
+    assert [
+        (
+            item["quantity"],
+            item["display_name"],
+            item["price"],
+            item["value"],
+            [(option["display_name"], option["price"]) for option in item["options"]],
+        )
+        for item in response.context["items"]
+    ] == [(2, "Ramen", "1,200", "2,600", [("Negi", "100")])]
+    assert response.context["subtotal"] == "2,600"
+    for text in (
+        str(cart.id),
+        str(cart.profile_key),
+        "4711",
+        "ACME",
+        "MOBILE",
+        "DELIVERY",
+        "ios-app",
+        "now",
+        "UTC",
+        "No egg",
+        "Ring twice",
+        "Invoice to the office",
+    ):
+        assert text in response.text
+
+
+def test_who_may_only_view_is_offered_no_change(viewer: Client, lead: Client, cart: Cart) -> None:
+    assert "/items/" not in viewer.get(page_of(cart)).text
+    assert "/items/" in lead.get(page_of(cart)).text
+
+
+def test_the_time_line_tells_what_happened(viewer: Client, db: None) -> None:
+    api = Api(scope="Cart.Write", sub="kiosk-7")
+    item = payloads.bare_item(displayName="Soup", quantity=1)
+    cart_id = api.post(body=payloads.bare_cart()).json()["data"]["cartId"]
+    item_id = api.post(f"/{cart_id}/items", item).json()["data"]["itemId"]
+    path = f"/{cart_id}/items/{item_id}"
+    assert api.put(path, {**item, "quantity": 3}, X_Request_ID="req-12345").status_code == 200
+    assert api.delete(path).status_code == 200
+    cart = Cart.objects.get(pk=cart_id)
+    events = viewer.get(page_of(cart)).context["events"]
+    assert [
+        (event.version, event.record.operation, event.before, event.record.label)
+        for event in events
+    ] == [
+        (4, "Remove Item", "", "3 × Soup"),
+        (3, "Update Item", "1 × Soup", "3 × Soup"),
+        (2, "Add Item", "", "1 × Soup"),
+        (1, "Create Cart", "", ""),
+    ]
+    assert {event.record.author.name for event in events} == {"kiosk-7"}
+    assert events[1].record.author.request_id == "req-12345"
+    text = viewer.get(page_of(cart)).text
+    assert "kiosk-7" in text
+    assert "req-12345" in text
+
+
+def test_a_long_time_line_keeps_its_versions(viewer: Client, cart: Cart) -> None:
+    item_id = items(cart)[0]["id"]
+    carts = Cart.objects.by(Author("bearer", "b" * 100, "r" * 64))
+    values = ItemFactory(options=[OptionFactory(display_name="O" * 100)])
+    for _ in range(220):
+        carts.replace_item(cart.pk, item_id, values)
+    cart.refresh_from_db()
+    events = viewer.get(page_of(cart)).context["events"]
+    assert 20 < len(events) < 220
+    assert [event.version for event in events] == list(range(221, 221 - len(events), -1))
+
+
+def test_an_empty_cart_says_so(viewer: Client) -> None:
+    assert "The cart is empty." in viewer.get(page_of(CartFactory())).text
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_shows_as_text(lead: Client, text: str) -> None:
+    cart = CartFactory(
+        platform=text[:50],
+        note=text * 3,
+        special_instructions=text * 3,
+        items=[
+            ItemFactory(
+                display_name=text,
+                special_instructions=text,
+                options=[OptionFactory(display_name=text)],
+            )
+        ],
+    )
+    item_id = items(cart)[0]["id"]
+    for url in (
+        "/admin/carts/cart/",
+        page_of(cart),
+        f"/admin/carts/cart/{cart.pk}/items/{item_id}/",
+        f"/admin/carts/cart/{cart.pk}/items/{item_id}/remove/",
+    ):
+        response = lead.get(url)
+        assert response.status_code == 200
+        for markup in ("<script>alert", "<img src=x", "</pre><!--"):
+            assert markup not in response.text
+
+
+@pytest.mark.parametrize(("count", "options"), [(1, 5), (50, 5)])
+def test_a_page_takes_6_queries(
+    viewer: Client,
+    count: int,
+    options: int,
+    django_assert_num_queries: Callable[[int], Any],
+) -> None:
+    cart = big_cart(count, options)
+    carts = Cart.objects.by(Author("staff", "anna"))
+    carts.remove_item(cart.pk, carts.add_item(cart.pk, ItemFactory()).pk)
+    # session, user, two for the rights, the cart with all it holds, the log of staff
+    with django_assert_num_queries(6):
+        response = viewer.get(page_of(cart))
+    assert len(response.context["items"]) == count
+
+
+def test_the_log_of_staff_opens(viewer: Client, cart: Cart) -> None:
+    assert viewer.get(f"/admin/carts/cart/{cart.pk}/history/").status_code == 200
+    missing = viewer.get(f"/admin/carts/cart/{uuid4()}/history/")
+    assert missing.url == "/admin/"
+
+
+@pytest.mark.parametrize("page", ["add/", "{}/delete/"])
+def test_carts_are_neither_made_nor_deleted_here(lead: Client, cart: Cart, page: str) -> None:
+    url = f"/admin/carts/cart/{page.format(cart.pk)}"
+    assert lead.get(url).status_code == lead.post(url, {"post": "yes"}).status_code == 403
+    assert list(Cart.objects.all()) == [cart]
