@@ -4,6 +4,7 @@ A key is looked up in its index. A filter on anything else has none, because eve
 costs every write: it looks through a bounded number of carts and says how far it got.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +12,12 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.fields.tuple_lookups import (
+    Tuple,
+    TupleGreaterThanOrEqual,
+    TupleLessThanOrEqual,
+)
 
 from carts import validators
 from carts.models import Cart, CartItem
@@ -110,8 +116,8 @@ def find(values: dict[str, Any]) -> Page:
     start = values["after"] or values["before"]
     found: list[Cart] = []
     edges: list[UUID] = []
-    for carts in _starts(values):
-        rows, edge = _look(carts, values, start, upward=upward)
+    for column, value in _keys(values):
+        rows, edge = _look(_stretch(column, value, values), values, upward=upward)
         found += rows
         edges += [edge] if edge else []
     beyond = None
@@ -129,18 +135,54 @@ def find(values: dict[str, Any]) -> Page:
     return Page(shown, newer=behind, older=beyond, partial=bool(edges) and not whole)
 
 
-def _look(
-    carts: CartQuerySet, values: dict[str, Any], start: UUID | None, *, upward: bool
-) -> tuple[list[Cart], UUID | None]:
-    """Return the carts beyond `start`, and the last key that was looked at, if any is left."""
+def _keys(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield each key that the search term may be, as the column and the value of an index."""
+    term = values["q"]
+    if not term:
+        yield ("partner_key", values["partner"]) if values["partner"] else ("", None)
+    elif key := guid(term):
+        yield "profile_key", key
+    else:
+        if re.fullmatch("-?[0-9]{1,10}", term):
+            number = int(term)
+            if validators.INT32_MIN <= number <= validators.INT32_MAX:
+                yield "restaurant_key", number
+        if len(term) <= validators.MAX_LENGTHS["partner_key"]:
+            for spelling in {term, term.upper()}:
+                yield "partner_key", spelling
+
+
+def _stretch(column: str, value: Any, values: dict[str, Any]) -> CartQuerySet:
+    """Return the carts of that value in the order of `column`'s index, oldest first.
+
+    As one stretch of the index, compared by pairs: asked for the value by itself, the
+    database may walk along the primary key instead, through all carts that have another.
+    """
+    firsts, lasts = [UUID(int=0)], [UUID(int=2**128 - 1)]
     if values["created_from"]:
-        carts = carts.filter(id__gte=_key_at(values["created_from"]))
-    for latest in (values["created_to"], values["changed_to"]):
-        if latest:  # what was changed before was created before, too
-            carts = carts.filter(id__lt=_key_at(latest))
-    if start:
-        carts = carts.filter(Q(id__gt=start) if upward else Q(id__lt=start))
-    carts = carts.order_by("id" if upward else "-id")
+        firsts.append(_key_at(values["created_from"]))
+    # What was changed before was created before, too.
+    latest = filter(None, (values["created_to"], values["changed_to"]))
+    lasts += [UUID(int=max(0, _key_at(moment).int - 1)) for moment in latest]
+    if values["after"]:
+        firsts.append(UUID(int=min(lasts[0].int, values["after"].int + 1)))
+    if values["before"]:
+        lasts.append(UUID(int=max(0, values["before"].int - 1)))
+    first, last = max(firsts), min(lasts)
+    if not column:
+        return Cart.objects.filter(id__gte=first, id__lte=last).order_by("id")
+    pair = Tuple(F(column), F("id"))
+    return Cart.objects.filter(
+        TupleGreaterThanOrEqual(pair, (value, first)), TupleLessThanOrEqual(pair, (value, last))
+    ).order_by(column, "id")
+
+
+def _look(
+    carts: CartQuerySet, values: dict[str, Any], *, upward: bool
+) -> tuple[list[Cart], UUID | None]:
+    """Return the first carts, and the last key that was looked at, if there are more."""
+    if not upward:
+        carts = carts.reverse()
     edge = None
     if conditions := _conditions(values):
         edge = carts.values_list("id", flat=True)[WINDOW : WINDOW + 1].first()
@@ -148,24 +190,6 @@ def _look(
             carts = carts.filter(Q(id__lte=edge) if upward else Q(id__gte=edge))
         carts = carts.filter(conditions)
     return list(carts.with_amounts()[: PAGE_SIZE + 1]), edge
-
-
-def _starts(values: dict[str, Any]) -> Iterator[CartQuerySet]:
-    """Yield the carts of each key that the search term may be, each by its own index."""
-    term = values["q"]
-    if not term:
-        partner = values["partner"]
-        yield Cart.objects.filter(partner_key=partner) if partner else Cart.objects.all()
-    elif key := guid(term):
-        yield Cart.objects.filter(profile_key=key)
-    else:
-        if term.lstrip("-").isdecimal() and len(term) <= 11:
-            number = int(term)
-            if validators.INT32_MIN <= number <= validators.INT32_MAX:
-                yield Cart.objects.filter(restaurant_key=number)
-        if len(term) <= validators.MAX_LENGTHS["partner_key"]:
-            for spelling in {term, term.upper()}:
-                yield Cart.objects.filter(partner_key=spelling)
 
 
 def _conditions(values: dict[str, Any]) -> Q:
