@@ -1,0 +1,118 @@
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from django.db import connection
+
+THE_LIST = re.compile("^[^?]*/admin/carts/cart/$")
+
+PASSWORD = "correct horse battery"
+
+SCREENSHOTS = Path(settings.VAR_DIR) / "screenshots"
+
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+WATCH = """
+document.addEventListener("securitypolicyviolation", (event) => {
+  console.error(`policy violated: ${event.violatedDirective} ${event.blockedURI}`);
+});
+"""
+
+
+def without(reason: str) -> None:
+    """Skip for want of a browser, but never where the project is proved."""
+    (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
+
+
+# For the module, not the session: under the driver's loop Django has other connections.
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    try:
+        from playwright.sync_api import sync_playwright  # noqa: PLC0415
+    except ImportError:
+        without("playwright is not installed")
+    path = shutil.which("chromium")
+    if path is None:
+        without("chromium is not installed")
+    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
+    # The browser's driver runs a loop in this thread; nothing else does.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+    if before is None:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def open_page(chromium: Any, live_server: Any) -> Iterator[Callable[..., Any]]:
+    """Open a browser's page; at the end, nothing may have been complained about in any."""
+    complaints: list[str] = []
+    contexts = []
+
+    def open_page(width: int = 1280, scheme: str = "light") -> Any:
+        context = chromium.new_context(
+            base_url=live_server.url,
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            timezone_id="Asia/Tokyo",
+        )
+        contexts.append(context)
+        context.add_init_script(WATCH)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on(
+            "console",
+            lambda message: (
+                complaints.append(message.text) if message.type in {"error", "warning"} else None
+            ),
+        )
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        return page
+
+    open_page.complaints = complaints
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def member(name: str, group: str) -> None:
+    # An earlier test's flush takes along what the migration made, and the driver's loop
+    # has a connection of its own, which knows no serialized content to restore.
+    migration = import_module("carts.migrations.0002_support_groups")
+    migration.create_groups(apps, SimpleNamespace(connection=connection))
+    user = User.objects.create_user(name, password=PASSWORD, is_staff=True)
+    user.groups.add(Group.objects.get(name=group))
+
+
+def sign_in(page: Any, name: str) -> None:
+    page.goto("/admin/carts/cart/")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url(THE_LIST)
+
+
+def shoot(page: Any, name: str) -> None:
+    SCREENSHOTS.mkdir(exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)

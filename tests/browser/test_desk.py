@@ -1,0 +1,281 @@
+from collections.abc import Callable
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+
+from carts.models import Cart
+from tests.browser.conftest import THE_LIST, member, shoot, sign_in
+from tests.conftest import make_token
+from tests.desk.conftest import items, page_of
+from tests.factories import CartFactory, ItemFactory, OptionFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FIND = "/admin/carts/cart/"
+
+LOOKS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "{{ user.password }}{% debug %}",
+    "\u202eolleh\u2069\u2069 שלום",
+    "🍕👨‍👩‍👧‍👦𝔘" * 8,
+    "</pre><img src=x onerror=alert(1)>",
+    "W" * 100,
+)
+
+
+@pytest.fixture
+def cart(db: None) -> Cart:
+    member("anna", "Cart support lead")
+    member("ben", "Cart support")
+    cart: Any = CartFactory(
+        note="Invoice to the office",
+        special_instructions="Ring twice",
+        items=[
+            ItemFactory(
+                special_instructions="No basil",
+                options=[OptionFactory(), OptionFactory(display_name="Olives")],
+            ),
+            ItemFactory(display_name="Cola", quantity=1),
+        ],
+    )
+    return cast("Cart", cart)
+
+
+def find(page: Any, term: object) -> None:
+    page.goto(FIND)
+    page.get_by_label("Find a cart").fill(str(term))
+    page.keyboard.press("Enter")
+
+
+def from_the_api(page: Any, cart: Cart) -> dict[str, Any]:
+    response = page.context.request.get(
+        f"/v2.0/customers/{cart.profile_key}/carts/{cart.pk}",
+        headers={"Authorization": f"Bearer {make_token(scope='Cart.Read')}"},
+    )
+    assert response.ok
+    return response.json()["data"]
+
+
+def test_the_days_work_of_a_lead(cart: Cart, open_page: Callable[..., Any]) -> None:
+    page = open_page()
+    sign_in(page, "anna")
+    item_id = items(cart)[0]["id"]
+    for key in (cart.pk, str(cart.pk).upper(), f"  {item_id} "):
+        find(page, key)
+        page.wait_for_url(f"**{page_of(cart)}*")
+    for key in (str(cart.profile_key).upper(), cart.restaurant_key, cart.partner_key):
+        find(page, key)
+        page.get_by_role("link", name=str(cart.pk)).click()
+        page.wait_for_url(f"**{page_of(cart)}")
+
+    docket = page.get_by_role("region", name="In the kitchen").inner_text()
+    slip = page.get_by_role("region", name="For the customer").inner_text()
+    for text in ("2 × Pizza Margherita", "+ Olives", "! No basil", "Ring twice"):
+        assert text in docket
+    assert "10.10" not in docket
+    assert "Invoice" not in docket
+    for text in ("2 × Pizza Margherita                 25.20", "Invoice to the office"):
+        assert text in slip
+    assert "basil" not in slip
+    assert "JST" in page.locator(".facts").inner_text()
+
+    page.get_by_role("link", name="Correct").first.click()
+    option = page.get_by_role("group", name="Option 2")
+    option.get_by_label("Name").fill("Black olives")
+    option.get_by_label("Price").fill("0.75")
+    page.get_by_role("button", name="Another option").click()
+    more = page.get_by_role("group", name="New option")
+    more.get_by_label("Name").fill("Capers")
+    more.get_by_label("Price").fill("1")
+    more.get_by_label("Option set key").fill("501")
+    more.get_by_label("Option set item key").fill("77")
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(f"**{page_of(cart)}")
+
+    change = page.locator(".timeline li").first.inner_text()
+    for text in ("Update Item", "“Olives” → “Black olives”", "1.25 → 0.75", "“Capers” added"):
+        assert text in change
+    for text in ("Staff anna", "version 2"):
+        assert text in change
+    assert [
+        (option["displayName"], option["price"])
+        for option in from_the_api(page, cart)["items"][0]["options"]
+    ] == [("Extra mozzarella", 1.25), ("Black olives", 0.75), ("Capers", 1)]
+
+
+def test_a_viewer_sees_all_and_changes_nothing(
+    cart: Cart, open_page: Callable[..., Any], unchanged: Callable[[], None]
+) -> None:
+    unchanged()
+    page = open_page()
+    sign_in(page, "ben")
+    find(page, cart.pk)
+    assert "Pizza Margherita" in page.locator("table.order").inner_text()
+    assert page.get_by_role("link", name="Correct").count() == 0
+    response = page.goto(f"{FIND}{cart.pk}/items/{items(cart)[0]['id']}/")
+    assert response.status == 403
+    assert page.get_by_role("heading", name="You may not do this").is_visible()
+    # The browser says so itself when a page is refused.
+    assert len(open_page.complaints) == 1
+    assert "403" in open_page.complaints.pop()
+
+
+def test_the_second_of_two_editors_decides_anew(cart: Cart, open_page: Callable[..., Any]) -> None:
+    member("zoe", "Cart support lead")
+    pages = [open_page(), open_page()]
+    for page, name in zip(pages, ("anna", "zoe"), strict=True):
+        sign_in(page, name)
+        find(page, cart.pk)
+        page.get_by_role("link", name="Correct").first.click()
+        page.get_by_label("Quantity").fill("5" if name == "anna" else "7")
+    first, second = pages
+    first.get_by_role("button", name="Save").click()
+    first.wait_for_url(f"**{page_of(cart)}")
+    second.get_by_role("button", name="Save").click()
+    told = second.get_by_role("alert").first.inner_text()
+    assert "Nothing was saved" in told
+    assert "quantity 2 → 5" in told
+    assert second.get_by_label("Quantity").input_value() == "7"
+    shoot(second, "conflict")
+    assert items(cart)[0]["quantity"] == 5
+    second.get_by_role("button", name="Replace it with this").click()
+    second.wait_for_url(f"**{page_of(cart)}")
+    assert items(cart)[0]["quantity"] == 7
+    assert len(open_page.complaints) == 1
+    assert "409" in open_page.complaints.pop()
+
+
+def tab_to(page: Any, selector: str) -> None:
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate(f"document.activeElement.matches({selector!r})"):
+            outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+            shadow = page.evaluate("getComputedStyle(document.activeElement).boxShadow")
+            assert (outline, shadow) != ("none", "none"), f"{selector} does not show its focus"
+            return
+    pytest.fail(f"Tab does not reach {selector}")
+
+
+def test_the_keyboard_alone_does_it(cart: Cart, open_page: Callable[..., Any]) -> None:
+    page = open_page()
+    page.goto(FIND)
+    page.keyboard.type("anna")
+    page.keyboard.press("Tab")
+    page.keyboard.type("correct horse battery")
+    page.keyboard.press("Enter")
+    page.wait_for_url(THE_LIST)
+    page.keyboard.type(cart.partner_key)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**?q=*")
+    tab_to(page, "summary")
+    tab_to(page, "#result_list a")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{page_of(cart)}")
+    for reached in ("#docket", "#slip", ".timeline + p a"):
+        tab_to(page, reached)
+    page.reload()
+    tab_to(page, ".tools button.copy")
+    tab_to(page, ".tools a")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/items/**")
+    tab_to(page, "#id_quantity")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("4")
+    tab_to(page, "#id_options-0-DELETE")
+    page.keyboard.press("Space")
+    tab_to(page, "#add-option")
+    tab_to(page, "form.item-form button[type=submit]")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{page_of(cart)}")
+    assert (items(cart)[0]["quantity"], len(items(cart)[0]["options"])) == (4, 1)
+
+
+def check(page: Any, name: str) -> None:
+    """Photograph the page; nothing serious is against it, and nothing sticks out."""
+    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
+
+    shoot(page, name)
+    serious = [
+        (violation["id"], [node["html"][:200] for node in violation["nodes"]])
+        for violation in Axe().run(page).response["violations"]
+        if violation["impact"] in {"serious", "critical"}
+    ]
+    assert serious == [], name
+    overflow = page.evaluate("document.scrollingElement.scrollWidth - innerWidth")
+    assert overflow <= 0, f"{name} is {overflow} pixels too wide"
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_every_page_at_every_size(
+    cart: Cart, open_page: Callable[..., Any], width: int, scheme: str
+) -> None:
+    for _ in range(3):
+        CartFactory(items=[ItemFactory(with_option=True)])
+    cart.replace_item(items(cart)[1]["id"], **ItemFactory(display_name="Lemonade"))
+    look = f"{width}-{scheme}"
+    page = open_page(width, scheme)
+    page.goto(FIND)
+    check(page, f"sign-in-{look}")
+    sign_in(page, "anna")
+    check(page, f"find-{look}")
+    page.goto(f"{FIND}?platform=ios-app&currency=ZZZ")
+    check(page, f"filters-{look}")
+    item_id = items(cart)[0]["id"]
+    for name, path in {
+        "start": "/admin/",
+        "cart": page_of(cart),
+        "item": f"{FIND}{cart.pk}/items/{item_id}/",
+        "add": f"{FIND}{cart.pk}/items/add/",
+        "remove": f"{FIND}{cart.pk}/items/{item_id}/remove/",
+        "log": f"{FIND}{cart.pk}/history/",
+    }.items():
+        page.goto(path)
+        check(page, f"{name}-{look}")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_hostile_text_shows_as_text_and_breaks_no_layout(
+    cart: Cart, open_page: Callable[..., Any], width: int
+) -> None:
+    hostile = CartFactory(
+        partner_key="WWWW",
+        platform="W" * 50,
+        ordering_channel="<b>" * 16,
+        fulfilment_channel="W" * 50,
+        note="W" * 300,
+        special_instructions="\u202e" + "W" * 299,
+        items=[
+            ItemFactory(
+                display_name=text,
+                special_instructions=(text * 30)[:300],
+                options=[OptionFactory(display_name=text)],
+            )
+            for text in HOSTILE
+        ],
+    )
+    Cart.objects.add_item(hostile.pk, ItemFactory(display_name="W" * 100))
+    page = open_page(width)
+    sign_in(page, "anna")
+    check(page, f"hostile-find-{width}")
+    page.goto(page_of(hostile))
+    check(page, f"hostile-cart-{width}")
+    shown = page.locator("table.order").inner_text()
+    for text in HOSTILE:
+        assert text in shown
+    page.get_by_role("link", name="Correct").nth(5).click()
+    check(page, f"hostile-item-{width}")
+    page.goto(f"{FIND}{hostile.pk}/items/{items(hostile)[0]['id']}/remove/")
+    check(page, f"hostile-remove-{width}")
+
+
+def test_the_copy_button_copies_the_id(cart: Cart, open_page: Callable[..., Any]) -> None:
+    page = open_page()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    sign_in(page, "ben")
+    find(page, cart.pk)
+    page.get_by_label("Copy the cart's id").click()
+    page.get_by_text("Copied").wait_for()
+    assert UUID(page.evaluate("navigator.clipboard.readText()")) == cart.pk
