@@ -3,11 +3,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
 from threading import Barrier
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from carts.models import Cart, CartItem, CartItemOption, IdempotencyRecord
@@ -31,14 +31,14 @@ def key(age: timedelta) -> uuid.UUID:
 
 def old_cart(days: int, *, untouched: int | None = None) -> Cart:
     """Make a cart that is so many days old, and that nobody has touched for so many."""
-    cart = CartFactory(
+    cart: Any = CartFactory(
         id=key(timedelta(days=days)), items=[ItemFactory(with_option=True) for _ in range(2)]
     )
     changed = NOW - timedelta(days=days if untouched is None else untouched)
     Cart.objects.filter(pk=cart.pk).update(
         created_on=NOW - timedelta(days=days), modified_on=changed
     )
-    return cart
+    return cast("Cart", cart)
 
 
 def record(age: timedelta) -> IdempotencyRecord:

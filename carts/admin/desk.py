@@ -1,11 +1,11 @@
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 
 from carts.admin import search
 from carts.admin.items import ItemView, RemoveItemView
@@ -87,7 +87,8 @@ class CartAdmin(admin.ModelAdmin):
         cart_id = parse_guid(object_id)
         found = cart_id and read(cart_id)
         if not found:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+            messages.warning(request, f"There is no cart {object_id}. Perhaps it was deleted?")
+            return HttpResponseRedirect(reverse("admin:carts_cart_changelist"))
         cart, items = found
         return self.page(
             request,

@@ -16,6 +16,8 @@ from carts.slips import amount
 class ExactForm(forms.ModelForm):
     """Takes texts as typed and hands back as it was what nobody touched."""
 
+    Meta: ClassVar[Any]
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
@@ -27,9 +29,9 @@ class ExactForm(forms.ModelForm):
         # every constraint has a validator in front of it.
         instance = construct_instance(self, self.instance, self.Meta.fields)
         try:
-            instance.clean_fields(exclude=self._get_validation_exclusions())
+            instance.clean_fields(exclude=self._get_validation_exclusions())  # type: ignore[attr-defined]
         except ValidationError as error:
-            self._update_errors(error)
+            self._update_errors(error)  # type: ignore[attr-defined]
 
     def values(self) -> dict[str, Any]:
         sent = {name: self.cleaned_data[name] for name in self.Meta.fields}
@@ -40,7 +42,7 @@ class ExactForm(forms.ModelForm):
         for name in self.Meta.fields:
             if name in self.changed_data:
                 before, after = self.initial.get(name), self.cleaned_data[name]
-                yield f"{self.fields[name].label.lower()} {shown(before)} → {shown(after)}"
+                yield f"{str(self.fields[name].label).lower()} {shown(before)} → {shown(after)}"
 
 
 def shown(value: Any) -> str:
@@ -148,7 +150,7 @@ class ItemEditor:
     def changes(self) -> list[str]:
         """Return what a save changes from what to what, in words."""
         told = list(self.form.changes())
-        before = self.options.initial
+        before = self.options.initial or []
         kept = dict(self._rows())
         for number, option in enumerate(before):
             name = shown(option["display_name"])

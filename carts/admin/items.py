@@ -6,7 +6,7 @@ else is told, sees what happened since, keeps what they typed, and decides anew.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import messages
@@ -31,6 +31,7 @@ class CartChange(View):
 
     desk: Any = None
     template = ""
+    item: Any
 
     def dispatch(
         self, request: HttpRequest, cart_id: UUID, item_id: UUID | None = None
@@ -42,7 +43,7 @@ class CartChange(View):
             if request.method != "POST":
                 raise Http404
             return self.gone()
-        return super().dispatch(request)
+        return cast("HttpResponse", super().dispatch(request))
 
     def read(self) -> bool:
         """Read the cart as it is now, and tell whether it has the item."""
@@ -153,7 +154,7 @@ class RemoveItemView(CartChange):
         if version != self.cart.version:
             return self.confirmation(since=version)
         return self.write(
-            lambda carts: carts.remove_item(self.cart_id, self.item_id, version=version),
+            lambda carts: carts.remove_item(self.cart_id, self.item["id"], version=version),
             f"Item {shown(self.item['display_name'])} removed",
             self.confirmation,
         )

@@ -14,7 +14,9 @@ Items = list[dict[str, Any]]
 def read(cart_id: UUID) -> tuple[Cart, Items] | None:
     """Return the cart with its history and its items, all as of one moment."""
     cart = Cart.objects.with_contents().defer(None).filter(pk=cart_id).first()
-    return cart and (cart, contents.assemble(cart.item_rows, cart.option_rows))
+    if cart is None:
+        return None
+    return cart, contents.assemble(cart.item_rows, cart.option_rows)
 
 
 def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -32,7 +32,7 @@ def lead(db: None) -> Client:
 
 @pytest.fixture
 def cart(db: None) -> Cart:
-    return CartFactory(items=[ItemFactory(with_option=True)])
+    return cast("Cart", CartFactory(items=[ItemFactory(with_option=True)]))
 
 
 def items(cart: Cart) -> list[dict[str, Any]]:
@@ -61,6 +61,7 @@ def form_of(client: Client, url: str) -> dict[str, Any]:
 
 
 def big_cart(count: int, options: int) -> Cart:
-    return CartFactory(
-        items=[ItemFactory(options=[OptionFactory() for _ in range(options)]) for _ in range(count)]
-    )
+    contents = [
+        ItemFactory(options=[OptionFactory() for _ in range(options)]) for _ in range(count)
+    ]
+    return cast("Cart", CartFactory(items=contents))

@@ -2,6 +2,7 @@ import re
 from datetime import timedelta
 from importlib import import_module
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.apps import apps
@@ -36,7 +37,7 @@ def sign_in(client: Client, password: str = PASSWORD, name: str = "anna") -> int
     return client.post(LOGIN, {"username": name, "password": password}).status_code
 
 
-def granted(name: str) -> set[str]:
+def granted(name: str) -> set[Any]:
     group = Group.objects.get(name=name)
     return set(group.permissions.values_list("content_type__app_label", "codename"))
 
