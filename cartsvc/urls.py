@@ -1,12 +1,18 @@
+from csp.decorators import csp_update
 from django.contrib import admin
 from django.urls import include, path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from cartsvc import health
 
+# Swagger UI brings styles in its page and icons in its styles.
+docs = csp_update({"style-src": ["'unsafe-inline'"], "img-src": ["data:"]})(
+    SpectacularSwaggerSplitView.as_view(url_name="openapi")
+)
+
 urlpatterns = [
     path("v2.0/", include("carts.urls")),
-    path("docs", SpectacularSwaggerSplitView.as_view(url_name="openapi")),
+    path("docs", docs),
     path("admin/", admin.site.urls),
     path("healthz", health.process),
     path("readyz", health.ready),
