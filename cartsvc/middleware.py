@@ -41,9 +41,9 @@ class ApiMiddleware:
         sent = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
         request.META["cartsvc.request_id"] = request_id
-        logs.request_id.set(request_id)
         if not path.startswith(f"{API_PATH}/") and path != API_PATH:
             return self.pages(request)
+        logs.request_id.set(request_id)
         started = perf_counter()
         try:
             request.get_host()  # refuses a Host that is not ours

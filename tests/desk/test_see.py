@@ -3,6 +3,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 
 from carts.models import Cart
@@ -153,6 +154,7 @@ def test_a_page_takes_6_queries(
     cart = big_cart(count, options)
     carts = Cart.objects.by(Author("staff", "anna"))
     carts.remove_item(cart.pk, carts.add_item(cart.pk, ItemFactory()).pk)
+    ContentType.objects.get_for_model(Cart)  # asked once in the life of a process
     # session, user, two for the rights, the cart with all it holds, the log of staff
     with django_assert_num_queries(6):
         response = viewer.get(page_of(cart))
