@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
-from django.db import connections
+from django.db import OperationalError, connections
 
 RATE = re.compile(r"[1-9]\d*/\d*(s|m|h|d|sec|min|hour|day)")
 
@@ -54,15 +54,18 @@ def check_connections(databases: Sequence[str] | None = None, **_kwargs: Any) ->
         )
         for alias in databases or ()
         if connections[alias].vendor == "postgresql"
-        and (allowed := _allowed_connections(alias)) < wanted
+        and (allowed := _allowed_connections(alias)) is not None
+        and allowed < wanted
     ]
 
 
-def _allowed_connections(alias: str) -> int:
-    with connections[alias].cursor() as cursor:
-        cursor.execute(
-            "SELECT current_setting('max_connections')::int"
-            " - current_setting('superuser_reserved_connections')::int"
-        )
-        allowed: int = cursor.fetchone()[0]
-    return allowed
+def _allowed_connections(alias: str) -> int | None:
+    try:
+        with connections[alias].cursor() as cursor:
+            cursor.execute(
+                "SELECT current_setting('max_connections')::int"
+                " - current_setting('superuser_reserved_connections')::int"
+            )
+            return int(cursor.fetchone()[0])
+    except OperationalError:
+        return None  # the other checks come first, and the command itself says so
