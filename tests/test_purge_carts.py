@@ -84,11 +84,11 @@ def test_expired_idempotency_records_go(db: None) -> None:
     assert set(IdempotencyRecord.objects.all()) == set(kept)
 
 
-@pytest.mark.parametrize("age", ["", "30", "d", "-1d", "0d", "1.5d", "30 d", "3m", "999999d", "٣d"])
+@pytest.mark.parametrize("age", ["", "30", "d", "-1d", "0d", "1.5d", "30 d", "3y", "999999d", "٣d"])
 def test_an_age_that_is_none_is_refused(db: None, unchanged: Callable[[], None], age: str) -> None:
     old_cart(400)
     unchanged()
-    with pytest.raises(CommandError, match="is not an age such as 12h, 30d or 4w"):
+    with pytest.raises(CommandError, match="is not a duration such as"):
         purge(f"--older-than={age}")
 
 

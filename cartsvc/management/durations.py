@@ -11,9 +11,9 @@ def duration(text: str) -> timedelta:
     """Return the duration that `text` names; an argparse type.
 
     Raises:
-        argparse.ArgumentTypeError: not a number of 1 to 6 digits with a unit.
+        argparse.ArgumentTypeError: not a number of 1 to 5 digits with a unit.
     """
-    found = re.fullmatch(r"([1-9][0-9]{0,5})([smhdw])", text, re.ASCII)
+    found = re.fullmatch(r"([1-9][0-9]{0,4})([smhdw])", text, re.ASCII)
     if not found:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a duration such as 90s, 15m, 12h, 30d or 4w"

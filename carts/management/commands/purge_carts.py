@@ -1,4 +1,3 @@
-import re
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -14,24 +13,10 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from carts.models import Cart, IdempotencyRecord
+from cartsvc.management.durations import duration
 
 IDEMPOTENCY_AGE = timedelta(hours=settings.IDEMPOTENCY_HOURS)
 ATTEMPTS = 5
-
-UNITS = {"h": "hours", "d": "days", "w": "weeks"}
-
-
-def age(text: str) -> timedelta:
-    """Return the timedelta of 12h, 30d or 4w.
-
-    Raises:
-        ArgumentTypeError: it is none of these.
-    """
-    match = re.fullmatch(r"([0-9]{1,5})([hdw])", text)
-    if not match or not int(match[1]):
-        raise ArgumentTypeError(f"{text!r} is not an age such as 12h, 30d or 4w.")
-    return timedelta(**{UNITS[match[2]]: int(match[1])})
-
 
 def positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
@@ -47,7 +32,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--older-than", type=age, required=True, metavar="AGE", help="such as 12h, 30d or 4w"
+            "--older-than", type=duration, required=True, metavar="AGE", help="such as 12h, 30d or 4w"
         )
         parser.add_argument("--batch", type=positive, default=1000, help="carts a transaction")
         parser.add_argument("--dry-run", action="store_true", help="only count")
