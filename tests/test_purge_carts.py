@@ -98,7 +98,7 @@ def test_a_batch_that_is_none_is_refused(db: None, batch: str) -> None:
         purge("--older-than=1d", f"--batch={batch}")
 
 
-@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.django_db(transaction=True)
 def test_a_cart_that_a_customer_is_changing_stays() -> None:
     busy, _ = old_cart(40), old_cart(40)
     with transaction.atomic():
@@ -110,7 +110,7 @@ def test_a_cart_that_a_customer_is_changing_stays() -> None:
     assert list(Cart.objects.all()) == [busy]
 
 
-@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.django_db(transaction=True)
 def test_two_runs_and_a_customer_at_once() -> None:
     carts = [old_cart(40) for _ in range(40)]
     barrier = Barrier(3)

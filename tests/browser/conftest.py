@@ -2,16 +2,14 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.conf import settings
-from django.contrib.auth.models import Group, User
-from django.db import connection
+from django.contrib.auth.models import User
+
+from tests.desk.conftest import support_group
 
 THE_LIST = re.compile("^[^?]*/admin/carts/cart/$")
 
@@ -97,12 +95,8 @@ def open_page(chromium: Any, live_server: Any) -> Iterator[Callable[..., Any]]:
 
 
 def member(name: str, group: str) -> None:
-    # An earlier test's flush takes along what the migration made, and the driver's loop
-    # has a connection of its own, which knows no serialized content to restore.
-    migration = import_module("carts.migrations.0002_support_groups")
-    migration.create_groups(apps, SimpleNamespace(connection=connection))
     user = User.objects.create_user(name, password=PASSWORD, is_staff=True)
-    user.groups.add(Group.objects.get(name=group))
+    user.groups.add(support_group(group))
 
 
 def sign_in(page: Any, name: str) -> None:

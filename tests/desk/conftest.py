@@ -1,7 +1,11 @@
+from importlib import import_module
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import Group, User
+from django.db import connection
 from django.test import Client
 
 from carts.models import Cart, contents
@@ -10,11 +14,18 @@ from tests.factories import CartFactory, ItemFactory, OptionFactory
 CARTS = "/admin/carts/cart/"
 
 
+def support_group(name: str) -> Group:
+    """Return a group that `migrate` makes; an earlier test's flush may have taken it along."""
+    migration = import_module("carts.migrations.0002_support_groups")
+    migration.create_groups(apps, SimpleNamespace(connection=connection))
+    return Group.objects.get(name=name)
+
+
 def staff(group: str | None = None, name: str = "anna") -> Client:
     """Return the browser of a member of staff who has signed in."""
     user = User.objects.create_user(name, is_staff=True)
     if group:
-        user.groups.add(Group.objects.get(name=group))
+        user.groups.add(support_group(group))
     client = Client()
     client.force_login(user)
     return client

@@ -262,7 +262,7 @@ def test_an_item_that_was_removed_meanwhile_is_not_brought_back(lead: Client, ca
     assert lead.get(url).status_code == 404
 
 
-@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.django_db(transaction=True)
 def test_of_two_who_save_at_once_one_is_told(db: None) -> None:
     cart = CartFactory(items=[ItemFactory()])
     url = item_page(cart)

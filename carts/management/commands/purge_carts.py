@@ -18,6 +18,7 @@ from cartsvc.management.durations import duration
 IDEMPOTENCY_AGE = timedelta(hours=settings.IDEMPOTENCY_HOURS)
 ATTEMPTS = 5
 
+
 def positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise ArgumentTypeError(f"{text!r} is not a number of carts.")
@@ -32,7 +33,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--older-than", type=duration, required=True, metavar="AGE", help="such as 12h, 30d or 4w"
+            "--older-than",
+            type=duration,
+            required=True,
+            metavar="AGE",
+            help="such as 12h, 30d or 4w",
         )
         parser.add_argument("--batch", type=positive, default=1000, help="carts a transaction")
         parser.add_argument("--dry-run", action="store_true", help="only count")
