@@ -10,6 +10,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import OperationalError, connections
 
 RATE = re.compile(r"[1-9]\d*/\d*(s|m|h|d|sec|min|hour|day)")
+ADDRESS = re.compile(r"[\w.-]+:\d{1,5}")
 
 # Where adding one is a single step that every worker sees.
 COUNTING_CACHES = (
@@ -22,6 +23,20 @@ COUNTING_CACHES = (
 @register(Tags.security)
 def check_rate_limit(**_kwargs: Any) -> list[CheckMessage]:
     return list(_rate_limit_problems())
+
+
+@register(Tags.security)
+def check_metrics(**_kwargs: Any) -> list[CheckMessage]:
+    if not settings.METRICS_BIND or ADDRESS.fullmatch(settings.METRICS_BIND):
+        return []
+    return [
+        Error(
+            f"METRICS_BIND is {settings.METRICS_BIND!r}.",
+            # A port alone would be open on every interface.
+            hint="Set it to host and port, such as 127.0.0.1:9100, or leave it unset.",
+            id="cartsvc.E032",
+        )
+    ]
 
 
 def _rate_limit_problems() -> Iterator[CheckMessage]:

@@ -36,6 +36,14 @@ def test_a_cache_that_cannot_count_for_all_workers(settings: Any, backend: str) 
     assert ids(tags=["security"]) == ["cartsvc.E031"]
 
 
+@pytest.mark.parametrize("address", ["9100", ":9100", "localhost", "127.0.0.1:http"])
+def test_metrics_on_every_interface(settings: Any, address: str) -> None:
+    settings.METRICS_BIND = "127.0.0.1:9100"
+    assert ids(tags=["security"]) == []
+    settings.METRICS_BIND = address
+    assert ids(tags=["security"]) == ["cartsvc.E032"]
+
+
 def test_more_threads_than_connections(db: None, settings: Any) -> None:
     settings.WEB_CONCURRENCY, settings.THREADS = 1, 1
     assert ids(tags=["database"], databases=["default"]) == []
