@@ -41,7 +41,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def wait_until(happened: Callable[[], Any], seconds: float = 15) -> float:
+def wait_until(happened: Callable[[], Any], seconds: float = 30) -> float:
     """Return how long it took until `happened()` was true."""
     started = time.monotonic()
     while not happened():
@@ -140,7 +140,7 @@ class Service:
             env=self.env,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -154,11 +154,15 @@ class Service:
                 stdout=log,
                 stderr=log,
             )
-        wait_until(self.is_up)
+        try:
+            wait_until(self.is_up, 60)
+        except BaseException:
+            self.process.kill()
+            raise
 
     def is_up(self) -> bool:
         assert self.process.poll() is None, self.log.read_text()
-        with suppress(requests.ConnectionError):
+        with suppress(requests.RequestException):
             return requests.get(f"{self.url}/healthz", timeout=2).ok
         return False
 
