@@ -89,7 +89,7 @@ def token(kid: str | None, key: Any = None, **headers: Any) -> str:
     return jwt.encode(payload, key or KEYS[kid or "old"], algorithm="RS256", headers=headers)
 
 
-def ask(bearer: str) -> HttpResponse:
+def ask(bearer: str) -> Any:
     return Client(headers={"Authorization": f"Bearer {bearer}"}).get(PATH)
 
 

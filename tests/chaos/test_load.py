@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -36,11 +37,11 @@ def test_load_held(on_postgres: Service) -> None:
         caller, count = Caller(on_postgres.url), 0
         while not over.is_set():
             count += 1
-            method, path, body = "POST", "", payloads.cart(items=3, options=2)
+            request: list[Any] = ["POST", "", payloads.cart(items=3, options=2)]
             if count % 4 == 0:
-                method, path, body = "GET", "?limit=5", None
+                request = ["GET", "?limit=5"]
             try:
-                statuses[caller.request(method, path, body).status_code] += 1
+                statuses[caller.request(*request).status_code] += 1
             except requests.RequestException as error:
                 statuses[repr(error)] += 1
 

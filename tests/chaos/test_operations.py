@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import requests
@@ -64,7 +65,7 @@ def test_metrics_are_not_on_the_public_port(on_sqlite: Service) -> None:
     assert requests.get(f"{on_sqlite.url}/metrics", timeout=5).status_code == 404
 
 
-def lines(server: Service) -> list[dict[str, object]]:
+def lines(server: Service) -> list[dict[str, Any]]:
     return [json.loads(line) for line in server.log.read_text().splitlines() if line[0] == "{"]
 
 
