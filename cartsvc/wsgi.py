@@ -1,5 +1,6 @@
 import os
 import sys
+from io import StringIO
 from typing import Any
 
 from django.core.checks import Tags
@@ -30,6 +31,6 @@ application.request_class = Request
 
 # Whichever server loads this module, a half-made configuration does not start.
 try:
-    call_command("check", "--tag", Tags.security)
+    call_command("check", "--tag", Tags.security, stdout=StringIO())
 except SystemCheckError as error:
     sys.exit(str(error))
