@@ -1,0 +1,369 @@
+"""One-line sabotages of the code, each of which the tests must catch.
+
+python -m tests.mutants            all of them, each in a copy of the tree
+python -m tests.mutants guard      those whose name holds the word
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+TREE = ("cartsvc", "carts", "tests", "manage.py", "pytest.ini", ".coveragerc")
+
+
+class Mutant(NamedTuple):
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+CART = "carts/models/cart.py"
+IDEMPOTENCY = "carts/models/idempotency.py"
+VIEWS = "carts/views.py"
+VALIDATORS = "carts/validators.py"
+PARSERS = "cartsvc/parsers.py"
+AUTHENTICATION = "cartsvc/authentication.py"
+PERMISSIONS = "cartsvc/permissions.py"
+
+MUTANTS = [
+    Mutant(
+        "any version will do",
+        CART,
+        "            guard = guard.filter(version=version)\n",
+        "            pass\n",
+        "tests/test_if_match.py",
+    ),
+    Mutant(
+        "items of any currency",
+        CART,
+        "                guard = guard.filter(currency=currency)\n",
+        "                pass\n",
+        "tests/test_currency.py",
+    ),
+    Mutant(
+        "carts of mixed currencies",
+        CART,
+        "        if mismatches:\n            raise Refused(*mismatches)\n        with",
+        "        with",
+        "tests/test_currency.py",
+    ),
+    Mutant(
+        "Add Item claims nothing",
+        CART,
+        '            self.claim(cart_id, "Add Item", version=version, item=item)\n',
+        "",
+        "tests/test_add_item.py tests/test_if_match.py",
+    ),
+    Mutant(
+        "old options stay",
+        CART,
+        "            CartItemOption.objects.filter(item_id=item_id).delete()\n",
+        "",
+        "tests/test_update_item.py",
+    ),
+    Mutant(
+        "new options are lost",
+        CART,
+        "            CartItemOption.objects.bulk_create(item.chosen)\n",
+        "",
+        "tests/test_update_item.py",
+    ),
+    Mutant(
+        "an item of another cart",
+        CART,
+        "removed, _ = CartItem.objects.filter(pk=item_id, cart_id=cart_id).delete()",
+        "removed, _ = CartItem.objects.filter(pk=item_id).delete()",
+        "tests/test_ownership.py",
+    ),
+    Mutant(
+        "one item too many",
+        CART,
+        'if last["count"] >= settings.MAX_ITEMS:',
+        'if last["count"] > settings.MAX_ITEMS:',
+        "tests/test_add_item.py tests/test_number_limits.py",
+    ),
+    Mutant(
+        "a replacement in pieces",
+        CART,
+        "        with transaction.atomic(using=self.db):\n"
+        '            self.claim(cart_id, "Update Item"',
+        '        if True:\n            self.claim(cart_id, "Update Item"',
+        "tests/chaos/test_faults.py::test_on_postgresql",
+    ),
+    Mutant(
+        "a record without what it protects",
+        IDEMPOTENCY,
+        "            with transaction.atomic():\n                self._insert()",
+        "            if True:\n                self._insert()",
+        "tests/chaos/test_faults.py::test_on_postgresql",
+    ),
+    Mutant(
+        "another request under the same key",
+        IDEMPOTENCY,
+        "        if bytes(earlier.fingerprint) != self.fingerprint:\n",
+        "        if False:\n",
+        "tests/test_idempotency.py",
+    ),
+    Mutant(
+        "a replay's own id",
+        IDEMPOTENCY,
+        "            self.created_id = earlier.created_id\n",
+        "",
+        "tests/test_idempotency.py",
+    ),
+    Mutant(
+        "carts of every profile",
+        VIEWS,
+        "carts = Cart.objects.by(author).filter(profile_key=profile_key)\n",
+        "carts = Cart.objects.by(author)\n",
+        "tests/test_ownership.py",
+    ),
+    Mutant(
+        "carts of every partner",
+        VIEWS,
+        "        return carts if bearer.partner_key is None else"
+        " carts.filter(partner_key=bearer.partner_key)\n",
+        "        return carts\n",
+        "tests/test_ownership.py",
+    ),
+    Mutant(
+        "carts for every partner",
+        VIEWS,
+        'if bearer_of(request).partner_key not in (None, values["partner_key"]):',
+        "if False:",
+        "tests/test_ownership.py tests/test_identity.py",
+    ),
+    Mutant(
+        "oldest first",
+        VIEWS,
+        'order_by("-id")',
+        'order_by("id")',
+        "tests/test_list_carts.py",
+    ),
+    Mutant(
+        "quantity and counts one below the limit",
+        VALIDATORS,
+        "    if count > limit:\n",
+        "    if count >= limit:\n",
+        "tests/test_number_limits.py tests/test_create_cart.py tests/test_fields.py",
+    ),
+    Mutant(
+        "the highest price is too high",
+        VALIDATORS,
+        "    if price > PRICE_MAX:\n",
+        "    if price >= PRICE_MAX:\n",
+        "tests/test_number_limits.py",
+    ),
+    Mutant(
+        "blanks pass",
+        VALIDATORS,
+        "    if not value or value.isspace():\n",
+        "    if not value:\n",
+        "tests/test_text_limits.py",
+    ),
+    Mutant(
+        "one character too many",
+        "carts/fields.py",
+        "        if len(data) > self.max_length:\n",
+        "        if len(data) > self.max_length + 1:\n",
+        "tests/test_text_limits.py",
+    ),
+    Mutant(
+        "texts are trimmed",
+        "carts/fields.py",
+        "            check(data)\n        return data\n",
+        "            check(data)\n        return data.strip()\n",
+        "tests/test_fuzz.py -k any_unicode",
+    ),
+    Mutant(
+        "members sent twice",
+        PARSERS,
+        "    if len(members) != len(pairs):\n",
+        "    if False:\n",
+        "tests/test_strict_json.py",
+    ),
+    Mutant(
+        "bodies of any size",
+        PARSERS,
+        "    if max(length, len(body)) > limit:\n",
+        "    if False:\n",
+        "tests/test_strict_json.py tests/test_media_type.py tests/test_envelope.py"
+        " tests/chaos/test_wire.py",
+    ),
+    Mutant(
+        "malformed chunks are our fault",
+        PARSERS,
+        "except (OSError, ValueError, ParseException):",
+        "except (OSError, ValueError):",
+        "tests/chaos/test_wire.py",
+    ),
+    Mutant(
+        "numbers out of range",
+        PARSERS,
+        "    if isinf(float(number)):\n",
+        "    if False:\n",
+        "tests/test_strict_json.py",
+    ),
+    Mutant(
+        "an unreadable binding is none",
+        AUTHENTICATION,
+        "    if profile_key is None:\n",
+        "    if False:\n",
+        "tests/test_bad_tokens.py tests/test_identity.py",
+    ),
+    Mutant(
+        "any audience",
+        AUTHENTICATION,
+        "        settings.JWT_AUDIENCE or None,\n",
+        "        None,\n",
+        "tests/test_identity.py",
+    ),
+    Mutant(
+        "any issuer",
+        AUTHENTICATION,
+        "        settings.JWT_ISSUER or None,\n",
+        "        None,\n",
+        "tests/test_identity.py",
+    ),
+    Mutant(
+        "any scope",
+        PERMISSIONS,
+        "        if bearer_of(request).scopes.isdisjoint(required):\n",
+        "        if False:\n",
+        "tests/test_identity.py",
+    ),
+    Mutant(
+        "readers may write",
+        PERMISSIONS,
+        'WRITE = ("Cart.Write",)',
+        'WRITE = ("Cart.Write", "Cart.Read")',
+        "tests/test_identity.py",
+    ),
+    Mutant(
+        "any profile",
+        PERMISSIONS,
+        '        if bearer.profile_key != view.kwargs["profile_key"]:\n',
+        "        if False:\n",
+        "tests/test_ownership.py",
+    ),
+    Mutant(
+        "any Host",
+        "cartsvc/middleware.py",
+        "            request.get_host()  # refuses a Host that is not ours\n",
+        "",
+        "tests/test_envelope.py tests/chaos/test_wire.py",
+    ),
+    Mutant(
+        "an outage is a defect",
+        "cartsvc/exceptions.py",
+        "        case OperationalError() | InterfaceError():\n",
+        "        case InterfaceError():\n",
+        "tests/test_outage.py tests/chaos/test_recovery.py::test_a_database_that_is_down",
+    ),
+    Mutant(
+        "an issuer's outage is found out by everybody",
+        "cartsvc/jwks.py",
+        "            self.failed_at = time.monotonic()\n",
+        "            pass\n",
+        "tests/test_jwks.py",
+    ),
+    Mutant(
+        "bearers by name in the log",
+        "cartsvc/logs.py",
+        "None if subject is None else pseudonym(subject)",
+        "subject",
+        "tests/test_logs.py",
+    ),
+    Mutant(
+        "ready without its tables",
+        "cartsvc/health.py",
+        '            cursor.execute("SELECT 1")\n        _check_migrations()\n',
+        '            cursor.execute("SELECT 1")\n',
+        "tests/test_health.py",
+    ),
+    Mutant(
+        "commands are cut like requests",
+        "manage.py",
+        "    if not SERVING & set(sys.argv[1:2]):\n",
+        "    if False:\n",
+        "tests/chaos/test_recovery.py::test_a_command_may_take_longer_than_a_request",
+    ),
+    Mutant(
+        "gunicorn's own pages",
+        "cartsvc/gunicorn.py",
+        "util.write_error = write_envelope\n",
+        "",
+        "tests/chaos/test_wire.py",
+    ),
+    Mutant(
+        "a worker for each slow caller",
+        "cartsvc/nginx.conf",
+        "    proxy_request_buffering on;\n",
+        "    proxy_request_buffering off;\n",
+        "tests/chaos/test_nginx.py -k stalled",
+    ),
+    Mutant(
+        "an hour of grace for tokens",
+        AUTHENTICATION,
+        "        leeway=settings.JWT_LEEWAY,\n",
+        "        leeway=settings.JWT_LEEWAY + 3600,\n",
+        "tests/test_bad_tokens.py tests/test_identity.py",
+    ),
+]
+
+
+def survives(mutant: Mutant) -> bool:
+    """Run the mutant's tests in a copy of the tree; return whether none of them failed."""
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+        for name in TREE:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, Path(folder, name))
+            else:
+                shutil.copy(source, folder)
+        file = Path(folder, mutant.file)
+        file.write_text(file.read_text().replace(mutant.old, mutant.new))
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-xq", "--no-cov", *mutant.tests.split()],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=1200,
+        )
+        # 1 is "tests failed"; anything above is that they did not run.
+        if done.returncode > 1:
+            raise RuntimeError(f"{mutant.name}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return done.returncode == 0
+
+
+def unchanged(mutants: list[Mutant]) -> Mutant:
+    """Return the mutant that is none: with it every test must pass."""
+    paths = {word for mutant in mutants for word in mutant.tests.split() if "tests/" in word}
+    return Mutant("no sabotage", "manage.py", "", "", " ".join(sorted(paths)))
+
+
+def main(words: list[str]) -> int:
+    started, survivors = time.monotonic(), []
+    chosen = [mutant for mutant in MUTANTS if all(word in mutant.name for word in words)]
+    if not survives(unchanged(chosen)):
+        print("The tests fail without a sabotage: what they catch says nothing.")
+        return 1
+    for mutant in chosen:
+        survived = survives(mutant)
+        print(f"{'SURVIVED' if survived else 'caught  '} {mutant.name}", flush=True)
+        if survived:
+            survivors.append(mutant)
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} caught in ", end="")
+    print(f"{time.monotonic() - started:.0f} s")
+    return len(survivors)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
