@@ -1,0 +1,108 @@
+"""A load generator that costs little: prepared bytes out, a status and a length back."""
+
+import itertools
+import re
+import selectors
+import socket
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+
+
+@dataclass
+class Sample:
+    """What one run of requests showed."""
+
+    seconds: float = 0.0
+    latencies: list[float] = field(default_factory=list)
+
+    @property
+    def rate(self) -> float:
+        return len(self.latencies) / self.seconds
+
+
+class Connection:
+    """One keep-alive connection with one request under way."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.received = b""
+        self.sent_at = 0.0
+
+    def send(self, request: bytes) -> None:
+        self.received = b""
+        self.sent_at = time.perf_counter()
+        self.socket.sendall(request)
+
+    def receive(self) -> bytes | None:
+        """Return the response's body once it is whole."""
+        chunk = self.socket.recv(262_144)
+        if not chunk:
+            raise RuntimeError(f"The server closed the connection: {self.received[:300]!r}")
+        self.received += chunk
+        head, separator, body = self.received.partition(b"\r\n\r\n")
+        if not separator:
+            return None
+        length = LENGTH.search(head)
+        if length is None or head[9:12] not in {b"200", b"201"}:
+            raise RuntimeError(self.received[:2000].decode())
+        return body if len(body) == int(length[1]) else None
+
+
+def request(method: str, path: str, token: str, body: bytes = b"") -> bytes:
+    lines = [
+        f"{method} {path} HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: {token}",
+        "Accept: */*",
+        "User-Agent: bench",
+    ]
+    if body:
+        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def ask(port: int, one_request: bytes) -> bytes:
+    connection = Connection(port)
+    with connection.socket:
+        connection.send(one_request)
+        while (body := connection.receive()) is None:
+            pass
+        return body
+
+
+def run(
+    port: int,
+    requests: Iterable[bytes],
+    *,
+    concurrency: int,
+    more: Callable[[Sample, float], bool],
+) -> Sample:
+    """Send the requests, over and over, as long as `more` says; any error ends the run."""
+    sample, endless = Sample(), itertools.cycle(requests)
+    connections = [Connection(port) for _ in range(concurrency)]
+    with selectors.DefaultSelector() as selector:
+        for connection in connections:
+            selector.register(connection.socket, selectors.EVENT_READ, connection)
+        began = time.perf_counter()
+        for connection in connections:
+            connection.send(next(endless))
+        busy = concurrency
+        while busy:
+            for key, _ in selector.select():
+                connection = key.data
+                if connection.receive() is None:
+                    continue
+                now = time.perf_counter()
+                sample.latencies.append(now - connection.sent_at)
+                sample.seconds = now - began
+                if more(sample, now - began):
+                    connection.send(next(endless))
+                else:
+                    busy -= 1
+    for connection in connections:
+        connection.socket.close()
+    return sample

@@ -1,0 +1,63 @@
+"""What a tree of processes costs, read from /proc."""
+
+import os
+import socket
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+NANOSECONDS_OF_A_TICK = 10**9 // os.sysconf("SC_CLK_TCK")
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def wait_for_port(port: int, process: subprocess.Popen, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise SystemExit(f"This did not start: {' '.join(map(str, process.args))}")
+
+
+def tree(pid: int) -> list[int]:
+    """Return the process and all that it started."""
+    children: dict[int, list[int]] = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(process.name))
+    found = [pid]
+    for process in found:
+        found += children.get(process, ())
+    return found
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time that the tree has used, with that of its processes that ended."""
+    total = 0
+    for process in tree(pid):
+        with suppress(OSError):  # it has ended
+            status = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            total += sum(map(int, status[13:15])) * NANOSECONDS_OF_A_TICK
+            for task in Path(f"/proc/{process}/task").glob("*/schedstat"):
+                total += int(task.read_text().split()[0])
+    return total / 1e9
+
+
+def pss_megabytes(pid: int) -> float:
+    """Return the tree's memory; what is shared counts once."""
+    total = 0
+    for process in tree(pid):
+        for row in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if row.startswith("Pss:"):
+                total += int(row.split()[1])
+    return total / 1024

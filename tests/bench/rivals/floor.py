@@ -1,0 +1,226 @@
+"""The floor: what the database and a bare WSGI application cost.
+
+The service's schema and writes in hand-written SQL on raw psycopg. No framework, no
+validation, no authentication.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+from uuid_utils.compat import uuid7
+
+local = threading.local()
+
+INSERT_CART = """
+INSERT INTO carts_cart (
+    id, profile_key, partner_key, restaurant_key, platform, ordering_channel,
+    fulfilment_channel, currency, note, special_instructions, version, created_on, modified_on,
+    history
+) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 1, %s, %s, %s)
+"""
+INSERT_ITEMS = """
+INSERT INTO carts_cartitem (
+    id, cart_id, position, menu_key, menu_version, menu_item_key, display_name, currency, price,
+    quantity, special_instructions
+) SELECT * FROM unnest(
+    %s::uuid[], %s::uuid[], %s::int[], %s::text[], %s::int[], %s::bigint[], %s::text[],
+    %s::text[], %s::numeric[], %s::int[], %s::text[]
+)
+"""
+INSERT_OPTIONS = """
+INSERT INTO carts_cartitemoption (
+    item_id, position, option_set_key, option_set_item_key, display_name, currency, price
+) SELECT * FROM unnest(
+    %s::uuid[], %s::int[], %s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::numeric[]
+)
+"""
+CLAIM = """
+UPDATE carts_cart
+SET version = version + 1, modified_on = %s, history = right(history || %s, 65536)
+WHERE id = %s AND profile_key = %s AND currency = %s
+"""
+UPDATE_ITEM = """
+UPDATE carts_cartitem SET menu_key = %s, menu_version = %s, menu_item_key = %s,
+    display_name = %s, currency = %s, price = %s, quantity = %s, special_instructions = %s
+WHERE id = %s AND cart_id = %s
+"""
+DELETE_OPTIONS = "DELETE FROM carts_cartitemoption WHERE item_id = %s"
+
+HEAD = """
+    'cartId', c.id, 'profileKey', c.profile_key, 'partnerKey', c.partner_key,
+    'restaurantKey', c.restaurant_key, 'platform', c.platform,
+    'orderingChannel', c.ordering_channel, 'fulfilmentChannel', c.fulfilment_channel,
+    'currency', c.currency, 'note', c.note, 'specialInstructions', c.special_instructions,
+    'createdOn', c.created_on, 'modifiedOn', c.modified_on, 'version', c.version
+"""
+READ = f"""
+SELECT json_build_object({HEAD}, 'items', coalesce(i.rows, '[]'), 'subtotal', coalesce(i.value, 0))
+FROM carts_cart c, LATERAL (
+    SELECT sum((i.price + coalesce(o.value, 0)) * i.quantity) AS value,
+        json_agg(json_build_object(
+            'itemId', i.id, 'menuKey', i.menu_key, 'menuVersion', i.menu_version,
+            'menuItemKey', i.menu_item_key, 'displayName', i.display_name,
+            'currency', i.currency, 'price', i.price, 'quantity', i.quantity,
+            'specialInstructions', i.special_instructions, 'options', coalesce(o.rows, '[]'),
+            'value', (i.price + coalesce(o.value, 0)) * i.quantity
+        ) ORDER BY i.position) AS rows
+    FROM carts_cartitem i, LATERAL (
+        SELECT sum(o.price) AS value, json_agg(json_build_object(
+            'optionSetKey', o.option_set_key, 'optionSetItemKey', o.option_set_item_key,
+            'displayName', o.display_name, 'currency', o.currency, 'price', o.price
+        ) ORDER BY o.position) AS rows
+        FROM carts_cartitemoption o WHERE o.item_id = i.id
+    ) o
+    WHERE i.cart_id = c.id
+) i
+WHERE c.id = %s AND c.profile_key = %s
+"""
+LIST = f"""
+SELECT json_build_object('carts', json_agg(cart)) FROM (
+    SELECT json_build_object(
+        {HEAD}, 'itemCount', i.count, 'subtotal', coalesce(i.value, 0)
+    ) AS cart
+    FROM carts_cart c, LATERAL (
+        SELECT count(*), sum((i.price + coalesce(o.value, 0)) * i.quantity) AS value
+        FROM carts_cartitem i, LATERAL (
+            SELECT sum(o.price) AS value FROM carts_cartitemoption o WHERE o.item_id = i.id
+        ) o
+        WHERE i.cart_id = c.id
+    ) i
+    WHERE c.profile_key = %s ORDER BY c.id DESC LIMIT 20
+) carts
+"""
+
+
+def connection() -> psycopg.Connection:
+    if not hasattr(local, "connection"):
+        local.connection = psycopg.connect(os.environ["DATABASE_URL"], autocommit=True)
+        # The answers are handed on as the database wrote them.
+        local.connection.adapters.register_loader("json", psycopg.types.string.TextLoader)
+    return local.connection
+
+
+def application(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
+    path = environ["PATH_INFO"].split("/")
+    profile_key = path[3]
+    match environ["REQUEST_METHOD"], path[5:]:
+        case "POST", []:
+            data = create(profile_key, body(environ))
+        case "PUT", [cart_id, "items", item_id]:
+            data = replace(profile_key, cart_id, item_id, body(environ))
+        case "GET", [cart_id]:
+            data = connection().execute(READ, (cart_id, profile_key)).fetchone()[0]
+        case "GET", []:
+            data = connection().execute(LIST, (profile_key,)).fetchone()[0]
+    answer = f'{{"message":"Done.","notifications":[],"data":{data}}}'.encode()
+    start_response(
+        "200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(answer)))]
+    )
+    return [answer]
+
+
+def body(environ: dict[str, Any]) -> Any:
+    return json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
+
+
+def record(now: datetime, operation: str) -> str:
+    fields = [now.isoformat(), "bearer", "bench", None, operation, None, ""]
+    return json.dumps(fields, separators=(",", ":")) + "\n"
+
+
+def create(profile_key: str, cart: dict[str, Any]) -> str:
+    cart_id, now = uuid7(), datetime.now(UTC)
+    items = [
+        (
+            uuid7(),
+            cart_id,
+            position,
+            item["menuKey"],
+            item["menuVersion"],
+            item["menuItemKey"],
+            item["displayName"],
+            item["currency"],
+            item["price"],
+            item["quantity"],
+            item.get("specialInstructions"),
+        )
+        for position, item in enumerate(cart.get("items", ()))
+    ]
+    options = [
+        option_row(row[0], position, option)
+        for row, item in zip(items, cart.get("items", ()), strict=True)
+        for position, option in enumerate(item["options"])
+    ]
+    with connection().transaction():
+        connection().execute(
+            INSERT_CART,
+            (
+                cart_id,
+                profile_key,
+                cart["partnerKey"],
+                cart["restaurantKey"],
+                cart["platform"],
+                cart["orderingChannel"],
+                cart["fulfilmentChannel"],
+                cart["currency"],
+                cart.get("note"),
+                cart.get("specialInstructions"),
+                now,
+                now,
+                record(now, "Create Cart"),
+            ),
+        )
+        insert(INSERT_ITEMS, items)
+        insert(INSERT_OPTIONS, options)
+    return f'{{"cartId":"{cart_id}"}}'
+
+
+def replace(profile_key: str, cart_id: str, item_id: str, item: dict[str, Any]) -> str:
+    now = datetime.now(UTC)
+    with connection().transaction():
+        connection().execute(
+            CLAIM, (now, record(now, "Update Item"), cart_id, profile_key, item["currency"])
+        )
+        connection().execute(
+            UPDATE_ITEM,
+            (
+                item["menuKey"],
+                item["menuVersion"],
+                item["menuItemKey"],
+                item["displayName"],
+                item["currency"],
+                item["price"],
+                item["quantity"],
+                item.get("specialInstructions"),
+                item_id,
+                cart_id,
+            ),
+        )
+        connection().execute(DELETE_OPTIONS, (item_id,))
+        insert(
+            INSERT_OPTIONS,
+            [option_row(item_id, *numbered) for numbered in enumerate(item["options"])],
+        )
+    return "null"
+
+
+def option_row(item_id: Any, position: int, option: dict[str, Any]) -> tuple[Any, ...]:
+    return (
+        item_id,
+        position,
+        option["optionSetKey"],
+        option["optionSetItemKey"],
+        option["displayName"],
+        option["currency"],
+        option["price"],
+    )
+
+
+def insert(statement: str, rows: list[tuple[Any, ...]]) -> None:
+    if rows:
+        connection().execute(statement, [list(column) for column in zip(*rows, strict=True)])

@@ -1,0 +1,137 @@
+"""What is asked of every server, and the proof that it answers right."""
+
+import json
+import uuid
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+from tests import payloads
+from tests.bench import client
+from tests.bench.servers import Server
+
+# Updates and reads go round so many carts, so that nobody waits for another's.
+PROFILES, CARTS_OF_A_PROFILE = 10, 20
+LARGE_CARTS = 20
+VARIANTS_OF_A_CREATE = 100
+
+NAMES = [
+    "create empty",
+    "create 3x2",
+    "create 50x5",
+    "replace, 2 options",
+    "replace, 10 options",
+    "read 3x2",
+    "read 50x5",
+    "list 20",
+]
+
+Prepared = list[bytes]
+
+
+def prepare(server: Server, names: Iterable[str]) -> dict[str, Prepared]:
+    """Return the requests of the scenarios; what they read or change is created."""
+    profiles = [uuid.uuid4() for _ in range(PROFILES)]
+    paths = [
+        made(server, profile, items=3, options=2)
+        for _ in range(CARTS_OF_A_PROFILE)
+        for profile in profiles
+    ]
+    large = [made(server, uuid.uuid4(), items=50, options=5) for _ in range(LARGE_CARTS)]
+    # One item of every cart, then the next one's.
+    shown = [fetch(server, path)["items"] for path in paths]
+    items = [
+        f"{path}/items/{of_cart[position]['itemId']}"
+        for position in range(3)
+        for path, of_cart in zip(paths, shown, strict=True)
+    ]
+    requests = {
+        "create empty": create(server, items=0, options=0),
+        "create 3x2": create(server, items=3, options=2),
+        "create 50x5": create(server, items=50, options=5),
+        "replace, 2 options": replace(server, items, options=2),
+        "replace, 10 options": replace(server, items, options=10),
+        "read 3x2": read(server, paths),
+        "read 50x5": read(server, large),
+        "list 20": read(server, map(carts_path, profiles)),
+    }
+    return {name: requests[name] for name in names}
+
+
+def create(server: Server, *, items: int, options: int) -> Prepared:
+    body = encoded(payloads.cart(items=items, options=options))
+    return [
+        client.request("POST", carts_path(uuid.uuid4()), server.token, body)
+        for _ in range(VARIANTS_OF_A_CREATE)
+    ]
+
+
+def replace(server: Server, items: list[str], *, options: int) -> Prepared:
+    body = encoded(payloads.item(options=options, displayName="Calzone"))
+    return [client.request("PUT", path, server.token, body) for path in items]
+
+
+def read(server: Server, paths: Iterable[str]) -> Prepared:
+    return [client.request("GET", path, server.token) for path in paths]
+
+
+def encoded(body: Any) -> bytes:
+    return json.dumps(body).encode()
+
+
+def carts_path(profile: uuid.UUID) -> str:
+    return f"/v2.0/customers/{profile}/carts"
+
+
+def ask(server: Server, method: str, path: str, body: Any = None) -> Any:
+    sent = b"" if body is None else encoded(body)
+    answer = client.ask(server.port, client.request(method, path, server.token, sent))
+    answer = json.loads(answer, parse_float=Decimal)
+    return answer.get("data", answer)
+
+
+def fetch(server: Server, path: str) -> Any:
+    return ask(server, "GET", path)
+
+
+def made(server: Server, profile: uuid.UUID, *, items: int, options: int) -> str:
+    """Create a cart and return its path."""
+    carts = carts_path(profile)
+    cart = ask(server, "POST", carts, payloads.cart(items=items, options=options))
+    return f"{carts}/{cart['cartId']}"
+
+
+def verify(server: Server) -> None:
+    """Refuse to measure a server whose answers are wrong."""
+    profile = uuid.uuid4()
+    for items, options in (0, 0), (3, 2), (50, 5):
+        path = made(server, profile, items=items, options=options)
+        expect(server, fetch(server, path), payloads.cart(items=items, options=options))
+    for options in 2, 10, 0:
+        path = made(server, profile, items=3, options=2)
+        item_id = fetch(server, path)["items"][1]["itemId"]
+        changed = payloads.item(options=options, displayName="Calzone")
+        ask(server, "PUT", f"{path}/items/{item_id}", changed)
+        cart = payloads.cart(items=3, options=2)
+        cart["items"][1] = changed
+        expect(server, fetch(server, path), cart)
+    listed = fetch(server, carts_path(profile))
+    found = len(listed.get("carts", listed.get("results")))
+    if found != 6:
+        raise SystemExit(f"{server.name} lists {found} carts, not 6.")
+
+
+def expect(server: Server, shown: Any, sent: Any) -> None:
+    if plain(shown, sent) != plain(sent, sent):
+        raise SystemExit(f"{server.name} shows {shown} for {sent}.")
+
+
+def plain(value: Any, like: Any) -> Any:
+    """Return of `value` what `like` has as well; a price is one however it is written."""
+    if isinstance(like, dict):
+        return {name: plain(value[name], inner) for name, inner in like.items()}
+    if isinstance(like, list):
+        return [plain(*pair) for pair in zip(value, like, strict=True)]
+    if isinstance(like, float):
+        return Decimal(str(value)).normalize()
+    return value
