@@ -86,6 +86,9 @@ def private_cluster() -> Iterator[Cluster]:
         )
         try:
             processes.wait_for_port(port, postgres)
+            ready = [binary("pg_isready"), "--quiet", "--host=127.0.0.1", f"--port={port}"]
+            while subprocess.run(ready, check=False).returncode:
+                time.sleep(0.05)
             cluster = Cluster(postgres.pid, port)
             cluster.execute("CREATE EXTENSION pg_stat_statements")
             yield cluster

@@ -61,9 +61,9 @@ def environment(cluster: Cluster, database: str, **more: str) -> dict[str, str]:
     }
 
 
-def bearer() -> str:
+def bearer(key: str = SIGNING_KEY) -> str:
     claims = {"sub": "bench", "scope": "Cart.Write", "exp": int(time.time()) + 86_400}
-    return f"Bearer {jwt.encode(claims, SIGNING_KEY, algorithm='HS256')}"
+    return f"Bearer {jwt.encode(claims, key, algorithm='HS256')}"
 
 
 def migrate(cluster: Cluster, database: str) -> None:

@@ -1,0 +1,266 @@
+"""A gate that noise cannot move: instructions of a request, counted by callgrind.
+
+python -m tests.bench.instructions            compare with the record; fails at ±3 %
+python -m tests.bench.instructions --update   measure, and write the record
+
+The WSGI application is called in process; PostgreSQL is outside of the count. One process
+starts under valgrind and forks a child for each count: a few requests, and some more. The
+difference between the two is requests and nothing else.
+
+A gain has to be recorded as well: unrecorded, it would be room for the next loss.
+
+Figures of another interpreter or of other packages cannot be compared with the record.
+There, the commit that wrote the record is measured on the spot, and the two runs are
+compared instead. So nothing is ever skipped; it takes twice the time and the history of
+the repository.
+"""
+
+import argparse
+import gc
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tests import payloads
+from tests.bench import servers
+from tests.bench.cluster import private_cluster
+
+RECORD = Path(__file__).with_suffix(".json")
+TOLERANCE = 0.03
+# What runs in a request.
+PACKAGES = (
+    "Django",
+    "djangorestframework",
+    "djangorestframework_simplejwt",
+    "psycopg",
+    "psycopg-binary",
+    "PyJWT",
+    "simplejson",
+    "uuid_utils",
+)
+FEW, MORE = 4, 14
+WARM_UP = 3
+
+Counts = dict[str, int]
+
+
+def environment() -> dict[str, Any]:
+    return {"python": sys.version, "packages": {name: version(name) for name in PACKAGES}}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.instructions")
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--counts", type=Path, metavar="FILE", help="measure, and compare nothing")
+    parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.inside:
+        run_inside(options.inside)
+        return 0
+    counts = measure()
+    if options.counts:
+        options.counts.write_text(json.dumps(counts))
+    elif options.update:
+        record = {**environment(), "instructions": counts}
+        RECORD.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+        print(table(counts, counts))
+    else:
+        return compare(counts)
+    return 0
+
+
+def compare(counts: Counts) -> int:
+    record = json.loads(RECORD.read_text())
+    recorded = record["instructions"]
+    if environment() != {name: record[name] for name in ("python", "packages")}:
+        print("Another interpreter or other packages than the record's: measuring its commit.")
+        recorded = measure_commit_of_record()
+    print(table(counts, recorded))
+    moved = [
+        name
+        for name in counts.keys() | recorded.keys()
+        if abs(counts.get(name, 0) / recorded.get(name, 1) - 1) > TOLERANCE
+    ]
+    if moved:
+        print(f"Moved by more than {TOLERANCE:.0%}: {', '.join(sorted(moved))}.")
+        print("If that is meant: python -m tests.bench.instructions --update, in the same commit.")
+    return bool(moved)
+
+
+def table(counts: Counts, recorded: Counts) -> str:
+    return "\n".join(
+        f"{name:22}{count:>14,}{count / recorded.get(name, count) - 1:>+9.2%}"
+        for name, count in counts.items()
+    )
+
+
+def measure_commit_of_record() -> Counts:
+    """Return what the code of the record's last commit counts on this interpreter."""
+    git = ["git", "-C", str(servers.ROOT)]
+    found = subprocess.run(
+        [*git, "log", "-1", "--format=%H", "--", RECORD], check=True, text=True, capture_output=True
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        tree, counts = f"{folder}/tree", f"{folder}/counts.json"
+        added = [*git, "worktree", "add", "--quiet", "--detach", tree, found.stdout.strip()]
+        subprocess.run(added, check=True)
+        try:
+            subprocess.run(
+                [sys.executable, "-m", "tests.bench.instructions", f"--counts={counts}"],
+                cwd=tree,
+                check=True,
+            )
+            return json.loads(Path(counts).read_text())
+        finally:
+            subprocess.run([*git, "worktree", "remove", "--force", tree], check=True)
+
+
+def measure() -> Counts:
+    with private_cluster() as cluster, tempfile.TemporaryDirectory() as folder:
+        servers.migrate(cluster, "service")
+        variables = servers.environment(cluster, "service", PYTHONHASHSEED="0")
+        # Under valgrind everything takes fifty times as long.
+        variables |= {f"DB_{name}_TIMEOUT": "0" for name in ("LOCK", "STATEMENT", "IDLE")}
+        subprocess.run(
+            [
+                "valgrind",
+                "--quiet",
+                "--tool=callgrind",
+                f"--callgrind-out-file={folder}/%p",
+                sys.executable,
+                "-m",
+                "tests.bench.instructions",
+                f"--inside={folder}",
+            ],
+            cwd=servers.ROOT,
+            env={"DJANGO_SETTINGS_MODULE": "cartsvc.settings", **variables},
+            check=True,
+        )
+        pids: dict[str, list[int]] = json.loads(Path(folder, "pids").read_text())
+        return {
+            name: round((total(folder, more) - total(folder, few)) / (MORE - FEW))
+            for name, (few, more) in pids.items()
+        }
+
+
+def total(folder: str, pid: int) -> int:
+    found = re.search(r"^summary: (\d+)", Path(folder, str(pid)).read_text(), re.MULTILINE)
+    assert found
+    return int(found[1])
+
+
+def run_inside(folder: Path) -> None:
+    """Run under valgrind: prepare, then fork a child for each scenario and length."""
+    from django.db import connection  # noqa: PLC0415
+
+    scenarios = {name: caller(*request) for name, request in prepare().items()}
+    connection.close()
+    gc.collect()
+    gc.freeze()
+    pids = {
+        name: [counted_child(call, times) for times in (FEW, MORE)]
+        for name, call in scenarios.items()
+    }
+    Path(folder, "pids").write_text(json.dumps(pids))
+
+
+def prepare() -> dict[str, tuple[Any, ...]]:
+    profile = uuid.UUID(int=1)
+    carts = f"/v2.0/customers/{profile}/carts"
+
+    def made(items: int, options: int) -> str:
+        body = payloads.cart(items=items, options=options)
+        return f"{carts}/{json.loads(caller('POST', carts, body)())['data']['cartId']}"
+
+    small, large = made(3, 2), made(50, 5)
+    page = f"/v2.0/customers/{uuid.UUID(int=2)}/carts"
+    for _ in range(20):
+        caller("POST", page, payloads.cart(items=3, options=2))()
+    item_id = json.loads(caller("GET", small)())["data"]["items"][0]["itemId"]
+    item = f"{small}/items/{item_id}"
+    return {
+        "create empty": ("POST", carts, payloads.cart(items=0)),
+        "create 3x2": ("POST", carts, payloads.cart(items=3, options=2)),
+        "create 50x5": ("POST", carts, payloads.cart(items=50, options=5)),
+        "replace, 2 options": ("PUT", item, payloads.item(options=2)),
+        "replace, 10 options": ("PUT", item, payloads.item(options=10)),
+        "read 3x2": ("GET", small),
+        "read 50x5": ("GET", large),
+        "list 20": ("GET", page),
+    }
+
+
+def caller(method: str, path: str, body: Any = None) -> Callable[[], bytes]:
+    """Return a function that sends the request to the application and returns the answer."""
+    from cartsvc.wsgi import application  # noqa: PLC0415
+
+    sent = b"" if body is None else json.dumps(body).encode()
+    environ = {
+        "REQUEST_METHOD": method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": path,
+        "QUERY_STRING": "",
+        "SERVER_NAME": "localhost",
+        "SERVER_PORT": "80",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "REMOTE_ADDR": "127.0.0.1",
+        "CONTENT_TYPE": "application/json" if sent else "",
+        "CONTENT_LENGTH": str(len(sent)) if sent else "",
+        "HTTP_HOST": "localhost",
+        "HTTP_AUTHORIZATION": servers.bearer(os.environ["JWT_SIGNING_KEY"]),
+        "HTTP_ACCEPT": "*/*",
+        "HTTP_USER_AGENT": "bench",
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": "http",
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+
+    def call() -> bytes:
+        status = []
+        answer = application(
+            {**environ, "wsgi.input": io.BytesIO(sent)}, lambda *head: status.append(head[0])
+        )
+        content = b"".join(answer)
+        answer.close()
+        if status != ["200 OK"]:
+            raise RuntimeError(f"{status}: {content[:2000]!r}")
+        return content
+
+    return call
+
+
+def counted_child(call: Callable[[], bytes], times: int) -> int:
+    """Call that many times in a process of its own, and return its id."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            for _ in range(WARM_UP + times):
+                call()
+            status = 0
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(pid, 0)
+    if status:
+        raise SystemExit("A counted child failed.")
+    return pid
+
+
+if __name__ == "__main__":
+    began = time.monotonic()
+    status = main()
+    print(f"{time.monotonic() - began:.0f} seconds", file=sys.stderr)
+    sys.exit(status)
