@@ -35,7 +35,7 @@ class CartItem(models.Model):
         related_name="items",
         db_index=False,  # the unique constraint's index begins with it
     )
-    position = models.PositiveIntegerField(editable=False)
+    position = columns.PositiveIntegerField(editable=False)
     menu_key = columns.line("menu_key")
     menu_version = columns.int32()
     menu_item_key = columns.int64()
@@ -168,7 +168,7 @@ class CartItemOption(models.Model):
         related_name="options",
         db_index=False,  # the primary key's index begins with it
     )
-    position = models.PositiveIntegerField(editable=False)
+    position = columns.PositiveIntegerField(editable=False)
     option_set_key = columns.int64()
     option_set_item_key = columns.int64()
     display_name = columns.line("display_name")
