@@ -207,10 +207,8 @@ class CartQuerySet(models.QuerySet["Cart"]):
 
     def _with_rows(self, item_columns: Sequence[str], option_columns: Sequence[str]) -> Self:
         return self.defer("history").annotate(
-            item_rows=contents.rows_of(CartItem.objects.all(), "cart", item_columns),
-            option_rows=contents.rows_of(
-                CartItemOption.objects.all(), "item__cart", option_columns
-            ),
+            item_rows=contents.rows_of(CartItem, "cart", item_columns),
+            option_rows=contents.rows_of(CartItemOption, "item__cart", option_columns),
         )
 
 

@@ -81,9 +81,7 @@ def currency() -> CharField:
     )
 
 
-def int32(
-    lowest: int = validators.INT32_MIN, highest: int = validators.INT32_MAX
-) -> IntegerField:
+def int32(lowest: int = validators.INT32_MIN, highest: int = validators.INT32_MAX) -> IntegerField:
     # SQLite would take 64 bits, so the bounds are not left to the column's type.
     return IntegerField(validators=[MinValueValidator(lowest), MaxValueValidator(highest)])
 
