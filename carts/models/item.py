@@ -186,6 +186,10 @@ class CartItemOption(models.Model):
     def __str__(self) -> str:
         return self.display_name
 
+    def _is_pk_set(self, meta: Any = None) -> bool:
+        # The framework asks every row twice, and would build the composite key each time.
+        return self.item_id is not None and self.position is not None
+
     def save(self, *, using: str | None = None, **kwargs: Any) -> None:
         """Save a changed option as the API would: validated, the cart claimed first."""
         if self._state.adding:
