@@ -18,6 +18,8 @@ from cartsvc.envelope import Refused, refuse
 
 NO_SUCH_CART = "This profile has no such cart."
 
+NEXT_VERSION = F("version") + 1
+
 
 class CartQuerySet(models.QuerySet["Cart"]):
     """The reads and the writes. A filtered queryset reads and writes its own carts only."""
@@ -166,17 +168,21 @@ class CartQuerySet(models.QuerySet["Cart"]):
             Refused: `cart_not_found`, `item_not_found`, `version_mismatch`,
                 `currency_mismatch`.
         """
-        guard = self.filter(pk=cart_id)
+        expected: dict[str, Any] = {"pk": cart_id}
         if version is not None:
-            guard = guard.filter(version=version)
+            expected["version"] = version
+        currencies: set[str] = set()
         if item is not None:
-            # An item of two currencies has one that is not the cart's.
-            for currency in {item.currency, *(option.currency for option in item.chosen)}:
-                guard = guard.filter(currency=currency)
+            currencies = {item.currency, *(option.currency for option in item.chosen)}
+            expected["currency"] = currencies.pop()
             label = item.label()
+        guard = self.filter(**expected)
+        # An item of two currencies has one that is not the cart's.
+        for currency in currencies:
+            guard = guard.filter(currency=currency)
         record = self._record(operation, item.id if item else item_id, label)
         if not guard.update(
-            version=F("version") + 1, modified_on=record.at, history=history.appended(record)
+            version=NEXT_VERSION, modified_on=record.at, history=history.appended(record)
         ):
             self._refuse_claim(cart_id, version, item_id, item)
 

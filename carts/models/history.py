@@ -12,8 +12,8 @@ from getpass import getuser
 from typing import Any, Self
 from uuid import UUID
 
-from django.db.models import F, Value
-from django.db.models.functions import Concat, Right
+from django.db.models import F, Func, TextField, Value
+from django.db.models.functions import Right
 
 # Characters that a cart keeps; the oldest records go first. About 250 changes.
 KEPT = 64 * 1024
@@ -73,7 +73,15 @@ class Record:
 
 def appended(record: Record) -> Any:
     """Return the expression for a history with `record` at its end."""
-    return Right(Concat(F("history"), Value(record.line())), KEPT)
+    # Concat would guard both sides against null; neither ever is.
+    longer = Func(
+        F("history"),
+        Value(record.line()),
+        template="%(expressions)s",
+        arg_joiner=" || ",
+        output_field=TextField(),
+    )
+    return Right(longer, KEPT)
 
 
 def parse(history: str) -> Iterator[Record]:
