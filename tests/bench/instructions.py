@@ -144,6 +144,7 @@ def measure() -> Counts:
             ],
             cwd=servers.ROOT,
             env={"DJANGO_SETTINGS_MODULE": "cartsvc.settings", **variables},
+            stdout=subprocess.DEVNULL,  # the access log
             check=True,
         )
         pids: dict[str, list[int]] = json.loads(Path(folder, "pids").read_text())

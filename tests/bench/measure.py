@@ -120,6 +120,7 @@ def growth(options: argparse.Namespace) -> dict[str, Any]:
             cluster.execute("CHECKPOINT")
             with servers.service(cluster, "service") as server:
                 sizes[size] = grown(cluster, server, options)
+                print(f"{size:,} carts: {sizes[size]}", flush=True)
     return {"sizes": sizes}
 
 

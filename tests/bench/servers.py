@@ -89,7 +89,11 @@ def started(
     port = processes.free_port()
     command = [part.format(port=port) for part in command]
     process = subprocess.Popen(
-        command, cwd=ROOT, env={**variables, "BIND": f"127.0.0.1:{port}"}, stderr=subprocess.DEVNULL
+        command,
+        cwd=ROOT,
+        env={**variables, "BIND": f"127.0.0.1:{port}"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         processes.wait_for_port(port, process)
