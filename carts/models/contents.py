@@ -85,7 +85,9 @@ class SettledSubquery(Subquery):
         clone.compiled, clone.is_copy = {}, True
         return clone
 
-    def resolve_expression(self, query: Any, *args: Any, **kwargs: Any) -> Any:
+    def resolve_expression(  # type: ignore[override]
+        self, query: Any, *args: Any, **kwargs: Any
+    ) -> Any:
         if self.is_copy:
             return super().resolve_expression(query, *args, **kwargs)
         self.resolved = self.resolved or super().resolve_expression(query, *args, **kwargs)
@@ -93,7 +95,9 @@ class SettledSubquery(Subquery):
         query.subq_aliases |= self.resolved.query.subq_aliases
         return self.resolved
 
-    def as_sql(self, compiler: SQLCompiler, connection: Any, **extra: Any) -> Any:
+    def as_sql(  # type: ignore[override]
+        self, compiler: SQLCompiler, connection: Any, **extra: Any
+    ) -> Any:
         if connection.vendor not in self.compiled:
             self.compiled[connection.vendor] = super().as_sql(compiler, connection, **extra)
         return self.compiled[connection.vendor]
