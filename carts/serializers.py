@@ -155,7 +155,7 @@ CART_NAMES = CREATE_CART.wire_names()
 
 def cart_body(cart: Cart) -> dict[str, Any]:
     """Return a cart read by `CartQuerySet.with_contents`, as Get Cart shows it."""
-    items = contents.assemble(cart.item_rows, cart.option_rows)
+    items = contents.assemble(cart.item_rows)
     return {
         **_head(cart),
         "items": [_item_body(item) for item in items],
@@ -165,7 +165,7 @@ def cart_body(cart: Cart) -> dict[str, Any]:
 
 def summary_body(cart: Cart) -> dict[str, Any]:
     """Return a cart read by `CartQuerySet.with_amounts`, as List Carts shows it."""
-    amounts = list(contents.amounts(cart.item_rows, cart.option_rows))
+    amounts = list(contents.amounts(cart.item_rows))
     return {**_head(cart), "itemCount": len(amounts), **_tail(cart, sum(amounts, ZERO))}
 
 

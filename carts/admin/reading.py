@@ -16,7 +16,7 @@ def read(cart_id: UUID) -> tuple[Cart, Items] | None:
     cart = Cart.objects.with_contents().defer(None).filter(pk=cart_id).first()
     if cart is None:
         return None
-    return cart, contents.assemble(cart.item_rows, cart.option_rows)
+    return cart, contents.assemble(cart.item_rows)
 
 
 def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:
@@ -26,7 +26,7 @@ def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:
 
 def summary(cart: Cart) -> dict[str, Any]:
     """Return a row of the list, of a cart read by `CartQuerySet.with_amounts`."""
-    values = list(contents.amounts(cart.item_rows, cart.option_rows))
+    values = list(contents.amounts(cart.item_rows))
     return {
         "cart": cart,
         "url": cart_url(cart.id),

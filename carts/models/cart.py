@@ -205,16 +205,15 @@ class CartQuerySet(models.QuerySet["Cart"]):
 
     def with_contents(self) -> Self:
         """Read the items and their options along, in the same statement, but no history."""
-        return self._with_rows(contents.ITEM_COLUMNS, contents.OPTION_COLUMNS)
+        return self._with_items(contents.ITEM_COLUMNS, contents.OPTION_COLUMNS)
 
     def with_amounts(self) -> Self:
         """Read along only what the number of items and the subtotal take."""
-        return self._with_rows(contents.ITEM_AMOUNTS, contents.OPTION_AMOUNTS)
+        return self._with_items(contents.ITEM_AMOUNTS, contents.OPTION_AMOUNTS)
 
-    def _with_rows(self, item_columns: Sequence[str], option_columns: Sequence[str]) -> Self:
+    def _with_items(self, item_columns: Sequence[str], option_columns: Sequence[str]) -> Self:
         return self.defer("history").annotate(
-            item_rows=contents.rows_of(CartItem, "cart", item_columns),
-            option_rows=contents.rows_of(CartItemOption, "item__cart", option_columns),
+            item_rows=contents.items_of(CartItem, CartItemOption, item_columns, option_columns)
         )
 
 
@@ -243,7 +242,6 @@ class Cart(models.Model):
 
     # What `with_contents` and `with_amounts` read along.
     item_rows: list[list[Any]] | None
-    option_rows: list[list[Any]] | None
 
     objects = CartQuerySet.as_manager()
 

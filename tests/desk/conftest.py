@@ -49,7 +49,7 @@ def cart(db: None) -> Cart:
 def items(cart: Cart) -> list[dict[str, Any]]:
     """Return the items as they are stored now."""
     now = Cart.objects.with_contents().get(pk=cart.pk)
-    return contents.assemble(now.item_rows, now.option_rows)
+    return contents.assemble(now.item_rows)
 
 
 def page_of(cart: Cart) -> str:
