@@ -34,14 +34,14 @@ def test_a_cart_is_read_by_indexes_before_there_are_statistics(db: None, read: s
         cursor.execute(
             "INSERT INTO carts_cartitem SELECT gen_random_uuid(), number, menu_key, menu_version,"
             " menu_item_key, display_name, currency, price, quantity, special_instructions, cart_id"
-            " FROM carts_cartitem, generate_series(1, 3000) AS number WHERE cart_id = %s",
+            " FROM carts_cartitem, generate_series(1, 25000) AS number WHERE cart_id = %s",
             [other.pk],
         )
         cursor.execute(
             "INSERT INTO carts_cartitemoption (item_id, position, option_set_key,"
             " option_set_item_key, display_name, currency, price)"
             " SELECT id, number, 1, 1, 'Olives', 'EUR', 1"
-            " FROM carts_cartitem, generate_series(1, 20) AS number WHERE position > 0",
+            " FROM carts_cartitem, generate_series(1, 8) AS number WHERE position > 0",
         )
 
     plan = getattr(Cart.objects.filter(pk=cart.pk), read)().explain()
