@@ -53,6 +53,7 @@ try:
     DB_LOCK_TIMEOUT = env.float("DB_LOCK_TIMEOUT", 2.0)
     DB_STATEMENT_TIMEOUT = env.float("DB_STATEMENT_TIMEOUT", 3.0)
     DB_IDLE_TIMEOUT = env.float("DB_IDLE_TIMEOUT", 10.0)
+    DB_PREPARE_THRESHOLD = env.int("DB_PREPARE_THRESHOLD", 5)
 
     SECRET_KEY = env.str("SECRET_KEY", "")
     JWT_ALGORITHM = env.str("JWT_ALGORITHM", "HS256")
@@ -189,6 +190,9 @@ else:
         "connect_timeout": DB_CONNECT_TIMEOUT,
         "tcp_user_timeout": DB_CONNECT_TIMEOUT * 1000,
         "application_name": "cartsvc",
+        # A statement that comes often is planned once a connection, not once a request.
+        "server_side_binding": True,
+        "prepare_threshold": DB_PREPARE_THRESHOLD or None,
         "options": " ".join(
             f"-c {name}={setting}"
             for name, setting in {
