@@ -15,9 +15,8 @@ from django.db.models import Aggregate, F, Func, JSONField, Model, OuterRef, Que
 from django.db.models.functions import JSONArray
 from django.db.models.sql.compiler import SQLCompiler
 
-ITEM_COLUMNS = (
-    "id",
-    "position",
+# What a caller sends of an item.
+ITEM_SENT = (
     "menu_key",
     "menu_version",
     "menu_item_key",
@@ -27,6 +26,7 @@ ITEM_COLUMNS = (
     "quantity",
     "special_instructions",
 )
+ITEM_COLUMNS = ("id", "position", *ITEM_SENT)
 OPTION_COLUMNS = (
     "position",
     "option_set_key",

@@ -17,7 +17,7 @@ from carts.models.constraints import (
     price_check,
     range_check,
 )
-from carts.models.contents import value
+from carts.models.contents import ITEM_SENT, value
 from cartsvc.envelope import Problem, refuse
 
 NO_SUCH_ITEM = "The cart has no such item."
@@ -61,17 +61,8 @@ class CartItem(models.Model):
     # The options of an item that is not saved yet, or about to be replaced.
     chosen: "Sequence[CartItemOption]" = ()
 
-    # What a caller sends of an item, and what a replacement replaces.
-    SENT = (
-        "menu_key",
-        "menu_version",
-        "menu_item_key",
-        "display_name",
-        "currency",
-        "price",
-        "quantity",
-        "special_instructions",
-    )
+    # What a replacement replaces.
+    SENT = ITEM_SENT
 
     def __str__(self) -> str:
         return f"{self.quantity} × {self.display_name}"
