@@ -97,12 +97,14 @@ def _priced(lead: str, text: str, value: Decimal, cart: "Cart", *, inset: int = 
 
 
 def _pair(left: str, right: str) -> Iterator[str]:
-    gap = WIDTH - wcwidth.width(left) - wcwidth.width(_clean(right))
+    right = _clean(right)
+    # After a space, because there a mark that has no letter takes a column.
+    gap = WIDTH - wcwidth.width(left) - wcwidth.width(" " + right) + 1
     if gap < 1:
         yield left
         yield from _hanging("", right)
     else:
-        yield left + " " * gap + _isolated(_clean(right))
+        yield left + " " * gap + _isolated(right)
 
 
 def _clean(text: str | None) -> str:

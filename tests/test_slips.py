@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 import wcwidth
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from carts.models import Cart
@@ -111,6 +111,7 @@ texts = st.text(
 
 
 @given(texts, texts, texts)
+@example("0", "0", "\u1067")  # a mark without its letter
 def test_no_line_is_wider_than_the_sheet(name: str, choice: str, channel: str) -> None:
     order = cart(note=name * 3, special_instructions=choice * 3, fulfilment_channel=channel[:50])
     value = Decimal("99999999999999.9999")
