@@ -184,6 +184,8 @@ if EMBEDDED:
         "init_command": "PRAGMA journal_mode=WAL",
     }
     DATABASE["TEST"] = {"NAME": VAR_DIR / "test.sqlite3"}
+elif DATABASE["ENGINE"] != "django.db.backends.postgresql":
+    raise ImproperlyConfigured("DATABASE_URL must begin with postgres:// or sqlite://.")
 else:
     DATABASE["OPTIONS"] = {
         **DATABASE.get("OPTIONS", {}),

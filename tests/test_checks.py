@@ -97,7 +97,12 @@ def test_half_made_configuration_is_refused_with_all_its_hints() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("DEBUG", "maybe"), ("MAX_ITEMS", "many"), ("DATABASE_URL", "nonsense://x")],
+    [
+        ("DEBUG", "maybe"),
+        ("MAX_ITEMS", "many"),
+        ("DATABASE_URL", "nonsense://x"),
+        ("DATABASE_URL", "mysql://x/y"),
+    ],
 )
 def test_unreadable_setting_is_named(name: str, value: str) -> None:
     checked = manage("check", **{**RIGHT, name: value})
