@@ -187,6 +187,7 @@ if EMBEDDED:
 elif DATABASE["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured("DATABASE_URL must begin with postgres:// or sqlite://.")
 else:
+    DATABASE["ENGINE"] = "cartsvc.postgresql"
     DATABASE["OPTIONS"] = {
         **DATABASE.get("OPTIONS", {}),
         "connect_timeout": DB_CONNECT_TIMEOUT,

@@ -1,0 +1,60 @@
+"""A kept connection that the server has ended is noticed before a request needs it."""
+
+import pytest
+from django.db import OperationalError, close_old_connections, connection, connections
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite is no server"),
+]
+
+
+def backend() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return cursor.fetchone()[0]
+
+
+def end(pid: int) -> None:
+    """End a backend from outside, and wait until it is gone."""
+    other = connections.create_connection("default")
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+            assert cursor.fetchone() == (True,)
+    finally:
+        other.close()
+
+
+def test_an_open_connection_is_kept() -> None:
+    connection.close()  # the tests' own may be past CONN_MAX_AGE, which ends it too
+    first = backend()
+    assert connection.is_usable()
+    close_old_connections()  # what a request begins with
+    assert backend() == first
+
+
+def test_an_ended_connection_is_replaced_before_it_is_used() -> None:
+    first = backend()
+    end(first)
+    assert not connection.is_usable()
+    close_old_connections()
+    assert backend() != first
+
+
+def test_a_connection_that_failed_in_use_is_replaced() -> None:
+    first = backend()
+    end(first)
+    with pytest.raises(OperationalError):
+        backend()
+    assert not connection.is_usable()
+    close_old_connections()
+    assert backend() != first
+
+
+def test_a_closed_connection_is_not_usable() -> None:
+    connection.ensure_connection()
+    connection.connection.close()
+    assert not connection.is_usable()
+    connection.close()
+    assert not connection.is_usable()
