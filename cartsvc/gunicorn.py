@@ -19,7 +19,7 @@ wsgi_app = "cartsvc.wsgi"
 bind = env.list("BIND", ["127.0.0.1:8000"])
 workers = settings.WEB_CONCURRENCY
 # A few threads a worker, so that one slow caller does not hold up the others.
-worker_class = "gthread"
+worker_class = "cartsvc.worker.Worker"
 threads = settings.THREADS
 keepalive = 5
 # How long a worker may be silent, and how long a stop waits for what runs; seconds.

@@ -1,0 +1,46 @@
+"""A new connection goes to a worker that has a thread for it."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
+
+import pytest
+import requests
+
+from tests.chaos.servers import Service, service
+
+pytestmark = pytest.mark.standalone
+
+
+@pytest.fixture
+def two_workers() -> Iterator[Service]:
+    with service(WEB_CONCURRENCY="2", THREADS="2") as server:
+        yield server
+
+
+def connect(server: Service) -> socket.socket:
+    host, _, port = server.url.removeprefix("http://").partition(":")
+    return socket.create_connection((host, int(port)))
+
+
+def test_callers_who_say_nothing_do_not_hold_up_another_workers(two_workers: Service) -> None:
+    """As many as a worker has threads, in one of them or in both: one thread is free."""
+    for _ in range(5):
+        with ExitStack() as stack:
+            for _ in range(3):
+                stack.enter_context(connect(two_workers))
+            for _ in range(10):
+                answer = requests.get(f"{two_workers.url}/healthz", timeout=2)
+                assert answer.status_code == 200
+
+
+def test_connections_that_are_kept_take_no_thread(two_workers: Service) -> None:
+    address = two_workers.url.removeprefix("http://")
+    with ExitStack() as stack:
+        kept = [stack.enter_context(closing(HTTPConnection(address, timeout=2))) for _ in range(20)]
+        for connection in kept * 3:
+            connection.request("GET", "/healthz")
+            answer = connection.getresponse()
+            assert answer.status == 200
+            answer.read()
