@@ -13,7 +13,9 @@ from django.http import HttpResponse
 MAX_NOTIFICATIONS = 100
 
 # simplejson, because it writes a Decimal as the JSON number that it is.
-_encode = simplejson.JSONEncoder(ensure_ascii=False, separators=(",", ":"), use_decimal=True).encode
+_encode = simplejson.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), use_decimal=True, namedtuple_as_object=False
+).encode
 
 
 @dataclass(frozen=True, slots=True)
