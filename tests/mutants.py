@@ -100,8 +100,8 @@ MUTANTS = [
     Mutant(
         "a record without what it protects",
         IDEMPOTENCY,
-        "            with transaction.atomic():\n                self._insert()",
-        "            if True:\n                self._insert()",
+        "            with transaction.atomic():\n                with _request",
+        "            if True:\n                with _request",
         "tests/chaos/test_faults.py::test_on_postgresql",
     ),
     Mutant(

@@ -2,13 +2,15 @@
 
 import threading
 from collections import Counter
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
-from carts.models import Cart, CartItem, CartItemOption
+from carts.models import Cart, CartItem, CartItemOption, IdempotencyRecord
 from tests import payloads
 from tests.remote import Remote, at_once
 
@@ -194,6 +196,18 @@ def test_twins_with_one_key_create_one_cart(remote: Remote) -> None:
     assert {answer.data["cartId"] for answer in answers} == {str(cart.id)}
     replayed = [answer for answer in answers if "Idempotent-Replayed" in answer.headers]
     assert len(replayed) == 7
+
+
+def test_twins_with_an_expired_key_create_one_cart(remote: Remote) -> None:
+    twin = partial(remote.request, "POST", "", payloads.cart(), Idempotency_Key="twins")
+    yesterday = twin().data["cartId"]
+    IdempotencyRecord.objects.update(created_on=timezone.now() - timedelta(hours=25))
+
+    answers = at_once([twin] * 8)
+
+    assert {answer.status for answer in answers} == {200}
+    today = Cart.objects.exclude(pk=yesterday).get()
+    assert {answer.data["cartId"] for answer in answers} == {str(today.id)}
 
 
 def test_twins_with_one_key_add_one_item(remote: Remote) -> None:

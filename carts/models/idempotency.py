@@ -1,6 +1,7 @@
 """Requests that may be sent twice: a record, written with what it protects."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from uuid import UUID
 
@@ -45,31 +46,24 @@ class IdempotencyRecord(models.Model):
         """
         try:
             with transaction.atomic():
-                self._insert()
+                with _request_in_progress():
+                    self.save(force_insert=True)
                 write(self.created_id)
         except IntegrityError:
             earlier = IdempotencyRecord.objects.filter(pk=self.pk).first()
             if earlier is None:
                 raise
             if earlier.created_on < timezone.now() - timedelta(hours=settings.IDEMPOTENCY_HOURS):
-                IdempotencyRecord.objects.filter(pk=self.pk, created_on=earlier.created_on).delete()
-                return self.run(write)
+                # Together, or a request that is refused would have deleted something.
+                with transaction.atomic():
+                    with _request_in_progress():
+                        expired = IdempotencyRecord.objects.filter(pk=self.pk)
+                        expired.filter(created_on=earlier.created_on).delete()
+                    return self.run(write)
             self._check_same_request(earlier)
             self.created_id = earlier.created_id
             return True
         return False
-
-    def _insert(self) -> None:
-        try:
-            self.save(force_insert=True)
-        except OperationalError as error:
-            if getattr(error.__cause__, "sqlstate", None) == LOCK_NOT_AVAILABLE:
-                refuse(
-                    "request_in_progress",
-                    "A request with this Idempotency-Key is still running.",
-                    "Idempotency-Key",
-                )
-            raise
 
     def _check_same_request(self, earlier: "IdempotencyRecord") -> None:
         if bytes(earlier.fingerprint) != self.fingerprint:
@@ -78,3 +72,18 @@ class IdempotencyRecord(models.Model):
                 "This Idempotency-Key came with another request before.",
                 "Idempotency-Key",
             )
+
+
+@contextmanager
+def _request_in_progress() -> Iterator[None]:
+    """Refuse to wait for a twin any longer than the database waits for a lock."""
+    try:
+        yield
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", None) == LOCK_NOT_AVAILABLE:
+            refuse(
+                "request_in_progress",
+                "A request with this Idempotency-Key is still running.",
+                "Idempotency-Key",
+            )
+        raise
