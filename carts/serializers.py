@@ -4,6 +4,7 @@ A serializer is built once and asked by `run_validation(data)`: building one a r
 copies every field. None of them keeps anything of a request.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -62,13 +63,13 @@ class WireSerializer(serializers.ModelSerializer):
         """Each member's name on the wire, its name in the model, and its field."""
         return [(name, field.source or name, field) for name, field in self.fields.items()]
 
-    def wire_names(self) -> list[tuple[str, str]]:
-        """Return each member's name on the wire and in the model, lists apart."""
-        return [
-            (name, source)
+    def wire_names(self) -> dict[str, str]:
+        """Return each member's name on the wire by its column's, lists apart."""
+        return {
+            source: name
             for name, source, field in self.members
             if not isinstance(field, serializers.ListSerializer)
-        ]
+        }
 
 
 REQUIRED = ErrorDetail("This field is required.", code="required")
@@ -148,23 +149,24 @@ class CreateCartSerializer(WireSerializer):
 
 CREATE_CART = CreateCartSerializer()
 CART_ITEM = CartItemSerializer()
-OPTION_NAMES = CartItemOptionSerializer().wire_names()
-ITEM_NAMES = CART_ITEM.wire_names()
 CART_NAMES = CREATE_CART.wire_names()
+ITEM_NAMES = [CART_ITEM.wire_names()[column] for column in contents.ITEM_SENT]
+OPTION_NAMES = [CartItemOptionSerializer().wire_names()[column] for column in contents.OPTION_SENT]
 
 
 def cart_body(cart: Cart) -> dict[str, Any]:
-    """Return a cart read by `CartQuerySet.with_contents`, as Get Cart shows it."""
-    items = contents.assemble(cart.item_rows)
+    """Return a cart read by `CartManager.find`, as Get Cart shows it."""
+    rows = contents.in_order(cart.item_rows)
+    values = [contents.value_of(row) for row in rows]
     return {
         **_head(cart),
-        "items": [_item_body(item) for item in items],
-        **_tail(cart, sum((item["value"] for item in items), ZERO)),
+        "items": list(map(_item_body, rows, values)),
+        **_tail(cart, sum(values, ZERO)),
     }
 
 
 def summary_body(cart: Cart) -> dict[str, Any]:
-    """Return a cart read by `CartQuerySet.with_amounts`, as List Carts shows it."""
+    """Return a cart read by `CartManager.page`, as List Carts shows it."""
     amounts = list(contents.amounts(cart.item_rows))
     return {**_head(cart), "itemCount": len(amounts), **_tail(cart, sum(amounts, ZERO))}
 
@@ -176,7 +178,7 @@ def _head(cart: Cart) -> dict[str, Any]:
     return {
         "cartId": str(cart.id),
         "profileKey": str(cart.profile_key),
-        **{name: getattr(cart, source) for name, source in CART_NAMES},
+        **{name: getattr(cart, column) for column, name in CART_NAMES.items()},
     }
 
 
@@ -189,19 +191,16 @@ def _tail(cart: Cart, subtotal: Decimal) -> dict[str, Any]:
     }
 
 
-def _item_body(item: dict[str, Any]) -> dict[str, Any]:
+def _item_body(row: Sequence[Any], value: Decimal) -> dict[str, Any]:
+    _position, _id, *sent, options = row
     return {
-        "itemId": str(item["id"]),
-        **{name: item[source] for name, source in ITEM_NAMES},
-        "price": _number(item["price"]),
+        "itemId": str(contents.item_id(row)),
+        **dict(zip(ITEM_NAMES, sent, strict=True)),
         "options": [
-            {
-                **{name: option[source] for name, source in OPTION_NAMES},
-                "price": _number(option["price"]),
-            }
-            for option in item["options"]
+            dict(zip(OPTION_NAMES, option[1:], strict=True))
+            for option in contents.in_order(options)
         ],
-        "value": _number(item["value"]),
+        "value": _number(value),
     }
 
 

@@ -13,9 +13,9 @@ from rest_framework.viewsets import ViewSet
 from uuid_utils.compat import uuid7
 
 from carts.models import Cart, IdempotencyRecord
-from carts.models.cart import NO_SUCH_CART, CartQuerySet
 from carts.models.history import Author
 from carts.models.idempotency import KEY_MAX_LENGTH
+from carts.models.manager import NO_SUCH_CART, CartManager
 from carts.serializers import CART_ITEM, CREATE_CART, cart_body, summary_body
 from cartsvc.authentication import bearer_of, parse_guid
 from cartsvc.envelope import refuse, success
@@ -38,12 +38,14 @@ class CartServiceViewSet(ViewSet):
     # How the logs and the metrics name them.
     operations: ClassVar[Mapping[str, str]]
 
-    def carts(self, profile_key: UUID) -> CartQuerySet:
+    def carts(self, profile_key: UUID) -> CartManager:
         """Return the carts that the bearer may see and change, in the bearer's name."""
         bearer = bearer_of(self.request)
         author = Author("bearer", bearer.subject, self.request.META["cartsvc.request_id"])
-        carts = Cart.objects.by(author).filter(profile_key=profile_key)
-        return carts if bearer.partner_key is None else carts.filter(partner_key=bearer.partner_key)
+        keys: dict[str, Any] = {"profile_key": profile_key}
+        if bearer.partner_key is not None:
+            keys["partner_key"] = bearer.partner_key
+        return Cart.objects.by(author, **keys)
 
     def expected_version(self) -> int | None:
         """Return the version in If-Match; None when any will do."""
@@ -112,10 +114,7 @@ class CartViewSet(CartServiceViewSet):
     def list(self, request: Request, profile_key: UUID) -> HttpResponse:
         """List Carts, newest first."""
         limit, cursor = _page(request)
-        carts = self.carts(profile_key).with_amounts().order_by("-id")
-        if cursor is not None:
-            carts = carts.filter(id__lt=cursor)
-        page = list(carts[: limit + 1])
+        page = self.carts(profile_key).page(limit + 1, cursor)
         more = len(page) > limit
         page = page[:limit]
         return success(
@@ -128,7 +127,7 @@ class CartViewSet(CartServiceViewSet):
 
     def retrieve(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         """Get Cart."""
-        cart = self.carts(profile_key).with_contents().filter(pk=cart_id).first()
+        cart = self.carts(profile_key).find(cart_id)
         if cart is None:
             refuse("cart_not_found", NO_SUCH_CART)
         response = success("The cart was found.", cart_body(cart))

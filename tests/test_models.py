@@ -162,10 +162,11 @@ def test_a_write_is_whole_or_not_at_all(cart: Cart, unchanged: Callable[[], None
             write()
 
 
-def test_a_filtered_queryset_writes_its_own_carts_only(
+def test_somebody_reads_and_writes_their_own_carts_only(
     cart: Cart, unchanged: Callable[[], None]
 ) -> None:
-    strangers = Cart.objects.filter(profile_key=uuid.uuid4())
+    strangers = Cart.objects.by(Author("bearer", "app"), profile_key=uuid.uuid4())
+    assert (strangers.find(cart.pk), strangers.page(10), strangers.count()) == (None, [], 0)
 
     for write in (
         lambda: strangers.add_item(cart.pk, ItemFactory()),

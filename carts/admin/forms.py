@@ -143,7 +143,7 @@ class ItemEditor:
         return all([self.form.is_valid(), self.options.is_valid()])
 
     def values(self) -> dict[str, Any]:
-        """Return the item as `CartQuerySet.replace_item` takes it."""
+        """Return the item as `CartManager.replace_item` takes it."""
         options = [{**form.values(), "currency": self.currency} for _, form in self._rows()]
         return {**self.form.values(), "currency": self.currency, "options": options}
 

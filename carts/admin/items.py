@@ -19,8 +19,8 @@ from carts.admin.forms import ItemEditor, shown
 from carts.admin.reading import cart_url, order_line, read
 from carts.admin.timeline import events, log_message
 from carts.models import Cart
-from carts.models.cart import CartQuerySet
 from carts.models.history import Author
+from carts.models.manager import CartManager
 from cartsvc.envelope import Refused
 
 BUSY = "Somebody is changing this cart at this very moment. Nothing was saved; please try again."
@@ -77,7 +77,7 @@ class CartChange(View):
         return int(version) if version.isdecimal() and len(version) < 10 else 0
 
     def write(
-        self, change: Callable[[CartQuerySet], Any], told: str, form: Callable[..., HttpResponse]
+        self, change: Callable[[CartManager], Any], told: str, form: Callable[..., HttpResponse]
     ) -> HttpResponse:
         """Change the cart and log what changed, in one transaction; refused, show the form."""
         version = self.cart.version
@@ -131,7 +131,7 @@ class ItemView(CartChange):
         else:
             told = f"Item {shown(values['display_name'])} added: {', '.join(changes)}"
 
-        def change(carts: CartQuerySet) -> None:
+        def change(carts: CartManager) -> None:
             if self.item_id:
                 carts.replace_item(self.cart_id, self.item_id, values, version=version)
             else:

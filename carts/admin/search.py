@@ -21,7 +21,7 @@ from django.db.models.fields.tuple_lookups import (
 
 from carts import validators
 from carts.models import Cart, CartItem
-from carts.models.cart import CartQuerySet
+from carts.models.manager import CartQuerySet
 
 PAGE_SIZE = 100
 

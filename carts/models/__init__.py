@@ -1,6 +1,6 @@
 """Carts, their items and the chosen options: what they hold and what a write means.
 
-Every change goes through `CartQuerySet`: validated, in one transaction, and begun by a
+Every change goes through `CartManager`: validated, in one transaction, and begun by a
 claim on the cart's row. `manage.py shell` has the same guarantees as a REST caller.
 """
 

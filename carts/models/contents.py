@@ -6,8 +6,8 @@ such as `prefetch_related` sends, may show half of a change.
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from functools import cache
 from json import JSONDecoder
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from django.db.models import Aggregate, F, Func, JSONField, Model, OuterRef, Que
 from django.db.models.functions import JSONArray
 from django.db.models.sql.compiler import SQLCompiler
 
-# What a caller sends of an item.
+# What a caller sends of an item, and of an option.
 ITEM_SENT = (
     "menu_key",
     "menu_version",
@@ -26,24 +26,26 @@ ITEM_SENT = (
     "quantity",
     "special_instructions",
 )
-ITEM_COLUMNS = ("id", "position", *ITEM_SENT)
-OPTION_COLUMNS = (
-    "position",
-    "option_set_key",
-    "option_set_item_key",
-    "display_name",
-    "currency",
-    "price",
-)
+ITEM_COLUMNS = ("position", "id", *ITEM_SENT)
+OPTION_SENT = ("option_set_key", "option_set_item_key", "display_name", "currency", "price")
+OPTION_COLUMNS = ("position", *OPTION_SENT)
 ITEM_AMOUNTS = ("price", "quantity")
 OPTION_AMOUNTS = ("price",)
 
 
-class ExactDecoder(JSONDecoder):
-    """Prices stay Decimal on their way through JSON."""
+def _price(literal: str) -> Decimal:
+    """Return the price exactly, and without the zeros that its column adds."""
+    return Decimal(literal.rstrip("0").rstrip("."))
 
-    def __init__(self) -> None:
-        super().__init__(parse_float=Decimal)
+
+_decode = JSONDecoder(parse_float=_price).decode
+
+
+class Rows(JSONField):
+    """A JSON array of rows; prices stay Decimal on their way."""
+
+    def from_db_value(self, value: str | None, *_: Any) -> Any:
+        return None if value is None else _decode(value)
 
 
 class Row(JSONArray):
@@ -59,50 +61,12 @@ class JSONArrayAgg(Aggregate):
     """All rows as one JSON array; the order of its elements is not defined."""
 
     function = "JSONB_AGG"
-    output_field = JSONField(decoder=ExactDecoder)
+    output_field = Rows()
 
     def as_sqlite(self, compiler: SQLCompiler, connection: Any, **extra: Any) -> Any:
         return self.as_sql(compiler, connection, function="JSON_GROUP_ARRAY", **extra)
 
 
-class SettledSubquery(Subquery):
-    """A subquery that holds nothing of a request: resolved once, and compiled once.
-
-    Both were more than half of what a read took.
-    """
-
-    is_copy = False
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.compiled: dict[str, Any] = {}
-        self.resolved: Any = None
-
-    def copy(self) -> Any:
-        # A copy is what the framework changes for the query that it is to be part of.
-        clone = super().copy()
-        clone.compiled, clone.is_copy = {}, True
-        return clone
-
-    def resolve_expression(  # type: ignore[override]
-        self, query: Any, *args: Any, **kwargs: Any
-    ) -> Any:
-        if self.is_copy:
-            return super().resolve_expression(query, *args, **kwargs)
-        self.resolved = self.resolved or super().resolve_expression(query, *args, **kwargs)
-        # Resolving tells the query which aliases are taken.
-        query.subq_aliases |= self.resolved.query.subq_aliases
-        return self.resolved
-
-    def as_sql(  # type: ignore[override]
-        self, compiler: SQLCompiler, connection: Any, **extra: Any
-    ) -> Any:
-        if connection.vendor not in self.compiled:
-            self.compiled[connection.vendor] = super().as_sql(compiler, connection, **extra)
-        return self.compiled[connection.vendor]
-
-
-@cache
 def items_of(
     item_model: type[Model],
     option_model: type[Model],
@@ -116,7 +80,7 @@ def items_of(
     for a cart among 700,000 options.
     """
     options = _rows(option_model, "item", [F(column) for column in option_columns])
-    return SettledSubquery(_rows(item_model, "cart", [*map(F, item_columns), Subquery(options)]))
+    return Subquery(_rows(item_model, "cart", [*map(F, item_columns), Subquery(options)]))
 
 
 def _rows(model: type[Model], parent: str, columns: Sequence[Any]) -> QuerySet[Any]:
@@ -130,24 +94,38 @@ def _rows(model: type[Model], parent: str, columns: Sequence[Any]) -> QuerySet[A
     )
 
 
+def in_order(rows: Iterable[Sequence[Any]] | None) -> list[Sequence[Any]]:
+    """Return rows that begin with a position in their order."""
+    return sorted(rows or (), key=itemgetter(0))
+
+
 def assemble(item_rows: Iterable[Sequence[Any]] | None) -> list[dict[str, Any]]:
     """Return the items in their order, each with its options in theirs and its value."""
-    items = []
-    for row in item_rows or ():
-        item = dict(zip(ITEM_COLUMNS, row, strict=False))
-        options = [dict(zip(OPTION_COLUMNS, option, strict=True)) for option in row[-1] or ()]
-        item["options"] = sorted(options, key=_position)
-        # SQLite keeps a UUID without its dashes.
-        item["id"] = UUID(item["id"])
-        item["value"] = value(
-            item["price"], item["quantity"], (option["price"] for option in options)
-        )
-        items.append(item)
-    return sorted(items, key=_position)
+    return [
+        {
+            **dict(zip(ITEM_COLUMNS, row, strict=False)),
+            "id": item_id(row),
+            "options": [
+                dict(zip(OPTION_COLUMNS, option, strict=True)) for option in in_order(row[-1])
+            ],
+            "value": value_of(row),
+        }
+        for row in in_order(item_rows)
+    ]
 
 
-def _position(row: dict[str, Any]) -> int:
-    return row["position"]
+ID, PRICE, QUANTITY = map(ITEM_COLUMNS.index, ("id", "price", "quantity"))
+OPTION_PRICE = OPTION_COLUMNS.index("price")
+
+
+def item_id(row: Sequence[Any]) -> UUID:
+    # SQLite keeps a UUID without its dashes.
+    return UUID(row[ID])
+
+
+def value_of(row: Sequence[Any]) -> Decimal:
+    """Return what the item of a row of `ITEM_COLUMNS` and `OPTION_COLUMNS` costs."""
+    return value(row[PRICE], row[QUANTITY], [option[OPTION_PRICE] for option in row[-1] or ()])
 
 
 def amounts(item_rows: Iterable[Sequence[Any]] | None) -> Iterator[Decimal]:

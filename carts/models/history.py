@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from getpass import getuser
-from typing import Any, Self
+from typing import Self
 from uuid import UUID
 
-from django.db.models import F, Func, TextField, Value
+from django.db.models import Expression, F, Func, TextField
 from django.db.models.functions import Right
 
 # Characters that a cart keeps; the oldest records go first. About 250 changes.
@@ -71,12 +71,12 @@ class Record:
         )
 
 
-def appended(record: Record) -> Any:
-    """Return the expression for a history with `record` at its end."""
+def appended(line: Expression) -> Expression:
+    """Return the expression for a history with `line` at its end."""
     # Concat would guard both sides against null; neither ever is.
     longer = Func(
         F("history"),
-        Value(record.line()),
+        line,
         template="%(expressions)s",
         arg_joiner=" || ",
         output_field=TextField(),

@@ -1,4 +1,5 @@
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Self
 
 from django.conf import settings
@@ -17,7 +18,8 @@ from carts.models.constraints import (
     price_check,
     range_check,
 )
-from carts.models.contents import ITEM_SENT, value
+from carts.models.contents import ITEM_COLUMNS, ITEM_SENT, OPTION_COLUMNS, OPTION_SENT, value
+from carts.models.statements import Insert, Statement, parameters
 from cartsvc.envelope import Problem, refuse
 
 NO_SUCH_ITEM = "The cart has no such item."
@@ -59,27 +61,21 @@ class CartItem(models.Model):
         ]
 
     # The options of an item that is not saved yet, or about to be replaced.
-    chosen: "Sequence[CartItemOption]" = ()
-
-    # What a replacement replaces.
-    SENT = ITEM_SENT
+    chosen: Sequence[Values] = ()
 
     def __str__(self) -> str:
         return f"{self.quantity} × {self.display_name}"
 
     def label(self) -> str:
         """Return the item and its chosen options in a few words."""
-        options = ", ".join(option.display_name for option in self.chosen)
+        options = ", ".join(option["display_name"] for option in self.chosen)
         return f"{self} ({options})" if options else str(self)
 
     @classmethod
     def build(cls, *, options: Iterable[Values] = (), **values: Any) -> Self:
-        """Return an unsaved item whose `chosen` are its unsaved options."""
+        """Return an unsaved item whose `chosen` are the values of its options."""
         item = cls(**values)
-        item.chosen = [
-            CartItemOption(item_id=item.id, position=position, **option)
-            for position, option in enumerate(options)
-        ]
+        item.chosen = list(options)
         return item
 
     @property
@@ -87,12 +83,12 @@ class CartItem(models.Model):
         """The price with its options' prices, times the quantity."""
         return value(self.price, self.quantity, (option.price for option in self.options.all()))
 
-    def save(self, *, using: str | None = None, **kwargs: Any) -> None:
+    def save(self, **kwargs: Any) -> None:
         """Save a changed item as the API would: validated, the cart claimed first."""
         if self._state.adding:
             raise TypeError("A new item is added with cart.add_item(...).")
         self.clean_fields(exclude=["cart"])
-        with transaction.atomic(using=using):
+        with transaction.atomic():
             self.cart.claim("Update Item", item_id=self.pk, item=self)
             self.overwrite()
 
@@ -102,9 +98,16 @@ class CartItem(models.Model):
         Raises:
             Refused: `item_not_found`, for a row that is gone is not brought back.
         """
-        values = {name: getattr(self, name) for name in self.SENT}
-        if not CartItem.objects.filter(pk=self.pk, cart_id=self.cart_id).update(**values):
+        values = {name: getattr(self, name) for name in ("id", "cart_id", *ITEM_SENT)}
+        if not _overwrite().run(**values):
             refuse("item_not_found", NO_SUCH_ITEM)
+
+    def option_rows(self) -> list[tuple[Any, ...]]:
+        """Return the chosen options as `INSERT_OPTIONS` takes them."""
+        return [
+            (self.id, position, *map(option.get, OPTION_SENT))
+            for position, option in enumerate(self.chosen)
+        ]
 
     def delete(self, *args: Any, **kwargs: Any) -> Any:
         """Remove the item as the API would."""
@@ -129,20 +132,30 @@ class CartItem(models.Model):
             validators.validate_count(len(self.chosen), settings.MAX_OPTIONS, "options on an item")
         except ValidationError as error:
             errors["options"] = [error]
-        for position, option in enumerate(self.chosen):
-            found = field_errors(option, exclude=("item", "position"))
+        rows = [CartItemOption(**option) for option in self.chosen]
+        for position, row in enumerate(rows):
+            found = field_errors(row, exclude=("item", "position"))
             errors |= {f"options[{position}].{name}": inner for name, inner in found.items()}
         if errors:
             raise ValidationError(errors)
+        # As validating has left them: a price may have been sent as a float.
+        self.chosen = [row.values() for row in rows]
+
+    def has_two_currencies(self) -> bool:
+        """Return whether an option is in another currency than the item."""
+        return any(option["currency"] != self.currency for option in self.chosen)
 
     def currency_problems(self, currency: str, pointer: str = "") -> list[Problem]:
         """Return where this item, under the JSON Pointer `pointer`, is not in `currency`."""
-        rows: list[tuple[str, CartItem | CartItemOption]] = [(pointer, self)]
-        rows += [(f"{pointer}/options/{row.position}", row) for row in self.chosen]
+        found = [pointer] if self.currency != currency else []
+        found += [
+            f"{pointer}/options/{position}"
+            for position, option in enumerate(self.chosen)
+            if option["currency"] != currency
+        ]
         return [
             Problem("currency_mismatch", f"The cart's currency is {currency}.", f"{path}/currency")
-            for path, row in rows
-            if row.currency != currency
+            for path in found
         ]
 
 
@@ -177,24 +190,42 @@ class CartItemOption(models.Model):
     def __str__(self) -> str:
         return self.display_name
 
-    def _is_pk_set(self, meta: Any = None) -> bool:
-        # The framework asks every row twice, and would build the composite key each time.
-        return self.item_id is not None and self.position is not None
+    def values(self) -> Values:
+        """Return what is sent of an option."""
+        return {name: getattr(self, name) for name in OPTION_SENT}
 
-    def save(self, *, using: str | None = None, **kwargs: Any) -> None:
+    def save(self, **kwargs: Any) -> None:
         """Save a changed option as the API would: validated, the cart claimed first."""
         if self._state.adding:
             raise TypeError("Options are chosen with item.replace(options=[...], ...).")
         self.clean_fields(exclude=["item"])
-        with transaction.atomic(using=using):
-            self.item.chosen = [self]
+        with transaction.atomic():
+            self.item.chosen = [self.values()]
             self.item.cart.claim("Update Item", item_id=self.item_id, item=self.item)
-            super().save(force_update=True, using=using, **kwargs)
+            super().save(force_update=True, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> Any:
         with transaction.atomic():
             self.item.cart.claim("Update Item", item_id=self.item_id)
             return super().delete(*args, **kwargs)
+
+
+INSERT_ITEMS = Insert(CartItem, ["cart_id", *ITEM_COLUMNS])
+INSERT_OPTIONS = Insert(CartItemOption, ["item_id", *OPTION_COLUMNS])
+
+
+@cache
+def _overwrite() -> Statement:
+    item = CartItem.objects.filter(**parameters(CartItem, ["id", "cart_id"]))
+    return Statement.update(item, parameters(CartItem, ITEM_SENT))
+
+
+@cache
+def remove_options() -> Statement:
+    """Return the DELETE of the options of the item `item_id`."""
+    return Statement.delete(
+        CartItemOption.objects.filter(**parameters(CartItemOption, ["item_id"]))
+    )
 
 
 def field_errors(instance: models.Model, *, exclude: Iterable[str]) -> dict[str, Any]:
