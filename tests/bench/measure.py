@@ -41,7 +41,7 @@ def rivals(options: argparse.Namespace) -> dict[str, Any]:
                 for server in running[shift:] + running[:shift]:
                     cell = measure(cluster, server, prepared[name, server.name], options)
                     cells[name, server.name].append(cell)
-                    used = processes.pss_megabytes(server.pid)
+                    used = processes.pss_megabytes(processes.tree(server.pid))
                     memory[server.name] = max(memory[server.name], used)
             print(f"round {turn + 1} of {options.rounds}", flush=True)
     return {
@@ -99,6 +99,7 @@ def summary(cells: list[dict[str, Any]]) -> dict[str, Any]:
     latencies = sorted(latency for cell in cells for latency in cell["latencies"])
     return {
         "rate": statistics.median(rates),
+        "rates": rates,
         "lowest": min(rates),
         "highest": max(rates),
         "p50": 1000 * latencies[len(latencies) // 2],
@@ -198,9 +199,10 @@ def soak(options: argparse.Namespace) -> dict[str, Any]:
         with servers.service(cluster, "service") as server:
             prepared = scenarios.prepare(server, scenarios.NAMES).values()
             mixed = [request for turn in zip(*prepared, strict=False) for request in turn]
-            series.append((0, processes.pss_megabytes(server.pid)))
+            master, *workers = processes.tree(server.pid)
             step = options.soak / 12
             for turn in range(12):
                 client.run(server.port, mixed, concurrency=16, more=seconds(step))
-                series.append((round((turn + 1) * step), processes.pss_megabytes(server.pid)))
+                used = processes.pss_megabytes(workers), processes.pss_megabytes([master])
+                series.append((round((turn + 1) * step), *used))
     return {"memory": series}

@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,10 +54,10 @@ def cpu_seconds(pid: int) -> float:
     return total / 1e9
 
 
-def pss_megabytes(pid: int) -> float:
-    """Return the tree's memory; what is shared counts once."""
+def pss_megabytes(processes: Iterable[int]) -> float:
+    """Return the processes' memory; of what several share, each has its part."""
     total = 0
-    for process in tree(pid):
+    for process in processes:
         for row in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
             if row.startswith("Pss:"):
                 total += int(row.split()[1])

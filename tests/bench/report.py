@@ -1,5 +1,6 @@
 """The results as Markdown and, for the rivals, as a chart."""
 
+import statistics
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,19 @@ def table(header: list[str], rows: list[list[Any]]) -> str:
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
+def ratio(cells: Results, rival: str) -> float:
+    """Return the median of the rounds' ratios: what slows a round slows both.
+
+    Both runs of the service count, but where they are compared with one another.
+    """
+    runs = {"service", "service again"} - {rival}
+    return statistics.median(
+        mine / theirs
+        for run in sorted(runs)
+        for mine, theirs in zip(cells[run]["rates"], cells[rival]["rates"], strict=True)
+    )
+
+
 def rivals(results: Results, out: Path) -> str:
     scenarios = results["scenarios"]
     servers = list(results["memory"])
@@ -36,8 +50,7 @@ def rivals(results: Results, out: Path) -> str:
     ratios = table(
         ["this service is", *(f"of {TITLES[server]}" for server in servers[1:])],
         [
-            [name, *(f"{cells['service']['rate'] / cells[server]['rate']:.2f}"
-                     for server in servers[1:])]
+            [name, *(f"{ratio(cells, server):.2f}" for server in servers[1:])]
             for name, cells in scenarios.items()
         ],
     )  # fmt: skip
@@ -111,10 +124,13 @@ def growth(results: Results, out: Path) -> str:
 
 
 def soak(results: Results, out: Path) -> str:
-    seconds, used = zip(*results["memory"], strict=True)
+    seconds, *used = zip(*results["memory"], strict=True)
     memory = table(
         ["seconds under load", *map(str, seconds)],
-        [["PSS of master and two workers, MB", *(f"{megabytes:.0f}" for megabytes in used)]],
+        [
+            [f"PSS of {whose}, MB", *(f"{megabytes:.0f}" for megabytes in series)]
+            for whose, series in zip(("the two workers", "the master"), used, strict=True)
+        ],
     )
     return written(out / "soak.md", [f"`{results['command']}`", memory])
 
