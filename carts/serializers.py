@@ -194,7 +194,7 @@ def _tail(cart: Cart, subtotal: Decimal) -> dict[str, Any]:
 def _item_body(row: Sequence[Any], value: Decimal) -> dict[str, Any]:
     _position, _id, *sent, options = row
     return {
-        "itemId": str(contents.item_id(row)),
+        "itemId": contents.item_id(row),
         **dict(zip(ITEM_NAMES, sent, strict=True)),
         "options": [
             dict(zip(OPTION_NAMES, option[1:], strict=True))
