@@ -50,8 +50,8 @@ MUTANTS = [
     Mutant(
         "carts of mixed currencies",
         CARTS,
-        "        if mismatches:\n            raise Refused(*mismatches)\n        with",
-        "        with",
+        "        if mismatches:\n            raise Refused(*mismatches)\n",
+        "",
         "tests/test_currency.py",
     ),
     Mutant(

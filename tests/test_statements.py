@@ -7,9 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection
 from django.db.models.sql.compiler import SQLCompiler
 from django.utils import timezone
+from psycopg.pq import PipelineStatus
 
 from carts.models import Cart, CartItem, CartItemOption, contents
 from carts.models.history import Author
@@ -18,6 +19,7 @@ from carts.models.statements import (
     Parameter,
     Select,
     Statement,
+    at_once,
     atomic,
     parameters,
     shared_cursor,
@@ -185,3 +187,23 @@ def test_a_transaction_that_fails_leaves_no_cursor_behind() -> None:
     with shared_cursor() as one, shared_cursor() as another:
         assert one is not another
     assert select.fetch(id=cart.pk) == [cart]
+
+
+def test_what_is_sent_at_once_fails_at_the_end_with_the_framework_error() -> None:
+    carts, pipelines = named("web", "app"), []
+    update = Statement.update(
+        Cart.objects.filter(**parameters(Cart, ["id"])), parameters(Cart, ["version"])
+    )
+
+    def change() -> None:
+        with atomic(), at_once():
+            if connection.vendor == "postgresql":
+                pipelines.append(connection.connection.info.pipeline_status)
+            for cart, version in zip(carts, (2, -1), strict=True):
+                update.run(id=cart.pk, version=version)
+
+    with pytest.raises(IntegrityError):
+        change()
+
+    assert pipelines == [PipelineStatus.ON] * (connection.vendor == "postgresql")
+    assert [cart.version for cart in Cart.objects.all()] == [1, 1]

@@ -43,6 +43,18 @@ def shared_cursor() -> Any:
     return nullcontext(shared) if shared else connections[DEFAULT_DB_ALIAS].cursor()
 
 
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Send the block's statements together: one round trip on PostgreSQL, not one each.
+
+    What they did, and whether they failed, is not known before the end of the block.
+    """
+    connection = connections[DEFAULT_DB_ALIAS]
+    pipeline = getattr(connection.connection, "pipeline", nullcontext)
+    with connection.wrap_database_errors, pipeline():
+        yield
+
+
 class Parameter(Expression):
     """A value that is not known before the statement runs."""
 
