@@ -2,15 +2,18 @@
 
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests import payloads
@@ -81,35 +84,56 @@ def report(database: str, faults: int, ledger: Ledger) -> None:
 @pytest.fixture
 def small_disk() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder]).returncode:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", folder]).returncode:
             pytest.skip("a file system cannot be mounted here")
         yield Path(folder)
         subprocess.run(["umount", "--lazy", folder], check=True)
 
 
-def test_a_full_disk(small_disk: Path) -> None:
+def test_a_full_disk_under_sqlite(small_disk: Path) -> None:
     with service(f"sqlite:///{small_disk}/carts.sqlite3") as server:
-        caller = Caller(server.url)
-        filler = small_disk / "filler"
-        filler.write_bytes(bytes(1024 * 1024))
-        acknowledged, statuses = [], set()
-        for number in range(600):
-            answer = caller.request("POST", "", payloads.cart(items=5, note=str(number)))
-            statuses.add(answer.status_code)
-            if answer.status_code == 200:
-                acknowledged.append(answer.json()["data"]["cartId"])
-            elif len(statuses) == 2 and number % 5 == 0:
-                break
-        assert statuses == {200, 503}
-        assert answer.headers["Retry-After"]
-        assert caller.request("GET", f"/{acknowledged[0]}").status_code == 200
-        filler.unlink()
-        answer = caller.request("POST", "", payloads.cart(items=5))
-        assert answer.status_code == 200
-        acknowledged.append(answer.json()["data"]["cartId"])
+        acknowledged = fill(small_disk, server)
         with closing(sqlite3.connect(server.sqlite)) as fresh:
-            carts = fresh.execute(
-                "SELECT c.id, count(*) FROM carts_cart c JOIN carts_cartitem i ON i.cart_id = c.id"
-                " GROUP BY c.id ORDER BY c.id"
-            ).fetchall()
-        assert carts == [(cart.replace("-", ""), 5) for cart in acknowledged]
+            carts = fresh.execute(CARTS).fetchall()
+    assert carts == [(cart.replace("-", ""), 5) for cart in acknowledged]
+
+
+def test_a_full_disk_under_postgresql(small_disk: Path, cluster: Postgres) -> None:
+    shutil.chown(small_disk, cluster.user)
+    cluster.execute(f"CREATE TABLESPACE small LOCATION '{small_disk}'")
+    cluster.execute("CREATE DATABASE small TABLESPACE small")
+    with service(f"{cluster.url.removesuffix('postgres')}small") as server:
+        acknowledged = fill(small_disk, server)
+        with psycopg.connect(server.env["DATABASE_URL"]) as fresh:
+            carts = fresh.execute(CARTS).fetchall()
+    cluster.execute("DROP DATABASE small")
+    cluster.execute("DROP TABLESPACE small")
+    assert carts == [(uuid.UUID(cart), 5) for cart in acknowledged]
+
+
+CARTS = (
+    "SELECT c.id, count(*) FROM carts_cart c JOIN carts_cartitem i ON i.cart_id = c.id"
+    " GROUP BY c.id ORDER BY c.id"
+)
+
+
+def fill(disk: Path, server: Service) -> list[str]:
+    """Create carts until the disk is full, and one more when there is room again."""
+    filler = disk / "filler"
+    free = shutil.disk_usage(disk).free
+    filler.write_bytes(bytes(free - 1024 * 1024))
+    caller, acknowledged, statuses = Caller(server.url), [], set()
+    for number in range(1000):
+        answer = caller.request("POST", "", payloads.cart(items=5, note=str(number)))
+        statuses.add(answer.status_code)
+        if answer.status_code == 200:
+            acknowledged.append(answer.json()["data"]["cartId"])
+        elif len(statuses) == 2 and number % 5 == 0:
+            break
+    assert statuses == {200, 503}
+    assert answer.headers["Retry-After"]
+    assert caller.request("GET", f"/{acknowledged[0]}").status_code == 200
+    filler.unlink()
+    answer = caller.request("POST", "", payloads.cart(items=5))
+    assert answer.status_code == 200
+    return [*acknowledged, answer.json()["data"]["cartId"]]
