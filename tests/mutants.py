@@ -315,6 +315,13 @@ MUTANTS = [
         "tests/chaos/test_nginx.py -k stalled",
     ),
     Mutant(
+        "a statement left running after a wait",
+        "cartsvc/sqlite/base.py",
+        "        with closing(self.connection.cursor()) as cursor:\n",
+        "        for cursor in [self.connection.cursor()]:\n",
+        "tests/test_sqlite.py",
+    ),
+    Mutant(
         "an hour of grace for tokens",
         AUTHENTICATION,
         "        leeway=settings.JWT_LEEWAY,\n",
