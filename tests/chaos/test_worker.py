@@ -1,6 +1,7 @@
 """A new connection goes to a worker that has a thread for it."""
 
 import socket
+import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection
@@ -8,7 +9,8 @@ from http.client import HTTPConnection
 import pytest
 import requests
 
-from tests.chaos.servers import Service, service
+from tests.bench import client
+from tests.chaos.servers import Service, bearer_token, service
 
 pytestmark = pytest.mark.standalone
 
@@ -44,3 +46,14 @@ def test_connections_that_are_kept_take_no_thread(two_workers: Service) -> None:
             answer = connection.getresponse()
             assert answer.status == 200
             answer.read()
+
+
+def test_callers_who_never_rest_do_not_keep_out_others() -> None:
+    """Every thread always has the next request of those whose connections it keeps."""
+    path = f"/v2.0/customers/{uuid.uuid4()}/carts"
+    request = client.request("GET", path, f"Bearer {bearer_token()}")
+    with service(WEB_CONCURRENCY="1", THREADS="2") as server:
+        sample = client.run(
+            server.port, [request], concurrency=32, more=lambda _, elapsed: elapsed < 2
+        )
+    assert max(sample.latencies) < 1
