@@ -322,6 +322,13 @@ MUTANTS = [
         "tests/test_sqlite.py",
     ),
     Mutant(
+        "who never rests keeps out the others",
+        "cartsvc/worker.py",
+        "now - self.waiting_since > PATIENCE_SECONDS and",
+        "False and",
+        "tests/chaos/test_worker.py",
+    ),
+    Mutant(
         "an hour of grace for tokens",
         AUTHENTICATION,
         "        leeway=settings.JWT_LEEWAY,\n",
