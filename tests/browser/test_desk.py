@@ -159,15 +159,21 @@ def tab_to(page: Any, selector: str) -> None:
     pytest.fail(f"Tab does not reach {selector}")
 
 
+def type_at_focus(page: Any, text: str) -> None:
+    """Type where the page puts the focus, which it may do a moment after it has loaded."""
+    page.locator("input:focus").wait_for()
+    page.keyboard.type(text)
+
+
 def test_the_keyboard_alone_does_it(cart: Cart, open_page: Callable[..., Any]) -> None:
     page = open_page()
     page.goto(FIND)
-    page.keyboard.type("anna")
+    type_at_focus(page, "anna")
     page.keyboard.press("Tab")
     page.keyboard.type("correct horse battery")
     page.keyboard.press("Enter")
     page.wait_for_url(THE_LIST)
-    page.keyboard.type(cart.partner_key)
+    type_at_focus(page, cart.partner_key)
     page.keyboard.press("Enter")
     page.wait_for_url("**?q=*")
     tab_to(page, "summary")
