@@ -7,7 +7,7 @@ waits, too, while another worker has nothing to do.
 """
 
 import time
-from select import POLLIN, poll
+from select import select
 
 from gunicorn.workers.gthread import ThreadWorker
 
@@ -38,13 +38,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             super().wait_for_and_dispatch_events(timeout)
             return
         super().wait_for_and_dispatch_events(min(timeout, PATIENCE_SECONDS))
-        listeners, now = poll(), time.monotonic()
-        for listener in self.sockets:
-            listeners.register(listener, POLLIN)
-        if not listeners.poll(0):
+        waiting, _, _ = select(self.sockets, [], [], 0)
+        now = time.monotonic()
+        if not waiting:
             self.waiting_since = None
         elif self.waiting_since is None:
             self.waiting_since = now
         elif now - self.waiting_since > PATIENCE_SECONDS and self.nr_conns < self.limit:
-            for listener in self.sockets:
+            for listener in waiting:
                 self.accept(listener)

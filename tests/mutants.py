@@ -317,8 +317,8 @@ MUTANTS = [
     Mutant(
         "a statement left running after a wait",
         "cartsvc/sqlite/base.py",
-        "        with closing(self.connection.cursor()) as cursor:\n",
-        "        for cursor in [self.connection.cursor()]:\n",
+        '        self.connection.execute("PRAGMA busy_timeout = 0").close()\n',
+        '        kept = self.connection.execute("PRAGMA busy_timeout = 0")  # noqa: F841\n',
         "tests/test_sqlite.py",
     ),
     Mutant(

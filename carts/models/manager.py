@@ -130,7 +130,7 @@ class CartManager(Reads["Cart"]):
         # A single statement would take longer so.
         with atomic(), at_once() if rows else nullcontext():
             _insert_cart(self.model).run([cart])
-            self._insert(rows)
+            _insert(rows)
         cart._state.adding = False
         return cart
 
@@ -160,13 +160,9 @@ class CartManager(Reads["Cart"]):
                 refuse("too_many", f"The cart holds {settings.MAX_ITEMS} items already.", "")
             item.position = last["position"] + 1
             with at_once():
-                self._insert([item])
+                _insert([item])
         item._state.adding = False
         return item
-
-    def _insert(self, items: Sequence[CartItem]) -> None:
-        INSERT_ITEMS.run(items)
-        INSERT_OPTIONS.run(chain.from_iterable(map(CartItem.option_rows, items)))
 
     def replace_item(
         self,
@@ -265,6 +261,11 @@ class CartManager(Reads["Cart"]):
                 "If-Match",
             )
         raise Refused(*mismatches)
+
+
+def _insert(items: Sequence[CartItem]) -> None:
+    INSERT_ITEMS.run(items)
+    INSERT_OPTIONS.run(chain.from_iterable(map(CartItem.option_rows, items)))
 
 
 @cache

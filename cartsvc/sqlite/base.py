@@ -6,7 +6,6 @@ writers an unlucky one meets a closed door each time and fails though nobody hel
 
 import random
 import time
-from contextlib import closing
 
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
@@ -19,18 +18,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Ask for the write lock often, until the connection's `timeout` has passed."""
         timeout = self.settings_dict["OPTIONS"].get("timeout", 5.0)
         deadline = time.monotonic() + timeout
-        # Closed here: a failed attempt's traceback keeps this frame for the garbage collector,
-        # and if that resets the cursor's statement from another thread just when this
-        # connection's INSERT fails, sqlite3 finds no error to raise: the row is lost silently.
-        with closing(self.connection.cursor()) as cursor:
-            cursor.execute("PRAGMA busy_timeout = 0")
-            try:
-                while True:
-                    try:
-                        return super()._start_transaction_under_autocommit()  # type: ignore[misc]
-                    except OperationalError:
-                        if time.monotonic() > deadline:
-                            raise
-                    time.sleep(PAUSE_SECONDS * (1 + random.random()))  # noqa: S311
-            finally:
-                cursor.execute(f"PRAGMA busy_timeout = {round(timeout * 1000)}")
+        # Both cursors are closed at once: a failed attempt's traceback keeps this frame for the
+        # garbage collector, and if that resets a cursor's statement from another thread just
+        # when this connection's INSERT fails, sqlite3 finds no error to raise: the row is lost.
+        self.connection.execute("PRAGMA busy_timeout = 0").close()
+        try:
+            while True:
+                try:
+                    return super()._start_transaction_under_autocommit()  # type: ignore[misc]
+                except OperationalError:
+                    if time.monotonic() > deadline:
+                        raise
+                time.sleep(PAUSE_SECONDS * (1 + random.random()))  # noqa: S311
+        finally:
+            self.connection.execute(f"PRAGMA busy_timeout = {round(timeout * 1000)}").close()

@@ -21,17 +21,12 @@ def two_workers() -> Iterator[Service]:
         yield server
 
 
-def connect(server: Service) -> socket.socket:
-    host, _, port = server.url.removeprefix("http://").partition(":")
-    return socket.create_connection((host, int(port)))
-
-
 def test_callers_who_say_nothing_do_not_hold_up_another_workers(two_workers: Service) -> None:
     """As many as a worker has threads, in one of them or in both: one thread is free."""
     for _ in range(5):
         with ExitStack() as stack:
             for _ in range(3):
-                stack.enter_context(connect(two_workers))
+                stack.enter_context(socket.create_connection(("127.0.0.1", two_workers.port)))
             for _ in range(10):
                 answer = requests.get(f"{two_workers.url}/healthz", timeout=2)
                 assert answer.status_code == 200
