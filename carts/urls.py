@@ -1,8 +1,8 @@
 from django.urls import path, register_converter
 
-from carts.openapi import DocumentView
+from carts.openapi.document import DocumentView
 from carts.views import CartItemViewSet, CartViewSet
-from cartsvc.permissions import GuidConverter
+from cartsvc.api.permissions import GuidConverter
 
 register_converter(GuidConverter, "guid")
 

@@ -17,10 +17,10 @@ from carts.models.history import Author
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.models.manager import NO_SUCH_CART, CartManager
 from carts.serializers import CART_ITEM, CREATE_CART, cart_body, summary_body
-from cartsvc.authentication import bearer_of, parse_guid
-from cartsvc.envelope import refuse, success
-from cartsvc.parsers import json_object
-from cartsvc.permissions import READ, WRITE
+from cartsvc.api.authentication import bearer_of, parse_guid
+from cartsvc.api.body import json_object
+from cartsvc.api.envelope import refuse, success
+from cartsvc.api.permissions import READ, WRITE
 
 IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
 ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"')

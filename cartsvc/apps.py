@@ -5,4 +5,4 @@ class CartServiceConfig(AppConfig):
     name = "cartsvc"
 
     def ready(self) -> None:
-        from cartsvc import capacity, checks  # noqa: F401, PLC0415 (register the system checks)
+        from cartsvc import checks  # noqa: F401, PLC0415 (register the system checks)

@@ -11,7 +11,7 @@ from environs import Env
 from gunicorn import util
 
 from cartsvc import settings
-from cartsvc.refusals import write_envelope
+from cartsvc.operations.malformed_http import write_envelope
 
 env = Env()
 
@@ -19,7 +19,7 @@ wsgi_app = "cartsvc.wsgi"
 bind = env.list("BIND", ["127.0.0.1:8000"])
 workers = settings.WEB_CONCURRENCY
 # A few threads a worker, so that one slow caller does not hold up the others.
-worker_class = "cartsvc.worker.Worker"
+worker_class = "cartsvc.operations.worker.Worker"
 threads = settings.THREADS
 keepalive = 5
 # How long a worker may be silent, and how long a stop waits for what runs; seconds.
@@ -56,7 +56,7 @@ def when_ready(_server: Any) -> None:
 
 def post_worker_init(_worker: Any) -> None:
     if METRICS_BIND:
-        from cartsvc import metrics  # noqa: PLC0415 (counts from here on)
+        from cartsvc.operations import metrics  # noqa: PLC0415 (counts from here on)
 
         host, _, port = METRICS_BIND.rpartition(":")
         metrics.serve(host, int(port))

@@ -115,7 +115,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     # An API request passes this one and no other.
-    "cartsvc.middleware.ApiMiddleware",
+    "cartsvc.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -125,7 +125,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
-    "cartsvc.middleware.ViewerTimeZone",
+    "cartsvc.api.middleware.ViewerTimeZone",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -176,7 +176,7 @@ WHITENOISE_USE_FINDERS = True
 # Database
 
 if EMBEDDED:
-    DATABASE["ENGINE"] = "cartsvc.sqlite"
+    DATABASE["ENGINE"] = "cartsvc.db.sqlite"
     DATABASE["OPTIONS"] = {
         # A deferred transaction that reads before it writes cannot be made to wait.
         "transaction_mode": "IMMEDIATE",
@@ -187,7 +187,7 @@ if EMBEDDED:
 elif DATABASE["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured("DATABASE_URL must begin with postgres:// or sqlite://.")
 else:
-    DATABASE["ENGINE"] = "cartsvc.postgresql"
+    DATABASE["ENGINE"] = "cartsvc.db.postgresql"
     DATABASE["OPTIONS"] = {
         **DATABASE.get("OPTIONS", {}),
         "connect_timeout": DB_CONNECT_TIMEOUT,
@@ -264,18 +264,18 @@ AXES_VERBOSE = False
 # API
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["cartsvc.authentication.BearerAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["cartsvc.api.authentication.BearerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": [
-        "cartsvc.permissions.HasScope",
-        "cartsvc.permissions.HasValidPath",
-        "cartsvc.permissions.OwnsProfile",
+        "cartsvc.api.permissions.HasScope",
+        "cartsvc.api.permissions.HasValidPath",
+        "cartsvc.api.permissions.OwnsProfile",
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "carts.openapi.CartServiceSchema",
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "cartsvc.negotiation.NoNegotiation",
-    "DEFAULT_THROTTLE_CLASSES": ["cartsvc.throttling.BearerThrottle"] if THROTTLE_RATE else [],
-    "EXCEPTION_HANDLER": "cartsvc.exceptions.handle",
+    "DEFAULT_SCHEMA_CLASS": "carts.openapi.document.CartServiceSchema",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "cartsvc.api.negotiation.NoNegotiation",
+    "DEFAULT_THROTTLE_CLASSES": ["cartsvc.api.throttling.BearerThrottle"] if THROTTLE_RATE else [],
+    "EXCEPTION_HANDLER": "cartsvc.api.exceptions.handle",
     "LIST_SERIALIZER_ERRORS_AS_DICT": True,
     "UNAUTHENTICATED_USER": None,
 }
@@ -289,7 +289,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": [],
     "SERVE_AUTHENTICATION": [],
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "POSTPROCESSING_HOOKS": ["carts.openapi.complete"],
+    "POSTPROCESSING_HOOKS": ["carts.openapi.document.complete"],
     "TAGS": [{"name": "Specified"}, {"name": "Extensions"}],
     "SWAGGER_UI_SETTINGS": {"persistAuthorization": True, "tryItOutEnabled": True},
     "SWAGGER_UI_DIST": "SIDECAR",
@@ -297,7 +297,7 @@ SPECTACULAR_SETTINGS = {
 }
 
 SIMPLE_JWT = {
-    # Keys and algorithm are in cartsvc.authentication; this would be SECRET_KEY.
+    # Keys and algorithm are in cartsvc.api.authentication; this would be SECRET_KEY.
     "SIGNING_KEY": "",
     # Tokens of other issuers carry neither.
     "TOKEN_TYPE_CLAIM": None,
@@ -310,12 +310,12 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "json": {"()": "cartsvc.logs.LineFormatter"},
+        "json": {"()": "cartsvc.operations.logs.LineFormatter"},
         "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
     },
     "filters": {
-        "request_id": {"()": "cartsvc.logs.RequestId"},
-        "pages": {"()": "cartsvc.logs.Pages"},
+        "request_id": {"()": "cartsvc.operations.logs.RequestId"},
+        "pages": {"()": "cartsvc.operations.logs.Pages"},
     },
     "handlers": {
         "console": {

@@ -3,7 +3,7 @@ from django.contrib import admin
 from django.urls import include, path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from cartsvc import health
+from cartsvc.operations import health
 
 # Swagger UI brings styles in its page and icons in its styles.
 docs = csp_update({"style-src": ["'unsafe-inline'"], "img-src": ["data:"]})(

@@ -309,7 +309,7 @@ MUTANTS = [
     ),
     Mutant(
         "a worker for each slow caller",
-        "cartsvc/nginx.conf",
+        "cartsvc/operations/nginx.conf",
         "    proxy_request_buffering on;\n",
         "    proxy_request_buffering off;\n",
         "tests/chaos/test_nginx.py -k stalled",

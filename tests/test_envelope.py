@@ -158,7 +158,7 @@ def test_an_unexpected_error_tells_the_log_and_not_the_caller(
 
     assert response.status_code == 500
     assert response.json() == error("internal_error", "Something went wrong on our side.")
-    [record] = [record for record in caplog.records if record.name == "cartsvc.exceptions"]
+    [record] = [record for record in caplog.records if record.name == "cartsvc.api.exceptions"]
     assert record.levelno == logging.ERROR
     assert record.exc_info
     assert SECRET in str(record.exc_info[1])
@@ -170,7 +170,7 @@ def test_an_error_outside_of_a_view_is_an_envelope_too(
     def fail(path: str) -> None:
         raise RuntimeError(SECRET)
 
-    monkeypatch.setattr("cartsvc.middleware.resolve", fail)
+    monkeypatch.setattr("cartsvc.api.middleware.resolve", fail)
 
     response = api.get()
 

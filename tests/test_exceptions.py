@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from rest_framework.exceptions import Throttled
 
 from carts.views import CartViewSet
-from cartsvc.exceptions import handle
+from cartsvc.api.exceptions import handle
 from tests import payloads
 from tests.conftest import Api, error
 

@@ -18,7 +18,7 @@ from django.http import HttpResponse
 from django.test import Client
 from rest_framework_simplejwt.exceptions import TokenBackendError
 
-from cartsvc import authentication, jwks
+from cartsvc.api import authentication, jwks
 from tests.conftest import PROFILE, problems
 
 PATH = f"/v2.0/customers/{PROFILE}/carts"

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import path
 
-from cartsvc.logs import LineFormatter, RequestId, pseudonym
+from cartsvc.operations.logs import LineFormatter, RequestId, pseudonym
 from tests import payloads
 from tests.conftest import Api, error
 

@@ -11,7 +11,7 @@ from django.db import DatabaseError
 
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.history import Author
-from cartsvc.envelope import Refused
+from cartsvc.api.envelope import Refused
 from tests.factories import CartFactory, ItemFactory, OptionFactory
 
 pytestmark = pytest.mark.django_db

@@ -6,8 +6,8 @@ import wcwidth
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from carts.admin.slips import ISOLATE, amount, customer_slip, kitchen_docket
 from carts.models import Cart
-from carts.slips import ISOLATE, amount, customer_slip, kitchen_docket
 
 
 def cart(**changes: Any) -> Cart:

@@ -14,7 +14,7 @@ from psycopg.pq import PipelineStatus
 
 from carts.models import Cart, CartItem, CartItemOption, contents
 from carts.models.history import Author
-from carts.models.statements import (
+from cartsvc.db.statements import (
     Insert,
     Parameter,
     Select,

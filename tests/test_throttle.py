@@ -9,8 +9,8 @@ from django.core.cache import caches
 from pytest_django import Settings
 
 from carts.views import CartServiceViewSet
-from cartsvc.refusals import write_envelope
-from cartsvc.throttling import BearerThrottle
+from cartsvc.api.throttling import BearerThrottle
+from cartsvc.operations.malformed_http import write_envelope
 from tests import payloads
 from tests.conftest import Api, problems
 

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 from django.conf import settings
 from django.test import override_settings
 
-from cartsvc.authentication import token_backend
+from cartsvc.api.authentication import token_backend
 
 
 @contextmanager

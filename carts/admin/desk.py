@@ -8,12 +8,12 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from carts.admin import search
+from carts.admin.display import cart_url, order_line, read, summary
 from carts.admin.items import ItemView, RemoveItemView
-from carts.admin.reading import cart_url, order_line, read, summary
+from carts.admin.slips import amount, customer_slip, kitchen_docket
 from carts.admin.timeline import events
 from carts.models import Cart
-from carts.slips import amount, customer_slip, kitchen_docket
-from cartsvc.authentication import parse_guid
+from cartsvc.api.authentication import parse_guid
 
 Extra = dict[str, Any] | None
 

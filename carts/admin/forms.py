@@ -9,8 +9,8 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.forms.models import construct_instance
 
+from carts.admin.slips import amount
 from carts.models import CartItem, CartItemOption
-from carts.slips import amount
 
 
 class ExactForm(forms.ModelForm):

@@ -15,13 +15,13 @@ from django.db import OperationalError, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.views.generic import View
 
+from carts.admin.display import cart_url, order_line, read
 from carts.admin.forms import ItemEditor, shown
-from carts.admin.reading import cart_url, order_line, read
 from carts.admin.timeline import events, log_message
 from carts.models import Cart
 from carts.models.history import Author
 from carts.models.manager import CartManager
-from cartsvc.envelope import Refused
+from cartsvc.api.envelope import Refused
 
 BUSY = "Somebody is changing this cart at this very moment. Nothing was saved; please try again."
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts import validators
-from carts.models import columns, history
+from carts.models import fields, history
 from carts.models.constraints import currency_check, int32_check, line_check, paragraph_check
 from carts.models.history import Record
 from carts.models.item import CartItem, field_errors
@@ -20,14 +20,14 @@ class Cart(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     profile_key = models.UUIDField()
-    partner_key = columns.line("partner_key")
-    restaurant_key = columns.int32()
-    platform = columns.line("platform")
-    ordering_channel = columns.line("ordering_channel")
-    fulfilment_channel = columns.line("fulfilment_channel")
-    currency = columns.currency()
-    note = columns.paragraph("note")
-    special_instructions = columns.paragraph("special_instructions")
+    partner_key = fields.line("partner_key")
+    restaurant_key = fields.int32()
+    platform = fields.line("platform")
+    ordering_channel = fields.line("ordering_channel")
+    fulfilment_channel = fields.line("fulfilment_channel")
+    currency = fields.currency()
+    note = fields.paragraph("note")
+    special_instructions = fields.paragraph("special_instructions")
     version = models.PositiveIntegerField(default=1, editable=False)
     created_on = models.DateTimeField(default=timezone.now, editable=False)
     modified_on = models.DateTimeField(editable=False)

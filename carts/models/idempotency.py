@@ -10,7 +10,7 @@ from django.db import IntegrityError, OperationalError, models, transaction
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from cartsvc.envelope import refuse
+from cartsvc.api.envelope import refuse
 
 KEY_MAX_LENGTH = 255
 

@@ -9,7 +9,7 @@ from django.db.models import UniqueConstraint
 from uuid_utils.compat import uuid7
 
 from carts import validators
-from carts.models import columns
+from carts.models import fields
 from carts.models.constraints import (
     currency_check,
     int32_check,
@@ -19,8 +19,9 @@ from carts.models.constraints import (
     range_check,
 )
 from carts.models.contents import ITEM_COLUMNS, ITEM_SENT, OPTION_COLUMNS, OPTION_SENT, value
-from carts.models.statements import Insert, Statement, parameters
-from cartsvc.envelope import Problem, refuse
+from cartsvc.api.envelope import Problem, refuse
+from cartsvc.db.fields import PositiveIntegerField
+from cartsvc.db.statements import Insert, Statement, parameters
 
 NO_SUCH_ITEM = "The cart has no such item."
 
@@ -37,15 +38,15 @@ class CartItem(models.Model):
         related_name="items",
         db_index=False,  # the unique constraint's index begins with it
     )
-    position = columns.PositiveIntegerField(editable=False)
-    menu_key = columns.line("menu_key")
-    menu_version = columns.int32()
-    menu_item_key = columns.int64()
-    display_name = columns.line("display_name")
-    currency = columns.currency()
-    price = columns.price()
-    quantity = columns.int32(validators.QUANTITY_MIN, validators.QUANTITY_MAX)
-    special_instructions = columns.paragraph("special_instructions")
+    position = PositiveIntegerField(editable=False)
+    menu_key = fields.line("menu_key")
+    menu_version = fields.int32()
+    menu_item_key = fields.int64()
+    display_name = fields.line("display_name")
+    currency = fields.currency()
+    price = fields.price()
+    quantity = fields.int32(validators.QUANTITY_MIN, validators.QUANTITY_MAX)
+    special_instructions = fields.paragraph("special_instructions")
 
     class Meta:
         ordering = ["position"]
@@ -172,12 +173,12 @@ class CartItemOption(models.Model):
         related_name="options",
         db_index=False,  # the primary key's index begins with it
     )
-    position = columns.PositiveIntegerField(editable=False)
-    option_set_key = columns.int64()
-    option_set_item_key = columns.int64()
-    display_name = columns.line("display_name")
-    currency = columns.currency()
-    price = columns.price()
+    position = PositiveIntegerField(editable=False)
+    option_set_key = fields.int64()
+    option_set_item_key = fields.int64()
+    display_name = fields.line("display_name")
+    currency = fields.currency()
+    price = fields.price()
 
     class Meta:
         ordering = ["position"]

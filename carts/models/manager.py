@@ -24,7 +24,8 @@ from carts.models.item import (
     Values,
     remove_options,
 )
-from carts.models.statements import (
+from cartsvc.api.envelope import Refused, refuse
+from cartsvc.db.statements import (
     Insert,
     Parameter,
     Select,
@@ -33,7 +34,6 @@ from carts.models.statements import (
     atomic,
     parameters,
 )
-from cartsvc.envelope import Refused, refuse
 
 if TYPE_CHECKING:
     from carts.models.cart import Cart

@@ -88,7 +88,7 @@ class Proxy:
         self.url = f"https://{HOST}:{self.port}"
         self.certificate = str(folder / "certificate.pem")
         make_certificate(folder)
-        shipped = Template((ROOT / "cartsvc/nginx.conf").read_text())
+        shipped = Template((ROOT / "cartsvc/operations/nginx.conf").read_text())
         filled = shipped.safe_substitute(
             LISTEN=f"127.0.0.1:{self.port}",
             SERVER_NAME=HOST,

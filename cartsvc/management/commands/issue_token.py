@@ -6,7 +6,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cartsvc.authentication import parse_guid, token_backend
+from cartsvc.api.authentication import parse_guid, token_backend
 from cartsvc.management.durations import duration
 
 

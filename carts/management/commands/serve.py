@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from cartsvc.first_cart import FIRST_CART
+from carts.openapi.example import FIRST_CART
 
 
 class Command(BaseCommand):

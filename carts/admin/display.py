@@ -5,8 +5,8 @@ from uuid import UUID
 from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.urls import reverse
 
+from carts.admin.slips import amount
 from carts.models import Cart, contents
-from carts.slips import amount
 
 Items = list[dict[str, Any]]
 

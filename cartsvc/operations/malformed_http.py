@@ -5,7 +5,7 @@ import uuid
 
 from gunicorn.util import write_nonblock
 
-from cartsvc.envelope import Problem, failure_text
+from cartsvc.api.envelope import Problem, failure_text
 
 TEXTS = {
     414: "The address of the request is too long.",

@@ -33,7 +33,7 @@ class Problem:
 
 
 class Refused(Exception):
-    """A request that is refused: raised anywhere, answered by `cartsvc.exceptions`."""
+    """A request that is refused: raised anywhere, answered by `cartsvc.api.exceptions`."""
 
     def __init__(self, *problems: Problem, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(*problems)

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from prometheus_client import CollectorRegistry, Counter, Histogram, make_wsgi_app, multiprocess
 from prometheus_client.exposition import ThreadingWSGIServer
 
-from cartsvc.logs import operation
+from cartsvc.operations.logs import operation
 
 REQUESTS = Counter("cartsvc_requests", "Requests answered.", ["operation", "status"])
 SECONDS = Histogram(

@@ -19,7 +19,10 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from carts.answers import (
+from carts.fields import IntegerField, PriceField, TextField
+from carts.models.idempotency import KEY_MAX_LENGTH
+from carts.openapi.example import FIRST_CART
+from carts.openapi.schemas import (
     COMMON_HEADERS,
     ERROR_HEADERS,
     GUID,
@@ -28,13 +31,10 @@ from carts.answers import (
     answer_schemas,
     ref,
 )
-from carts.fields import IntegerField, PriceField, TextField
-from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.serializers import CartItemSerializer, CreateCartSerializer
 from carts.validators import CURRENCIES, LINE_BREAKERS, PARAGRAPH_BREAKERS
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE, CartItemViewSet, CartViewSet
-from cartsvc.first_cart import FIRST_CART
-from cartsvc.permissions import PATH_NAMES
+from cartsvc.api.permissions import PATH_NAMES
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.http import parse_header_parameters
 from gunicorn.http.errors import ParseException
 
-from cartsvc.envelope import refuse
+from cartsvc.api.envelope import refuse
 
 # Integers of up to so many digits are within a double's range.
 SAFE_DIGITS = 308

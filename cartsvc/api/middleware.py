@@ -13,8 +13,8 @@ from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
 from django.utils import timezone
 
-from cartsvc import health, logs, metrics
-from cartsvc.exceptions import handle
+from cartsvc.api.exceptions import handle
+from cartsvc.operations import health, logs, metrics
 
 API_PATH = "/v2.0"
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")

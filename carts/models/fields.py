@@ -7,40 +7,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from carts import validators
-
-
-class SavedAsItIs(models.Field):
-    """A column that saves a value of its own type without converting it once more.
-
-    Every row was checked before: what `clean_fields` or a serializer lets through has the
-    type already. A value of another type takes the framework's way.
-    """
-
-    saved: type
-
-    def get_db_prep_save(self, value: Any, connection: Any) -> Any:
-        return value if type(value) is self.saved else super().get_db_prep_save(value, connection)
-
-    def deconstruct(self) -> Any:
-        # To migrations it is the framework's own.
-        name, path, args, kwargs = super().deconstruct()
-        return name, f"django.db.models.{path.rpartition('.')[2]}", args, kwargs
-
-
-class CharField(SavedAsItIs, models.CharField):
-    saved = str
-
-
-class IntegerField(SavedAsItIs, models.IntegerField):
-    saved = int
-
-
-class BigIntegerField(SavedAsItIs, models.BigIntegerField):
-    saved = int
-
-
-class PositiveIntegerField(SavedAsItIs, models.PositiveIntegerField):
-    saved = int
+from cartsvc.db.fields import BigIntegerField, CharField, IntegerField
 
 
 class PriceField(models.DecimalField):
@@ -55,6 +22,11 @@ class PriceField(models.DecimalField):
         if type(value) is not Decimal:
             return super().get_db_prep_save(value, connection)
         return connection.ops.adapt_decimalfield_value(value, self.max_digits, self.decimal_places)
+
+    def deconstruct(self) -> Any:
+        # To migrations it is the framework's own.
+        name, _path, args, kwargs = super().deconstruct()
+        return name, "django.db.models.DecimalField", args, kwargs
 
 
 def line(name: str) -> CharField:

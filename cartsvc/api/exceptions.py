@@ -10,8 +10,8 @@ from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpResponse
 from rest_framework.exceptions import ErrorDetail, MethodNotAllowed, Throttled, ValidationError
 
-from cartsvc import metrics
-from cartsvc.envelope import Problem, Refused, failure
+from cartsvc.api.envelope import Problem, Refused, failure
+from cartsvc.operations import metrics
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from django.core.exceptions import ImproperlyConfigured
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from cartsvc.authentication import REALM, bearer_of, parse_guid
-from cartsvc.envelope import Problem, Refused, refuse
+from cartsvc.api.authentication import REALM, bearer_of, parse_guid
+from cartsvc.api.envelope import Problem, Refused, refuse
 
 if TYPE_CHECKING:  # the framework's views import their permission classes
     from rest_framework.views import APIView

@@ -16,7 +16,7 @@ from django.db.models import Expression, Field, Model, QuerySet
 from django.db.models.sql import DeleteQuery, InsertQuery, Query, UpdateQuery
 from django.utils.functional import cached_property
 
-from carts.models.columns import SavedAsItIs
+from cartsvc.db.fields import SavedAsItIs
 
 # So many values are sent one by one and not as arrays: for six options that takes two thirds
 # of the time. Of more, psycopg takes the statement apart anew each time.

@@ -19,8 +19,8 @@ from rest_framework_simplejwt.backends import TokenBackend
 from rest_framework_simplejwt.exceptions import TokenError
 from rest_framework_simplejwt.tokens import Token
 
-from cartsvc.envelope import Problem, Refused, refuse
-from cartsvc.jwks import IssuerKeys
+from cartsvc.api.envelope import Problem, Refused, refuse
+from cartsvc.api.jwks import IssuerKeys
 
 REALM = 'Bearer realm="cartsvc"'
 
