@@ -4,54 +4,61 @@ A serializer is built once and asked by `run_validation(data)`: building one a r
 copies every field. None of them keeps anything of a request.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar
 
 from django.conf import settings
-from django.core.exceptions import ValidationError as DjangoValidationError
+from django.core.exceptions import ValidationError
 from django.db import models
 from rest_framework import serializers
-from rest_framework.exceptions import ErrorDetail
-from rest_framework.fields import empty, get_error_detail
+from rest_framework.fields import empty
 
-from carts.fields import IntegerField, LimitedListSerializer, PriceField, TextField, refuse_type
+from carts.fields import DoubleField, IntField, StringField, invalid_type
 from carts.models import Cart, CartItem, CartItemOption, contents
 from carts.validators import validate_count
+from cartsvc.api.problems import NULL, PROBLEM_TYPES, REQUIRED, Problem, Refused
 
 
 class WireSerializer(serializers.ModelSerializer):
     """A JSON object of the specification; unknown members are ignored."""
 
     serializer_field_mapping: ClassVar = {
-        models.CharField: TextField,
-        models.IntegerField: IntegerField,
-        models.BigIntegerField: IntegerField,
-        models.DecimalField: PriceField,
+        models.CharField: StringField,
+        models.IntegerField: IntField,
+        models.BigIntegerField: IntField,
+        models.DecimalField: DoubleField,
     }
 
     def run_validation(self, data: Any = empty) -> dict[str, Any]:
+        """Return the values by the names of the model's fields.
+
+        Raises:
+            Refused: with a problem for each value that is wrong, and a JSON Pointer to it.
+        """
         if type(data) is not dict:
-            refuse_type("an object", data)
+            raise Refused(_problem(invalid_type("an object", data), ""))
         values: dict[str, Any] = {}
-        errors: dict[str, Any] = {}
+        problems: list[Problem] = []
         for name, source, field in self.members:
             sent = data.get(name)
             if sent is None:
                 # null on an optional field means "not sent"
                 if field.required:
-                    errors[name] = [REQUIRED if name not in data else NULL]
+                    wrong = NULL if name in data else REQUIRED
+                    problems.append(wrong.problem(field=f"/{name}"))
                 continue
             try:
                 values[source] = field.to_internal_value(sent)
-            except serializers.ValidationError as error:
-                errors[name] = error.detail
-            except DjangoValidationError as error:
-                errors[name] = get_error_detail(error)
-        if errors:
-            raise serializers.ValidationError(errors)
+            except ValidationError as error:
+                problems.append(_problem(error, f"/{name}"))
+            except Refused as refused:
+                problems += _below(f"/{name}", refused)
+        if problems:
+            raise Refused(*problems)
         return values
 
     def check_count(self, count: int) -> None:
@@ -60,7 +67,14 @@ class WireSerializer(serializers.ModelSerializer):
 
     @cached_property
     def members(self) -> list[tuple[str, str, serializers.Field]]:
-        """Each member's name on the wire, its name in the model, and its field."""
+        """Each member's name on the wire, its name in the model, and its field.
+
+        Raises:
+            TypeError: a field is declared with what `run_validation` does not heed.
+        """
+        for name, field in self.fields.items():
+            if field.read_only or field.default is not empty or hasattr(self, f"validate_{name}"):
+                raise TypeError(f"{name}: read_only, default and validate_{name} are not heeded.")
         return [(name, field.source or name, field) for name, field in self.fields.items()]
 
     def wire_names(self) -> dict[str, str]:
@@ -72,14 +86,43 @@ class WireSerializer(serializers.ModelSerializer):
         }
 
 
-REQUIRED = ErrorDetail("This field is required.", code="required")
-NULL = ErrorDetail("This field must not be null.", code="null")
+class WireListSerializer(serializers.ListSerializer):
+    """A JSON array of objects.
+
+    Too many are refused before they are looked at, so that a flood costs little.
+    """
+
+    child: WireSerializer
+
+    def to_internal_value(self, data: Any) -> list[dict[str, Any]]:
+        if type(data) is not list:
+            raise invalid_type("an array", data)
+        self.child.check_count(len(data))
+        values: list[dict[str, Any]] = []
+        problems: list[Problem] = []
+        for position, element in enumerate(data):
+            try:
+                values.append(self.child.run_validation(element))
+            except Refused as refused:
+                problems += _below(f"/{position}", refused)
+        if problems:
+            raise Refused(*problems)
+        return values
+
+
+def _problem(error: ValidationError, pointer: str) -> Problem:
+    return PROBLEM_TYPES[str(error.code)].problem(error.messages[0], field=pointer)
+
+
+def _below(pointer: str, refused: Refused) -> Iterator[Problem]:
+    """Yield the problems of what is at `pointer`, as its parent tells of them."""
+    return (replace(problem, field=f"{pointer}{problem.field}") for problem in refused.problems)
 
 
 class CartItemOptionSerializer(WireSerializer):
     class Meta:
         model = CartItemOption
-        list_serializer_class = LimitedListSerializer
+        list_serializer_class = WireListSerializer
         fields = ("optionSetKey", "optionSetItemKey", "displayName", "currency", "price")
         extra_kwargs: ClassVar = {
             "optionSetKey": {"source": "option_set_key"},
@@ -98,7 +141,7 @@ class CartItemSerializer(WireSerializer):
 
     class Meta:
         model = CartItem
-        list_serializer_class = LimitedListSerializer
+        list_serializer_class = WireListSerializer
         fields = (
             "menuKey",
             "menuVersion",

@@ -7,9 +7,11 @@ that callers of the API see unchanged.
 import re
 from decimal import Decimal
 
-from django.core.exceptions import ValidationError
 from django.utils.deconstruct import deconstructible
 from iso4217 import Currency
+
+from carts.problems import INVALID_CURRENCY, TOO_MANY, TOO_MANY_DECIMALS
+from cartsvc.api.problems import BLANK, CONTROL_CHARACTER, INVALID_TYPE, MAX_VALUE, MIN_VALUE
 
 # The specification's table of length limits, in Unicode code points.
 MAX_LENGTHS = {
@@ -61,11 +63,7 @@ class PrintableText:
         if value.isprintable():
             return
         if found := self.refused(value):
-            raise ValidationError(
-                "This text holds the control character U+%(code_point)04X.",
-                code="control_character",
-                params={"code_point": ord(found.group())},
-            )
+            raise CONTROL_CHARACTER.invalid(code_point=ord(found.group()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PrintableText) and other.multiline == self.multiline
@@ -76,15 +74,12 @@ class PrintableText:
 
 def validate_not_blank(value: str) -> None:
     if not value or value.isspace():
-        raise ValidationError("This text must not be blank.", code="blank")
+        raise BLANK.invalid()
 
 
 def validate_currency(value: str) -> None:
     if value not in CURRENCIES:
-        raise ValidationError(
-            "This is not an upper-case currency code of ISO 4217, such as EUR.",
-            code="invalid_currency",
-        )
+        raise INVALID_CURRENCY.invalid()
 
 
 def exact_price(number: int | float | Decimal) -> Decimal:
@@ -99,19 +94,16 @@ def exact_price(number: int | float | Decimal) -> Decimal:
     """
     price = Decimal(number) if isinstance(number, int) else Decimal(str(number))
     if not price.is_finite():
-        raise ValidationError("A price must be a finite number.", code="invalid_type")
+        raise INVALID_TYPE.invalid("A price must be a finite number.")
     if price < PRICE_MIN:
-        raise ValidationError("A price must not be below 0.", code="min_value")
+        raise MIN_VALUE.invalid("A price must not be below %(limit)s.", limit=PRICE_MIN)
     if price > PRICE_MAX:
-        raise ValidationError(f"A price must not be above {PRICE_MAX}.", code="max_value")
+        raise MAX_VALUE.invalid("A price must not be above %(limit)s.", limit=PRICE_MAX)
     if _decimals(price) > PRICE_DECIMALS:
         # 15 significant digits are what every double keeps; the rest is noise.
         price, sent = Decimal(f"{float(price):.15g}"), price
         if _decimals(price) > PRICE_DECIMALS or (sent and not price):
-            raise ValidationError(
-                f"A price must not have more than {PRICE_DECIMALS} decimals.",
-                code="too_many_decimals",
-            )
+            raise TOO_MANY_DECIMALS.invalid(limit=PRICE_DECIMALS)
     return price or PRICE_MIN  # -0.0 is 0
 
 
@@ -121,4 +113,4 @@ def _decimals(price: Decimal) -> int:
 
 def validate_count(count: int, limit: int, plural: str) -> None:
     if count > limit:
-        raise ValidationError(f"There must not be more than {limit} {plural}.", code="too_many")
+        raise TOO_MANY.invalid(limit=limit, plural=plural)

@@ -11,7 +11,7 @@ from schemathesis.checks import CHECKS
 
 from carts.models import Cart, CartItem
 from carts.validators import CURRENCIES
-from cartsvc.api.authentication import parse_guid
+from cartsvc.api.guids import parse_guid
 from cartsvc.wsgi import application
 from tests.conftest import PROFILE, make_token
 from tests.factories import CartFactory, ItemFactory

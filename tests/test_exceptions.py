@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from rest_framework.exceptions import Throttled
 
@@ -30,21 +29,10 @@ def test_a_throttled_caller_is_told_when_to_come_back(wait: float | None, second
     )
 
 
-def test_what_django_forbids_is_not_acceptable() -> None:
-    response = handle(PermissionDenied("why"))
-
-    assert response.status_code == 400
-    assert body_of(response) == error("invalid_header", "The request is not acceptable.")
-
-
-@pytest.mark.parametrize("scopes", [{}, None], ids=["not this action", "no scopes at all"])
-def test_an_operation_that_names_no_scope_is_closed(
-    api: Api, unchanged: Callable[[], None], monkeypatch: pytest.MonkeyPatch, scopes: Any
+def test_a_method_that_declares_no_operation_is_closed(
+    api: Api, unchanged: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if scopes is None:
-        monkeypatch.delattr(CartViewSet, "required_scopes")
-    else:
-        monkeypatch.setattr(CartViewSet, "required_scopes", scopes)
+    monkeypatch.delattr(CartViewSet.create, "operation")
 
     response = api.post(body=payloads.cart())
 

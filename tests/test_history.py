@@ -45,6 +45,26 @@ def test_every_operation_of_the_api_is_recorded(db: None) -> None:
     assert times == sorted(times)
 
 
+def test_a_save_in_the_shell_is_recorded_with_all_options(db: None) -> None:
+    options = [OptionFactory(display_name="Rucola"), OptionFactory(display_name="Speck")]
+    item = CartFactory(items=[ItemFactory(display_name="Pizza", options=options)]).items.get()
+
+    item.quantity = 3
+    item.save()
+    item.quantity = 9  # and not saved
+    rucola, speck = item.options.all()
+    rucola.display_name = "Grana"
+    rucola.save()
+    speck.delete()
+
+    assert [(record.operation, record.item_id, record.label) for record in records()] == [
+        ("Create Cart", None, ""),
+        ("Update Item", item.pk, f"3 {TIMES} Pizza (Rucola, Speck)"),
+        ("Update Item", item.pk, f"3 {TIMES} Pizza (Grana, Speck)"),
+        ("Update Item", item.pk, f"3 {TIMES} Pizza (Grana)"),
+    ]
+
+
 def test_a_refused_change_is_not_recorded(api: Api) -> None:
     cart_id, [item_id] = created_with_items(api, "Calzone")
 

@@ -161,7 +161,7 @@ def test_a_token_of_a_profile_opens_no_other(api: Api, unchanged: Callable[[], N
 
     assert response.status_code == 403
     assert response.json() == error(
-        "profile_mismatch", "The token does not open this profile's carts.", "profileKey"
+        "profile_mismatch", "The token does not open this customer profile.", "profileKey"
     )
     assert "WWW-Authenticate" not in response
 

@@ -50,7 +50,7 @@ def test_a_token_of_a_profile_opens_no_other_path(
 
     assert response.status_code == 403
     assert response.json() == error(
-        "profile_mismatch", "The token does not open this profile's carts.", "profileKey"
+        "profile_mismatch", "The token does not open this customer profile.", "profileKey"
     )
 
 

@@ -105,7 +105,7 @@ def test_an_insert_takes_any_number_of_rows(count: int) -> None:
     """Up to four items by their values, more as arrays or, on SQLite, one after another."""
     cart = CartFactory()
     items = [
-        CartItem.build(cart_id=cart.pk, position=position, **ItemFactory(quantity=position + 1))
+        CartItem(cart_id=cart.pk, position=position, **ItemFactory(quantity=position + 1))
         for position in range(count)
     ]
     names = [field.attname for field in CartItem._meta.concrete_fields]

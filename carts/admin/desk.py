@@ -13,7 +13,7 @@ from carts.admin.items import ItemView, RemoveItemView
 from carts.admin.slips import amount, customer_slip, kitchen_docket
 from carts.admin.timeline import events
 from carts.models import Cart
-from cartsvc.api.authentication import parse_guid
+from cartsvc.api.guids import parse_guid
 
 Extra = dict[str, Any] | None
 

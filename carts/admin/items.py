@@ -21,7 +21,7 @@ from carts.admin.timeline import events, log_message
 from carts.models import Cart
 from carts.models.history import Author
 from carts.models.manager import CartManager
-from cartsvc.api.envelope import Refused
+from cartsvc.api.problems import Refused
 
 BUSY = "Somebody is changing this cart at this very moment. Nothing was saved; please try again."
 

@@ -7,7 +7,6 @@ costs every write: it looks through a bounded number of carts and says how far i
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +21,7 @@ from django.db.models.fields.tuple_lookups import (
 from carts import validators
 from carts.models import Cart, CartItem
 from carts.models.manager import CartQuerySet
+from cartsvc.db.keys import first_key_at
 
 PAGE_SIZE = 100
 
@@ -31,7 +31,7 @@ WINDOW = 20_000
 
 class FindForm(forms.Form):
     q = forms.CharField(required=False, label="Find a cart", max_length=200)
-    partner = forms.CharField(required=False, strip=False)
+    partner_key = forms.CharField(required=False, strip=False)
     platform = forms.CharField(required=False, strip=False)
     ordering_channel = forms.CharField(required=False, strip=False)
     fulfilment_channel = forms.CharField(required=False, strip=False)
@@ -45,7 +45,7 @@ class FindForm(forms.Form):
     after = forms.UUIDField(required=False, widget=forms.HiddenInput)
 
     FILTERS = (
-        "partner",
+        "partner_key",
         "platform",
         "ordering_channel",
         "fulfilment_channel",
@@ -139,7 +139,7 @@ def _keys(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield each key that the search term may be, as the column and the value of an index."""
     term = values["q"]
     if not term:
-        yield ("partner_key", values["partner"]) if values["partner"] else ("", None)
+        yield ("partner_key", values["partner_key"]) if values["partner_key"] else ("", None)
     elif key := guid(term):
         yield "profile_key", key
     else:
@@ -160,10 +160,10 @@ def _stretch(column: str, value: Any, values: dict[str, Any]) -> CartQuerySet:
     """
     firsts, lasts = [UUID(int=0)], [UUID(int=2**128 - 1)]
     if values["created_from"]:
-        firsts.append(_key_at(values["created_from"]))
+        firsts.append(first_key_at(values["created_from"]))
     # What was changed before was created before, too.
     latest = filter(None, (values["created_to"], values["changed_to"]))
-    lasts += [UUID(int=max(0, _key_at(moment).int - 1)) for moment in latest]
+    lasts += [UUID(int=max(0, first_key_at(moment).int - 1)) for moment in latest]
     if values["after"]:
         firsts.append(UUID(int=min(lasts[0].int, values["after"].int + 1)))
     if values["before"]:
@@ -199,12 +199,7 @@ def _conditions(values: dict[str, Any]) -> Q:
         for name in ("platform", "ordering_channel", "fulfilment_channel", "currency")
     }
     if values["q"]:
-        conditions["partner_key"] = values["partner"]
+        conditions["partner_key"] = values["partner_key"]
     conditions["modified_on__gte"] = values["changed_from"]
     conditions["modified_on__lt"] = values["changed_to"]
     return Q(**{name: value for name, value in conditions.items() if value})
-
-
-def _key_at(moment: datetime) -> UUID:
-    """Return the first key (UUIDv7) of that moment: keys begin with their milliseconds."""
-    return UUID(int=max(0, int(moment.timestamp() * 1000)) << 80)

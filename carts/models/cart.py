@@ -11,8 +11,9 @@ from carts import validators
 from carts.models import fields, history
 from carts.models.constraints import currency_check, int32_check, line_check, paragraph_check
 from carts.models.history import Record
-from carts.models.item import CartItem, field_errors
+from carts.models.item import CartItem, ItemDraft, field_errors
 from carts.models.manager import CartManager
+from carts.problems import CURRENCY_MISMATCH
 
 
 class Cart(models.Model):
@@ -60,17 +61,26 @@ class Cart(models.Model):
         return str(self.id)
 
     def save(self, **kwargs: Any) -> None:
-        """Save a changed cart as the API would: validated, claimed, never brought back."""
+        """Save a changed cart as the API would: validated, claimed, never brought back.
+
+        Raises:
+            TypeError: the cart is new; `Cart.objects.create_with_items` makes it.
+            ValidationError: values that the specification does not allow.
+            Refused: `cart_not_found`, `currency_mismatch`.
+        """
         if self._state.adding:
             raise TypeError("A new cart is made with Cart.objects.create_with_items(...).")
         self.clean_fields()
         with transaction.atomic():
             self.claim("Update Cart")
             if self.items.exclude(currency=self.currency).exists():
-                raise ValidationError({"currency": "The cart's items are in another currency."})
+                CURRENCY_MISMATCH.refuse(
+                    "The cart's items are in another currency.", field="currency"
+                )
             super().save(force_update=True, **kwargs)
 
-    def delete(self, *args: Any, **kwargs: Any) -> Any:
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        """Delete the cart with its items as nobody is changing it: claimed first."""
         with transaction.atomic():
             self.claim("Delete Cart")
             return super().delete(*args, **kwargs)
@@ -79,21 +89,21 @@ class Cart(models.Model):
         """Return what happened to the cart, oldest first."""
         return list(history.parse(self.history))
 
-    def clean_with(self, items: list[CartItem]) -> None:
-        """Validate the cart with its unsaved items.
+    def clean_with(self, drafts: list[ItemDraft]) -> None:
+        """Validate the cart with the items that it is to have.
 
         Raises:
             ValidationError: by field; those of an item as `items[0].options[1].price`.
         """
         errors = field_errors(self, exclude=())
         try:
-            validators.validate_count(len(items), settings.MAX_ITEMS, "items in a cart")
+            validators.validate_count(len(drafts), settings.MAX_ITEMS, "items in a cart")
         except ValidationError as error:
             errors["items"] = [error]
-        for position, item in enumerate(items):
+        for position, draft in enumerate(drafts):
             path = f"items[{position}]"
             try:
-                item.clean_with_options()
+                draft.clean()
             except ValidationError as error:
                 errors |= {f"{path}.{name}": inner for name, inner in error.error_dict.items()}
         if errors:
@@ -118,7 +128,10 @@ class Cart(models.Model):
         type(self).objects.replace_item(self.pk, item_id, values, version=version)
         self._refresh()
 
-    def remove_item(self, item_id: UUID, *, version: int | None = None) -> None:
+    def remove_item(
+        self, item_id: UUID, *, version: int | None = None
+    ) -> tuple[int, dict[str, int]]:
         """Remove an item; see `CartManager.remove_item`."""
-        type(self).objects.remove_item(self.pk, item_id, version=version)
+        removed = type(self).objects.remove_item(self.pk, item_id, version=version)
         self._refresh()
+        return removed

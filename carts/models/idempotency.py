@@ -10,12 +10,10 @@ from django.db import IntegrityError, OperationalError, models, transaction
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from cartsvc.api.envelope import refuse
+from carts.problems import IDEMPOTENCY_KEY_REUSED, REQUEST_IN_PROGRESS
+from cartsvc.db.errors import is_held
 
 KEY_MAX_LENGTH = 255
-
-# SQLSTATE 55P03, lock_not_available: a twin has written its record and not committed yet.
-LOCK_NOT_AVAILABLE = "55P03"
 
 
 class IdempotencyRecord(models.Model):
@@ -34,44 +32,42 @@ class IdempotencyRecord(models.Model):
     def __str__(self) -> str:
         return self.key
 
-    def run(self, write: Callable[[UUID], object]) -> bool:
-        """Call `write` with the new id, unless an earlier request did: then take over its id.
+    @classmethod
+    def create_once(
+        cls, profile_key: UUID, key: str, fingerprint: bytes, write: Callable[[UUID], object]
+    ) -> tuple[UUID, bool]:
+        """Call `write` with a new id, unless an earlier request of this key did.
+
+        `fingerprint` is the same for the same request only.
 
         Returns:
-            Whether an earlier request had done it.
+            The id, and whether an earlier request had created it.
 
         Raises:
             Refused: `idempotency_key_reused`, or `request_in_progress` when a twin has
                 run for longer than the database waits for a lock.
         """
+        record = cls(profile_key=profile_key, key=key, fingerprint=fingerprint)
         try:
             with transaction.atomic():
                 with _request_in_progress():
-                    self.save(force_insert=True)
-                write(self.created_id)
+                    record.save(force_insert=True)
+                write(record.created_id)
         except IntegrityError:
-            earlier = IdempotencyRecord.objects.filter(pk=self.pk).first()
+            records = cls.objects.filter(pk=record.pk)
+            earlier = records.first()
             if earlier is None:
                 raise
             if earlier.created_on < timezone.now() - timedelta(hours=settings.IDEMPOTENCY_HOURS):
                 # Together, or a request that is refused would have deleted something.
                 with transaction.atomic():
                     with _request_in_progress():
-                        expired = IdempotencyRecord.objects.filter(pk=self.pk)
-                        expired.filter(created_on=earlier.created_on).delete()
-                    return self.run(write)
-            self._check_same_request(earlier)
-            self.created_id = earlier.created_id
-            return True
-        return False
-
-    def _check_same_request(self, earlier: "IdempotencyRecord") -> None:
-        if bytes(earlier.fingerprint) != self.fingerprint:
-            refuse(
-                "idempotency_key_reused",
-                "This Idempotency-Key came with another request before.",
-                "Idempotency-Key",
-            )
+                        records.filter(created_on=earlier.created_on).delete()
+                    return cls.create_once(profile_key, key, fingerprint, write)
+            if bytes(earlier.fingerprint) != fingerprint:
+                IDEMPOTENCY_KEY_REUSED.refuse(field="key")
+            return earlier.created_id, True
+        return record.created_id, False
 
 
 @contextmanager
@@ -80,10 +76,6 @@ def _request_in_progress() -> Iterator[None]:
     try:
         yield
     except OperationalError as error:
-        if getattr(error.__cause__, "sqlstate", None) == LOCK_NOT_AVAILABLE:
-            refuse(
-                "request_in_progress",
-                "A request with this Idempotency-Key is still running.",
-                "Idempotency-Key",
-            )
+        if is_held(error):
+            REQUEST_IN_PROGRESS.refuse(field="key")
         raise

@@ -1,4 +1,8 @@
+"""Items and their options; what is about to become one is an `ItemDraft`."""
+
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from typing import Any, Self
 
@@ -19,11 +23,10 @@ from carts.models.constraints import (
     range_check,
 )
 from carts.models.contents import ITEM_COLUMNS, ITEM_SENT, OPTION_COLUMNS, OPTION_SENT, value
-from cartsvc.api.envelope import Problem, refuse
+from carts.problems import CURRENCY_MISMATCH, ITEM_NOT_FOUND
+from cartsvc.api.problems import Problem
 from cartsvc.db.fields import PositiveIntegerField
 from cartsvc.db.statements import Insert, Statement, parameters
-
-NO_SUCH_ITEM = "The cart has no such item."
 
 Values = Mapping[str, Any]
 
@@ -61,37 +64,47 @@ class CartItem(models.Model):
             paragraph_check("cartitem", "special_instructions"),
         ]
 
-    # The options of an item that is not saved yet, or about to be replaced.
-    chosen: Sequence[Values] = ()
-
     def __str__(self) -> str:
         return f"{self.quantity} × {self.display_name}"
 
-    def label(self) -> str:
-        """Return the item and its chosen options in a few words."""
-        options = ", ".join(option["display_name"] for option in self.chosen)
-        return f"{self} ({options})" if options else str(self)
-
-    @classmethod
-    def build(cls, *, options: Iterable[Values] = (), **values: Any) -> Self:
-        """Return an unsaved item whose `chosen` are the values of its options."""
-        item = cls(**values)
-        item.chosen = list(options)
-        return item
-
-    @property
-    def value(self) -> Any:
-        """The price with its options' prices, times the quantity."""
-        return value(self.price, self.quantity, (option.price for option in self.options.all()))
-
     def save(self, **kwargs: Any) -> None:
-        """Save a changed item as the API would: validated, the cart claimed first."""
+        """Save a changed item as the API would: validated, the cart claimed first.
+
+        Raises:
+            TypeError: the item is new; `cart.add_item` adds it.
+            ValidationError: values that the specification does not allow.
+            Refused: `item_not_found`, `cart_not_found`, `currency_mismatch`.
+        """
         if self._state.adding:
             raise TypeError("A new item is added with cart.add_item(...).")
         self.clean_fields(exclude=["cart"])
         with transaction.atomic():
-            self.cart.claim("Update Item", item_id=self.pk, item=self)
+            self.lock()
+            draft = ItemDraft(self, [option.values() for option in self.options.all()])
+            self.cart.claim("Update Item", item_id=self.pk, draft=draft)
             self.overwrite()
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        """Remove the item as the API would; return what Django's `delete` returns."""
+        return self.cart.remove_item(self.pk)
+
+    def replace(self, *, version: int | None = None, **values: Any) -> None:
+        """Replace the item entirely: what `values` does not name is not kept."""
+        self.cart.replace_item(self.pk, version=version, **values)
+        self.refresh_from_db()
+
+    def remove(self, *, version: int | None = None) -> None:
+        """Remove the item and its options; see `CartManager.remove_item`."""
+        self.cart.remove_item(self.pk, version=version)
+
+    @property
+    def value(self) -> Decimal:
+        """The price with its options' prices, times the quantity."""
+        return value(self.price, self.quantity, (option.price for option in self.options.all()))
+
+    def lock(self) -> None:
+        """Keep others from changing the item's cart before the transaction ends."""
+        type(self.cart).objects.select_for_update().filter(pk=self.cart_id).exists()
 
     def overwrite(self) -> None:
         """Write what is sent of an item over its row; the cart and the position stay.
@@ -101,63 +114,7 @@ class CartItem(models.Model):
         """
         values = {name: getattr(self, name) for name in ("id", "cart_id", *ITEM_SENT)}
         if not _overwrite().run(**values):
-            refuse("item_not_found", NO_SUCH_ITEM)
-
-    def option_rows(self) -> list[tuple[Any, ...]]:
-        """Return the chosen options as `INSERT_OPTIONS` takes them."""
-        return [
-            (self.id, position, *map(option.get, OPTION_SENT))
-            for position, option in enumerate(self.chosen)
-        ]
-
-    def delete(self, *args: Any, **kwargs: Any) -> Any:
-        """Remove the item as the API would."""
-        self.remove()
-
-    def replace(self, *, version: int | None = None, **values: Any) -> None:
-        """Replace the item entirely: what `values` does not name is not kept."""
-        self.cart.replace_item(self.pk, version=version, **values)
-        self.refresh_from_db()
-
-    def remove(self, *, version: int | None = None) -> None:
-        self.cart.remove_item(self.pk, version=version)
-
-    def clean_with_options(self) -> None:
-        """Validate the item and its chosen options.
-
-        Raises:
-            ValidationError: by field; the fields of an option as `options[0].price`.
-        """
-        errors = field_errors(self, exclude=("id", "cart", "position"))
-        try:
-            validators.validate_count(len(self.chosen), settings.MAX_OPTIONS, "options on an item")
-        except ValidationError as error:
-            errors["options"] = [error]
-        rows = [CartItemOption(**option) for option in self.chosen]
-        for position, row in enumerate(rows):
-            found = field_errors(row, exclude=("item", "position"))
-            errors |= {f"options[{position}].{name}": inner for name, inner in found.items()}
-        if errors:
-            raise ValidationError(errors)
-        # As validating has left them: a price may have been sent as a float.
-        self.chosen = [row.values() for row in rows]
-
-    def has_two_currencies(self) -> bool:
-        """Return whether an option is in another currency than the item."""
-        return any(option["currency"] != self.currency for option in self.chosen)
-
-    def currency_problems(self, currency: str, pointer: str = "") -> list[Problem]:
-        """Return where this item, under the JSON Pointer `pointer`, is not in `currency`."""
-        found = [pointer] if self.currency != currency else []
-        found += [
-            f"{pointer}/options/{position}"
-            for position, option in enumerate(self.chosen)
-            if option["currency"] != currency
-        ]
-        return [
-            Problem("currency_mismatch", f"The cart's currency is {currency}.", f"{path}/currency")
-            for path in found
-        ]
+            ITEM_NOT_FOUND.refuse()
 
 
 class CartItemOption(models.Model):
@@ -201,14 +158,88 @@ class CartItemOption(models.Model):
             raise TypeError("Options are chosen with item.replace(options=[...], ...).")
         self.clean_fields(exclude=["item"])
         with transaction.atomic():
-            self.item.chosen = [self.values()]
-            self.item.cart.claim("Update Item", item_id=self.item_id, item=self.item)
+            self._claim([self])
             super().save(force_update=True, **kwargs)
 
-    def delete(self, *args: Any, **kwargs: Any) -> Any:
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        """Take the option off its item as the API would: the cart claimed first."""
         with transaction.atomic():
-            self.item.cart.claim("Update Item", item_id=self.item_id)
+            self._claim([])
             return super().delete(*args, **kwargs)
+
+    def _claim(self, instead: "list[CartItemOption]") -> None:
+        """Claim the cart for the item with other options in this one's place."""
+        self.item.lock()
+        # What is saved counts, not what somebody may have changed of `self.item` since.
+        item = CartItem.objects.filter(pk=self.item_id).first() or self.item
+        options = [
+            option.values()
+            for kept in item.options.all()
+            for option in (instead if kept.position == self.position else [kept])
+        ]
+        item.cart.claim("Update Item", item_id=item.pk, draft=ItemDraft(item, options))
+
+
+@dataclass(slots=True)
+class ItemDraft:
+    """An item as it is about to be written, with the options that are chosen for it."""
+
+    item: CartItem
+    options: Sequence[Values]
+
+    @classmethod
+    def of(cls, *, options: Iterable[Values] = (), **values: Any) -> Self:
+        """Return the draft of an item with these `values` of its fields."""
+        return cls(CartItem(**values), list(options))
+
+    def label(self) -> str:
+        """Return the item and its options in a few words."""
+        options = ", ".join(option["display_name"] for option in self.options)
+        return f"{self.item} ({options})" if options else str(self.item)
+
+    def clean(self) -> None:
+        """Validate the item and its options.
+
+        Raises:
+            ValidationError: by field; the fields of an option as `options[0].price`.
+        """
+        errors = field_errors(self.item, exclude=("id", "cart", "position"))
+        try:
+            validators.validate_count(len(self.options), settings.MAX_OPTIONS, "options on an item")
+        except ValidationError as error:
+            errors["options"] = [error]
+        rows = [CartItemOption(**option) for option in self.options]
+        for position, row in enumerate(rows):
+            found = field_errors(row, exclude=("item", "position"))
+            errors |= {f"options[{position}].{name}": inner for name, inner in found.items()}
+        if errors:
+            raise ValidationError(errors)
+        # As validating has left them: a price may have been sent as a float.
+        self.options = [row.values() for row in rows]
+
+    def has_two_currencies(self) -> bool:
+        """Return whether an option is in another currency than the item."""
+        return any(option["currency"] != self.item.currency for option in self.options)
+
+    def currency_problems(self, currency: str, path: str = "") -> list[Problem]:
+        """Return where the item, which is at `path`, is not in `currency`."""
+        places = [path] if self.item.currency != currency else []
+        places += [
+            f"{path}options[{position}]."
+            for position, option in enumerate(self.options)
+            if option["currency"] != currency
+        ]
+        return [
+            CURRENCY_MISMATCH.problem(field=f"{place}currency", currency=currency)
+            for place in places
+        ]
+
+    def option_rows(self) -> list[tuple[Any, ...]]:
+        """Return the options as `INSERT_OPTIONS` takes them."""
+        return [
+            (self.item.id, position, *map(option.get, OPTION_SENT))
+            for position, option in enumerate(self.options)
+        ]
 
 
 INSERT_ITEMS = Insert(CartItem, ["cart_id", *ITEM_COLUMNS])

@@ -18,13 +18,14 @@ from carts.models.history import Author, Record
 from carts.models.item import (
     INSERT_ITEMS,
     INSERT_OPTIONS,
-    NO_SUCH_ITEM,
     CartItem,
     CartItemOption,
+    ItemDraft,
     Values,
     remove_options,
 )
-from cartsvc.api.envelope import Refused, refuse
+from carts.problems import CART_NOT_FOUND, ITEM_NOT_FOUND, TOO_MANY, VERSION_MISMATCH
+from cartsvc.api.problems import Refused
 from cartsvc.db.statements import (
     Insert,
     Parameter,
@@ -37,8 +38,6 @@ from cartsvc.db.statements import (
 
 if TYPE_CHECKING:
     from carts.models.cart import Cart
-
-NO_SUCH_CART = "This profile has no such cart."
 
 
 class CartQuerySet(models.QuerySet["Cart"]):
@@ -114,23 +113,23 @@ class CartManager(Reads["Cart"]):
         cart = self.model(
             created_on=record.at, modified_on=record.at, history=record.line(), **values
         )
-        rows = [
-            CartItem.build(cart_id=cart.id, position=position, **item)
+        drafts = [
+            ItemDraft.of(cart_id=cart.id, position=position, **item)
             for position, item in enumerate(items)
         ]
         if validate:
-            cart.clean_with(rows)
+            cart.clean_with(drafts)
         mismatches = [
             problem
-            for position, row in enumerate(rows)
-            for problem in row.currency_problems(cart.currency, f"/items/{position}")
+            for position, draft in enumerate(drafts)
+            for problem in draft.currency_problems(cart.currency, f"items[{position}].")
         ]
         if mismatches:
             raise Refused(*mismatches)
         # A single statement would take longer so.
-        with atomic(), at_once() if rows else nullcontext():
+        with atomic(), at_once() if drafts else nullcontext():
             _insert_cart(self.model).run([cart])
-            _insert(rows)
+            _insert(drafts)
         cart._state.adding = False
         return cart
 
@@ -148,19 +147,20 @@ class CartManager(Reads["Cart"]):
             ValidationError: values that the specification does not allow.
             Refused: `cart_not_found`, `version_mismatch`, `currency_mismatch`, `too_many`.
         """
-        item = CartItem.build(cart_id=cart_id, **values)
+        draft = ItemDraft.of(cart_id=cart_id, **values)
         if validate:
-            item.clean_with_options()
+            draft.clean()
+        item = draft.item
         with atomic():
-            self.claim(cart_id, "Add Item", version=version, item=item)
+            self.claim(cart_id, "Add Item", version=version, draft=draft)
             last = CartItem.objects.filter(cart_id=cart_id).aggregate(
                 count=Count("pk"), position=Max("position", default=-1)
             )
             if last["count"] >= settings.MAX_ITEMS:
-                refuse("too_many", f"The cart holds {settings.MAX_ITEMS} items already.", "")
+                TOO_MANY.refuse(f"The cart holds {settings.MAX_ITEMS} items already.", field="")
             item.position = last["position"] + 1
             with at_once():
-                _insert([item])
+                _insert([draft])
         item._state.adding = False
         return item
 
@@ -182,18 +182,20 @@ class CartManager(Reads["Cart"]):
             Refused: `cart_not_found`, `item_not_found`, `version_mismatch`,
                 `currency_mismatch`.
         """
-        item = CartItem.build(id=item_id, cart_id=cart_id, **values)
+        draft = ItemDraft.of(id=item_id, cart_id=cart_id, **values)
         if validate:
-            item.clean_with_options()
+            draft.clean()
         with atomic():
-            self.claim(cart_id, "Update Item", version=version, item_id=item_id, item=item)
-            item.overwrite()
+            self.claim(cart_id, "Update Item", version=version, item_id=item_id, draft=draft)
+            draft.item.overwrite()
             with at_once():
                 remove_options().run(item_id=item_id)
-                INSERT_OPTIONS.run(item.option_rows())
+                INSERT_OPTIONS.run(draft.option_rows())
 
-    def remove_item(self, cart_id: UUID, item_id: UUID, *, version: int | None = None) -> None:
-        """Remove an item and its options.
+    def remove_item(
+        self, cart_id: UUID, item_id: UUID, *, version: int | None = None
+    ) -> tuple[int, dict[str, int]]:
+        """Remove an item and its options; return what Django's `delete` returns.
 
         Raises:
             Refused: `cart_not_found`, `item_not_found`, `version_mismatch`.
@@ -207,9 +209,10 @@ class CartManager(Reads["Cart"]):
                 item_id=item_id,
                 label=str(item or ""),
             )
-            removed, _ = CartItem.objects.filter(pk=item_id, cart_id=cart_id).delete()
-            if not removed:
-                refuse("item_not_found", NO_SUCH_ITEM)
+            removed = CartItem.objects.filter(pk=item_id, cart_id=cart_id).delete()
+            if not removed[0]:
+                ITEM_NOT_FOUND.refuse()
+        return removed
 
     def claim(
         self,
@@ -218,14 +221,14 @@ class CartManager(Reads["Cart"]):
         *,
         version: int | None = None,
         item_id: UUID | None = None,
-        item: CartItem | None = None,
+        draft: ItemDraft | None = None,
         label: str = "",
     ) -> None:
         """Lock the cart, check it, raise its version and record why: how a change begins.
 
         One guarded UPDATE; only when it changes no row does a second query find out why.
         `version` is the one that the caller expects, `item_id` the item that is about to
-        change, and `item` what it is about to become.
+        change, and `draft` what it is about to become.
 
         Raises:
             Refused: `cart_not_found`, `item_not_found`, `version_mismatch`,
@@ -234,38 +237,34 @@ class CartManager(Reads["Cart"]):
         expected = {**self.keys, "id": cart_id}
         if version is not None:
             expected["version"] = version
-        if item is not None:
+        if draft is not None:
             # One of two currencies is not the cart's.
-            if item.has_two_currencies():
-                self._refuse_claim(cart_id, version, item_id, item)
-            expected["currency"] = item.currency
-            label = item.label()
-        record = self._record(operation, item.id if item else item_id, label)
+            if draft.has_two_currencies():
+                self._refuse_claim(cart_id, version, item_id, draft)
+            expected["currency"] = draft.item.currency
+            label = draft.label()
+        record = self._record(operation, draft.item.id if draft else item_id, label)
         claim = _claim(self.model, tuple(expected))
         if not claim.run(**expected, modified_on=record.at, line=record.line()):
-            self._refuse_claim(cart_id, version, item_id, item)
+            self._refuse_claim(cart_id, version, item_id, draft)
 
     def _refuse_claim(
-        self, cart_id: UUID, version: int | None, item_id: UUID | None, item: CartItem | None
+        self, cart_id: UUID, version: int | None, item_id: UUID | None, draft: ItemDraft | None
     ) -> Never:
         cart = self.filter(pk=cart_id).only("version", "currency").first()
         if cart is None:
-            refuse("cart_not_found", NO_SUCH_CART)
+            CART_NOT_FOUND.refuse()
         if item_id and not CartItem.objects.filter(pk=item_id, cart_id=cart_id).exists():
-            refuse("item_not_found", NO_SUCH_ITEM)
-        mismatches = item.currency_problems(cart.currency) if item else []
+            ITEM_NOT_FOUND.refuse()
+        mismatches = draft.currency_problems(cart.currency) if draft else []
         if not mismatches or version not in (None, cart.version):
-            refuse(
-                "version_mismatch",
-                f"The cart has moved on: its version is now {cart.version}.",
-                "If-Match",
-            )
+            VERSION_MISMATCH.refuse(version=cart.version, field="version")
         raise Refused(*mismatches)
 
 
-def _insert(items: Sequence[CartItem]) -> None:
-    INSERT_ITEMS.run(items)
-    INSERT_OPTIONS.run(chain.from_iterable(map(CartItem.option_rows, items)))
+def _insert(drafts: Sequence[ItemDraft]) -> None:
+    INSERT_ITEMS.run(draft.item for draft in drafts)
+    INSERT_OPTIONS.run(chain.from_iterable(map(ItemDraft.option_rows, drafts)))
 
 
 @cache

@@ -1,10 +1,9 @@
 """The OpenAPI document of the six operations, exact in types, limits and statuses.
 
-The request bodies come from the serializers and so from the models' limits. What the
-service answers is described here, next to a table of the operations.
+The request bodies come from the serializers and so from the models' limits, the operations
+from their declarations. `schemas` describes what the service answers.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
 from typing import Any
@@ -19,7 +18,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from carts.fields import IntegerField, PriceField, TextField
+from carts.fields import DoubleField, IntField, StringField
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.openapi.example import FIRST_CART
 from carts.openapi.schemas import (
@@ -31,79 +30,14 @@ from carts.openapi.schemas import (
     answer_schemas,
     ref,
 )
-from carts.serializers import CartItemSerializer, CreateCartSerializer
+from carts.serializers import CreateCartSerializer
 from carts.validators import CURRENCIES, LINE_BREAKERS, PARAGRAPH_BREAKERS
-from carts.views import MAX_PAGE_SIZE, PAGE_SIZE, CartItemViewSet, CartViewSet
-from cartsvc.api.permissions import PATH_NAMES
+from carts.views import MAX_PAGE_SIZE, PAGE_SIZE, CartServiceViewSet
+from cartsvc.api.names import wire_name
+from cartsvc.api.operation import OPERATIONS, Operation, operation_of
 
-
-@dataclass(frozen=True)
-class Operation:
-    """What the document says of an operation beyond its serializer."""
-
-    summary: str
-    description: str
-    data: str | None = None
-    body: type | None = None
-    specified: bool = False
-    reads: bool = False
-    headers: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ()
-    errors: tuple[int, ...] = ()
-
-
-BODY = (413, 415)
+# What any operation may answer.
 ALWAYS = (400, 401, 403, 429, 500, 503)
-
-OPERATIONS = {
-    (CartViewSet, "create"): Operation(
-        "Create Cart",
-        "Creates a cart for a customer profile, with items or without.",
-        data="CartCreated",
-        body=CreateCartSerializer,
-        specified=True,
-        headers=("Idempotency-Key",),
-        answers=("Idempotent-Replayed",),
-        errors=(409, 422, *BODY),
-    ),
-    (CartViewSet, "list"): Operation(
-        "List Carts",
-        "The profile's carts, newest first, in pages.",
-        data="CartPage",
-        reads=True,
-    ),
-    (CartViewSet, "retrieve"): Operation(
-        "Get Cart",
-        "The cart with its items as it is between two changes.",
-        data="Cart",
-        reads=True,
-        answers=("ETag",),
-        errors=(404,),
-    ),
-    (CartItemViewSet, "create"): Operation(
-        "Add Item",
-        "Adds an item behind the cart's last one.",
-        data="ItemAdded",
-        body=CartItemSerializer,
-        headers=("Idempotency-Key", "If-Match"),
-        answers=("Idempotent-Replayed",),
-        errors=(404, 409, 412, 422, *BODY),
-    ),
-    (CartItemViewSet, "update"): Operation(
-        "Update Item",
-        "Replaces an item entirely, options included: what is not sent is not kept.",
-        body=CartItemSerializer,
-        specified=True,
-        headers=("If-Match",),
-        errors=(404, 412, *BODY),
-    ),
-    (CartItemViewSet, "destroy"): Operation(
-        "Remove Item",
-        "Removes an item and its options.",
-        headers=("If-Match",),
-        errors=(404, 412),
-    ),
-}
 
 HEADERS = {
     "Idempotency-Key": OpenApiParameter(
@@ -149,34 +83,37 @@ class DocumentView(APIView):
     schema = None
 
     def get(self, request: Request) -> HttpResponse:
+        """Return the document."""
         return HttpResponse(_document(), content_type="application/json")
 
 
 @cache
 def _document() -> bytes:
-    document = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
+    document = DocumentGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
     return simplejson.dumps(document, use_decimal=True).encode()
 
 
-class CartServiceSchema(AutoSchema):
-    """Describe the operations of OPERATIONS; every other view is left out."""
+class DocumentGenerator(SchemaGenerator):
+    """Adds to the generated document what the service answers."""
+
+    def get_schema(self, *args: Any, **kwargs: Any) -> Schema:
+        return _complete(super().get_schema(*args, **kwargs))  # type: ignore[no-untyped-call]
+
+
+class DeclaredSchema(AutoSchema):
+    """Describes a view's operation in the words of its declaration."""
 
     @property
     def operation(self) -> Operation:
-        return OPERATIONS[self._key]
-
-    @property
-    def _key(self) -> tuple[Any, Any]:
-        return type(self.view), getattr(self.view, "action", None)
-
-    def is_excluded(self) -> bool:
-        return self._key not in OPERATIONS
+        operation = operation_of(self.view, getattr(self.view, "action", None))
+        assert operation is not None  # noqa: S101 (HasScope serves no view without)
+        return operation
 
     def get_operation_id(self) -> str:
-        return _operation_id(self.operation.summary)
+        return _operation_id(self.operation)
 
     def get_summary(self) -> str:
-        return self.operation.summary
+        return self.operation.name
 
     def get_description(self) -> str:  # type: ignore[override]
         origin = "" if self.operation.specified else "Extension to the specification. "
@@ -189,24 +126,36 @@ class CartServiceSchema(AutoSchema):
         return ["Specified" if self.operation.specified else "Extensions"]
 
     def get_auth(self) -> list[dict[str, list[str]]]:
-        scopes = ["Cart.Read", "Cart.Write"] if self.operation.reads else ["Cart.Write"]
-        return [{"bearer": [scope]} for scope in scopes]
+        return [{"bearer": [scope]} for scope in self.operation.scopes]
 
     def get_override_parameters(self) -> list[Any]:
         listed = PAGE_PARAMETERS if self.operation.data == "CartPage" else []
-        return [*listed, *(HEADERS[name] for name in self.operation.headers)]
+        return [*listed, *(HEADERS[name] for name in self.operation.takes)]
+
+    def map_parsers(self) -> list[str]:
+        """Return the one media type that `cartsvc.api.body` takes."""
+        return ["application/json"]
 
     def get_request_serializer(self) -> Any:
         return self.operation.body
 
     def get_response_serializers(self) -> None:
-        """`complete` describes the answers, which no serializer makes."""
+        """Leave out the answers, which no serializer makes; `_complete` describes them."""
 
 
-def complete(result: Schema, **_kwargs: Any) -> Schema:
-    """Add to the generated document what the service answers (a postprocessing hook)."""
-    result["paths"] = {_wire_path(path): methods for path, methods in result["paths"].items()}
-    by_id = {_operation_id(operation.summary): operation for operation in OPERATIONS.values()}
+# The views know nothing of the document.
+CartServiceViewSet.schema = DeclaredSchema()
+
+
+def _complete(result: Schema) -> Schema:
+    result["info"] |= {
+        "title": "Cart Service",
+        "version": "2.0",
+        "description": "Create Cart and Update Cart Item (v2.0, Beta), and what makes them usable.",
+    }
+    result["tags"] = [{"name": "Specified"}, {"name": "Extensions"}]
+    result["paths"] = {wire_name(path): methods for path, methods in result["paths"].items()}
+    by_id = {_operation_id(operation): operation for operation in OPERATIONS}
     for methods in result["paths"].values():
         for described in methods.values():
             operation = by_id[described["operationId"]]
@@ -215,7 +164,7 @@ def complete(result: Schema, **_kwargs: Any) -> Schema:
                 described["requestBody"]["content"]["application/json"] |= _body(operation)
             for parameter in described["parameters"]:
                 if parameter["in"] == "path":
-                    parameter["name"] = PATH_NAMES[parameter["name"]]
+                    parameter["name"] = wire_name(parameter["name"])
                     parameter["schema"] = GUID
     components = result["components"]
     schemas = components["schemas"]
@@ -236,8 +185,8 @@ def complete(result: Schema, **_kwargs: Any) -> Schema:
     return result
 
 
-def _operation_id(summary: str) -> str:
-    first, *rest = summary.split()
+def _operation_id(operation: Operation) -> str:
+    first, *rest = operation.name.split()
     return first.lower() + "".join(rest)
 
 
@@ -248,21 +197,15 @@ def _body(operation: Operation) -> Schema:
     return {"schema": ref(name), "example": FIRST_CART["items"][0]}
 
 
-def _wire_path(path: str) -> str:
-    for name, wire_name in PATH_NAMES.items():
-        path = path.replace(f"{{{name}}}", f"{{{wire_name}}}")
-    return path
-
-
 def _answers(operation: Operation) -> Schema:
     data: Schema = {"not": {"required": ["data"]}}
     if operation.data:
         data = {"properties": {"data": ref(operation.data)}, "required": ["data"]}
     answers = {"200": _answer("Success", {"allOf": [ref("ApiResponse"), data]})}
     answers["200"]["headers"] |= {
-        name: header for name, header in SUCCESS_HEADERS.items() if name in operation.answers
+        name: header for name, header in SUCCESS_HEADERS.items() if name in operation.gives
     }
-    for status in sorted({*ALWAYS, *operation.errors}):
+    for status in sorted({*ALWAYS, *(problem.status for problem in operation.problems)}):
         answers[str(status)] = _answer(HTTPStatus(status).phrase, ref("ErrorResponse"))
         answers[str(status)]["headers"] |= ERROR_HEADERS.get(status, {})
     return answers
@@ -276,8 +219,8 @@ def _answer(description: str, schema: Schema) -> Schema:
     }
 
 
-class TextFieldSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
-    target_class = TextField
+class StringFieldSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    target_class = StringField
 
     def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
         field = self.target
@@ -294,8 +237,8 @@ class TextFieldSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyp
         }
 
 
-class IntegerFieldSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
-    target_class = IntegerField
+class IntFieldSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    target_class = IntField
 
     def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
         field = self.target
@@ -307,8 +250,8 @@ class IntegerFieldSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-un
         }
 
 
-class PriceFieldSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
-    target_class = PriceField
+class DoubleFieldSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    target_class = DoubleField
 
     def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
         return {

@@ -1,6 +1,8 @@
-"""What the service answers, as JSON Schema: the parts that `carts.openapi` refers to."""
+"""JSON Schemas of what the service answers, for `carts.openapi.document` to refer to."""
 
 from typing import Any
+
+from cartsvc.api.problems import PROBLEM_TYPES
 
 Schema = dict[str, Any]
 
@@ -11,42 +13,6 @@ GUID: Schema = {
 }
 AMOUNT: Schema = {"type": "number", "minimum": 0, "description": "Exact, with up to 4 decimals."}
 TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
-
-CODES = (
-    "required",
-    "null",
-    "blank",
-    "max_length",
-    "min_value",
-    "max_value",
-    "invalid_type",
-    "invalid_guid",
-    "invalid_currency",
-    "currency_mismatch",
-    "too_many_decimals",
-    "control_character",
-    "too_many",
-    "malformed_json",
-    "invalid_header",
-    "invalid_parameter",
-    "not_authenticated",
-    "invalid_token",
-    "insufficient_scope",
-    "profile_mismatch",
-    "partner_mismatch",
-    "cart_not_found",
-    "item_not_found",
-    "version_mismatch",
-    "idempotency_key_reused",
-    "request_in_progress",
-    "method_not_allowed",
-    "unsupported_media_type",
-    "payload_too_large",
-    "throttled",
-    "unavailable",
-    "internal_error",
-    "not_found",
-)
 
 
 def ref(name: str) -> Schema:
@@ -106,7 +72,7 @@ def answer_schemas(requests: dict[str, Schema]) -> dict[str, Schema]:
         "ErrorResponse": _envelope(
             _notification(
                 "Error",
-                {"type": "string", "enum": list(CODES)},
+                {"type": "string", "enum": sorted(PROBLEM_TYPES)},
                 {"oneOf": [{"type": "null"}, _object(field={"type": "string"})]},
             ),
             maxItems=100,

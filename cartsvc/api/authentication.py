@@ -4,7 +4,6 @@ The service is an OAuth 2.0 resource server: it verifies JSON Web Tokens of othe
 and looks nobody up. Source: section "Authentication" of the specification, RFC 6750.
 """
 
-import re
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -19,17 +18,14 @@ from rest_framework_simplejwt.backends import TokenBackend
 from rest_framework_simplejwt.exceptions import TokenError
 from rest_framework_simplejwt.tokens import Token
 
-from cartsvc.api.envelope import Problem, Refused, refuse
+from cartsvc.api.guids import parse_guid
 from cartsvc.api.jwks import IssuerKeys
+from cartsvc.api.problems import INVALID_TOKEN, NOT_AUTHENTICATED, UNAVAILABLE
 
 REALM = 'Bearer realm="cartsvc"'
 
-GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
-
-
-def parse_guid(text: str) -> UUID | None:
-    """Return the UUID if `text` is 8-4-4-4-12 hex digits in either case, else None."""
-    return UUID(text) if GUID.fullmatch(text) else None
+# What a token of the wrong shape makes the libraries raise.
+UNREADABLE = (TokenError, PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,31 +82,14 @@ class BearerAuthentication(BaseAuthentication):
         scheme, _, credentials = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         credentials = credentials.strip(" ")
         if scheme.lower() != "bearer" or not credentials:
-            raise Refused(
-                Problem("not_authenticated", "Send an Authorization header with a bearer token."),
-                headers={"WWW-Authenticate": REALM},
-            )
+            NOT_AUTHENTICATED.refuse(headers={"WWW-Authenticate": REALM})
         try:
             token = BearerToken(credentials)
             return _bearer(token), token
-        except (
-            TokenError,
-            PyJWTError,
-            ValueError,
-            TypeError,
-            OverflowError,
-            RecursionError,
-        ) as error:
+        except UNREADABLE as error:
             if _caused_by_outage(error):
-                refuse("unavailable", "The keys that verify tokens cannot be fetched right now.")
-            raise Refused(
-                Problem("invalid_token", "The bearer token is not valid here, or has expired."),
-                headers={"WWW-Authenticate": f'{REALM}, error="invalid_token"'},
-            ) from error
-
-
-# What a token of the wrong shape makes the libraries raise.
-UNREADABLE = (TokenError, PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
+                UNAVAILABLE.refuse("The keys that verify tokens cannot be fetched right now.")
+            INVALID_TOKEN.refuse(headers={"WWW-Authenticate": f'{REALM}, error="invalid_token"'})
 
 
 def _caused_by_outage(error: BaseException | None) -> bool:

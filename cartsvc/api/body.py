@@ -10,7 +10,12 @@ from django.http import HttpRequest
 from django.utils.http import parse_header_parameters
 from gunicorn.http.errors import ParseException
 
-from cartsvc.api.envelope import refuse
+from cartsvc.api.problems import (
+    INVALID_TYPE,
+    MALFORMED_JSON,
+    PAYLOAD_TOO_LARGE,
+    UNSUPPORTED_MEDIA_TYPE,
+)
 
 # Integers of up to so many digits are within a double's range.
 SAFE_DIGITS = 308
@@ -34,7 +39,7 @@ def json_object(request: HttpRequest) -> dict[str, Any]:
     except RecursionError:
         _malformed("The body is nested too deep.")
     if not isinstance(value, dict):
-        refuse("invalid_type", "The body must be a JSON object.", "")
+        INVALID_TYPE.refuse("The body must be a JSON object.", field="")
     return value
 
 
@@ -43,16 +48,10 @@ def _check_media_type(request: HttpRequest) -> None:
     media_type, parameters = parse_header_parameters(request.META.get("CONTENT_TYPE", ""))
     charset = parameters.get("charset", "utf-8").lower()
     if media_type != "application/json" or charset not in {"utf-8", "utf8"}:
-        refuse(
-            "unsupported_media_type",
-            "The body must be sent as application/json in UTF-8.",
-            "Content-Type",
-        )
+        UNSUPPORTED_MEDIA_TYPE.refuse(field="Content-Type")
     if "HTTP_CONTENT_ENCODING" in request.META:
-        refuse(
-            "unsupported_media_type",
-            "The body must be sent without a Content-Encoding.",
-            "Content-Encoding",
+        UNSUPPORTED_MEDIA_TYPE.refuse(
+            "The body must be sent without a Content-Encoding.", field="Content-Encoding"
         )
 
 
@@ -67,14 +66,14 @@ def _read(request: HttpRequest) -> bytes:
     except (OSError, ValueError, ParseException):  # the last is a malformed chunk
         _malformed("The body did not arrive whole.")
     if max(length, len(body)) > limit:
-        refuse("payload_too_large", f"The body must not be larger than {limit} bytes.")
+        PAYLOAD_TOO_LARGE.refuse(limit=limit)
     if not chunked and len(body) < length:
         _malformed("The body did not arrive whole.")
     return body
 
 
 def _malformed(text: str) -> Never:
-    refuse("malformed_json", text)
+    MALFORMED_JSON.refuse(text)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

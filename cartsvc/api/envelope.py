@@ -4,11 +4,12 @@ Source: the section "ApiResponse envelope" of the Cart Service v2.0 specificatio
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Never
+from typing import Any
 
 import simplejson
 from django.http import HttpResponse
+
+from cartsvc.api.problems import Problem
 
 MAX_NOTIFICATIONS = 100
 
@@ -16,37 +17,6 @@ MAX_NOTIFICATIONS = 100
 _encode = simplejson.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), use_decimal=True, namedtuple_as_object=False
 ).encode
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One reason why a request is refused.
-
-    `code` is stable snake_case for programs, `text` a sentence for people. `field`
-    is a JSON Pointer (RFC 6901) into the request body, or the name of the path
-    parameter, query parameter or header that is at fault.
-    """
-
-    code: str
-    text: str
-    field: str | None = None
-
-
-class Refused(Exception):
-    """A request that is refused: raised anywhere, answered by `cartsvc.api.exceptions`."""
-
-    def __init__(self, *problems: Problem, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(*problems)
-        self.problems = problems
-        self.headers = headers or {}
-
-    def __str__(self) -> str:
-        return "; ".join(problem.text for problem in self.problems)
-
-
-def refuse(code: str, text: str, field: str | None = None) -> Never:
-    """Raise `Refused` for a single problem."""
-    raise Refused(Problem(code, text, field))
 
 
 def success(message: str, data: Mapping[str, Any] | None = None) -> HttpResponse:
@@ -57,39 +27,34 @@ def success(message: str, data: Mapping[str, Any] | None = None) -> HttpResponse
     }
     if data is not None:
         body["data"] = data
-    return _answer(200, body)
+    return HttpResponse(_encode(body), content_type="application/json")
 
 
-def failure(status: int, problems: Sequence[Problem]) -> HttpResponse:
-    """Return an error answer with one notification a problem, at most 100 in all."""
-    return _answer(status, _failure_body(problems))
+def failure(problems: Sequence[Problem]) -> HttpResponse:
+    """Return an error answer, with the status of the first problem."""
+    return HttpResponse(
+        failure_text(problems), content_type="application/json", status=problems[0].type.status
+    )
 
 
 def failure_text(problems: Sequence[Problem]) -> str:
-    """Return the body of an error answer, where there is no request to answer."""
-    return _encode(_failure_body(problems))
-
-
-def _failure_body(problems: Sequence[Problem]) -> dict[str, Any]:
-    shown = problems
+    """Return the body of an error answer: one notification a problem, at most 100 in all."""
+    shown = [
+        _notification(
+            "Error",
+            problem.text,
+            problem.type.code,
+            None if problem.field is None else {"field": problem.field},
+        )
+        for problem in problems[:MAX_NOTIFICATIONS]
+    ]
     if len(problems) > MAX_NOTIFICATIONS:
-        shown = problems[: MAX_NOTIFICATIONS - 1]
-        more = len(problems) - len(shown)
-        shown = [*shown, Problem("too_many", f"There are {more} more problems.")]
-    return {
-        "message": problems[0].text
-        if len(problems) == 1
-        else f"The request has {len(problems)} problems.",
-        "notifications": [
-            _notification(
-                "Error",
-                problem.text,
-                problem.code,
-                None if problem.field is None else {"field": problem.field},
-            )
-            for problem in shown
-        ],
-    }
+        more = len(problems) - MAX_NOTIFICATIONS + 1
+        shown[-1] = _notification("Error", f"There are {more} more problems.", "too_many")
+    message = (
+        problems[0].text if len(problems) == 1 else f"The request has {len(problems)} problems."
+    )
+    return _encode({"message": message, "notifications": shown})
 
 
 def _notification(
@@ -99,7 +64,3 @@ def _notification(
     additional_data: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     return {"severity": severity, "text": text, "code": code, "additionalData": additional_data}
-
-
-def _answer(status: int, body: dict[str, Any]) -> HttpResponse:
-    return HttpResponse(_encode(body), content_type="application/json", status=status)

@@ -1,6 +1,7 @@
 """What a load balancer asks: does the process run, and can it serve?"""
 
 from functools import cache
+from typing import Any
 
 from django.db import Error as DatabaseError
 from django.db import connection
@@ -32,10 +33,19 @@ def ready(_request: HttpRequest) -> JsonResponse:
     return _answer(200, "ok")
 
 
+def pending_migrations() -> list[Any]:
+    """Return the migrations that this code needs and the database lacks.
+
+    Raises:
+        DatabaseError: the database does not answer.
+    """
+    executor = MigrationExecutor(connection)
+    return executor.migration_plan(executor.loader.graph.leaf_nodes())
+
+
 @cache  # migrations are not unapplied under a running server; a refusal is not kept
 def _check_migrations() -> None:
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+    if pending_migrations():
         raise Pending
 
 

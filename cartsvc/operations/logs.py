@@ -11,6 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from pythonjsonlogger.core import RESERVED_ATTRS
 from pythonjsonlogger.json import JsonFormatter
 
+from cartsvc.api.operation import requested
+
 access = logging.getLogger("cartsvc.access")
 
 # The API request that this thread works for, so that each line it logs names it.
@@ -53,7 +55,8 @@ def log_access(request: HttpRequest, response: HttpResponse, seconds: float) -> 
     if not access.isEnabledFor(logging.INFO):
         return
     subject = getattr(getattr(request, "user", None), "subject", None)
-    name = operation(request)
+    operation = requested(request)
+    name = operation.name if operation else "-"
     access.info(
         "%s %s",
         name,
@@ -65,13 +68,6 @@ def log_access(request: HttpRequest, response: HttpResponse, seconds: float) -> 
             "bearer": None if subject is None else pseudonym(subject),
         },
     )
-
-
-def operation(request: HttpRequest) -> str:
-    """Return the specification's name of what was asked for; "-" for what it does not have."""
-    view: Any = request.resolver_match and request.resolver_match.func
-    action = getattr(view, "actions", {}).get((request.method or "").lower())
-    return view.cls.operations[action] if action else "-"
 
 
 def pseudonym(subject: str) -> str:

@@ -5,12 +5,12 @@ import uuid
 
 from gunicorn.util import write_nonblock
 
-from cartsvc.api.envelope import Problem, failure_text
+from cartsvc.api.envelope import failure_text
+from cartsvc.api.problems import INTERNAL_ERROR, INVALID_HEADER
 
 TEXTS = {
     414: "The address of the request is too long.",
     431: "The headers of the request are too large.",
-    500: "Something went wrong on our side.",
 }
 
 
@@ -19,9 +19,12 @@ def write_envelope(connection: socket.socket, status: int, reason: str, _message
 
     gunicorn's message quotes what was sent, so it is not repeated.
     """
-    text = TEXTS.get(status, "The request is not acceptable HTTP.")
-    code = "internal_error" if status == 500 else "invalid_header"
-    body = failure_text([Problem(code, text)]).encode()
+    problem = (
+        INTERNAL_ERROR.problem()
+        if status == INTERNAL_ERROR.status
+        else INVALID_HEADER.problem(TEXTS.get(status, "The request is not acceptable HTTP."))
+    )
+    body = failure_text([problem]).encode()
     head = (
         f"HTTP/1.1 {status} {reason}\r\n"
         "Connection: close\r\n"

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from prometheus_client import CollectorRegistry, Counter, Histogram, make_wsgi_app, multiprocess
 from prometheus_client.exposition import ThreadingWSGIServer
 
-from cartsvc.operations.logs import operation
+from cartsvc.api.operation import requested
 
 REQUESTS = Counter("cartsvc_requests", "Requests answered.", ["operation", "status"])
 SECONDS = Histogram(
@@ -20,7 +20,6 @@ SECONDS = Histogram(
     ["operation"],
     buckets=(0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
 )
-CREATED = Counter("cartsvc_carts_created", "Carts created.")
 REPLAYS = Counter("cartsvc_replays", "Requests answered from their Idempotency-Key's record.")
 CONFLICTS = Counter("cartsvc_conflicts", "Requests refused with 409, 412 or 422.", ["operation"])
 DATABASE_ERRORS = Counter("cartsvc_database_errors", "Requests that the database did not serve.")
@@ -28,13 +27,14 @@ DATABASE_ERRORS = Counter("cartsvc_database_errors", "Requests that the database
 
 def count(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
     """Count an answered request."""
-    name, status = operation(request), response.status_code
+    operation, status = requested(request), response.status_code
+    name = operation.name if operation else "-"
     REQUESTS.labels(name, status).inc()
     SECONDS.labels(name).observe(seconds)
     if "Idempotent-Replayed" in response:
         REPLAYS.inc()
-    elif name == "Create Cart" and status == 200:
-        CREATED.inc()
+    elif operation and operation.counter and status == 200:
+        operation.counter.inc()
     elif status in (409, 412, 422):
         CONFLICTS.labels(name).inc()
 

@@ -81,7 +81,7 @@ def test_an_unknown_guid_finds_nothing(viewer: Client, cart: Cart) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("partner", "BIST"),
+        ("partner_key", "BIST"),
         ("platform", "kiosk"),
         ("ordering_channel", "WEB"),
         ("fulfilment_channel", "PICKUP"),
@@ -89,8 +89,7 @@ def test_an_unknown_guid_finds_nothing(viewer: Client, cart: Cart) -> None:
     ],
 )
 def test_filters(viewer: Client, cart: Cart, name: str, value: str) -> None:
-    field = "partner_key" if name == "partner" else name
-    wanted = CartFactory(**{field: value.upper() if name == "currency" else value})
+    wanted = CartFactory(**{name: value.upper() if name == "currency" else value})
     assert found(viewer, **{name: value}) == [wanted]
     assert found(viewer, **{name: value}, q=str(wanted.profile_key)) == [wanted]
     assert found(viewer, **{name: value}, q=str(cart.profile_key)) == []

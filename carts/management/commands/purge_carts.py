@@ -3,7 +3,6 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from time import sleep
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
@@ -13,6 +12,7 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from carts.models import Cart, IdempotencyRecord
+from cartsvc.db.keys import first_key_at
 from cartsvc.management.durations import duration
 
 IDEMPOTENCY_AGE = timedelta(hours=settings.IDEMPOTENCY_HOURS)
@@ -68,8 +68,8 @@ def expired_carts(limit: datetime, batch: int) -> Iterator[QuerySet[Cart]]:
     Walks along the primary key, in which carts stand by age, as far as it can hold any:
     no cart is changed before it is created. There is no index on the time of change.
     """
-    end = UUID(int=int(limit.timestamp() * 1000) << 80)
-    for first, last in _stretches(Cart.objects.filter(pk__lt=end), batch):
+    candidates = Cart.objects.filter(pk__lt=first_key_at(limit))
+    for first, last in _stretches(candidates, batch):
         yield Cart.objects.filter(pk__gte=first, pk__lte=last, modified_on__lt=limit)
 
 

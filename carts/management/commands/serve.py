@@ -12,9 +12,9 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
 
 from carts.openapi.example import FIRST_CART
+from cartsvc.operations.health import pending_migrations
 
 
 class Command(BaseCommand):
@@ -52,15 +52,14 @@ class Command(BaseCommand):
 
     def _warn_of_migrations(self) -> None:
         try:
-            executor = MigrationExecutor(connection)
-            plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+            pending = pending_migrations()
         except DatabaseError as error:
             self.stderr.write(self.style.WARNING(f"The database does not answer yet: {error}"))
         else:
-            if plan:
+            if pending:
                 self.stderr.write(
                     self.style.WARNING(
-                        f"{len(plan)} migrations are not applied: run again with --migrate."
+                        f"{len(pending)} migrations are not applied: run again with --migrate."
                     )
                 )
         finally:

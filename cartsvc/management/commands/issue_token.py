@@ -1,12 +1,15 @@
 import argparse
 import time
+from importlib import import_module
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cartsvc.api.authentication import parse_guid, token_backend
+from cartsvc.api.authentication import token_backend
+from cartsvc.api.guids import parse_guid
+from cartsvc.api.operation import OPERATIONS
 from cartsvc.management.durations import duration
 
 
@@ -14,21 +17,24 @@ class Command(BaseCommand):
     help = "Print a bearer token for the API. Works where the service holds a signing key."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        import_module(settings.ROOT_URLCONF)  # declares the operations
+        scopes = sorted({scope for operation in OPERATIONS for scope in operation.scopes})
         parser.add_argument(
             "--scope",
-            default="Cart.Write",
-            help="scopes, space-delimited: Cart.Read, Cart.Write (%(default)s)",
+            # The one that opens every operation.
+            default=OPERATIONS[0].scopes[-1],
+            help=f"scopes, space-delimited: {', '.join(scopes)} (%(default)s)",
         )
         parser.add_argument(
             "--profile",
             type=_guid,
             metavar="GUID",
-            help="the only customer profile whose carts the token opens (any)",
+            help="the only customer profile that the token opens (any)",
         )
         parser.add_argument(
             "--partner",
             metavar="KEY",
-            help="the only partner whose carts the token opens (any)",
+            help="the only partner that the token acts for (any)",
         )
         parser.add_argument(
             "--lifetime", type=duration, default="1h", help="90s, 15m, 12h, 30d (%(default)s)"

@@ -1,0 +1,269 @@
+"""What can be wrong with a request: how a problem is declared, and those that any API has.
+
+A problem is declared once, with its code, status, text, meaning and remedy. The answers,
+the API document, the error catalogue and the tests read the declaration.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Never
+
+from django.core.exceptions import ValidationError
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemType:
+    """A kind of problem, which programs tell by its `code`.
+
+    `text` is the sentence for people, with `%(name)s` for what differs each time. `meaning`
+    and `remedy` are for the error catalogue. `retry` says whether the same request, sent
+    again, may succeed.
+    """
+
+    code: str
+    status: int
+    text: str
+    meaning: str
+    remedy: str
+    retry: bool = False
+
+    def problem(
+        self, text: str | None = None, *, field: str | None = None, **details: Any
+    ) -> "Problem":
+        """Return a problem of this kind; `details` fill in the declared text."""
+        return Problem(self, self.text % details if text is None else text, field)
+
+    def refuse(
+        self,
+        text: str | None = None,
+        *,
+        field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **details: Any,
+    ) -> Never:
+        """Raise `Refused` for a single problem of this kind."""
+        raise Refused(self.problem(text, field=field, **details), headers=headers)
+
+    def invalid(self, text: str | None = None, **details: Any) -> ValidationError:
+        """Return the error of a model's validator, which forms and the shell show as well."""
+        return ValidationError(text or self.text, self.code, details)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One reason why a request is refused.
+
+    `field` is what is at fault: a JSON Pointer (RFC 6901) into the request body, or the
+    name of the path parameter, query parameter or header. The model layer has neither
+    and names its own field or parameter: `items[0].currency`.
+    """
+
+    type: ProblemType
+    text: str
+    field: str | None = None
+
+
+class Refused(Exception):
+    """A request that is refused: raised anywhere, answered by `cartsvc.api.exceptions`."""
+
+    def __init__(self, *problems: Problem, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+        self.headers = headers or {}
+
+    def __str__(self) -> str:
+        return "; ".join(problem.text for problem in self.problems)
+
+
+PROBLEM_TYPES: dict[str, ProblemType] = {}
+
+
+def declare(
+    code: str, status: int, text: str, *, meaning: str, remedy: str, retry: bool = False
+) -> ProblemType:
+    """Return a new kind of problem, and keep it in `PROBLEM_TYPES` by its code.
+
+    Raises:
+        ValueError: the code is declared already.
+    """
+    if code in PROBLEM_TYPES:
+        raise ValueError(f"{code} is declared twice.")
+    declared = ProblemType(code, status, text, meaning, remedy, retry)
+    PROBLEM_TYPES[code] = declared
+    return declared
+
+
+# Values
+
+REQUIRED = declare(
+    "required",
+    400,
+    "This field is required.",
+    meaning="A required member of the body is missing.",
+    remedy="Send it.",
+)
+NULL = declare(
+    "null",
+    400,
+    "This field must not be null.",
+    meaning="A required member of the body is null.",
+    remedy="Send a value.",
+)
+BLANK = declare(
+    "blank",
+    400,
+    "This text must not be blank.",
+    meaning="A required text is empty or only white space.",
+    remedy="Send at least one other character.",
+)
+MAX_LENGTH = declare(
+    "max_length",
+    400,
+    "This text must not be longer than %(limit)d characters; it has %(length)d.",
+    meaning="A text has more Unicode code points than its limit.",
+    remedy="Shorten it.",
+)
+MIN_VALUE = declare(
+    "min_value",
+    400,
+    "This number must not be below %(limit)s.",
+    meaning="A number is below its limit.",
+    remedy="Send a number within the limits.",
+)
+MAX_VALUE = declare(
+    "max_value",
+    400,
+    "This number must not be above %(limit)s.",
+    meaning="A number is above its limit.",
+    remedy="Send a number within the limits.",
+)
+INVALID_TYPE = declare(
+    "invalid_type",
+    400,
+    "This must be %(wanted)s, not %(sent)s.",
+    meaning='A value is of another JSON type: "5" and true are no numbers, 5.5 is no integer.',
+    remedy="Send the type that the API document names.",
+)
+CONTROL_CHARACTER = declare(
+    "control_character",
+    400,
+    "This text holds the control character U+%(code_point)04X.",
+    meaning="A text holds a character that a printer takes for a command, or a lone surrogate.",
+    remedy="Remove it. Tabs and line breaks may stand in note and specialInstructions.",
+)
+
+# The request
+
+MALFORMED_JSON = declare(
+    "malformed_json",
+    400,
+    "The body is not JSON.",
+    meaning="The body is not one JSON object in UTF-8, or did not arrive whole.",
+    remedy="Mend what the text names.",
+)
+INVALID_GUID = declare(
+    "invalid_guid",
+    400,
+    "%(name)s must be a GUID.",
+    meaning="A key in the path is not 8-4-4-4-12 hexadecimal digits.",
+    remedy="Send the key as the service or the customer's account gave it.",
+)
+INVALID_PARAMETER = declare(
+    "invalid_parameter",
+    400,
+    "A query parameter is not acceptable.",
+    meaning="A query parameter has a value that it cannot have.",
+    remedy="Mend the parameter that field names.",
+)
+INVALID_HEADER = declare(
+    "invalid_header",
+    400,
+    "The request is not acceptable.",
+    meaning="A header cannot be read, or names a host that is not this service's.",
+    remedy="Mend the header that field names.",
+)
+NOT_FOUND = declare(
+    "not_found",
+    404,
+    "There is nothing at this path.",
+    meaning="The path is no operation of the service.",
+    remedy="Compare it with the API document, upper and lower case and final slash included.",
+)
+METHOD_NOT_ALLOWED = declare(
+    "method_not_allowed",
+    405,
+    "The method is not allowed here.",
+    meaning="The path is right, the method is not.",
+    remedy="Use a method that the answer's Allow header names.",
+)
+PAYLOAD_TOO_LARGE = declare(
+    "payload_too_large",
+    413,
+    "The body must not be larger than %(limit)d bytes.",
+    meaning="The body is larger than the service takes.",
+    remedy="Send less: fewer items at once.",
+)
+UNSUPPORTED_MEDIA_TYPE = declare(
+    "unsupported_media_type",
+    415,
+    "The body must be sent as application/json in UTF-8.",
+    meaning="The body is of another media type or charset, or compressed.",
+    remedy="Send Content-Type: application/json and no Content-Encoding.",
+)
+
+# Identity
+
+NOT_AUTHENTICATED = declare(
+    "not_authenticated",
+    401,
+    "Send an Authorization header with a bearer token.",
+    meaning="The request carries no bearer token.",
+    remedy="Send Authorization: Bearer and a token.",
+)
+INVALID_TOKEN = declare(
+    "invalid_token",
+    401,
+    "The bearer token is not valid here, or has expired.",
+    meaning="The token has expired, or is not one that this service takes.",
+    remedy="Get a new token from its issuer.",
+)
+INSUFFICIENT_SCOPE = declare(
+    "insufficient_scope",
+    403,
+    "The token must carry %(scopes)s.",
+    meaning="The token does not carry a scope that the operation takes.",
+    remedy="Get a token with the scope that WWW-Authenticate names.",
+)
+PROFILE_MISMATCH = declare(
+    "profile_mismatch",
+    403,
+    "The token does not open this customer profile.",
+    meaning="The token is bound to another customer profile than the path's.",
+    remedy="Use the profileKey of the token, or a token of that customer.",
+)
+
+# The service
+
+THROTTLED = declare(
+    "throttled",
+    429,
+    "Too many requests. Try again in %(seconds)d seconds.",
+    meaning="The bearer has sent more requests than the limit allows.",
+    remedy="Wait for as many seconds as Retry-After says.",
+    retry=True,
+)
+INTERNAL_ERROR = declare(
+    "internal_error",
+    500,
+    "Something went wrong on our side.",
+    meaning="A defect of the service.",
+    remedy="Tell its operator the X-Request-ID of the answer.",
+)
+UNAVAILABLE = declare(
+    "unavailable",
+    503,
+    "The service cannot reach its data right now. Try again.",
+    meaning="The database, or the issuer of the tokens' keys, does not answer in time.",
+    remedy="Try again after Retry-After; when creating, with the same Idempotency-Key.",
+    retry=True,
+)
