@@ -11,6 +11,9 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import OperationalError, connections
 
+# Each hint ends with the section to read.
+CONFIGURATION = "(cartsvc/README.md, Configuration)"
+
 ALGORITHMS = ("HS256", "RS256", "ES256")
 MIN_SECRET_KEY = 32
 # RFC 7518, section 3.2: a key of the size of the hash output or larger.
@@ -37,13 +40,14 @@ def _check_secret_key() -> Iterator[CheckMessage]:
         yield Error(
             "SECRET_KEY is not set.",
             hint="A configured database has no generated secrets. Set SECRET_KEY to 50 or more "
-            "random characters: python -c 'import secrets; print(secrets.token_urlsafe(50))'",
+            "random characters: python -c 'import secrets; print(secrets.token_urlsafe(50))' "
+            f"{CONFIGURATION}",
             id="cartsvc.E001",
         )
     elif len(settings.SECRET_KEY) < MIN_SECRET_KEY:
         yield Error(
             f"SECRET_KEY is shorter than {MIN_SECRET_KEY} characters.",
-            hint="Set SECRET_KEY to 50 or more random characters.",
+            hint=f"Set SECRET_KEY to 50 or more random characters. {CONFIGURATION}",
             id="cartsvc.E002",
         )
 
@@ -52,19 +56,21 @@ def _check_hosts() -> Iterator[CheckMessage]:
     if "*" in settings.ALLOWED_HOSTS:
         yield Error(
             "ALLOWED_HOSTS allows every host.",
-            hint="Set ALLOWED_HOSTS to the names under which the service is called, by comma.",
+            hint="Set ALLOWED_HOSTS to the names under which the service is called, separated by "
+            f"commas. {CONFIGURATION}",
             id="cartsvc.E003",
         )
     elif not settings.ALLOWED_HOSTS:
         yield Error(
             "ALLOWED_HOSTS is empty.",
-            hint="Set ALLOWED_HOSTS to the names under which the service is called, by comma.",
+            hint="Set ALLOWED_HOSTS to the names under which the service is called, separated by "
+            f"commas. {CONFIGURATION}",
             id="cartsvc.E004",
         )
     if settings.DEBUG and not set(settings.ALLOWED_HOSTS) <= set(settings.LOOPBACK):
         yield Error(
             "DEBUG is on for a public host.",
-            hint="Unset DEBUG, or leave only loopback names in ALLOWED_HOSTS.",
+            hint=f"Unset DEBUG, or leave only loopback names in ALLOWED_HOSTS. {CONFIGURATION}",
             id="cartsvc.E005",
         )
 
@@ -74,7 +80,7 @@ def _check_jwt() -> Iterator[CheckMessage]:
     if algorithm not in ALGORITHMS:
         yield Error(
             f"JWT_ALGORITHM is {algorithm!r}.",
-            hint=f"Set it to one of {', '.join(ALGORITHMS)}.",
+            hint=f"Set it to one of {', '.join(ALGORITHMS)}. {CONFIGURATION}",
             id="cartsvc.E010",
         )
     elif algorithm == "HS256":
@@ -89,19 +95,21 @@ def _check_shared_key() -> Iterator[CheckMessage]:
             "JWT_SIGNING_KEY is not set.",
             hint="HS256 verifies tokens with the key that the issuer signs them with: set "
             "JWT_SIGNING_KEY to it, or set JWT_ALGORITHM to RS256 or ES256 and "
-            "JWT_VERIFYING_KEY or JWT_JWK_URL.",
+            f"JWT_VERIFYING_KEY or JWT_JWK_URL. {CONFIGURATION}",
             id="cartsvc.E011",
         )
     elif len(settings.JWT_SIGNING_KEY.encode()) < MIN_HS256_BYTES:
         yield Error(
             f"JWT_SIGNING_KEY is shorter than {MIN_HS256_BYTES} bytes.",
-            hint="Set JWT_SIGNING_KEY to at least that many random bytes (RFC 7518).",
+            hint="Set JWT_SIGNING_KEY to at least that many random bytes, as RFC 7518 demands. "
+            f"{CONFIGURATION}",
             id="cartsvc.E012",
         )
     if settings.JWT_VERIFYING_KEY or settings.JWT_JWK_URL:
         yield Error(
             "JWT_VERIFYING_KEY or JWT_JWK_URL is set, but JWT_ALGORITHM is HS256.",
-            hint="Set JWT_ALGORITHM to what the issuer signs with: RS256 or ES256.",
+            hint="Set JWT_ALGORITHM to what the issuer signs with: RS256 or ES256. "
+            f"{CONFIGURATION}",
             id="cartsvc.E013",
         )
 
@@ -111,7 +119,7 @@ def _check_public_key(algorithm: str) -> Iterator[CheckMessage]:
         yield Error(
             f"{algorithm} needs either JWT_VERIFYING_KEY or JWT_JWK_URL.",
             hint="Set JWT_VERIFYING_KEY to the issuer's public key (PEM; \\n for line breaks), "
-            "or JWT_JWK_URL to where the issuer publishes its keys; not both.",
+            f"or JWT_JWK_URL to where the issuer publishes its keys; not both. {CONFIGURATION}",
             id="cartsvc.E014",
         )
     elif settings.JWT_VERIFYING_KEY:
@@ -120,13 +128,14 @@ def _check_public_key(algorithm: str) -> Iterator[CheckMessage]:
         except (ValueError, UnsupportedAlgorithm):
             yield Error(
                 "JWT_VERIFYING_KEY is not a public key in PEM.",
-                hint="It begins with -----BEGIN PUBLIC KEY-----.",
+                hint=f"It begins with -----BEGIN PUBLIC KEY-----. {CONFIGURATION}",
                 id="cartsvc.E015",
             )
     elif not settings.JWT_JWK_URL.startswith(("https://", "http://127.0.0.1", "http://localhost")):
         yield Error(
             "JWT_JWK_URL is not an https:// address.",
-            hint="Keys that come over an open line can be exchanged on the way.",
+            hint="Set it to an https:// address: keys that come over an open line can be exchanged "
+            f"on the way. {CONFIGURATION}",
             id="cartsvc.E016",
         )
 
@@ -134,7 +143,11 @@ def _check_public_key(algorithm: str) -> Iterator[CheckMessage]:
 def _check_limits() -> Iterator[CheckMessage]:
     for name in ("MAX_BODY_BYTES", "MAX_ITEMS", "MAX_OPTIONS", "IDEMPOTENCY_HOURS"):
         if getattr(settings, name) < 1:
-            yield Error(f"{name} is below 1.", hint=f"Unset {name}.", id="cartsvc.E020")
+            yield Error(
+                f"{name} is below 1.",
+                hint=f"Set {name} to 1 or more, or unset it. {CONFIGURATION}",
+                id="cartsvc.E020",
+            )
 
 
 @register(Tags.security)
@@ -150,7 +163,8 @@ def check_metrics(**_kwargs: Any) -> list[CheckMessage]:
         Error(
             f"METRICS_BIND is {settings.METRICS_BIND!r}.",
             # A port alone would be open on every interface.
-            hint="Set it to host and port, such as 127.0.0.1:9100, or leave it unset.",
+            hint="Set it to host and port, such as 127.0.0.1:9100, or leave it unset. "
+            "(cartsvc/README.md, Metrics)",
             id="cartsvc.E032",
         )
     ]
@@ -162,14 +176,15 @@ def _rate_limit_problems() -> Iterator[CheckMessage]:
     if not RATE.fullmatch(settings.THROTTLE_RATE):
         yield Error(
             f"THROTTLE_RATE is {settings.THROTTLE_RATE!r}.",
-            hint="Set it to a number of requests a period, such as 100/min, or leave it unset.",
+            hint="Set it to a number of requests a period, such as 100/min, or leave it unset. "
+            "(cartsvc/README.md, Rate limits)",
             id="cartsvc.E030",
         )
     if settings.CACHES["default"]["BACKEND"] not in COUNTING_CACHES:
         yield Error(
             "THROTTLE_RATE is set, but the cache cannot count for all workers.",
             hint="Set CACHE_URL to a Redis (redis://host:6379/0) or Memcached "
-            "(pymemcache://host:11211) that all workers share.",
+            "(pymemcache://host:11211) that all workers share. (cartsvc/README.md, Rate limits)",
             id="cartsvc.E031",
         )
 
@@ -181,7 +196,8 @@ def check_connections(databases: Sequence[str] | None = None, **_kwargs: Any) ->
     return [
         checks.Warning(
             f"WEB_CONCURRENCY × THREADS is {wanted}, but {alias!r} takes {allowed} connections.",
-            hint="Raise max_connections, or lower WEB_CONCURRENCY or THREADS.",
+            hint="Raise max_connections, or lower WEB_CONCURRENCY or THREADS. "
+            "(cartsvc/README.md, Production)",
             id="cartsvc.W030",
         )
         for alias in databases or ()
