@@ -31,9 +31,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tests import payloads
 from tests.bench import servers
-from tests.bench.cluster import private_cluster
+from tests.support import bodies
+from tests.support.clusters import private_cluster
 
 RECORD = Path(__file__).with_suffix(".json")
 TOLERANCE = 0.03
@@ -180,21 +180,21 @@ def prepare() -> dict[str, tuple[Any, ...]]:
     carts = f"/v2.0/customers/{profile}/carts"
 
     def made(items: int, options: int) -> str:
-        body = payloads.cart(items=items, options=options)
+        body = bodies.cart(items=items, options=options)
         return f"{carts}/{json.loads(caller('POST', carts, body)())['data']['cartId']}"
 
     small, large = made(3, 2), made(50, 5)
     page = f"/v2.0/customers/{uuid.UUID(int=2)}/carts"
     for _ in range(20):
-        caller("POST", page, payloads.cart(items=3, options=2))()
+        caller("POST", page, bodies.cart(items=3, options=2))()
     item_id = json.loads(caller("GET", small)())["data"]["items"][0]["itemId"]
     item = f"{small}/items/{item_id}"
     return {
-        "create empty": ("POST", carts, payloads.cart(items=0)),
-        "create 3x2": ("POST", carts, payloads.cart(items=3, options=2)),
-        "create 50x5": ("POST", carts, payloads.cart(items=50, options=5)),
-        "replace, 2 options": ("PUT", item, payloads.item(options=2)),
-        "replace, 10 options": ("PUT", item, payloads.item(options=10)),
+        "create empty": ("POST", carts, bodies.cart(items=0)),
+        "create 3x2": ("POST", carts, bodies.cart(items=3, options=2)),
+        "create 50x5": ("POST", carts, bodies.cart(items=50, options=5)),
+        "replace, 2 options": ("PUT", item, bodies.item(options=2)),
+        "replace, 10 options": ("PUT", item, bodies.item(options=10)),
         "read 3x2": ("GET", small),
         "read 50x5": ("GET", large),
         "list 20": ("GET", page),

@@ -2,19 +2,33 @@
 
 import argparse
 import statistics
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from tests import payloads
 from tests.bench import client, processes, scenarios, servers
 from tests.bench.client import Sample
-from tests.bench.cluster import Cluster, private_cluster
 from tests.bench.scenarios import Prepared
 from tests.bench.servers import Server
+from tests.support import bodies
+from tests.support.clusters import Cluster, private_cluster
 
 WARM_UP = 0.3
 COUNTED = 100
 CONCURRENCIES = (1, 2, 4, 8, 16, 32, 64)
+
+
+@contextmanager
+def counting_cluster() -> Iterator[Cluster]:
+    """Run a cluster that can count statements; it does so in a run of its own."""
+    with private_cluster(
+        max_connections=300,
+        shared_preload_libraries="pg_stat_statements",
+        **{"pg_stat_statements.track": "none"},
+    ) as cluster:
+        cluster.execute("CREATE EXTENSION pg_stat_statements")
+        yield cluster
 
 
 def seconds(limit: float) -> Callable[[Sample, float], bool]:
@@ -24,7 +38,7 @@ def seconds(limit: float) -> Callable[[Sample, float], bool]:
 def rivals(options: argparse.Namespace) -> dict[str, Any]:
     """Measure the service, the floor, the tutorial, FastAPI, and the service once more."""
     chosen = options.only or scenarios.NAMES
-    with private_cluster() as cluster, servers.all_of_them(cluster) as running:
+    with counting_cluster() as cluster, servers.all_of_them(cluster) as running:
         for server in running:
             scenarios.verify(server)
         prepared = {
@@ -60,17 +74,37 @@ def count_statements(
     cluster: Cluster, running: list[Server], prepared: dict[tuple[str, str], Prepared]
 ) -> dict[tuple[str, str], float]:
     """Return how many statements a request takes, BEGIN and COMMIT included."""
-    cluster.track_statements("top")
+    track_statements(cluster, "top")
     counted = {}
     for (name, server_name), requests in prepared.items():
         server = next(server for server in running if server.name == server_name)
-        cluster.statements(server.database)
+        statements_sent(cluster, server.database)
         client.run(
             server.port, requests, concurrency=1, more=lambda sample, _: sent(sample) < COUNTED
         )
-        counted[name, server_name] = cluster.statements(server.database) / COUNTED
-    cluster.track_statements("none")
+        counted[name, server_name] = statements_sent(cluster, server.database) / COUNTED
+    track_statements(cluster, "none")
     return counted
+
+
+def track_statements(cluster: Cluster, which: str) -> None:
+    cluster.execute(f"ALTER SYSTEM SET pg_stat_statements.track = '{which}'")
+    cluster.execute("SELECT pg_reload_conf()")
+    time.sleep(1)  # until every connection has heard of it
+
+
+def statements_sent(cluster: Cluster, database: str) -> int:
+    """Return how many statements the database has been sent since the last call.
+
+    What its foreign keys look up for themselves is no statement.
+    """
+    [(calls,)] = cluster.execute(
+        "SELECT coalesce(sum(calls), 0)::int FROM pg_stat_statements"
+        " WHERE query NOT LIKE '%FOR KEY SHARE OF x'"
+        f" AND dbid = (SELECT oid FROM pg_database WHERE datname = '{database}')"
+    )
+    cluster.execute("SELECT pg_stat_statements_reset()")
+    return calls
 
 
 def sent(sample: Sample) -> int:
@@ -113,7 +147,7 @@ def growth(options: argparse.Namespace) -> dict[str, Any]:
     """Measure the service alone, on ever more carts, and with ever more callers."""
     sizes: dict[int, Any] = {}
     for size in options.growth:
-        with private_cluster() as cluster:
+        with counting_cluster() as cluster:
             servers.migrate(cluster, "service")
             servers.load(cluster, "service", size)
             # What loading leaves behind is not the requests' to pay.
@@ -135,7 +169,7 @@ def grown(cluster: Cluster, server: Server, options: argparse.Namespace) -> dict
                 "PUT",
                 f"{path}/items/{item_id}",
                 server.token,
-                scenarios.encoded(in_currency(payloads.item(options=2), currency)),
+                scenarios.encoded(in_currency(bodies.item(options=2), currency)),
             )
             for path, item_id, currency in carts
         ],
@@ -194,7 +228,7 @@ def wal_bytes(cluster: Cluster) -> int:
 def soak(options: argparse.Namespace) -> dict[str, Any]:
     """Measure the memory of the service's two workers under a load of everything."""
     series = []
-    with private_cluster() as cluster:
+    with counting_cluster() as cluster:
         servers.migrate(cluster, "service")
         with servers.service(cluster, "service") as server:
             prepared = scenarios.prepare(server, scenarios.NAMES).values()

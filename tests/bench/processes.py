@@ -11,12 +11,6 @@ from pathlib import Path
 NANOSECONDS_OF_A_TICK = 10**9 // os.sysconf("SC_CLK_TCK")
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 def wait_for_port(port: int, process: subprocess.Popen, seconds: float = 30) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and process.poll() is None:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from tests import payloads
 from tests.bench import client
 from tests.bench.rivals.floor import BUILT
 from tests.bench.servers import Server
+from tests.support import bodies
 
 # Updates and reads go round so many carts, so that nobody waits for another's.
 PROFILES, CARTS_OF_A_PROFILE = 10, 20
@@ -62,7 +62,7 @@ def prepare(server: Server, names: Iterable[str]) -> dict[str, Prepared]:
 
 
 def create(server: Server, *, items: int, options: int) -> Prepared:
-    body = encoded(payloads.cart(items=items, options=options))
+    body = encoded(bodies.cart(items=items, options=options))
     return [
         client.request("POST", carts_path(uuid.uuid4()), server.token, body)
         for _ in range(VARIANTS_OF_A_CREATE)
@@ -70,7 +70,7 @@ def create(server: Server, *, items: int, options: int) -> Prepared:
 
 
 def replace(server: Server, items: list[str], *, options: int) -> Prepared:
-    body = encoded(payloads.item(options=options, displayName="Calzone"))
+    body = encoded(bodies.item(options=options, displayName="Calzone"))
     return [client.request("PUT", path, server.token, body) for path in items]
 
 
@@ -100,7 +100,7 @@ def fetch(server: Server, path: str) -> Any:
 def made(server: Server, profile: uuid.UUID, *, items: int, options: int) -> str:
     """Create a cart and return its path."""
     carts = carts_path(profile)
-    cart = ask(server, "POST", carts, payloads.cart(items=items, options=options))
+    cart = ask(server, "POST", carts, bodies.cart(items=items, options=options))
     return f"{carts}/{cart['cartId']}"
 
 
@@ -111,13 +111,13 @@ def verify(server: Server) -> None:
         path = made(server, profile, items=items, options=options)
         for query in "", f"?{BUILT}":
             shown = fetch(server, path + query)
-            expect(server, shown, payloads.cart(items=items, options=options))
+            expect(server, shown, bodies.cart(items=items, options=options))
     for options in 2, 10, 0:
         path = made(server, profile, items=3, options=2)
         item_id = fetch(server, path)["items"][1]["itemId"]
-        changed = payloads.item(options=options, displayName="Calzone")
+        changed = bodies.item(options=options, displayName="Calzone")
         ask(server, "PUT", f"{path}/items/{item_id}", changed)
-        cart = payloads.cart(items=3, options=2)
+        cart = bodies.cart(items=3, options=2)
         cart["items"][1] = changed
         expect(server, fetch(server, path), cart)
     listed = fetch(server, carts_path(profile))

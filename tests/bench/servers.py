@@ -11,10 +11,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import jwt
-
 from tests.bench import processes
-from tests.bench.cluster import Cluster
+from tests.support.clusters import Cluster
+from tests.support.programs import free_port
+from tests.support.tokens import mint
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
@@ -62,8 +62,7 @@ def environment(cluster: Cluster, database: str, **more: str) -> dict[str, str]:
 
 
 def bearer(key: str = SIGNING_KEY) -> str:
-    claims = {"sub": "bench", "scope": "Cart.Write", "exp": int(time.time()) + 86_400}
-    return f"Bearer {jwt.encode(claims, key, algorithm='HS256')}"
+    return f"Bearer {mint(key=key, sub='bench', exp=int(time.time()) + 86_400)}"
 
 
 def migrate(cluster: Cluster, database: str) -> None:
@@ -86,7 +85,7 @@ def manage(variables: dict[str, str], *command: str) -> str:
 def started(
     name: str, command: list[str], variables: dict[str, str], token: str, database: str
 ) -> Iterator[Server]:
-    port = processes.free_port()
+    port = free_port()
     command = [part.format(port=port) for part in command]
     process = subprocess.Popen(
         command,

@@ -1,6 +1,5 @@
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from tests.desk.conftest import support_group
+from tests.support.programs import missing, program
 
 THE_LIST = re.compile("^[^?]*/admin/carts/cart/$")
 
@@ -34,21 +34,14 @@ document.addEventListener("securitypolicyviolation", (event) => {
 """
 
 
-def without(reason: str) -> None:
-    """Skip for want of a browser, but never where the project is proved."""
-    (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
-
-
 # For the module, not the session: under the driver's loop Django has other connections.
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     try:
         from playwright.sync_api import sync_playwright  # noqa: PLC0415
     except ImportError:
-        without("playwright is not installed")
-    path = shutil.which("chromium")
-    if path is None:
-        without("chromium is not installed")
+        missing("playwright")
+    path = program("chromium")
     before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
     # The browser's driver runs a loop in this thread; nothing else does.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"

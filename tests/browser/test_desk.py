@@ -6,9 +6,9 @@ import pytest
 
 from carts.models import Cart
 from tests.browser.conftest import THE_LIST, member, shoot, sign_in
-from tests.conftest import make_token
 from tests.desk.conftest import items, page_of
-from tests.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.tokens import mint
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -53,7 +53,7 @@ def find(page: Any, term: object) -> None:
 def from_the_api(page: Any, cart: Cart) -> dict[str, Any]:
     response = page.context.request.get(
         f"/v2.0/customers/{cart.profile_key}/carts/{cart.pk}",
-        headers={"Authorization": f"Bearer {make_token(scope='Cart.Read')}"},
+        headers={"Authorization": f"Bearer {mint(scope='Cart.Read')}"},
     )
     assert response.ok
     return response.json()["data"]

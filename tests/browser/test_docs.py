@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import SCREENSHOTS
-from tests.conftest import PROFILE, make_token
+from tests.support.callers import PROFILE
+from tests.support.tokens import mint
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -13,7 +14,7 @@ def test_an_operation_is_tried_on_the_page(open_page: Callable[..., Any]) -> Non
     page = open_page()
     page.goto("/docs")
     page.get_by_role("button", name="Authorize").first.click()
-    page.locator(".auth-container input").fill(make_token())
+    page.locator(".auth-container input").fill(mint())
     page.locator(".auth-container").get_by_role("button", name="Apply credentials").click()
     page.get_by_role("button", name="Close").click()
     page.locator("#operations-Specified-createCart").get_by_role("button").first.click()

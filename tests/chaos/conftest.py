@@ -2,18 +2,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.chaos.servers import Postgres, Service, postgres, service
+from tests.chaos.servers import Service, service
+from tests.support.clusters import Cluster, private_cluster
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Postgres]:
-    with postgres() as server:
+def cluster() -> Iterator[Cluster]:
+    with private_cluster() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def on_postgres(cluster: Postgres) -> Iterator[Service]:
-    with service(cluster.url) as server:
+def on_postgres(cluster: Cluster) -> Iterator[Service]:
+    with service(cluster.url()) as server:
         yield server
 
 

@@ -10,16 +10,17 @@ from typing import Any
 
 import requests
 
-from tests import payloads
-from tests.chaos.servers import Caller
+from tests.chaos.servers import SIGNING_KEY
+from tests.support import bodies
+from tests.support.callers import HttpApi
 
 
 def item(writer: str, options: int) -> dict[str, Any]:
     """An item whose every row names its writer, and whose quantity counts its options."""
-    return payloads.item(
+    return bodies.item(
         displayName=writer,
         quantity=options,
-        options=[payloads.option(displayName=f"{writer}/{number}") for number in range(options)],
+        options=[bodies.option(displayName=f"{writer}/{number}") for number in range(options)],
     )
 
 
@@ -34,9 +35,12 @@ class Ledger:
         self.over = threading.Event()
         self.profile = uuid.uuid4()
         # One cart, and one item in it, that everybody replaces.
-        self.shared_cart, (self.shared_item,) = self.create(Caller(url, self.profile), "all", 1)
+        self.shared_cart, (self.shared_item,) = self.create(self.everybody(), "all", 1)
 
-    def insist(self, caller: Caller, *request: Any, **headers: str) -> requests.Response:
+    def everybody(self) -> HttpApi:
+        return HttpApi(self.url, self.profile, key=SIGNING_KEY)
+
+    def insist(self, caller: HttpApi, *request: Any, **headers: str) -> requests.Response:
         """Repeat a request until it is acknowledged, as a careful caller does."""
         while True:
             try:
@@ -52,23 +56,23 @@ class Ledger:
                 assert response.status_code in {409, 503}, response.text
             time.sleep(0.05)
 
-    def create(self, caller: Caller, writer: str, items: int) -> tuple[uuid.UUID, list[uuid.UUID]]:
-        body = payloads.bare_cart(
+    def create(self, caller: HttpApi, writer: str, items: int) -> tuple[uuid.UUID, list[uuid.UUID]]:
+        body = bodies.bare_cart(
             note=writer, items=[item(writer, random.randint(1, 5)) for _ in range(items)]
         )
-        created = self.insist(caller, "POST", "", body, **{"Idempotency-Key": writer})
+        created = self.insist(caller, "POST", "", body, Idempotency_Key=writer)
         cart = self.created[writer] = uuid.UUID(created.json()["data"]["cartId"])
         seen = self.insist(caller, "GET", f"/{cart}").json()["data"]
         return cart, [uuid.UUID(each["itemId"]) for each in seen["items"]]
 
-    def replace(self, caller: Caller, writer: str, cart: uuid.UUID, item_id: uuid.UUID) -> None:
+    def replace(self, caller: HttpApi, writer: str, cart: uuid.UUID, item_id: uuid.UUID) -> None:
         body = item(writer, random.randint(1, 5))
         self.insist(caller, "PUT", f"/{cart}/items/{item_id}", body)
         self.changes[cart] += 1
 
     def write(self, client: int) -> None:
         """Create and replace until it is over."""
-        caller, everybody = Caller(self.url), Caller(self.url, self.profile)
+        caller, everybody = HttpApi(self.url, uuid.uuid4(), key=SIGNING_KEY), self.everybody()
         turn = 0
         while not self.over.is_set():
             turn += 1

@@ -8,13 +8,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests import payloads
 from tests.chaos.ledger import NOTHING, Ledger
-from tests.chaos.servers import Caller, Postgres, Service, postgres, service
-
-pytestmark = pytest.mark.standalone
+from tests.chaos.servers import SIGNING_KEY, Service, service
+from tests.support import bodies
+from tests.support.callers import HttpApi
+from tests.support.clusters import Cluster, private_cluster
 
 TABLES = ("carts_cart", "carts_cartitem", "carts_cartitemoption", "carts_idempotencyrecord")
 
@@ -41,10 +39,10 @@ def under_load(ledger: Ledger, backup: Any) -> None:
 
 def assert_serves(server: Service, ledger: Ledger) -> None:
     """The restored service knows the carts, and new ones can be made."""
-    restored = Caller(server.url, ledger.profile)
-    cart = restored.request("GET", f"/{ledger.shared_cart}").json()["data"]
+    restored = HttpApi(server.url, ledger.profile, key=SIGNING_KEY)
+    cart = restored.get(f"/{ledger.shared_cart}").json()["data"]
     assert cart["items"][0]["itemId"] == str(ledger.shared_item)
-    assert restored.request("POST", "", payloads.cart()).status_code == 200
+    assert restored.post("", bodies.cart()).status_code == 200
 
 
 def by_half(ledger: Ledger, connection: Any) -> dict[str, int]:
@@ -54,9 +52,9 @@ def by_half(ledger: Ledger, connection: Any) -> dict[str, int]:
 
 def test_postgresql(tmp_path: Path) -> None:
     dump = str(tmp_path / "carts.dump")
-    with postgres() as cluster, service(cluster.url) as server:
-        programs = Path(cluster.pg_ctl).resolve().parent
-        back_up = [programs / "pg_dump", "--format=custom", f"--file={dump}", cluster.url]
+    with private_cluster() as cluster, service(cluster.url()) as server:
+        programs = cluster.programs
+        back_up = [programs / "pg_dump", "--format=custom", f"--file={dump}", cluster.url()]
         ledger = Ledger(server.url)
         under_load(ledger, lambda: subprocess.run(back_up, check=True))
         with restored(programs, dump) as copy, copy.connect() as connection:
@@ -68,15 +66,15 @@ def test_postgresql(tmp_path: Path) -> None:
         with copy.connect() as connection:
             assert contents(connection) == original
             assert ledger.audit(connection) == NOTHING
-        with service(copy.url) as server:
+        with service(copy.url()) as server:
             assert_serves(server, ledger)
 
 
 @contextmanager
-def restored(programs: Path, dump: str) -> Iterator[Postgres]:
+def restored(programs: Path, dump: str) -> Iterator[Cluster]:
     """Restore into a new and empty cluster."""
-    with postgres() as copy:
-        restore = [programs / "pg_restore", "--exit-on-error", f"--dbname={copy.url}", dump]
+    with private_cluster() as copy:
+        restore = [programs / "pg_restore", "--exit-on-error", f"--dbname={copy.url()}", dump]
         subprocess.run(restore, check=True)
         yield copy
 

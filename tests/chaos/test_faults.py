@@ -16,18 +16,17 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests import payloads
 from tests.chaos.ledger import NOTHING, Ledger
-from tests.chaos.servers import Caller, Postgres, Service, service
-
-pytestmark = pytest.mark.standalone
+from tests.chaos.servers import Service, service
+from tests.support import bodies
+from tests.support.clusters import Cluster
 
 
 def kill_a_worker(server: Service) -> None:
     os.kill(random.choice(server.workers()), signal.SIGKILL)
 
 
-def terminate_connections(cluster: Postgres) -> None:
+def terminate_connections(cluster: Cluster) -> None:
     with cluster.connect() as other:
         other.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -35,19 +34,19 @@ def terminate_connections(cluster: Postgres) -> None:
         )
 
 
-def crash(cluster: Postgres) -> None:
+def crash(cluster: Cluster) -> None:
     cluster.stop("immediate")
     cluster.start()
 
 
-def hold_a_row(cluster: Postgres, ledger: Ledger) -> None:
+def hold_a_row(cluster: Cluster, ledger: Ledger) -> None:
     with cluster.connect() as other, other.transaction():
         other.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [ledger.shared_cart])
         time.sleep(2.5)
 
 
-def test_on_postgresql(cluster: Postgres) -> None:
-    with service(cluster.url) as server:
+def test_on_postgresql(cluster: Cluster) -> None:
+    with service(cluster.url()) as server:
         ledger = Ledger(server.url)
         faults = [
             lambda: kill_a_worker(server),
@@ -98,11 +97,11 @@ def test_a_full_disk_under_sqlite(small_disk: Path) -> None:
     assert carts == [(cart.replace("-", ""), 5) for cart in acknowledged]
 
 
-def test_a_full_disk_under_postgresql(small_disk: Path, cluster: Postgres) -> None:
+def test_a_full_disk_under_postgresql(small_disk: Path, cluster: Cluster) -> None:
     shutil.chown(small_disk, cluster.user)
     cluster.execute(f"CREATE TABLESPACE small LOCATION '{small_disk}'")
     cluster.execute("CREATE DATABASE small TABLESPACE small")
-    with service(f"{cluster.url.removesuffix('postgres')}small") as server:
+    with service(cluster.url("small")) as server:
         acknowledged = fill(small_disk, server)
         with psycopg.connect(server.env["DATABASE_URL"]) as fresh:
             carts = fresh.execute(CARTS).fetchall()
@@ -122,9 +121,9 @@ def fill(disk: Path, server: Service) -> list[str]:
     filler = disk / "filler"
     free = shutil.disk_usage(disk).free
     filler.write_bytes(bytes(free - 1024 * 1024))
-    caller, acknowledged, statuses = Caller(server.url), [], set()
+    caller, acknowledged, statuses = server.caller(), [], set()
     for number in range(1000):
-        answer = caller.request("POST", "", payloads.cart(items=5, note=str(number)))
+        answer = caller.post("", bodies.cart(items=5, note=str(number)))
         statuses.add(answer.status_code)
         if answer.status_code == 200:
             acknowledged.append(answer.json()["data"]["cartId"])
@@ -132,8 +131,8 @@ def fill(disk: Path, server: Service) -> list[str]:
             break
     assert statuses == {200, 503}
     assert answer.headers["Retry-After"]
-    assert caller.request("GET", f"/{acknowledged[0]}").status_code == 200
+    assert caller.get(f"/{acknowledged[0]}").status_code == 200
     filler.unlink()
-    answer = caller.request("POST", "", payloads.cart(items=5))
+    answer = caller.post("", bodies.cart(items=5))
     assert answer.status_code == 200
     return [*acknowledged, answer.json()["data"]["cartId"]]

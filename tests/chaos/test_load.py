@@ -8,13 +8,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
 import requests
 
-from tests import payloads
-from tests.chaos.servers import Caller, Service
-
-pytestmark = pytest.mark.standalone
+from tests.chaos.servers import Service
+from tests.support import bodies
 
 SECONDS = int(os.environ.get("LOAD_SECONDS", "12"))
 CLIENTS = 16
@@ -34,10 +31,10 @@ def test_load_held(on_postgres: Service) -> None:
     over = threading.Event()
 
     def work() -> None:
-        caller, count = Caller(on_postgres.url), 0
+        caller, count = on_postgres.caller(), 0
         while not over.is_set():
             count += 1
-            request: list[Any] = ["POST", "", payloads.cart(items=3, options=2)]
+            request: list[Any] = ["POST", "", bodies.cart(items=3, options=2)]
             if count % 4 == 0:
                 request = ["GET", "?limit=5"]
             try:

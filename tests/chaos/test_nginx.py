@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -21,19 +22,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests import payloads
-from tests.chaos.servers import (
-    ROOT,
-    Caller,
-    Service,
-    bearer_token,
-    free_port,
-    program,
-    service,
-    wait_until,
-)
-
-pytestmark = pytest.mark.standalone
+from tests.chaos.servers import ROOT, SIGNING_KEY, Service, service
+from tests.support import bodies
+from tests.support.callers import HttpApi
+from tests.support.programs import free_port, program, wait_until
+from tests.support.tokens import mint
 
 HOST = "localhost"
 
@@ -107,9 +100,9 @@ class Proxy:
             return True
         return False
 
-    def caller(self) -> Caller:
-        caller = Caller(self.url)
-        caller.session.verify = self.certificate
+    def caller(self) -> HttpApi:
+        caller = HttpApi(self.url, uuid.uuid4(), key=SIGNING_KEY)
+        caller.verify = self.certificate
         return caller
 
     def raw(self, sent: bytes) -> ssl.SSLSocket:
@@ -152,7 +145,7 @@ def head(*headers: str, method: str = "POST", path: str = "") -> bytes:
     path = path or "/v2.0/customers/0f8fad5b-d9cb-469f-a165-70867728950e/carts"
     lines = [
         f"{method} {path} HTTP/1.1",
-        f"Authorization: Bearer {bearer_token()}",
+        f"Authorization: Bearer {mint(key=SIGNING_KEY)}",
         "Content-Type: application/json",
         *headers,
     ]
@@ -160,7 +153,7 @@ def head(*headers: str, method: str = "POST", path: str = "") -> bytes:
 
 
 def test_requests_pass_and_count_as_https(proxy: Proxy) -> None:
-    answer = proxy.caller().request("POST", "", payloads.cart(), **{"X-Request-ID": "mine-to-keep"})
+    answer = proxy.caller().post("", bodies.cart(), X_Request_ID="mine-to-keep")
     assert answer.status_code == 200
     assert answer.headers["X-Request-ID"] == "mine-to-keep"
     assert "max-age" in answer.headers["Strict-Transport-Security"]
@@ -186,7 +179,7 @@ def test_stalled_bodies_and_headers_hold_up_nobody(proxy: Proxy) -> None:
         callers = [proxy.caller() for _ in range(8)]
         started = time.monotonic()
         with ThreadPoolExecutor(8) as pool:
-            answers = list(pool.map(lambda n: callers[n % 8].request("GET"), range(200)))
+            answers = list(pool.map(lambda n: callers[n % 8].get(), range(200)))
         assert {answer.status_code for answer in answers} == {200}
         assert time.monotonic() - started < 5
     (line,) = {json.loads(line)["status"] for line in access_lines(proxy)[-200:]}
@@ -233,7 +226,7 @@ def test_a_service_that_is_down_is_503(proxy: Proxy) -> None:
         assert (status, code, headers["retry-after"]) == (503, "unavailable", "1")
     finally:
         proxy.server.start()
-    assert proxy.caller().request("GET").status_code == 200
+    assert proxy.caller().get().status_code == 200
 
 
 def test_underscores_do_not_smuggle_a_header(proxy: Proxy) -> None:

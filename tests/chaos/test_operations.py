@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import requests
 
-from tests import payloads
-from tests.chaos.servers import Caller, Postgres, Service, free_port, service, wait_until
-
-pytestmark = pytest.mark.standalone
+from tests.chaos.servers import Service, service
+from tests.support import bodies
+from tests.support.clusters import Cluster
+from tests.support.programs import free_port, wait_until
 
 
 def scrape(port: int) -> dict[str, float]:
@@ -29,15 +29,13 @@ def scrape(port: int) -> dict[str, float]:
 def test_metrics_are_right_across_workers_and_outlive_them() -> None:
     port = free_port()
     with service(METRICS_BIND=f"127.0.0.1:{port}") as server:
-        callers = [Caller(server.url) for _ in range(8)]
+        callers = [server.caller() for _ in range(8)]
         with ThreadPoolExecutor(8) as pool:
-            list(
-                pool.map(lambda n: callers[n % 8].request("POST", body=payloads.cart()), range(64))
-            )
+            list(pool.map(lambda n: callers[n % 8].post(body=bodies.cart()), range(64)))
         for _ in range(2):
-            callers[0].request("POST", body=payloads.cart(), **{"Idempotency-Key": "once"})
-        callers[0].request("POST", body=payloads.bare_cart(), **{"Idempotency-Key": "once"})
-        callers[0].request("POST", body={})
+            callers[0].post(body=bodies.cart(), Idempotency_Key="once")
+        callers[0].post(body=bodies.bare_cart(), Idempotency_Key="once")
+        callers[0].post(body={})
         expected = {
             'cartsvc_requests_total{operation="Create Cart",status="200"}': 66,
             'cartsvc_requests_total{operation="Create Cart",status="400"}': 1,
@@ -55,7 +53,7 @@ def test_metrics_are_right_across_workers_and_outlive_them() -> None:
         os.kill(dead, signal.SIGKILL)
         wait_until(lambda: dead not in server.workers() and len(server.workers()) == 2)
         wait_until(server.is_up)
-        callers[0].request("GET")
+        callers[0].get()
         counted = scrape(port)
         expected['cartsvc_requests_total{operation="List Carts",status="200"}'] = 1
         assert {name: counted[name] for name in expected} == expected
@@ -71,14 +69,14 @@ def lines(server: Service) -> list[dict[str, Any]]:
 
 def test_each_request_is_one_line_with_no_secret_in_it() -> None:
     with service() as server:
-        caller = Caller(server.url, sub="somebody@example.org")
+        caller = server.caller(sub="somebody@example.org")
         answer = caller.request(
             "POST",
             "?token=s3cret",
-            payloads.cart(note="t0p s3cret"),
-            **{"X-Request-ID": "trace-me-1"},
+            bodies.cart(note="t0p s3cret"),
+            X_Request_ID="trace-me-1",
         )
-        caller.request("POST", body={})
+        caller.post(body={})
         requests.get(f"{server.url}/v2.0/%0d%0aforged", timeout=5)
         requests.get(f"{server.url}/healthz", timeout=5)
         assert answer.status_code == 200
@@ -98,19 +96,19 @@ def test_each_request_is_one_line_with_no_secret_in_it() -> None:
         "status": 200,
         "request_id": "trace-me-1",
     }
-    token = caller.session.headers["Authorization"].split()[1]
+    token = caller.token
     for secret in ("s3cret", "somebody", token, "forged", caller.base.split("/")[5]):
         assert secret not in text
 
 
-def test_a_stop_finishes_what_runs(cluster: Postgres) -> None:
-    with service(cluster.url, DB_LOCK_TIMEOUT="5", DB_STATEMENT_TIMEOUT="5") as server:
-        caller = Caller(server.url)
-        cart = caller.request("POST", body=payloads.cart()).json()["data"]["cartId"]
+def test_a_stop_finishes_what_runs(cluster: Cluster) -> None:
+    with service(cluster.url(), DB_LOCK_TIMEOUT="5", DB_STATEMENT_TIMEOUT="5") as server:
+        caller = server.caller()
+        cart = caller.post(body=bodies.cart()).json()["data"]["cartId"]
         with cluster.connect() as other, ThreadPoolExecutor() as pool:
             with other.transaction():
                 other.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [cart])
-                running = pool.submit(caller.request, "POST", f"/{cart}/items", payloads.item())
+                running = pool.submit(caller.request, "POST", f"/{cart}/items", bodies.item())
                 time.sleep(0.5)
                 stopping = threading.Thread(target=server.stop)
                 stopping.start()
@@ -123,8 +121,8 @@ def test_a_stop_finishes_what_runs(cluster: Postgres) -> None:
             requests.get(f"{server.url}/healthz", timeout=2)
 
 
-def test_ready_says_what_is_missing(cluster: Postgres) -> None:
-    with service(cluster.url) as server:
+def test_ready_says_what_is_missing(cluster: Cluster) -> None:
+    with service(cluster.url()) as server:
         assert requests.get(f"{server.url}/readyz", timeout=5).json() == {"status": "ok"}
         assert requests.get(f"{server.url}/readyz", headers={"Host": "10.9.8.7"}, timeout=5).ok
         cluster.stop()

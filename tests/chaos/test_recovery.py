@@ -11,16 +11,17 @@ import psycopg
 import pytest
 import requests
 
-from tests import payloads
-from tests.chaos.servers import Caller, Postgres, Service, postgres, service, wait_until
-
-pytestmark = pytest.mark.standalone
+from tests.chaos.servers import Service, service
+from tests.support import bodies
+from tests.support.callers import HttpApi
+from tests.support.clusters import Cluster, private_cluster
+from tests.support.programs import wait_until
 
 
 @pytest.fixture(scope="module")
-def server(cluster: Postgres) -> Iterator[Service]:
+def server(cluster: Cluster) -> Iterator[Service]:
     # One thread serves every request, so that each finds the connection that was kept.
-    with service(cluster.url, WEB_CONCURRENCY="1", THREADS="1") as running:
+    with service(cluster.url(), WEB_CONCURRENCY="1", THREADS="1") as running:
         yield running
 
 
@@ -29,33 +30,33 @@ def unavailable(answer: requests.Response) -> bool:
     return (answer.status_code, code) == (503, "unavailable") and "Retry-After" in answer.headers
 
 
-def timed(caller: Caller, *request: object) -> tuple[requests.Response, float]:
+def timed(caller: HttpApi, *request: object) -> tuple[requests.Response, float]:
     started = time.monotonic()
     return caller.request(*request), time.monotonic() - started
 
 
-def new_cart(caller: Caller) -> str:
-    answer = caller.request("POST", "", payloads.cart())
+def new_cart(caller: HttpApi) -> str:
+    answer = caller.post("", bodies.cart())
     assert answer.status_code == 200
     return answer.json()["data"]["cartId"]
 
 
-def test_a_row_that_is_held(cluster: Postgres, on_postgres: Service) -> None:
-    caller, other = Caller(on_postgres.url), Caller(on_postgres.url)
+def test_a_row_that_is_held(cluster: Cluster, on_postgres: Service) -> None:
+    caller, other = on_postgres.caller(), on_postgres.caller()
     cart = new_cart(caller)
     with cluster.connect() as holder, holder.transaction():
         holder.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [cart])
-        answer, seconds = timed(caller, "POST", f"/{cart}/items", payloads.item())
+        answer, seconds = timed(caller, "POST", f"/{cart}/items", bodies.item())
         assert unavailable(answer)
         assert seconds < 3
         # Nobody else waits, and readers of the same cart do not, either.
-        assert timed(other, "POST", "", payloads.cart())[1] < 1
-        assert caller.request("GET", f"/{cart}").json()["data"]["version"] == 1
-    assert caller.request("POST", f"/{cart}/items", payloads.item()).status_code == 200
+        assert timed(other, "POST", "", bodies.cart())[1] < 1
+        assert caller.get(f"/{cart}").json()["data"]["version"] == 1
+    assert caller.post(f"/{cart}/items", bodies.item()).status_code == 200
 
 
-def test_a_database_that_is_down(cluster: Postgres, server: Service) -> None:
-    caller = Caller(server.url)
+def test_a_database_that_is_down(cluster: Cluster, server: Service) -> None:
+    caller = server.caller()
     cart = new_cart(caller)
     cluster.stop("immediate")
     try:
@@ -65,66 +66,66 @@ def test_a_database_that_is_down(cluster: Postgres, server: Service) -> None:
             assert seconds < 4
     finally:
         cluster.start()
-    assert wait_until(lambda: caller.request("GET", f"/{cart}").status_code == 200) < 2
+    assert wait_until(lambda: caller.get(f"/{cart}").status_code == 200) < 2
 
 
-def test_a_restart_between_two_requests_is_not_noticed(cluster: Postgres, server: Service) -> None:
-    caller = Caller(server.url)
+def test_a_restart_between_two_requests_is_not_noticed(cluster: Cluster, server: Service) -> None:
+    caller = server.caller()
     cart = new_cart(caller)
     cluster.stop("fast")
     cluster.start()
-    assert caller.request("GET", f"/{cart}").status_code == 200
+    assert caller.get(f"/{cart}").status_code == 200
 
 
-def test_a_database_that_hangs(cluster: Postgres) -> None:
+def test_a_database_that_hangs(cluster: Cluster) -> None:
     """A host that takes connections and says nothing, as behind a firewall."""
-    with socket.create_server(("127.0.0.1", 0)) as silent, service(cluster.url) as running:
+    with socket.create_server(("127.0.0.1", 0)) as silent, service(cluster.url()) as running:
         port = silent.getsockname()[1]
         running.restart(DATABASE_URL=f"postgres://postgres@127.0.0.1:{port}/postgres")
-        answer, seconds = timed(Caller(running.url), "GET", "")
+        answer, seconds = timed(running.caller(), "GET", "")
         assert unavailable(answer)
         assert seconds < 4
 
 
 def test_no_connection_left() -> None:
-    with postgres(max_connections=10, superuser_reserved_connections=3) as cluster:
+    with private_cluster(max_connections=10, superuser_reserved_connections=3) as cluster:
         cluster.execute("CREATE ROLE web LOGIN; GRANT ALL ON SCHEMA public TO web")
-        url = cluster.url.replace("postgres@", "web@")
+        url = cluster.url(user="web")
         with service(url) as running, ExitStack() as taken:
             running.restart()
             for _ in range(7):
                 taken.enter_context(closing(psycopg.connect(url)))
-            caller = Caller(running.url)
+            caller = running.caller()
             answer, seconds = timed(caller, "GET")
             assert unavailable(answer)
             assert seconds < 4
             taken.close()
-            assert wait_until(lambda: caller.request("GET").status_code == 200) < 2
+            assert wait_until(lambda: caller.get().status_code == 200) < 2
 
 
 def test_a_sqlite_file_that_another_process_writes() -> None:
     with service() as running:
-        caller = Caller(running.url)
+        caller = running.caller()
         cart = new_cart(caller)
         other = sqlite3.connect(running.sqlite, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        answer, seconds = timed(caller, "POST", f"/{cart}/items", payloads.item())
+        answer, seconds = timed(caller, "POST", f"/{cart}/items", bodies.item())
         assert unavailable(answer)
         assert seconds < 3
-        assert caller.request("GET", f"/{cart}").status_code == 200
+        assert caller.get(f"/{cart}").status_code == 200
         other.rollback()
         other.close()
-        assert caller.request("POST", f"/{cart}/items", payloads.item()).status_code == 200
+        assert caller.post(f"/{cart}/items", bodies.item()).status_code == 200
 
 
-def test_a_command_may_take_longer_than_a_request(cluster: Postgres) -> None:
-    with service(cluster.url, DB_STATEMENT_TIMEOUT="1", DB_IDLE_TIMEOUT="1") as running:
+def test_a_command_may_take_longer_than_a_request(cluster: Cluster) -> None:
+    with service(cluster.url(), DB_STATEMENT_TIMEOUT="1", DB_IDLE_TIMEOUT="1") as running:
         sleep = "from django.db import connection as c; c.cursor().execute('SELECT pg_sleep(2)')"
         running.manage("shell", "--no-imports", "-c", sleep)
 
 
 def test_many_at_once_wait_for_nothing(on_postgres: Service) -> None:
-    callers = [Caller(on_postgres.url) for _ in range(24)]
+    callers = [on_postgres.caller() for _ in range(24)]
     with ThreadPoolExecutor(24) as pool:
-        answers = list(pool.map(lambda c: c.request("POST", "", payloads.cart()), callers))
+        answers = list(pool.map(lambda c: c.post("", bodies.cart()), callers))
     assert {answer.status_code for answer in answers} == {200}

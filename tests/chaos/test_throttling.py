@@ -8,9 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
-from tests.chaos.servers import Caller, free_port, program, service
-
-pytestmark = pytest.mark.standalone
+from tests.chaos.servers import service
+from tests.support.programs import free_port, program
 
 
 @pytest.fixture
@@ -31,26 +30,26 @@ def test_a_rate_holds_exactly_across_workers(
 ) -> None:
     url, process = redis
     with service(THROTTLE_RATE="50/day", CACHE_URL=url, WEB_CONCURRENCY="3") as server:
-        bearer = [Caller(server.url, sub="fast") for _ in range(12)]
-        other = Caller(server.url, sub="patient")
+        bearer = [server.caller(sub="fast") for _ in range(12)]
+        other = server.caller(sub="patient")
         with ThreadPoolExecutor(12) as pool:
-            answers = list(pool.map(lambda n: bearer[n % 12].request("GET"), range(150)))
+            answers = list(pool.map(lambda n: bearer[n % 12].get(), range(150)))
         assert Counter(answer.status_code for answer in answers) == {200: 50, 429: 100}
         refused = next(answer for answer in answers if answer.status_code == 429)
         assert 1 <= int(refused.headers["Retry-After"]) <= 24 * 60 * 60
         assert refused.json()["notifications"][0]["code"] == "throttled"
-        assert other.request("GET").status_code == 200
+        assert other.get().status_code == 200
         assert requests.get(f"{server.url}/healthz", timeout=5).ok
 
         # The limit protects the service and must not be what brings it down.
         process.kill()
         process.wait()
         started = time.monotonic()
-        assert bearer[0].request("GET").status_code == 200
+        assert bearer[0].get().status_code == 200
         assert time.monotonic() - started < 2
 
 
 def test_no_limit_unless_one_is_set() -> None:
     with service() as server:
-        bearer = Caller(server.url)
-        assert {bearer.request("GET").status_code for _ in range(100)} == {200}
+        bearer = server.caller()
+        assert {bearer.get().status_code for _ in range(100)} == {200}

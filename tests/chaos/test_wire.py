@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests import payloads
-from tests.chaos.servers import Service, bearer_token
+from tests.chaos.servers import SIGNING_KEY, Service
+from tests.support import bodies
+from tests.support.tokens import mint
 
-pytestmark = pytest.mark.standalone
-
-BODY = json.dumps(payloads.bare_cart()).encode()
+BODY = json.dumps(bodies.bare_cart()).encode()
 
 
 def head(method: str = "POST", *headers: str, version: str = "1.1", path: str = "") -> bytes:
@@ -21,7 +20,7 @@ def head(method: str = "POST", *headers: str, version: str = "1.1", path: str = 
     lines = [
         f"{method} {path} HTTP/{version}",
         "Host: localhost",
-        f"Authorization: Bearer {bearer_token()}",
+        f"Authorization: Bearer {mint(key=SIGNING_KEY)}",
         "Content-Type: application/json",
         *headers,
     ]

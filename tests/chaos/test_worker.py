@@ -10,9 +10,8 @@ import pytest
 import requests
 
 from tests.bench import client
-from tests.chaos.servers import Service, bearer_token, service
-
-pytestmark = pytest.mark.standalone
+from tests.chaos.servers import SIGNING_KEY, Service, service
+from tests.support.tokens import mint
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ def test_connections_that_are_kept_take_no_thread(two_workers: Service) -> None:
 def test_callers_who_never_rest_do_not_keep_out_others() -> None:
     """Every thread always has the next request of those whose connections it keeps."""
     path = f"/v2.0/customers/{uuid.uuid4()}/carts"
-    request = client.request("GET", path, f"Bearer {bearer_token()}")
+    request = client.request("GET", path, f"Bearer {mint(key=SIGNING_KEY)}")
     with service(WEB_CONCURRENCY="1", THREADS="2") as server:
         sample = client.run(
             server.port, [request], concurrency=32, more=lambda _, elapsed: elapsed < 2

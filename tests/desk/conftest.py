@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 
 from carts.models import Cart, contents
-from tests.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 CARTS = "/admin/carts/cart/"
 

@@ -18,8 +18,8 @@ from tests.desk.conftest import (
     page_of,
     staff,
 )
-from tests.factories import CartFactory, ItemFactory, OptionFactory
-from tests.threads import in_thread
+from tests.support.concurrency import in_background
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 
 def test_an_item_and_its_options_are_corrected(lead: Client, cart: Cart) -> None:
@@ -275,7 +275,7 @@ def test_of_two_who_save_at_once_one_is_told(db: None) -> None:
         sent = forms[number] | {"quantity": str(number + 5)}
         statuses.append(clients[number].post(url, sent).status_code)
 
-    for thread in [in_thread(partial(save, number)) for number in (0, 1)]:
+    for thread in [in_background(partial(save, number)) for number in (0, 1)]:
         thread.join()
     assert sorted(statuses) == [302, 409]
     assert Cart.objects.get().version == 2

@@ -8,10 +8,10 @@ from django.test import Client
 
 from carts.models import Cart
 from carts.models.history import Author
-from tests import payloads
-from tests.conftest import Api
 from tests.desk.conftest import big_cart, items, page_of
-from tests.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support import bodies
+from tests.support.callers import Api
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -77,8 +77,8 @@ def test_who_may_only_view_is_offered_no_change(viewer: Client, lead: Client, ca
 
 def test_the_time_line_tells_what_happened(viewer: Client, db: None) -> None:
     api = Api(scope="Cart.Write", sub="kiosk-7")
-    item = payloads.bare_item(displayName="Soup", quantity=1)
-    cart_id = api.post(body=payloads.bare_cart()).json()["data"]["cartId"]
+    item = bodies.bare_item(displayName="Soup", quantity=1)
+    cart_id = api.post(body=bodies.bare_cart()).json()["data"]["cartId"]
     item_id = api.post(f"/{cart_id}/items", item).json()["data"]["itemId"]
     path = f"/{cart_id}/items/{item_id}"
     assert api.put(path, {**item, "quantity": 3}, X_Request_ID="req-12345").status_code == 200

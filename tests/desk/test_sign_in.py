@@ -13,9 +13,9 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from tests.conftest import Api
 from tests.desk.conftest import CARTS, staff
-from tests.factories import CartFactory
+from tests.support.callers import Api
+from tests.support.factories import CartFactory
 
 LOGIN = "/admin/login/"
 PASSWORD = "correct horse battery"

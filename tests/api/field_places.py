@@ -1,0 +1,88 @@
+"""Every place where a field may be sent: the cart, item or option of each operation."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import simplejson
+from django.http import HttpResponse
+
+from tests.support import bodies
+from tests.support.callers import Api
+from tests.support.carts import created, shown
+from tests.support.left_out import sent
+
+
+def raw(literal: str) -> Any:
+    """Return a value that stands in the body exactly as `literal`."""
+    return simplejson.RawJSON(literal)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A part of an operation's body, behind the first one of its kind where it is in a list."""
+
+    operation: str
+    part: str
+
+    def __str__(self) -> str:
+        return f"{self.operation}-{self.part}"
+
+    @property
+    def pointer(self) -> str:
+        items = "/items/1" if self.operation == "create" else ""
+        return {"cart": "", "item": items, "option": f"{items}/options/1"}[self.part]
+
+    def body(self, changes: dict[str, Any]) -> dict[str, Any]:
+        """Return a valid body but for `changes` to this part; LEFT_OUT leaves a field out."""
+        part = sent(getattr(bodies, self.part)() | changes)
+        if self.part == "option":
+            part = bodies.item(options=[bodies.option(), part])
+        if self.part != "cart" and self.operation == "create":
+            part = bodies.cart(items=[bodies.item(), part])
+        return part
+
+
+PLACES = [
+    Place("create", "cart"),
+    *[Place(operation, "item") for operation in ("create", "add", "update")],
+    *[Place(operation, "option") for operation in ("create", "add", "update")],
+]
+
+
+class Target:
+    """A place to which values are sent, and from which they are read back."""
+
+    def __init__(self, api: Api, place: Place) -> None:
+        self.api, self.place = api, place
+        self.cart_id = "" if place.operation == "create" else created(api)
+
+    def send(self, **changes: Any) -> HttpResponse:
+        body = simplejson.dumps(self.place.body(changes))
+        if self.place.operation == "create":
+            return self.api.post(body=body)
+        items = f"/{self.cart_id}/items"
+        if self.place.operation == "add":
+            return self.api.post(items, body)
+        [item] = shown(self.api, self.cart_id)["items"]
+        return self.api.put(f"{items}/{item['itemId']}", body)
+
+    def kept(self, field: str, response: HttpResponse) -> Any:
+        """Return what Get Cart shows of a field that was sent with success."""
+        assert response.status_code == 200, response.content
+        cart_id = self.cart_id or response.json()["data"]["cartId"]
+        part = shown(self.api, cart_id)
+        if self.place.part != "cart":
+            part = part["items"][-1]
+        if self.place.part == "option":
+            part = part["options"][1]
+        return part[field]
+
+
+def everywhere(fields: dict[str, dict[str, Any]]) -> list[Any]:
+    """Return (place, field, detail) of each field in each place of its part."""
+    return [
+        pytest.param(place, name, detail, id=f"{place}-{name}")
+        for place in PLACES
+        for name, detail in fields.get(place.part, {}).items()
+    ]

@@ -1,0 +1,150 @@
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from carts.models import CartItem
+from tests.support import bodies
+from tests.support.answers import error, problems, success
+from tests.support.callers import Api
+from tests.support.carts import created, created_with_items, shown
+
+
+def test_adds_an_item_with_its_options_behind_the_last(api: Api) -> None:
+    cart_id, item_ids = created_with_items(api, "First", "Second")
+    before = shown(api, cart_id)
+    sent = bodies.item(
+        displayName="Third", price=4, quantity=3, options=[bodies.option(price=1)] * 2
+    )
+
+    response = api.post(f"/{cart_id}/items", sent)
+
+    assert response.status_code == 200
+    [new] = CartItem.objects.exclude(pk__in=item_ids)
+    assert response.json() == success("The item was added.", {"itemId": str(new.id)})
+    after = shown(api, cart_id)
+    assert after == {
+        **before,
+        "items": [*before["items"], {**sent, "itemId": str(new.id), "value": 18}],
+        "subtotal": before["subtotal"] + 18,
+        "modifiedOn": after["modifiedOn"],
+        "version": 2,
+    }
+    assert after["modifiedOn"] > before["modifiedOn"]
+
+
+@pytest.mark.parametrize(
+    "extras",
+    [{}, {"options": None, "specialInstructions": None}, {"options": []}],
+    ids=["omitted", "null", "empty"],
+)
+def test_adds_an_item_of_its_required_fields(api: Api, extras: dict[str, Any]) -> None:
+    cart_id = created(api, bodies.bare_cart())
+
+    api.post(f"/{cart_id}/items", bodies.bare_item(**extras))
+
+    [item] = shown(api, cart_id)["items"]
+    assert (item["options"], item["specialInstructions"]) == ([], None)
+
+
+@pytest.mark.parametrize("removed", [0, 1, 2], ids=["first", "middle", "last"])
+def test_a_new_item_comes_last_after_a_removal(api: Api, removed: int) -> None:
+    names = ["First", "Second", "Third"]
+    cart_id, item_ids = created_with_items(api, *names)
+    api.delete(f"/{cart_id}/items/{item_ids[removed]}")
+
+    api.post(f"/{cart_id}/items", bodies.item(displayName="New"))
+
+    del names[removed]
+    assert [item["displayName"] for item in shown(api, cart_id)["items"]] == [*names, "New"]
+
+
+def test_the_same_item_may_be_added_twice(api: Api) -> None:
+    cart_id = created(api, bodies.bare_cart())
+
+    ids = {api.post(f"/{cart_id}/items", bodies.item()).json()["data"]["itemId"] for _ in range(2)}
+
+    assert {item["itemId"] for item in shown(api, cart_id)["items"]} == ids
+    assert len(ids) == 2
+
+
+def test_ids_in_the_body_set_nothing(api: Api) -> None:
+    cart_id, [item_id] = created_with_items(api, "First")
+    other = created(api, bodies.bare_cart())
+    body = bodies.item(itemId=item_id, id=item_id, cartId=other, cart=other, position=0)
+
+    response = api.post(f"/{cart_id}/items", body)
+
+    assert response.json()["data"]["itemId"] != item_id
+    assert len(shown(api, cart_id)["items"]) == 2
+    assert shown(api, other)["items"] == []
+
+
+def test_the_new_item_can_be_updated(api: Api) -> None:
+    cart_id = created(api, bodies.bare_cart())
+    item_id = api.post(f"/{cart_id}/items", bodies.item()).json()["data"]["itemId"]
+
+    response = api.put(f"/{cart_id}/items/{item_id}", bodies.item(displayName="New"))
+
+    assert response.status_code == 200
+    assert shown(api, cart_id)["items"][0]["displayName"] == "New"
+
+
+def test_refuses_a_cart_that_does_not_exist(api: Api, unchanged: Callable[[], None]) -> None:
+    created(api)
+    unchanged()
+
+    response = api.post(f"/{uuid.UUID(int=0)}/items", bodies.item())
+
+    assert response.status_code == 404
+    assert response.json() == error("cart_not_found", "This profile has no such cart.")
+
+
+def test_refuses_a_body_with_problems(api: Api, unchanged: Callable[[], None]) -> None:
+    cart_id = created(api)
+    unchanged()
+
+    response = api.post(f"/{cart_id}/items", {"options": [{}, bodies.option(price=None)]})
+
+    assert response.status_code == 400
+    assert problems(response) == [
+        *[
+            ("required", f"/{name}")
+            for name in ("menuKey", "menuVersion", "menuItemKey", "displayName")
+        ],
+        *[("required", f"/{name}") for name in ("currency", "price", "quantity")],
+        *[("required", f"/options/0/{name}") for name in bodies.option()],
+        ("null", "/options/1/price"),
+    ]
+
+
+def test_refuses_a_key_that_is_no_guid(api: Api, unchanged: Callable[[], None]) -> None:
+    response = api.post("/mine/items", bodies.item())
+
+    assert response.status_code == 400
+    assert response.json() == error("invalid_guid", "cartId must be a GUID.", "cartId")
+
+
+def test_refuses_a_token_that_only_reads(api: Api, unchanged: Callable[[], None]) -> None:
+    cart_id = created(api)
+    unchanged()
+
+    response = Api(scope="Cart.Read").post(f"/{cart_id}/items", bodies.item())
+
+    assert response.status_code == 403
+    assert response.json() == error("insufficient_scope", "The token must carry Cart.Write.")
+
+
+def test_refuses_more_items_than_a_cart_may_hold(
+    api: Api, unchanged: Callable[[], None], settings: Any
+) -> None:
+    settings.MAX_ITEMS = 2
+    cart_id, _ = created_with_items(api, "First")
+    assert api.post(f"/{cart_id}/items", bodies.item()).status_code == 200
+    unchanged()
+
+    response = api.post(f"/{cart_id}/items", bodies.item())
+
+    assert response.status_code == 400
+    assert response.json() == error("too_many", "The cart holds 2 items already.", "")

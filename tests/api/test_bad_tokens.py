@@ -1,0 +1,206 @@
+"""Tokens that are not valid here: 401 with the header of RFC 6750, and nothing changes."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support import bodies
+from tests.support.answers import error
+from tests.support.callers import PROFILE, Api
+from tests.support.issuers import verified_with
+from tests.support.left_out import LEFT_OUT
+from tests.support.tokens import (
+    encode,
+    header_of,
+    mint,
+    mint_raw,
+    private_key,
+    public_jwk,
+    public_pem,
+    written,
+)
+
+CONFIGURED: dict[str, Callable[[], dict[str, Any]]] = {
+    "HS256": dict,
+    "RS256": lambda: {"ALGORITHM": "RS256", "VERIFYING_KEY": public_pem("RS256")},
+    "ES256": lambda: {"ALGORITHM": "ES256", "VERIFYING_KEY": public_pem("ES256")},
+}
+
+
+def refused(token: str, algorithm: str) -> None:
+    response = Api(token=token).post(body=bodies.cart())
+    assert (algorithm, response.status_code) == (algorithm, 401)
+    assert response.json() == error(
+        "invalid_token", "The bearer token is not valid here, or has expired."
+    )
+    assert response["WWW-Authenticate"] == 'Bearer realm="cartsvc", error="invalid_token"'
+
+
+@pytest.mark.parametrize("algorithm", CONFIGURED)
+def test_a_good_token_is_taken(db: None, algorithm: str) -> None:
+    with verified_with(**CONFIGURED[algorithm]()):
+        assert Api(token=mint(algorithm)).post(body=bodies.cart()).status_code == 200
+
+
+def in_(seconds: float) -> float:
+    return time.time() + seconds
+
+
+BAD_CLAIMS: dict[str, Callable[[], dict[str, Any]]] = {
+    "expired": lambda: {"exp": int(in_(-31))},
+    "expired long ago": lambda: {"exp": 1},
+    "exp absent": lambda: {"exp": LEFT_OUT},
+    "exp null": lambda: {"exp": None},
+    "exp text": lambda: {"exp": "tomorrow"},
+    "exp number in text": lambda: {"exp": str(int(in_(600)))},
+    "exp date": lambda: {"exp": "2099-01-01T00:00:00Z"},
+    "exp list": lambda: {"exp": [int(in_(600))]},
+    "exp object": lambda: {"exp": {}},
+    "exp true": lambda: {"exp": True},
+    "exp zero": lambda: {"exp": 0},
+    "exp negative": lambda: {"exp": -1},
+    "exp beyond any calendar": lambda: {"exp": 10**12},
+    "exp of 31 digits": lambda: {"exp": 10**30},
+    "exp beyond a double": lambda: {"exp": 10**400},
+    "exp NaN": lambda: {"exp": float("nan")},
+    "exp infinite": lambda: {"exp": float("inf")},
+    "nbf in future": lambda: {"nbf": int(in_(60))},
+    "nbf text": lambda: {"nbf": "now"},
+    "nbf null": lambda: {"nbf": None},
+    "nbf huge": lambda: {"nbf": 10**400},
+    "nbf infinite": lambda: {"nbf": float("inf")},
+    "iat in future": lambda: {"iat": int(in_(60))},
+    "iat text": lambda: {"iat": "now"},
+    "iat list": lambda: {"iat": []},
+    "sub absent": lambda: {"sub": LEFT_OUT},
+    "sub null": lambda: {"sub": None},
+    "sub empty": lambda: {"sub": ""},
+    "sub number": lambda: {"sub": 7},
+    "sub list": lambda: {"sub": ["partner-app"]},
+    "sub true": lambda: {"sub": True},
+    "profile null": lambda: {"profileKey": None},
+    "profile empty": lambda: {"profileKey": ""},
+    "profile no guid": lambda: {"profileKey": "me"},
+    "profile number": lambda: {"profileKey": 7},
+    "profile list": lambda: {"profileKey": [str(PROFILE)]},
+    "profile without dashes": lambda: {"profileKey": PROFILE.hex},
+    "profile in braces": lambda: {"profileKey": f"{{{PROFILE}}}"},
+    "profile and line feed": lambda: {"profileKey": f"{PROFILE}\n"},
+    "partner null": lambda: {"partnerKey": None},
+    "partner empty": lambda: {"partnerKey": ""},
+    "partner number": lambda: {"partnerKey": 7},
+    "partner list": lambda: {"partnerKey": ["ACME"]},
+    "partner true": lambda: {"partnerKey": True},
+}
+
+
+@pytest.mark.parametrize("change", BAD_CLAIMS.values(), ids=BAD_CLAIMS)
+def test_refuses_bad_claims(
+    unchanged: Callable[[], None], change: Callable[[], dict[str, Any]]
+) -> None:
+    for algorithm, configured in CONFIGURED.items():
+        with verified_with(**configured()):
+            refused(mint(algorithm, **change()), algorithm)
+
+
+def altered(token: str, part: int, text: str) -> str:
+    parts = token.split(".")
+    parts[part] = text
+    return ".".join(parts)
+
+
+def last_changed(text: str) -> str:
+    """Change the first character: the last one of base64 may carry no bit at all."""
+    return ("A" if text[0] != "A" else "B") + text[1:]
+
+
+BAD_TOKENS: dict[str, Callable[[str], str]] = {
+    "word": lambda _: "token",
+    "dots": lambda _: "..",
+    "one part": lambda alg: mint(alg).split(".")[1],
+    "two parts": lambda alg: mint(alg).rpartition(".")[0],
+    "four parts": lambda alg: mint(alg) + ".x",
+    "five parts": lambda alg: mint(alg) + ".x.y",
+    "no signature": lambda alg: altered(mint(alg), 2, ""),
+    "signature changed": lambda alg: altered(mint(alg), 2, last_changed(mint(alg).split(".")[2])),
+    "signature of another": lambda alg: altered(mint(alg), 2, mint(alg, sub="x").split(".")[2]),
+    "signature no base64": lambda alg: altered(mint(alg), 2, "***"),
+    "signature too long": lambda alg: mint(alg) + "AAAA",
+    "payload changed": lambda alg: altered(mint(alg), 1, encode(written(sub="root"))),
+    "payload empty": lambda alg: altered(mint(alg), 1, ""),
+    "another key": lambda alg: mint(alg, key=private_key(alg, 1)),
+    "none": lambda _: mint("none", key=""),
+    "none with signature": lambda alg: altered(mint(alg), 0, encode(header_of("none"))),
+    "NONE": lambda _: f"{encode(header_of('NONE'))}.{encode(written())}.",
+    "quoted": lambda alg: f'"{mint(alg)}"',
+    "twice": lambda alg: f"{mint(alg)} {mint(alg)}",
+    "comma": lambda alg: f"{mint(alg)}, {mint(alg)}",
+    "scheme twice": lambda alg: f"Bearer {mint(alg)}",
+    "tab in front": lambda alg: f"\t{mint(alg)}",
+    "not ascii": lambda alg: mint(alg) + "\u00e9",
+    "NUL": lambda alg: mint(alg) + "\0",
+    "very long": lambda _: "a" * 100_000,
+    "many dots": lambda _: "." * 10_000,
+    "header empty object": lambda alg: mint_raw(b"{}", algorithm=alg),
+    "header list": lambda alg: mint_raw(b"[]", algorithm=alg),
+    "header null": lambda alg: mint_raw(b"null", algorithm=alg),
+    "header no json": lambda alg: mint_raw(b"{", algorithm=alg),
+    "header deep": lambda alg: mint_raw(b"[" * 20_000, algorithm=alg),
+    "header not utf-8": lambda alg: mint_raw(b'"\xff"', algorithm=alg),
+    "alg null": lambda alg: mint(alg, headers={"alg": None}),
+    "alg number": lambda alg: mint(alg, headers={"alg": 1}),
+    "alg list": lambda alg: mint(alg, headers={"alg": [alg]}),
+    "alg lower case": lambda alg: mint(alg, headers={"alg": alg.lower()}),
+    "alg unknown": lambda alg: mint(alg, headers={"alg": "XX256"}),
+    "critical extension": lambda alg: mint(alg, headers={"crit": ["urgent"], "urgent": True}),
+    "kid number": lambda alg: mint(alg, headers={"kid": 7}),
+    "payload list": lambda alg: mint_raw(header_of(alg), b"[]", alg),
+    "payload text": lambda alg: mint_raw(header_of(alg), b'"x"', alg),
+    "payload number": lambda alg: mint_raw(header_of(alg), b"7", alg),
+    "payload null": lambda alg: mint_raw(header_of(alg), b"null", alg),
+    "payload no json": lambda alg: mint_raw(header_of(alg), b"{", alg),
+    "payload not utf-8": lambda alg: mint_raw(header_of(alg), b'{"sub": "\xff"}', alg),
+    "payload deep": lambda alg: mint_raw(header_of(alg), b'{"x":' + b"[" * 50_000, alg),
+    "payload huge number": lambda alg: mint_raw(
+        header_of(alg), b'{"exp": ' + b"9" * 5_000 + b"}", alg
+    ),
+    "no claims": lambda alg: mint_raw(header_of(alg), b"{}", alg),
+    "HS384": lambda _: mint("HS384"),
+    "HS512": lambda _: mint("HS512"),
+    "HS256 by another": lambda _: mint("HS256", key=private_key("HS256", 2)),
+    "RS256 by another": lambda _: mint("RS256", key=private_key("RS256", 2)),
+    "RS512": lambda _: mint("RS512", key=private_key("RS512", 2)),
+    "PS256": lambda _: mint("PS256"),
+    "ES256 by another": lambda _: mint("ES256", key=private_key("ES256", 2)),
+    "EdDSA": lambda _: altered(mint(), 0, encode(header_of("EdDSA"))),
+    "its own key in the header": lambda _: mint(
+        "RS256", key=private_key("RS256", 3), headers={"jwk": public_jwk("RS256", 3)}
+    ),
+    "its own key elsewhere": lambda _: mint(
+        "RS256",
+        key=private_key("RS256", 3),
+        headers={"jku": "http://127.0.0.1:1/jwks", "x5u": "http://127.0.0.1:1/"},
+    ),
+}
+
+
+@pytest.mark.parametrize("make", BAD_TOKENS.values(), ids=BAD_TOKENS)
+def test_refuses_bad_tokens(unchanged: Callable[[], None], make: Callable[[str], str]) -> None:
+    for algorithm, configured in CONFIGURED.items():
+        with verified_with(**configured()):
+            refused(make(algorithm), algorithm)
+
+
+@pytest.mark.parametrize("configured", ["RS256", "ES256"])
+def test_the_public_key_is_no_shared_secret(unchanged: Callable[[], None], configured: str) -> None:
+    """The classic confusion: a token signed by HMAC with what everybody knows."""
+    public = public_pem(configured)
+    with verified_with(**CONFIGURED[configured]()):
+        for secret in (public, public.strip(), public + "\n"):
+            refused(mint(key=secret.encode()), configured)
+
+
+def test_there_are_sixty_kinds_and_more() -> None:
+    assert len(BAD_CLAIMS) + len(BAD_TOKENS) >= 60

@@ -1,0 +1,225 @@
+"""Many callers of a real server at once: changes to one cart happen one after another."""
+
+import threading
+from collections import Counter
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from carts.models import Cart, CartItem, CartItemOption, IdempotencyRecord
+from tests.support import bodies
+from tests.support.callers import HttpApi
+from tests.support.carts import created, shown
+from tests.support.concurrency import together
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def signed(writer: int) -> dict[str, Any]:
+    """Return an item of which every part tells who wrote it."""
+    return bodies.item(
+        displayName=f"writer {writer}",
+        price=writer,
+        quantity=writer,
+        specialInstructions=f"writer {writer}",
+        options=[bodies.option(displayName=f"writer {writer}", price=writer)] * writer,
+    )
+
+
+def writer_of(item: dict[str, Any]) -> int:
+    """Return who wrote the item; fail if it was more than one."""
+    sent = signed(item["quantity"])
+    assert {name: item[name] for name in sent} == sent
+    writer: int = item["quantity"]
+    return writer
+
+
+def test_an_item_is_never_a_mixture_of_its_writers(http_api: HttpApi) -> None:
+    cart_id = created(http_api, bodies.cart(items=[signed(1)]))
+    path = f"/{cart_id}/items/{shown(http_api, cart_id)['items'][0]['itemId']}"
+
+    def write(writer: int) -> list[int]:
+        return [http_api.put(path, signed(writer)).status_code for _ in range(5)]
+
+    statuses = together(partial(write, writer) for writer in range(1, 7))
+
+    assert statuses == [[200] * 5] * 6
+    cart = shown(http_api, cart_id)
+    assert cart["version"] == 31
+    [item] = cart["items"]
+    assert CartItemOption.objects.count() == writer_of(item)
+
+
+def test_a_reader_never_sees_half_of_a_change(http_api: HttpApi) -> None:
+    cart_id = created(http_api, bodies.cart(items=[signed(2)]))
+    path = f"/{cart_id}/items/{shown(http_api, cart_id)['items'][0]['itemId']}"
+    written = threading.Event()
+
+    def write() -> set[int]:
+        try:
+            return {http_api.put(path, signed(writer)).status_code for writer in (5, 2) * 10}
+        finally:
+            written.set()
+
+    def read() -> list[tuple[int, int]]:
+        seen = []
+        while not written.is_set():
+            cart = shown(http_api, cart_id)
+            writer = writer_of(cart["items"][0])
+            assert cart["subtotal"] == cart["items"][0]["value"] == (1 + writer) * writer**2
+            seen.append((cart["version"], writer))
+        return seen
+
+    def read_list() -> list[tuple[int, int]]:
+        seen = []
+        while not written.is_set():
+            [summary] = http_api.get().json()["data"]["carts"]
+            writer = {12: 2, 150: 5}[int(summary["subtotal"])]
+            seen.append((summary["version"], writer))
+        return seen
+
+    statuses, *readers = together([write, read, read, read_list])
+
+    assert statuses == {200}
+    for seen in readers:
+        assert seen
+        # Every even version is the longer item's, and no reader sees time go backwards.
+        assert all((writer == 5) == (version % 2 == 0) for version, writer in seen)
+        assert seen == sorted(seen, key=lambda pair: pair[0])
+
+
+def test_a_removed_item_is_not_brought_back(http_api: HttpApi) -> None:
+    outcomes: Counter[int] = Counter()
+    for _ in range(12):
+        cart_id = created(http_api, bodies.cart(items=[signed(2)]))
+        path = f"/{cart_id}/items/{shown(http_api, cart_id)['items'][0]['itemId']}"
+
+        replaced, removed = together(
+            [
+                partial(http_api.put, path, signed(3)),
+                partial(http_api.delete, path),
+            ]
+        )
+
+        assert removed.status_code == 200
+        assert replaced.status_code in {200, 404}
+        cart = shown(http_api, cart_id)
+        assert cart["items"] == []
+        assert cart["version"] == (3 if replaced.status_code == 200 else 2)
+        outcomes[replaced.status_code] += 1
+    assert not CartItem.objects.exists()
+    assert not CartItemOption.objects.exists()
+    assert outcomes.total() == 12
+
+
+def test_of_many_removals_one_removes(http_api: HttpApi) -> None:
+    cart_id = created(http_api, bodies.cart(items=[signed(2)]))
+    path = f"/{cart_id}/items/{shown(http_api, cart_id)['items'][0]['itemId']}"
+
+    answers = together([partial(http_api.delete, path)] * 6)
+
+    assert sorted(answer.status_code for answer in answers) == [200, *[404] * 5]
+    assert shown(http_api, cart_id)["version"] == 2
+
+
+def test_of_many_changes_of_one_version_one_is_made(http_api: HttpApi) -> None:
+    cart_id = created(http_api, bodies.cart(items=[signed(1)]))
+    path = f"/{cart_id}/items/{shown(http_api, cart_id)['items'][0]['itemId']}"
+
+    answers = together(
+        partial(http_api.put, path, signed(writer), If_Match='"1"') for writer in range(2, 8)
+    )
+
+    statuses = [answer.status_code for answer in answers]
+    assert sorted(statuses) == [200, *[412] * 5]
+    winner = 2 + statuses.index(200)
+    cart = shown(http_api, cart_id)
+    assert (cart["version"], writer_of(cart["items"][0])) == (2, winner)
+
+
+def test_items_added_at_once_stand_one_behind_another(http_api: HttpApi, settings: Any) -> None:
+    settings.MAX_ITEMS = 6
+    cart_id = created(http_api, bodies.cart(items=[signed(1), signed(1)]))
+
+    answers = together(
+        partial(http_api.post, f"/{cart_id}/items", signed(writer)) for writer in range(2, 10)
+    )
+
+    added = [answer.json()["data"]["itemId"] for answer in answers if answer.status_code == 200]
+    assert Counter(answer.status_code for answer in answers) == {200: 4, 400: 4}
+    cart = shown(http_api, cart_id)
+    assert cart["version"] == 5
+    assert {item["itemId"] for item in cart["items"][2:]} == set(added)
+    assert all(map(writer_of, cart["items"]))
+    positions = CartItem.objects.values_list("position", flat=True)
+    assert sorted(positions) == [0, 1, 2, 3, 4, 5]
+
+
+def test_eight_writers_of_carts_of_their_own_all_succeed(http_api: HttpApi) -> None:
+    def shop(customer: int) -> list[int]:
+        cart_id = created(http_api, bodies.cart(items=3, options=2))
+        statuses = []
+        for _ in range(5):
+            added = http_api.post(f"/{cart_id}/items", signed(customer))
+            path = f"/{cart_id}/items/{added.json()['data']['itemId']}"
+            statuses += [
+                added.status_code,
+                http_api.put(path, signed(customer + 1)).status_code,
+                http_api.get(f"/{cart_id}").status_code,
+                http_api.delete(path).status_code,
+            ]
+        return statuses
+
+    statuses = together(partial(shop, customer) for customer in range(1, 9))
+
+    assert statuses == [[200] * 20] * 8
+    assert set(Cart.objects.values_list("version", flat=True)) == {16}
+    assert CartItem.objects.count() == 8 * 3
+
+
+def test_twins_with_one_key_create_one_cart(http_api: HttpApi) -> None:
+    answers = together([partial(http_api.post, "", bodies.cart(), Idempotency_Key="twins")] * 8)
+
+    assert {answer.status_code for answer in answers} == {200}
+    cart = Cart.objects.get()
+    assert {answer.json()["data"]["cartId"] for answer in answers} == {str(cart.id)}
+    replayed = [answer for answer in answers if "Idempotent-Replayed" in answer.headers]
+    assert len(replayed) == 7
+
+
+def test_twins_with_an_expired_key_create_one_cart(http_api: HttpApi) -> None:
+    twin = partial(http_api.post, "", bodies.cart(), Idempotency_Key="twins")
+    yesterday = twin().json()["data"]["cartId"]
+    IdempotencyRecord.objects.update(created_on=timezone.now() - timedelta(hours=25))
+
+    answers = together([twin] * 8)
+
+    assert {answer.status_code for answer in answers} == {200}
+    today = Cart.objects.exclude(pk=yesterday).get()
+    assert {answer.json()["data"]["cartId"] for answer in answers} == {str(today.id)}
+
+
+def test_twins_with_one_key_add_one_item(http_api: HttpApi) -> None:
+    cart_id = created(http_api, bodies.bare_cart())
+
+    answers = together(
+        [lambda: http_api.post(f"/{cart_id}/items", signed(2), Idempotency_Key="twins")] * 8
+    )
+
+    assert {answer.status_code for answer in answers} == {200}
+    [item] = shown(http_api, cart_id)["items"]
+    assert {answer.json()["data"]["itemId"] for answer in answers} == {item["itemId"]}
+    assert shown(http_api, cart_id)["version"] == 2
+
+
+def test_of_two_bodies_with_one_key_one_is_taken(http_api: HttpApi) -> None:
+    answers = together(
+        partial(http_api.post, "", bodies.cart(note=str(number)), Idempotency_Key="twins")
+        for number in range(6)
+    )
+
+    assert sorted(answer.status_code for answer in answers) == [200, *[422] * 5]
+    assert Cart.objects.count() == 1

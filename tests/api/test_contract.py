@@ -1,0 +1,96 @@
+"""The service held to its own OpenAPI document, in process, by schemathesis."""
+
+import uuid
+from collections import Counter
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import Case, GenerationMode
+from schemathesis.checks import CHECKS
+
+from carts.models import Cart, CartItem
+from carts.validators import CURRENCIES
+from cartsvc.api.guids import parse_guid
+from cartsvc.wsgi import application
+from tests.support.callers import PROFILE
+from tests.support.factories import CartFactory, ItemFactory
+from tests.support.tokens import mint
+
+CASES = 500  # an operation; 3,000 for the six
+
+OPERATIONS = {
+    found.ok().label: found.ok()
+    for found in schemathesis.openapi.from_wsgi(
+        "/v2.0/openapi.json", application
+    ).get_all_operations()
+}
+
+# What the document cannot say: that currencies must match, and four decimals at most.
+UNSAYABLE = CHECKS.get_one("positive_data_acceptance")
+# Unknown query parameters are ignored, which schemathesis takes for bad data accepted.
+REJECTION = CHECKS.get_one("negative_data_rejection")
+
+
+def exchange_ids(case: Case) -> None:
+    """Let a valid path name a cart and an item that exist, seven times out of eight.
+
+    So reads, updates and removals reach their success as well as their 404.
+    """
+    path = case.path_parameters
+    if not all(parse_guid(str(value)) for value in path.values()):
+        return
+    if uuid.UUID(str(path["profileKey"])).int % 8 == 7:
+        return
+    path["profileKey"] = str(PROFILE)
+    cart = Cart.objects.filter(profile_key=PROFILE).first() or CartFactory(profile_key=PROFILE)
+    if "cartId" in path:
+        path["cartId"] = str(cart.id)
+    if "itemId" in path:
+        item = CartItem.objects.filter(cart=cart).first() or cart.add_item(**ItemFactory())
+        path["itemId"] = str(item.id)
+
+
+def agree_on_currency(value: object) -> None:
+    """Let every currency that is one be the cart's."""
+    if isinstance(value, dict):
+        if value.get("currency") in CURRENCIES:
+            value["currency"] = "EUR"
+        for inner in value.values():
+            agree_on_currency(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            agree_on_currency(inner)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_every_answer_is_documented(label: str) -> None:
+    operation = OPERATIONS[label]
+    cases = operation.as_strategy(generation_mode=GenerationMode.POSITIVE) | operation.as_strategy(
+        generation_mode=GenerationMode.NEGATIVE
+    )
+    statuses: Counter[int] = Counter()
+
+    @settings(
+        max_examples=CASES,
+        deadline=None,
+        database=None,
+        phases=[Phase.explicit, Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(cases)
+    def holds(case: Case) -> None:
+        exchange_ids(case)
+        agree_on_currency(case.body)
+        excluded = [UNSAYABLE]
+        if not set(case.query) <= {"limit", "cursor"}:
+            excluded.append(REJECTION)
+        response = case.call_and_validate(
+            headers={"Authorization": f"Bearer {mint()}"}, excluded_checks=excluded
+        )
+        statuses[response.status_code] += 1
+
+    holds()
+    assert sum(statuses.values()) >= CASES * 0.9, statuses
+    assert statuses[200] >= CASES * 0.1, statuses

@@ -1,0 +1,265 @@
+import logging
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+from carts.models import Cart, CartItem
+from tests.support import bodies
+from tests.support.answers import error, problems
+from tests.support.callers import PROFILE, STRANGER, Api
+from tests.support.carts import created, created_with_items
+
+SECRET = "s3cr3t of the inside"
+
+
+@pytest.mark.parametrize(
+    "accept",
+    ["text/html", "application/xml", "application/json;q=0", "image/*", "", "nonsense", ",;,/"],
+)
+def test_accept_is_not_negotiated(api: Api, accept: str) -> None:
+    cart_id = created(api)
+
+    assert api.get(f"/{cart_id}", Accept=accept).content == api.get(f"/{cart_id}").content
+    refused = api.post(body={}, Accept=accept)
+    assert (refused.status_code, refused["Content-Type"]) == (400, "application/json")
+
+
+@pytest.mark.parametrize("query", ["?format=xml", "?format=api", "?format="])
+def test_no_parameter_chooses_a_format(api: Api, query: str) -> None:
+    cart_id = created(api)
+
+    assert api.get(f"/{cart_id}{query}").content == api.get(f"/{cart_id}").content
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v2.0",
+        "/v2.0/",
+        "/v2.0/unknown",
+        "/v2.0/customers",
+        f"/v2.0/customers/{PROFILE}",
+        f"/v2.0/customers/{PROFILE}/carts/",
+        f"/v2.0/customers/{PROFILE}/carts/{STRANGER}/",
+        f"/v2.0/customers/{PROFILE}/carts/{STRANGER}/items/",
+        f"/v2.0/customers/{PROFILE}/carts/{STRANGER}/items/{STRANGER}/",
+        f"/v2.0/customers//{PROFILE}/carts",
+        f"/v2.0/Customers/{PROFILE}/carts",
+        f"/v2.0/customers/{PROFILE}/carts/{STRANGER}/items/{STRANGER}/options",
+        "/v2.0/%00",
+        "/v2.0/%FF%FE",
+        "/v2.0/%F0%9F%8D%95",
+        "/v2.0/%0d%0aSet-Cookie:a=b",
+        "/v2.0/../admin/",
+        "/v2.0/" + "a" * 8_000,
+    ],
+    ids=lambda path: path[:60].replace(str(PROFILE), "P").replace(str(STRANGER), "C"),
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_an_unknown_path_is_not_found(
+    api: Api, unchanged: Callable[[], None], method: str, path: str
+) -> None:
+    response = api.client.generic(method, path)
+
+    assert response.status_code == 404
+    assert response.json() == error("not_found", "There is nothing at this path.")
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("", {"GET", "POST"}),
+        (f"/{STRANGER}", {"GET"}),
+        (f"/{STRANGER}/items", {"POST"}),
+        (f"/{STRANGER}/items/{STRANGER}", {"PUT", "DELETE"}),
+    ],
+    ids=["carts", "cart", "items", "item"],
+)
+@pytest.mark.parametrize(
+    "method", ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "BREW"]
+)
+def test_a_method_that_the_path_does_not_have(
+    api: Api, unchanged: Callable[[], None], method: str, path: str, allowed: set[str]
+) -> None:
+    response = api.request(method, path)
+
+    if method in allowed:
+        assert response.status_code != 405
+    else:
+        assert response.status_code == 405
+        assert set(response["Allow"].split(", ")) == allowed
+        if method != "HEAD":
+            assert response.json() == error("method_not_allowed", f'Method "{method}" not allowed.')
+
+
+def test_the_token_is_asked_for_before_the_method(db: None) -> None:
+    response = Client().patch(f"/v2.0/customers/{PROFILE}/carts")
+
+    assert response.status_code == 401
+    assert response["WWW-Authenticate"] == 'Bearer realm="cartsvc"'
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost:port", "a b", "", "@", "[::"])
+def test_refuses_a_host_that_is_not_ours(
+    api: Api, unchanged: Callable[[], None], settings: Any, host: str
+) -> None:
+    settings.ALLOWED_HOSTS = ["localhost"]
+
+    response = api.post(body=bodies.cart(), Host=host)
+
+    assert response.status_code == 400
+    assert response.json() == error("invalid_header", "The request is not acceptable.")
+
+
+@pytest.mark.parametrize("number", [100, 101, 250])
+def test_at_most_a_hundred_notifications(
+    api: Api, unchanged: Callable[[], None], number: int
+) -> None:
+    items = [bodies.item(quantity=0) for _ in range(number)]
+
+    response = api.post(body=bodies.cart(items=items))
+
+    assert response.status_code == 400
+    assert response.json()["message"] == f"The request has {number} problems."
+    found = problems(response)
+    assert len(found) == 100
+    if number == 100:
+        assert found[99] == ("min_value", "/items/99/quantity")
+    else:
+        assert found[98] == ("min_value", "/items/98/quantity")
+        assert found[99] == ("too_many", None)
+        last = response.json()["notifications"][99]
+        assert last["text"] == f"There are {number - 99} more problems."
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise KeyError(SECRET)
+
+    monkeypatch.setattr("carts.views.CREATE_CART.run_validation", fail)
+
+
+@pytest.mark.parametrize("debug", [False, True], ids=["production", "debug"])
+def test_an_unexpected_error_tells_the_log_and_not_the_caller(
+    api: Api,
+    unchanged: Callable[[], None],
+    broken: None,
+    settings: Any,
+    caplog: pytest.LogCaptureFixture,
+    debug: bool,
+) -> None:
+    settings.DEBUG = debug
+
+    response = api.post(body=bodies.cart())
+
+    assert response.status_code == 500
+    assert response.json() == error("internal_error", "Something went wrong on our side.")
+    [record] = [record for record in caplog.records if record.name == "cartsvc.api.exceptions"]
+    assert record.levelno == logging.ERROR
+    assert record.exc_info
+    assert SECRET in str(record.exc_info[1])
+
+
+def test_an_error_outside_of_a_view_is_an_envelope_too(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: str) -> None:
+        raise RuntimeError(SECRET)
+
+    monkeypatch.setattr("cartsvc.api.middleware.resolve", fail)
+
+    response = api.get()
+
+    assert response.status_code == 500
+    assert response.json() == error("internal_error", "Something went wrong on our side.")
+
+
+@pytest.mark.parametrize("path", ["/v2.0/unknown", f"/v2.0/customers/{PROFILE}/carts"])
+def test_debug_shows_no_html_either(db: None, settings: Any, path: str) -> None:
+    settings.DEBUG = True
+
+    response = Client().post(path)
+
+    assert response["Content-Type"] == "application/json"
+    assert set(response.json()) == {"message", "notifications"}
+
+
+def every_kind_of_answer(api: Api) -> dict[int, HttpResponse]:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    item_path = f"/{cart_id}/items/{item_id}"
+    api.post(body=bodies.cart(), Idempotency_Key="mine")
+    answers: list[Any] = [
+        api.get(f"/{cart_id}"),
+        api.post(body={}),
+        Client().get(api.base),
+        Api(scope="none").get(),
+        api.get(f"/{STRANGER}"),
+        api.client.patch(api.base),
+        api.put(item_path, bodies.item(), If_Match='"9"'),
+        api.post(body=b" " * (1024 * 1024 + 1)),
+        api.client.post(api.base, "<cart/>", content_type="text/xml"),
+        api.post(body=bodies.bare_cart(), Idempotency_Key="mine"),
+        api.client.get("/v2.0/unknown"),
+    ]
+    return {response.status_code: response for response in answers}
+
+
+def test_every_answer_has_the_headers_and_the_shape(api: Api) -> None:
+    answers = every_kind_of_answer(api)
+
+    assert sorted(answers) == [200, 400, 401, 403, 404, 405, 412, 413, 415, 422]
+    for status, response in answers.items():
+        assert response["Content-Type"] == "application/json"
+        assert response["Cache-Control"] == "no-store"
+        assert response["X-Content-Type-Options"] == "nosniff"
+        assert int(response["Content-Length"]) == len(response.content)
+        assert re.fullmatch("[0-9a-f]{32}", response["X-Request-ID"])
+        assert not response.cookies
+        assert "Vary" not in response
+        if status != 200:
+            assert problems(response)
+    ids = {response["X-Request-ID"] for response in answers.values()}
+    assert len(ids) == len(answers)
+
+
+@pytest.mark.parametrize("own", ["a" * 8, "A-z_0.9" * 9 + "Z", "0" * 64])
+def test_a_caller_may_name_the_request(api: Api, own: str) -> None:
+    assert api.get(X_Request_ID=own)["X-Request-ID"] == own
+    assert api.post(body={}, X_Request_ID=own)["X-Request-ID"] == own
+    assert api.client.get("/v2.0/x", headers={"X-Request-ID": own})["X-Request-ID"] == own
+
+
+@pytest.mark.parametrize(
+    "own",
+    ["", "short-7", "0" * 65, "with a space", "line\nfeed-1", "pizza-\u00e9\u00e9", "semi;colon"],
+)
+def test_a_name_that_could_not_be_logged_is_replaced(api: Api, own: str) -> None:
+    response = api.get(X_Request_ID=own)
+
+    assert response.status_code == 200
+    assert re.fullmatch("[0-9a-f]{32}", response["X-Request-ID"])
+
+
+def test_text_leaves_as_it_came_and_not_as_markup(api: Api) -> None:
+    name = "<script>alert('\U0001f355')</script> & \"Söhne\" \u2028"
+    created(api, bodies.cart(items=[bodies.item(displayName=name)]))
+
+    cart = Cart.objects.get()
+
+    assert CartItem.objects.get().display_name == name
+    response = api.get(f"/{cart.id}")
+    assert response.json()["data"]["items"][0]["displayName"] == name
+    assert "\U0001f355" in response.content.decode()
+
+
+def test_pages_outside_of_the_api_stay_pages(client: Client, db: None) -> None:
+    response = client.get("/nothing/here")
+
+    assert response.status_code == 404
+    assert response["Content-Type"].startswith("text/html")
+    assert client.get("/v2.0x")["Content-Type"].startswith("text/html")

@@ -1,0 +1,149 @@
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+
+from tests.support import bodies
+from tests.support.answers import error, exact, problems, success
+from tests.support.callers import Api
+from tests.support.carts import created, shown
+
+LARGEST = 9_999_999_999.9999
+
+
+@pytest.mark.parametrize("scope", ["Cart.Read", "Cart.Write"])
+def test_shows_a_cart_to_readers_and_writers(api: Api, scope: str) -> None:
+    cart_id = created(api)
+
+    response = Api(scope=scope).get(f"/{cart_id}")
+
+    assert response.status_code == 200
+    assert exact(response) == success("The cart was found.", shown(api, cart_id))
+    assert response["ETag"] == '"1"'
+
+
+@pytest.mark.parametrize(
+    ("prices", "quantity", "value"),
+    [
+        ([10.1], 1, "10.1"),
+        ([0.1, 0.2], 3, "0.9"),
+        ([0], 9_999, "0"),
+        ([5], 2, "10"),
+        ([0.0001], 9_999, "0.9999"),
+        ([1_000_000_000], 10, "10000000000"),
+        ([LARGEST], 1, "9999999999.9999"),
+        ([LARGEST] * 3, 9_999, "299969999999997.0003"),
+        ([LARGEST] * 101, 9_999, "10098989999999899.0101"),
+        ([1234567890.1234, 0.0001], 7, "8641975230.8645"),
+    ],
+)
+def test_values_are_exact(api: Api, prices: list[float], quantity: int, value: str) -> None:
+    item = bodies.item(
+        price=prices[0],
+        quantity=quantity,
+        options=[bodies.option(price=price) for price in prices[1:]],
+    )
+
+    cart_id = created(api, bodies.cart(items=[item]))
+
+    text = api.get(f"/{cart_id}").content.decode()
+    assert f'"value":{value}}}' in text
+    assert f'"subtotal":{value},' in text
+    [summary] = exact(api.get())["data"]["carts"]
+    assert summary["subtotal"] == Decimal(value)
+
+
+def test_the_subtotal_of_the_largest_items_is_exact(api: Api) -> None:
+    largest = bodies.item(price=LARGEST, quantity=9_999, options=[])
+    smallest = bodies.item(price=0.0001, quantity=1, options=[])
+
+    cart = shown(api, created(api, bodies.cart(items=[largest] * 20 + [smallest])))
+
+    assert str(cart["subtotal"]) == "1999799999999980.0021"
+
+
+@pytest.mark.parametrize(
+    ("price", "text"),
+    [(10.10, "10.1"), (10, "10"), (10.0, "10"), (0, "0"), (1e3, "1000"), (1e-4, "0.0001")],
+)
+def test_prices_are_json_numbers_without_exponents(api: Api, price: float, text: str) -> None:
+    cart_id = created(api, bodies.cart(items=[bodies.bare_item(price=price, quantity=3)]))
+
+    assert f'"price":{text},' in api.get(f"/{cart_id}").content.decode()
+
+
+def test_integers_of_64_bits_are_exact(api: Api) -> None:
+    item = bodies.item(menuItemKey=2**63 - 1, options=[bodies.option(optionSetKey=-(2**63))])
+
+    [shown_item] = shown(api, created(api, bodies.cart(items=[item])))["items"]
+
+    assert shown_item["menuItemKey"] == 9_223_372_036_854_775_807
+    assert shown_item["options"][0]["optionSetKey"] == -9_223_372_036_854_775_808
+
+
+def test_times_are_rfc_3339_in_utc(api: Api) -> None:
+    before = datetime.now(UTC)
+    cart = shown(api, created(api))
+
+    for name in ("createdOn", "modifiedOn"):
+        assert cart[name].endswith("Z")
+        assert before <= datetime.fromisoformat(cart[name]) <= datetime.now(UTC)
+
+
+def test_the_etag_is_the_version(api: Api) -> None:
+    cart_id = created(api)
+    for version in range(1, 4):
+        response = api.get(f"/{cart_id}")
+        assert response.json()["data"]["version"] == version
+        assert response["ETag"] == f'"{version}"'
+        api.post(f"/{cart_id}/items", bodies.item())
+
+
+def test_each_item_has_its_own_options(api: Api) -> None:
+    items = [
+        bodies.item(options=[bodies.option(displayName=f"{item}-{index}") for index in "abc"])
+        for item in "123"
+    ]
+
+    cart = shown(api, created(api, bodies.cart(items=items)))
+
+    assert [[option["displayName"] for option in item["options"]] for item in cart["items"]] == [
+        [f"{item}-{index}" for index in "abc"] for item in "123"
+    ]
+
+
+def test_a_cart_shows_no_items_of_another(api: Api) -> None:
+    created(api, bodies.cart(items=3))
+    cart_id = created(api, bodies.bare_cart())
+
+    assert shown(api, cart_id)["items"] == []
+
+
+@pytest.mark.parametrize("cart_id", [uuid.UUID(int=0), uuid.uuid4()], ids=["nil", "random"])
+def test_refuses_a_cart_that_does_not_exist(api: Api, cart_id: uuid.UUID) -> None:
+    response = api.get(f"/{cart_id}")
+
+    assert response.status_code == 404
+    assert response.json() == error("cart_not_found", "This profile has no such cart.")
+    assert "ETag" not in response
+
+
+def test_refuses_a_key_that_is_no_guid(api: Api) -> None:
+    response = api.get("/latest")
+
+    assert response.status_code == 400
+    assert problems(response) == [("invalid_guid", "cartId")]
+
+
+def test_refuses_a_token_without_a_cart_scope(api: Api, unchanged: Callable[[], None]) -> None:
+    cart_id = created(api)
+    unchanged()
+
+    response = Api(scope="Menu.Read").get(f"/{cart_id}")
+
+    assert response.status_code == 403
+    assert response.json() == error(
+        "insufficient_scope", "The token must carry Cart.Read or Cart.Write."
+    )

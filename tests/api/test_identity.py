@@ -1,0 +1,286 @@
+"""Who may call: scopes, bindings to a profile and a partner, headers of RFC 6750."""
+
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from tests.support import bodies
+from tests.support.answers import error, problems
+from tests.support.callers import PROFILE, STRANGER, Api
+from tests.support.carts import created, created_with_items
+from tests.support.issuers import verified_with
+from tests.support.left_out import LEFT_OUT
+from tests.support.tokens import mint
+
+NO_TOKEN = error("not_authenticated", "Send an Authorization header with a bearer token.")
+NO_SCOPE = error("insufficient_scope", "The token must carry Cart.Write.")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer    ",
+        "Basic dXNlcjpwYXNz",
+        "Token {token}",
+        "JWT {token}",
+        "{token}",
+        "Bearer:{token}",
+        "Bearer{token}",
+        "Bearer\t{token}",
+        "Bearers {token}",
+        "Basic Bearer {token}",
+    ],
+)
+def test_a_request_without_a_bearer_token(
+    api: Api, unchanged: Callable[[], None], header: str | None
+) -> None:
+    del api.client.defaults["HTTP_AUTHORIZATION"]
+    if header is not None:
+        api.client.defaults["HTTP_AUTHORIZATION"] = header.format(token=mint())
+
+    response = api.post(body=bodies.cart())
+
+    assert response.status_code == 401
+    assert response.json() == NO_TOKEN
+    assert response["WWW-Authenticate"] == 'Bearer realm="cartsvc"'
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "bEaReR", "Bearer "])
+def test_the_scheme_is_case_insensitive(api: Api, scheme: str) -> None:
+    api.client.defaults["HTTP_AUTHORIZATION"] = f"{scheme} {mint()}"
+
+    assert api.post(body=bodies.cart()).status_code == 200
+
+
+@pytest.mark.parametrize("query", ["access_token", "token", "jwt"])
+def test_a_token_in_the_query_is_none(api: Api, unchanged: Callable[[], None], query: str) -> None:
+    del api.client.defaults["HTTP_AUTHORIZATION"]
+    api.client.cookies["access_token"] = mint()
+
+    response = api.post(f"?{query}={mint()}", bodies.cart())
+
+    assert response.status_code == 401
+    assert response.json() == NO_TOKEN
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"scope": "Cart.Write"},
+        {"scope": "openid Cart.Write email"},
+        {"scope": "Cart.Read Cart.Write"},
+        {"scope": "  Cart.Write "},
+        {"scope": ["Cart.Write"]},
+        {"scope": ["openid", "Cart.Write", 7, None, {}]},
+        {"scope": LEFT_OUT, "scp": "Cart.Write"},
+        {"scope": LEFT_OUT, "scp": ["openid", "Cart.Write"]},
+        {"aud": "somebody", "iss": "https://elsewhere.example", "jti": "1", "typ": "x"},
+        {"token_type": "id", "user_id": 7},
+        {"sub": "\u00fc" * 300},
+        {"profileKey": str(PROFILE)},
+        {"profileKey": str(PROFILE).upper(), "partnerKey": "ACME"},
+    ],
+    ids=repr,
+)
+def test_tokens_that_may_write(db: None, changes: dict[str, Any]) -> None:
+    response = Api(**changes).post(body=bodies.cart())
+
+    assert response.status_code == 200, response.content
+
+
+@pytest.mark.parametrize(
+    ("claim", "seconds"), [("exp", 600.5), ("exp", -20), ("nbf", 20), ("nbf", -0.5), ("iat", 20)]
+)
+def test_clocks_may_differ_by_half_a_minute(db: None, claim: str, seconds: float) -> None:
+    response = Api(**{claim: time.time() + seconds}).post(body=bodies.cart())
+
+    assert response.status_code == 200, response.content
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"scope": ""},
+        {"scope": LEFT_OUT},
+        {"scope": None},
+        {"scope": []},
+        {"scope": [None]},
+        {"scope": "Cart.Read"},
+        {"scope": "cart.write"},
+        {"scope": "CART.WRITE"},
+        {"scope": "Cart.Write2"},
+        {"scope": "Cart.Writ"},
+        {"scope": "Cart.*"},
+        {"scope": "*"},
+        {"scope": "Cart.Read,Cart.Write"},
+        {"scope": "openid\tCart.Write"},
+        {"scope": "openid\nCart.Write"},
+        {"scope": "openid\u00a0Cart.Write"},
+        {"scope": ["Cart.Read"]},
+        {"scope": ["Cart.Read Cart.Write"]},
+        {"scope": [["Cart.Write"]]},
+        {"scope": {"Cart.Write": True}},
+        {"scope": True},
+        {"scope": 7},
+        {"scope": "openid", "scp": "Cart.Write"},
+        {"scope": None, "scp": "Cart.Write"},
+        {"scope": LEFT_OUT, "scp": "Cart.Read"},
+        {"scope": LEFT_OUT, "scp": 7},
+        {"scope": LEFT_OUT, "scopes": "Cart.Write"},
+        {"scope": LEFT_OUT, "roles": ["Cart.Write"], "is_superuser": True, "is_staff": True},
+    ],
+    ids=repr,
+)
+def test_tokens_that_may_not_write(unchanged: Callable[[], None], changes: dict[str, Any]) -> None:
+    response = Api(**changes).post(body=bodies.cart())
+
+    assert response.status_code == 403
+    assert response.json() == NO_SCOPE
+    assert response["WWW-Authenticate"] == (
+        'Bearer realm="cartsvc", error="insufficient_scope", scope="Cart.Write"'
+    )
+
+
+def test_a_token_of_a_profile_opens_no_other(api: Api, unchanged: Callable[[], None]) -> None:
+    response = Api(profileKey=str(STRANGER)).post(body=bodies.cart())
+
+    assert response.status_code == 403
+    assert response.json() == error(
+        "profile_mismatch", "The token does not open this customer profile.", "profileKey"
+    )
+    assert "WWW-Authenticate" not in response
+
+
+def test_a_setting_demands_a_profile_of_everyone(
+    api: Api, unchanged: Callable[[], None], settings: Any
+) -> None:
+    settings.JWT_REQUIRE_PROFILE = True
+    unchanged()
+
+    assert problems(api.get()) == [("profile_mismatch", "profileKey")]
+    assert Api(profileKey=str(PROFILE)).get().status_code == 200
+
+
+def test_a_token_of_a_partner_creates_carts_of_that_partner_only(
+    api: Api, unchanged: Callable[[], None]
+) -> None:
+    response = Api(partnerKey="OTHR").post(body=bodies.cart())
+
+    assert response.status_code == 403
+    assert response.json() == error(
+        "partner_mismatch", "The token is another partner's.", "/partnerKey"
+    )
+    assert problems(Api(partnerKey="acme").post(body=bodies.cart())) == [
+        ("partner_mismatch", "/partnerKey")
+    ]
+
+
+def test_issuer_and_audience_are_checked_when_configured(
+    unchanged: Callable[[], None],
+) -> None:
+    ours = {"iss": "https://id.example", "aud": "carts"}
+    wrong: list[dict[str, Any]] = [
+        *[
+            {"iss": value}
+            for value in (LEFT_OUT, None, "https://id.example/", "", [ours["iss"]], 7)
+        ],
+        *[
+            {"aud": value}
+            for value in (LEFT_OUT, None, "menus", "", [], [["carts"]], {"carts": 1}, 7)
+        ],
+    ]
+    with verified_with(ISSUER="https://id.example", AUDIENCE="carts"):
+        assert Api(**ours).get().status_code == 200
+        assert Api(**ours | {"aud": ["menus", "carts"]}).get().status_code == 200
+        for changes in wrong:
+            response = Api(**ours | changes).get()
+            assert (changes, response.status_code) == (changes, 401)
+            assert problems(response) == [("invalid_token", None)]
+
+
+def test_the_checks_are_made_in_this_order(api: Api, unchanged: Callable[[], None]) -> None:
+    """Everything is wrong at first; one wrong after the other is put right."""
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    unchanged()
+    profile, items = "me", f"/{STRANGER}/items/{item_id}"
+    token: dict[str, Any] = {"scope": "none", "profileKey": str(STRANGER), "partnerKey": "OTHR"}
+    body: Any = bodies.item(currency="USD", quantity=0)
+    headers = {"If_Match": "seven"}
+
+    def answer(*, sent: bool = True) -> tuple[int, list[tuple[str, str | None]]]:
+        caller = Api(**token)
+        caller.base = f"/v2.0/customers/{profile}/carts"
+        if not sent:
+            del caller.client.defaults["HTTP_AUTHORIZATION"]
+        response = caller.put(items, body, **headers)
+        return response.status_code, problems(response)
+
+    assert answer(sent=False) == (401, [("not_authenticated", None)])
+    assert answer() == (403, [("insufficient_scope", None)])
+    token["scope"] = "Cart.Write"
+    assert answer() == (400, [("invalid_guid", "profileKey")])
+    profile = str(PROFILE)
+    assert answer() == (403, [("profile_mismatch", "profileKey")])
+    token["profileKey"] = profile
+    assert answer() == (400, [("invalid_header", "If-Match")])
+    headers["If_Match"] = '"7"'
+    assert answer() == (400, [("min_value", "/quantity")])
+    body["quantity"] = 1
+    assert answer() == (404, [("cart_not_found", None)])
+    items = f"/{cart_id}/items/{item_id}"
+    assert answer() == (404, [("cart_not_found", None)])  # another partner's
+    token["partnerKey"] = "ACME"
+    assert answer() == (412, [("version_mismatch", "If-Match")])
+    headers["If_Match"] = '"1"'
+    assert answer() == (400, [("currency_mismatch", "/currency")])
+
+
+def test_create_checks_the_partner_between_body_and_currency(
+    unchanged: Callable[[], None],
+) -> None:
+    body = bodies.cart(items=[bodies.item(currency="USD")], note=7)
+    api = Api(partnerKey="OTHR")
+
+    assert problems(api.post(body=body, Idempotency_Key="a b")) == [
+        ("invalid_header", "Idempotency-Key")
+    ]
+    assert problems(api.post(body=body)) == [("invalid_type", "/note")]
+    del body["note"]
+    assert problems(api.post(body=body)) == [("partner_mismatch", "/partnerKey")]
+    assert problems(Api(partnerKey="ACME").post(body=body)) == [
+        ("currency_mismatch", "/items/0/currency")
+    ]
+
+
+def test_a_session_of_the_admin_does_not_open_the_api(
+    api: Api, unchanged: Callable[[], None], client: Client
+) -> None:
+    client.force_login(User.objects.create_superuser("root", password=uuid.uuid4().hex))
+    cart_id = created(api)
+    unchanged()
+
+    for response in (
+        client.get(f"{api.base}/{cart_id}"),
+        client.post(api.base, bodies.cart(), content_type="application/json"),
+    ):
+        assert response.status_code == 401
+        assert response.json() == NO_TOKEN
+
+
+@pytest.mark.parametrize("changes", [{}, {"is_staff": True, "is_superuser": True}], ids=repr)
+def test_a_bearer_token_does_not_open_the_admin(db: None, changes: dict[str, Any]) -> None:
+    User.objects.create_superuser("partner-app", password=uuid.uuid4().hex)
+
+    response = Api(**changes).client.get("/admin/")
+
+    assert response.status_code == 302
+    assert response["Location"].startswith("/admin/login/")

@@ -1,0 +1,180 @@
+"""The keys of another issuer: rotated, forged, withheld. The issuer is a real HTTP server."""
+
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from rest_framework_simplejwt.exceptions import TokenBackendError
+
+from cartsvc.api import authentication, jwks
+from tests.support.answers import problems
+from tests.support.callers import Api
+from tests.support.issuers import Issuer, published, verified_with
+from tests.support.left_out import LEFT_OUT
+from tests.support.tokens import mint, private_key, public_jwk, public_pem
+
+NUMBERS = {"old": 0, "new": 1, "forged": 2}
+
+
+def key(name: str) -> Any:
+    return private_key("RS256", NUMBERS[name])
+
+
+def public(name: str, **changes: Any) -> dict[str, Any]:
+    return public_jwk("RS256", NUMBERS[name], **{"kid": name} | changes)
+
+
+class Clock:
+    """What the service takes for time.monotonic: stands still until it is put forward."""
+
+    def __init__(self) -> None:
+        self.now = time.monotonic()
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    standing = Clock()
+    monkeypatch.setattr(time, "monotonic", standing)
+    return standing
+
+
+@pytest.fixture
+def issuer(db: None, clock: Clock) -> Iterator[Issuer]:
+    with published(public("old")) as running:
+        yield running
+
+
+def token(kid: Any, signer: Any = None, **headers: Any) -> str:
+    """Return a token that names this key and is signed with it, or with another."""
+    return mint("RS256", key=signer or key(kid), headers={"kid": kid, **headers})
+
+
+def ask(bearer: str) -> Any:
+    return Api(token=bearer).get()
+
+
+def test_a_published_key_opens(issuer: Issuer) -> None:
+    assert [ask(token("old")).status_code for _ in range(5)] == [200] * 5
+    assert issuer.asked == 1
+
+
+def test_a_rotated_key_opens_after_the_cooldown(issuer: Issuer, clock: Clock) -> None:
+    assert ask(token("old")).status_code == 200
+    issuer.keys = [public("new")]
+    assert ask(token("new")).status_code == 401
+    clock.now += jwks.COOLDOWN_SECONDS - 0.1
+    assert ask(token("new")).status_code == 401
+    clock.now += 0.2
+    assert ask(token("new")).status_code == 200
+    assert ask(token("old")).status_code == 401
+
+
+def test_a_burst_of_unknown_keys_asks_the_issuer_once(issuer: Issuer) -> None:
+    answers = [ask(token(f"unknown-{n}", key("forged"))) for n in range(50)]
+    assert {answer.status_code for answer in answers} == {401}
+    assert issuer.asked == 1
+
+
+FORGED = {
+    "signed with another key": lambda: token("old", key("forged")),
+    "jwk in the header": lambda: token("old", key("forged"), jwk=public("forged", kid="old")),
+    "jku in the header": lambda: token("old", key("forged"), jku="http://127.0.0.1:9/evil"),
+    "x5u in the header": lambda: token("old", key("forged"), x5u="http://127.0.0.1:9/evil"),
+    "no kid": lambda: token(LEFT_OUT, key("old")),
+    "kid of a path": lambda: token("../../dev/null", key("forged")),
+    "kid of SQL": lambda: token("' UNION SELECT 'x", key("forged")),
+    "empty kid": lambda: token("", key("forged")),
+    "the public key as a secret": lambda: mint(
+        key=public_pem("RS256").encode(), headers={"kid": "old"}
+    ),
+    "none": lambda: mint("none", key=""),
+    "kid of 100 kB": lambda: token("k" * 100_000, key("forged")),
+    "crit": lambda: token("old", crit=["b64"], b64=False),
+}
+
+
+@pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED)
+def test_a_forged_token_is_refused(issuer: Issuer, forge: Any) -> None:
+    answer = ask(forge())
+    assert (answer.status_code, problems(answer)) == (401, [("invalid_token", None)])
+
+
+def test_kid_of_another_type_is_refused(issuer: Issuer) -> None:
+    for kid in (7, None, ["old"], {"a": 1}, True):
+        assert ask(token(kid, key("old"))).status_code == 401
+
+
+def test_a_key_of_another_kind_is_refused(issuer: Issuer) -> None:
+    issuer.keys = [public_jwk("ES256", kid="old"), public("new")]
+    assert ask(token("old")).status_code == 401
+
+
+OUTAGES = {
+    "500": b"HTTP/1.0 500 Oops\r\n\r\n",
+    "an HTML page": b"HTTP/1.0 200 OK\r\n\r\n<html>Maintenance</html>",
+    "nothing": b"",
+    "half a body": b"HTTP/1.0 200 OK\r\nContent-Length: 999\r\n\r\n{",
+    "no keys": b'HTTP/1.0 200 OK\r\n\r\n{"keys": []}',
+    "a list": b"HTTP/1.0 200 OK\r\n\r\n[]",
+    "a redirect": b"HTTP/1.0 302 Found\r\nLocation: http://127.0.0.1:9/\r\n\r\n",
+    "no text": b"HTTP/1.0 200 OK\r\n\r\n\xff\xfe\xfd",
+}
+
+
+def assert_unavailable(answer: HttpResponse) -> None:
+    assert (answer.status_code, problems(answer)) == (503, [("unavailable", None)])
+    assert answer["Retry-After"] == "1"
+
+
+@pytest.mark.parametrize("raw", OUTAGES.values(), ids=OUTAGES)
+def test_an_issuer_out_of_order_is_503(issuer: Issuer, raw: bytes) -> None:
+    issuer.raw = raw
+    assert_unavailable(ask(token("old")))
+    assert_unavailable(ask(token("old")))
+    assert issuer.asked == 1
+
+
+def test_known_keys_open_while_the_issuer_is_out_of_order(issuer: Issuer, clock: Clock) -> None:
+    assert ask(token("old")).status_code == 200
+    issuer.raw = b""
+    clock.now += jwks.COOLDOWN_SECONDS + 0.1
+    assert ask(token("unknown", key("forged"))).status_code == 503
+    assert ask(token("old")).status_code == 200
+
+
+def test_an_issuer_that_hangs_delays_a_burst_once(db: None, clock: Clock) -> None:
+    """It takes connections and says nothing; one caller finds that out for all."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/jwks"
+        with verified_with(ALGORITHM="RS256", JWK_URL=url):
+            backend = authentication.token_backend()
+            tokens = [token(f"unknown-{n}", key("forged")) for n in range(40)]
+
+            def verify(bearer: str) -> None:
+                with pytest.raises(TokenBackendError) as refused:
+                    backend.decode(bearer)
+                assert authentication._caused_by_outage(refused.value)
+
+            with ThreadPoolExecutor(20) as pool:
+                list(pool.map(verify, tokens))
+            assert_unavailable(ask(tokens[0]))
+        assert connections_of(silent) == 1
+
+
+def connections_of(listener: socket.socket) -> int:
+    """Return how many connections came and were not taken yet."""
+    listener.setblocking(False)
+    count = 0
+    with suppress(BlockingIOError):
+        while True:
+            listener.accept()[0].close()
+            count += 1
+    return count

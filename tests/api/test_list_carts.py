@@ -1,0 +1,153 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support import bodies
+from tests.support.answers import error, exact, success
+from tests.support.callers import PROFILE, STRANGER, Api
+from tests.support.carts import created, shown
+from tests.support.factories import CartFactory
+
+
+def test_shows_each_cart_without_its_items(api: Api) -> None:
+    first = created(api, bodies.cart(items=2, options=2))
+    second = created(api, bodies.bare_cart())
+
+    response = api.get()
+
+    assert response.status_code == 200
+    summaries = []
+    for cart_id in (second, first):
+        cart = shown(api, cart_id)
+        cart["itemCount"] = len(cart.pop("items"))
+        summaries.append(cart)
+    assert exact(response) == success(
+        "The carts were found.", {"carts": summaries, "nextCursor": None}
+    )
+    assert [(cart["itemCount"], float(cart["subtotal"])) for cart in summaries] == [
+        (0, 0.0),
+        (2, 50.4),
+    ]
+
+
+def test_a_customer_without_carts_has_an_empty_list(api: Api) -> None:
+    CartFactory(profile_key=STRANGER)
+
+    response = api.get()
+
+    assert response.json() == success("The carts were found.", {"carts": [], "nextCursor": None})
+
+
+def pages(api: Api, limit: int) -> list[list[str]]:
+    """Return the ids of each page, from the newest to the last cursor."""
+    found, query = [], f"?limit={limit}"
+    while query:
+        data = api.get(query).json()["data"]
+        found.append([cart["cartId"] for cart in data["carts"]])
+        cursor = data["nextCursor"]
+        query = f"?limit={limit}&cursor={cursor}" if cursor else ""
+    return found
+
+
+@pytest.mark.parametrize(
+    ("limit", "sizes"),
+    [(1, [1] * 5), (2, [2, 2, 1]), (4, [4, 1]), (5, [5]), (100, [5])],
+)
+def test_pages_hold_every_cart_once_and_newest_first(
+    api: Api, limit: int, sizes: list[int]
+) -> None:
+    ids = [str(CartFactory(profile_key=PROFILE).id) for _ in range(5)]
+    CartFactory(profile_key=STRANGER)
+
+    found = pages(api, limit)
+
+    assert [len(page) for page in found] == sizes
+    assert [cart_id for page in found for cart_id in page] == ids[::-1]
+
+
+def test_a_page_has_twenty_carts_when_no_limit_is_sent(api: Api) -> None:
+    ids = [str(CartFactory(profile_key=PROFILE).id) for _ in range(21)][::-1]
+
+    data = api.get().json()["data"]
+
+    assert [cart["cartId"] for cart in data["carts"]] == ids[:20]
+    assert data["nextCursor"] == ids[19]
+
+
+def test_carts_made_while_paging_move_no_page(api: Api) -> None:
+    ids = [str(CartFactory(profile_key=PROFILE).id) for _ in range(3)][::-1]
+    cursor = api.get("?limit=2").json()["data"]["nextCursor"]
+    CartFactory(profile_key=PROFILE)
+
+    data = api.get(f"?limit=2&cursor={cursor}").json()["data"]
+
+    assert [cart["cartId"] for cart in data["carts"]] == ids[2:]
+    assert data["nextCursor"] is None
+
+
+def test_the_cursor_of_a_deleted_cart_still_works(api: Api) -> None:
+    carts = [CartFactory(profile_key=PROFILE) for _ in range(3)][::-1]
+    cursor = api.get("?limit=2").json()["data"]["nextCursor"]
+    carts[1].delete()
+
+    data = api.get(f"?limit=2&cursor={cursor.upper()}").json()["data"]
+
+    assert [cart["cartId"] for cart in data["carts"]] == [str(carts[2].id)]
+
+
+def test_a_cursor_of_another_customer_shows_nothing_of_theirs(api: Api) -> None:
+    mine = CartFactory(profile_key=PROFILE)
+    theirs = CartFactory(profile_key=STRANGER)
+
+    data = api.get(f"?cursor={theirs.id}").json()["data"]
+
+    assert [cart["cartId"] for cart in data["carts"]] == [str(mine.id)]
+
+
+def test_unknown_parameters_are_ignored(api: Api) -> None:
+    cart_id = created(api)
+
+    data = api.get(f"?page=2&profileKey={STRANGER}&format=xml").json()["data"]
+
+    assert [cart["cartId"] for cart in data["carts"]] == [cart_id]
+
+
+@pytest.mark.parametrize(
+    "limit",
+    ["0", "101", "-1", "", "1.0", "ten", "1e1", "1_0", "%D9%A1", "9999999999", "%2B1", "1%0A"],
+)
+def test_refuses_a_limit_out_of_range(api: Api, unchanged: Callable[[], None], limit: str) -> None:
+    response = api.get(f"?limit={limit}")
+
+    assert response.status_code == 400
+    assert response.json() == error("invalid_parameter", "limit must be 1 to 100.", "limit")
+
+
+@pytest.mark.parametrize(
+    "cursor", ["", "0", "next", STRANGER.hex, f"{STRANGER}%0A", "%00", "1' OR '1'='1"]
+)
+def test_refuses_a_cursor_that_is_none(
+    api: Api, unchanged: Callable[[], None], cursor: Any
+) -> None:
+    response = api.get(f"?cursor={cursor}")
+
+    assert response.status_code == 400
+    assert response.json() == error(
+        "invalid_parameter", "cursor must be a nextCursor of this list.", "cursor"
+    )
+
+
+def test_readers_may_list(api: Api) -> None:
+    created(api)
+
+    assert Api(scope="Cart.Read").get().json() == api.get().json()
+
+
+def test_refuses_a_token_without_a_cart_scope(api: Api, unchanged: Callable[[], None]) -> None:
+    response = Api(scope="").get()
+
+    assert response.status_code == 403
+    assert response.json() == error(
+        "insufficient_scope", "The token must carry Cart.Read or Cart.Write."
+    )

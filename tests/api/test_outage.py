@@ -1,0 +1,196 @@
+"""A database that cannot be reached, or a row that another holds too long: 503."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.db.models import F
+
+from carts.models import Cart, CartItem, IdempotencyRecord
+from tests.support import bodies
+from tests.support.answers import error, problems
+from tests.support.callers import PROFILE, Api, HttpApi
+from tests.support.carts import created, shown
+from tests.support.concurrency import together
+from tests.support.factories import CartFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+UNAVAILABLE = error("unavailable", "The service cannot reach its data right now. Try again.")
+
+# The contract's "within 4 seconds".
+PATIENCE_SECONDS = 4
+
+
+@pytest.fixture
+def unreachable(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Any]]:
+    """Return a context in which the database cannot be connected to."""
+
+    @contextmanager
+    def outage() -> Iterator[None]:
+        connection.close()
+        with monkeypatch.context() as patch:
+            patch.setitem(connection.settings_dict, "NAME", "/nowhere/at/all")  # SQLite
+            patch.setitem(connection.settings_dict, "HOST", "127.0.0.1")
+            patch.setitem(connection.settings_dict, "PORT", "1")
+            yield
+            connection.close()
+
+    yield outage
+    connection.close()
+
+
+def test_an_unreachable_database_is_an_outage_and_not_an_error(
+    unreachable: Callable[[], AbstractContextManager[None]],
+) -> None:
+    api = Api()
+    cart_id = created(api)
+    before = shown(api, cart_id)
+    path = f"/{cart_id}/items/{before['items'][0]['itemId']}"
+
+    with unreachable():
+        for call in (
+            partial(api.post, "", bodies.cart()),
+            partial(api.post, "", bodies.cart(), Idempotency_Key="key-1"),
+            partial(api.get, ""),
+            partial(api.get, f"/{cart_id}"),
+            partial(api.post, f"/{cart_id}/items", bodies.item()),
+            partial(api.put, path, bodies.item()),
+            partial(api.delete, path),
+        ):
+            started = time.monotonic()
+            response = call()
+            assert time.monotonic() - started < PATIENCE_SECONDS
+            assert response.status_code == 503
+            assert response.json() == UNAVAILABLE
+            assert response["Retry-After"] == "1"
+        # What needs no database is answered as ever.
+        assert problems(api.post("", {})) != [("unavailable", None)]
+
+    assert shown(api, cart_id) == before
+    assert api.put(path, bodies.item()).status_code == 200
+
+
+def test_a_database_that_only_reads_is_an_outage_for_writers() -> None:
+    """What a primary becomes when another takes over from it."""
+    api = Api()
+    cart_id = created(api)
+    before = shown(api, cart_id)
+    on, off = (
+        ("SET default_transaction_read_only = on", "RESET default_transaction_read_only")
+        if connection.vendor == "postgresql"
+        else ("PRAGMA query_only = on", "PRAGMA query_only = off")
+    )
+
+    with connection.cursor() as cursor:
+        cursor.execute(on)
+        try:
+            response = api.post(f"/{cart_id}/items", bodies.item())
+            assert shown(api, cart_id) == before
+        finally:
+            cursor.execute(off)
+
+    assert response.status_code == 503
+    assert response.json() == UNAVAILABLE
+    assert response["Retry-After"] == "1"
+    assert shown(api, cart_id) == before
+    assert api.post(f"/{cart_id}/items", bodies.item()).status_code == 200
+
+
+@contextmanager
+def held(hold: Callable[[], object]) -> Iterator[Callable[[], None]]:
+    """Keep a transaction open that has done `hold`; the value ends it, committed."""
+    begun, end = threading.Event(), threading.Event()
+
+    def run() -> None:
+        try:
+            with transaction.atomic():
+                hold()
+                begun.set()
+                end.wait(10)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert begun.wait(5)
+
+    def release() -> None:
+        end.set()
+        thread.join()
+
+    try:
+        yield release
+    finally:
+        release()
+
+
+def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(
+    http_api: HttpApi,
+) -> None:
+    mine = CartFactory(profile_key=PROFILE).pk
+    other = CartFactory(profile_key=PROFILE).pk
+
+    started = time.monotonic()
+    with held(lambda: Cart.objects.filter(pk=mine).update(version=F("version") + 5)):
+        reader, writer, elsewhere = together(
+            [
+                partial(http_api.get, f"/{mine}"),
+                partial(http_api.post, f"/{mine}/items", bodies.item()),
+                partial(http_api.post, f"/{other}/items", bodies.item()),
+            ]
+        )
+        assert time.monotonic() - started < PATIENCE_SECONDS
+
+    assert (reader.status_code, reader.json()["data"]["version"]) == (200, 1)
+    assert (writer.status_code, writer.json()) == (503, UNAVAILABLE)
+    assert writer.headers["Retry-After"] == "1"
+    # SQLite has one writer at a time, whatever it writes.
+    assert elsewhere.status_code == (200 if connection.vendor == "postgresql" else 503)
+    assert not CartItem.objects.filter(cart=mine).exists()
+    assert shown(http_api, str(mine))["version"] == 6
+    again = http_api.post(f"/{mine}/items", bodies.item())
+    assert again.status_code == 200
+
+
+@pytest.mark.parametrize(("version", "status"), [("*", 200), ('"1"', 412)])
+def test_a_change_waits_for_the_one_before_it(http_api: HttpApi, version: str, status: int) -> None:
+    cart_id = CartFactory(profile_key=PROFILE).pk
+
+    with held(lambda: Cart.objects.filter(pk=cart_id).update(version=5)) as release:
+        threading.Timer(0.3, release).start()
+        answer = http_api.post(f"/{cart_id}/items", bodies.item(), If_Match=version)
+
+    assert answer.status_code == status
+    if status == 412:
+        assert answer.json()["message"] == "The cart has moved on: its version is now 5."
+    assert shown(http_api, str(cart_id))["version"] == (6 if status == 200 else 5)
+
+
+def test_a_twin_that_runs_too_long_is_told_so(http_api: HttpApi) -> None:
+    create = partial(http_api.post, "", bodies.cart(), Idempotency_Key="key-1")
+    twin = partial(
+        IdempotencyRecord.objects.create, profile_key=PROFILE, key="key-1", fingerprint=b"x"
+    )
+
+    with held(twin):
+        started = time.monotonic()
+        answer = create()
+        assert time.monotonic() - started < PATIENCE_SECONDS
+
+    if connection.vendor == "postgresql":
+        assert answer.status_code == 409
+        assert answer.json() == error(
+            "request_in_progress",
+            "A request with this Idempotency-Key is still running.",
+            "Idempotency-Key",
+        )
+    else:  # which cannot tell a twin from any other writer
+        assert (answer.status_code, answer.json()) == (503, UNAVAILABLE)
+    assert not Cart.objects.exists()
+    assert create().status_code == 422  # the twin has committed another request by now

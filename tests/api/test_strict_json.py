@@ -1,0 +1,254 @@
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support import bodies
+from tests.support.answers import error, problems
+from tests.support.callers import Api
+
+BODY = json.dumps(bodies.cart())
+
+
+def test_a_byte_order_mark_is_skipped(api: Api) -> None:
+    assert api.post(body=b"\xef\xbb\xbf" + BODY.encode()).status_code == 200
+
+
+def with_member(text: str) -> str:
+    return f"{BODY[:-1]}, {text}}}"
+
+
+def nested(depth: int) -> str:
+    return with_member('"x": ' + "[" * depth + "]" * depth)
+
+
+def nested_objects(depth: int) -> str:
+    return with_member('"x": ' + '{"x":' * depth + "1" + "}" * depth)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        " \n",
+        "{",
+        "nonsense",
+        BODY[:-1],
+        BODY + BODY,
+        BODY + "\0",
+        BODY.replace('"', "'"),
+        with_member(""),
+        with_member('"x": 01'),
+        with_member('"x": .5'),
+        with_member('"x": 5.'),
+        with_member('"x": +5'),
+        with_member('"x": 0x1F'),
+        with_member('"x": 1_000'),
+        with_member('"x": \u0661'),
+        with_member("x: 1"),
+        with_member('"x": undefined'),
+        with_member('"x": True'),
+        with_member('"x": "tab\t"'),
+        with_member('"x": "\\x41"'),
+        with_member('"x": "\\u12"'),
+        with_member('"x": 1 // why'),
+        with_member('"currency": "EUR"'),
+        with_member('"x": {"y": 1, "y": 1}'),
+        with_member('"x": 1, "\\u0078": 1'),
+        with_member('"x": NaN'),
+        with_member('"x": Infinity'),
+        with_member('"x": -Infinity'),
+        with_member('"x": 1e309'),
+        with_member('"x": -1e309'),
+        with_member('"x": 1.5e400'),
+        with_member('"x": 1e99999999999999999999'),
+        with_member('"x": ' + "9" * 310),
+        with_member('"x": -' + "9" * 310),
+        with_member('"x": ' + "9" * 5_000),
+        with_member('"x": ' + "9" * 310 + ".5"),
+        nested(100_000),
+        nested_objects(100_000),
+        "[" * 200_000,
+        '{"x":' * 100_000,
+        b"\xff\xfe" + BODY.encode("utf-16-le"),
+        BODY.encode("utf-16"),
+        BODY.encode("utf-32"),
+        b'{"x": "\xff"}',
+        b'{"x": "\xc3"}',
+        b'{"x": "\xf0\x9f\x8d"}',
+        b'{"x": "\xed\xa0\x80"}',
+        b'{"x": "\xc0\xaf"}',
+        b"\xef\xbb\xbf\xef\xbb\xbf" + BODY.encode(),
+        b"\x1f\x8b\x08",
+        "\0",
+    ],
+    ids=lambda body: repr(body[-40:]),
+)
+def test_refuses_what_is_not_json(
+    api: Api, unchanged: Callable[[], None], body: str | bytes
+) -> None:
+    # The test client leaves out the media type of an empty body.
+    response: Any = api.client.post(
+        api.base, body, content_type="application/json", CONTENT_TYPE="application/json"
+    )
+
+    assert response.status_code == 400
+    assert problems(response) == [("malformed_json", None)]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("{", "The body is not JSON: Expecting property name enclosed in double quotes at "),
+        (with_member('"x": NaN'), "The body has NaN, which is not a JSON number."),
+        (with_member('"x": 1e309'), "The body has a number that is out of range."),
+        (with_member('"x": 1, "x": 1'), "The body has an object that names the same member "),
+        ("[" * 200_000, "The body is nested too deep."),
+        (b'"\xff"', "The body is not UTF-8."),
+    ],
+    ids=["syntax", "constant", "range", "twice", "deep", "utf-8"],
+)
+def test_says_what_is_wrong(
+    api: Api, unchanged: Callable[[], None], body: str | bytes, text: str
+) -> None:
+    assert api.post(body=body).json()["message"].startswith(text)
+
+
+@pytest.mark.parametrize("number", ["1e308", "1e-400", "9" * 308, "0." + "1" * 400])
+def test_takes_numbers_within_a_double_where_they_are_ignored(api: Api, number: str) -> None:
+    assert api.post(body=with_member(f'"x": {number}')).status_code == 200
+
+
+@pytest.mark.parametrize("body", ["null", "[]", "[{}]", '"{}"', "5", "1.5", "true", f"[{BODY}]"])
+def test_refuses_what_is_no_object(api: Api, unchanged: Callable[[], None], body: str) -> None:
+    response = api.post(body=body)
+
+    assert response.status_code == 400
+    assert response.json() == error("invalid_type", "The body must be a JSON object.", "")
+
+
+def padded(size: int) -> bytes:
+    return BODY.encode().ljust(size)
+
+
+def test_takes_a_body_of_the_limit(api: Api, settings: Any) -> None:
+    settings.MAX_BODY_BYTES = 2_000
+
+    assert api.post(body=padded(2_000)).status_code == 200
+
+
+@pytest.mark.parametrize("size", [2_001, 3_000_000])
+def test_refuses_a_larger_body(
+    api: Api, unchanged: Callable[[], None], settings: Any, size: int
+) -> None:
+    settings.MAX_BODY_BYTES = 2_000
+
+    response = api.post(body=padded(size))
+
+    assert response.status_code == 413
+    assert response.json() == error(
+        "payload_too_large", "The body must not be larger than 2000 bytes."
+    )
+
+
+def send_stream(api: Api, stream: Any, **environ: Any) -> Any:
+    """Post a body as a server hands it over."""
+    response: Any = api.client.generic(
+        "POST",
+        api.base,
+        **{"CONTENT_TYPE": "application/json", "wsgi.input": stream, **environ},
+    )
+    return response
+
+
+def send_chunked(api: Api, body: bytes) -> Any:
+    """Post a body that ends by itself; its length is unknown."""
+    return send_stream(
+        api,
+        io.BytesIO(body),
+        **{"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True},
+    )
+
+
+def test_a_chunked_body_is_read_like_any_other(api: Api) -> None:
+    assert send_chunked(api, BODY.encode()).status_code == 200
+
+
+def test_a_chunked_body_may_be_too_large(
+    api: Api, unchanged: Callable[[], None], settings: Any
+) -> None:
+    settings.MAX_BODY_BYTES = 2_000
+
+    assert problems(send_chunked(api, padded(2_001))) == [("payload_too_large", None)]
+
+
+class Endless(io.RawIOBase):
+    """A body that never ends, and says how much of it was asked for."""
+
+    taken = 0
+
+    def read(self, size: int = -1) -> bytes:
+        assert size > 0
+        self.taken += size
+        return b" " * size
+
+
+def test_no_more_than_the_limit_is_read_of_an_endless_body(
+    api: Api, unchanged: Callable[[], None], settings: Any
+) -> None:
+    settings.MAX_BODY_BYTES = 2_000
+    endless = Endless()
+
+    response = send_stream(
+        api, endless, **{"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
+    )
+
+    assert problems(response) == [("payload_too_large", None)]
+    assert endless.taken == 2_001
+
+
+def test_an_empty_chunked_body_is_not_json(api: Api, unchanged: Callable[[], None]) -> None:
+    assert problems(send_chunked(api, b"")) == [("malformed_json", None)]
+
+
+class Broken(io.RawIOBase):
+    """A caller that goes away in the middle of its body."""
+
+    def read(self, size: int = -1) -> bytes:
+        raise OSError(f"Connection reset by peer, {size} bytes short")
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True},
+        {"CONTENT_LENGTH": "10"},
+    ],
+    ids=["chunked", "with length"],
+)
+def test_a_body_that_breaks_off_is_refused(
+    api: Api, unchanged: Callable[[], None], environ: dict[str, Any]
+) -> None:
+    response = send_stream(api, Broken(), **environ)
+
+    assert response.status_code == 400
+    assert response.json() == error("malformed_json", "The body did not arrive whole.")
+
+
+@pytest.mark.parametrize("length", [str(len(BODY) + 1), str(len(BODY) - 1), "0", "-1", "ten", ""])
+def test_a_body_of_another_length_is_refused(
+    api: Api, unchanged: Callable[[], None], length: str
+) -> None:
+    response = send_stream(api, io.BytesIO(BODY.encode()), CONTENT_LENGTH=length)
+
+    assert response.status_code == 400
+    assert problems(response) == [("malformed_json", None)]
+
+
+def test_the_same_strictness_holds_for_items(api: Api, unchanged: Callable[[], None]) -> None:
+    path = f"/{'0f8fad5b-d9cb-469f-a165-70867728950e'}/items"
+
+    assert problems(api.post(path, "[]")) == [("invalid_type", "")]
+    assert problems(api.put(f"{path}{path[:37]}", '{"a": 1, "a": 1}')) == [("malformed_json", None)]

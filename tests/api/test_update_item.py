@@ -1,0 +1,195 @@
+import uuid
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from carts.models import CartItem, CartItemOption
+from tests.support import bodies
+from tests.support.answers import error, problems, success
+from tests.support.callers import Api
+from tests.support.carts import created, created_with_items, shown
+
+NOWHERE = uuid.UUID(int=0)
+
+
+def test_replaces_the_item_entirely(api: Api) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    before = shown(api, cart_id)
+    sent = {
+        "menuKey": "LUNCH",
+        "menuVersion": 8,
+        "menuItemKey": 2,
+        "displayName": "Quattro stagioni",
+        "currency": "EUR",
+        "price": 3,
+        "quantity": 4,
+        "options": [bodies.option(displayName="Rucola", price=2)],
+        "specialInstructions": "Well done",
+    }
+
+    response = api.put(f"/{cart_id}/items/{item_id}", sent)
+
+    assert response.status_code == 200
+    assert response.json() == success("The item was updated.")
+    after = shown(api, cart_id)
+    assert after == {
+        **before,
+        "items": [{**sent, "itemId": item_id, "value": 20}],
+        "subtotal": 20,
+        "modifiedOn": after["modifiedOn"],
+        "version": 2,
+    }
+    assert after["modifiedOn"] > before["modifiedOn"]
+
+
+@pytest.mark.parametrize(
+    "extras",
+    [{}, {"options": None, "specialInstructions": None}, {"options": []}],
+    ids=["omitted", "null", "empty"],
+)
+def test_keeps_nothing_that_is_not_sent(api: Api, extras: dict[str, Any]) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+
+    api.put(f"/{cart_id}/items/{item_id}", bodies.bare_item(**extras))
+
+    [item] = shown(api, cart_id)["items"]
+    assert (item["options"], item["specialInstructions"]) == ([], None)
+    assert not CartItemOption.objects.exists()
+
+
+@pytest.mark.parametrize("number", [1, 3, 5], ids=["fewer", "as many", "more"])
+def test_replaces_the_options_by_those_sent(api: Api, number: int) -> None:
+    cart_id = created(api, bodies.cart(options=3))
+    [item] = shown(api, cart_id)["items"]
+    names = [f"Option {index}" for index in range(number)][::-1]
+    options = [bodies.option(displayName=name) for name in names]
+
+    api.put(f"/{cart_id}/items/{item['itemId']}", bodies.item(options=options))
+
+    [item] = shown(api, cart_id)["items"]
+    assert [option["displayName"] for option in item["options"]] == names
+
+
+def test_the_item_keeps_its_id_and_place_among_others(api: Api) -> None:
+    cart_id, item_ids = created_with_items(api, "First", "Second", "Third")
+    before = shown(api, cart_id)["items"]
+
+    api.put(f"/{cart_id}/items/{item_ids[1]}", bodies.item(displayName="New"))
+
+    after = shown(api, cart_id)["items"]
+    assert [item["itemId"] for item in after] == item_ids
+    assert [item["displayName"] for item in after] == ["First", "New", "Third"]
+    assert (after[0], after[2]) == (before[0], before[2])
+
+
+def test_sending_the_same_again_changes_the_version_only(api: Api) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    before = shown(api, cart_id)
+
+    for _ in range(2):
+        api.put(f"/{cart_id}/items/{item_id}", bodies.item(displayName="Calzone"))
+
+    after = shown(api, cart_id)
+    assert after["items"] == before["items"]
+    assert after["version"] == 3
+
+
+def test_ids_in_the_body_set_nothing(api: Api) -> None:
+    cart_id, item_ids = created_with_items(api, "First", "Second")
+    other = created(api)
+    body = bodies.item(itemId=item_ids[1], id=item_ids[1], cartId=other, cart=other, position=9)
+
+    api.put(f"/{cart_id}/items/{item_ids[0]}", body)
+
+    assert [item["itemId"] for item in shown(api, cart_id)["items"]] == item_ids
+    assert len(shown(api, other)["items"]) == 1
+
+
+def test_keys_in_upper_case_are_the_same_item(api: Api) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+
+    response = api.put(
+        f"/{cart_id.upper()}/items/{item_id.upper()}", bodies.item(price=7, quantity=1)
+    )
+
+    assert response.status_code == 200
+    assert shown(api, cart_id)["subtotal"] == Decimal("8.25")
+
+
+def test_refuses_a_cart_that_does_not_exist(api: Api, unchanged: Callable[[], None]) -> None:
+    _, [item_id] = created_with_items(api, "Calzone")
+    unchanged()
+
+    response = api.put(f"/{NOWHERE}/items/{item_id}", bodies.item())
+
+    assert response.status_code == 404
+    assert response.json() == error("cart_not_found", "This profile has no such cart.")
+
+
+def test_refuses_an_item_that_does_not_exist(api: Api, unchanged: Callable[[], None]) -> None:
+    cart_id = created(api)
+    unchanged()
+
+    response = api.put(f"/{cart_id}/items/{NOWHERE}", bodies.item())
+
+    assert response.status_code == 404
+    assert response.json() == error("item_not_found", "The cart has no such item.")
+
+
+def test_refuses_an_item_of_another_cart(api: Api, unchanged: Callable[[], None]) -> None:
+    cart_id = created(api)
+    _, [elsewhere] = created_with_items(api, "Calzone")
+    unchanged()
+
+    response = api.put(f"/{cart_id}/items/{elsewhere}", bodies.item())
+
+    assert response.status_code == 404
+    assert response.json() == error("item_not_found", "The cart has no such item.")
+
+
+def test_a_removed_item_does_not_come_back(api: Api) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    api.delete(f"/{cart_id}/items/{item_id}")
+
+    response = api.put(f"/{cart_id}/items/{item_id}", bodies.item())
+
+    assert response.status_code == 404
+    assert response.json() == error("item_not_found", "The cart has no such item.")
+    assert not CartItem.objects.exists()
+    assert not CartItemOption.objects.exists()
+    assert shown(api, cart_id)["version"] == 2
+
+
+def test_refuses_keys_that_are_no_guids(api: Api, unchanged: Callable[[], None]) -> None:
+    response = api.put("/mine/items/first", bodies.item())
+
+    assert response.status_code == 400
+    assert problems(response) == [("invalid_guid", "cartId"), ("invalid_guid", "itemId")]
+
+
+def test_refuses_a_body_with_problems(api: Api, unchanged: Callable[[], None]) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    unchanged()
+    body = bodies.item(price=-1, options=[bodies.option(displayName=" ")])
+    del body["menuKey"]
+
+    response = api.put(f"/{cart_id}/items/{item_id}", body)
+
+    assert response.status_code == 400
+    assert sorted(problems(response)) == [
+        ("blank", "/options/0/displayName"),
+        ("min_value", "/price"),
+        ("required", "/menuKey"),
+    ]
+
+
+def test_an_empty_body_is_no_item(api: Api, unchanged: Callable[[], None]) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    unchanged()
+
+    response = api.put(f"/{cart_id}/items/{item_id}", {})
+
+    assert response.status_code == 400
+    assert problems(response) == [("required", f"/{name}") for name in bodies.bare_item()]

@@ -1,0 +1,34 @@
+from decimal import Decimal
+
+import pytest
+
+from carts.models import Cart, CartItem
+from tests.support.factories import CartFactory, ItemFactory
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "saved"),
+    [
+        ("quantity", "5", 5),
+        ("menu_item_key", "-9223372036854775808", -(2**63)),
+        ("position", "3", 3),
+        ("display_name", 12, "12"),
+        ("price", "1.5", Decimal("1.5")),
+        ("price", 1.1, Decimal("1.1")),
+    ],
+)
+def test_a_value_of_another_type_is_converted_on_its_way_in(
+    db: None, column: str, given: object, saved: object
+) -> None:
+    cart: Cart = CartFactory(items=[ItemFactory()])
+    CartItem.objects.update(**{column: given})
+    found = cart.items.values_list(column, flat=True).get()
+    assert found == saved
+    assert type(found) is type(saved)
+
+
+@pytest.mark.parametrize("column", ["quantity", "menu_item_key", "position"])
+def test_what_is_no_number_is_refused_before_the_database_sees_it(db: None, column: str) -> None:
+    CartFactory(items=[ItemFactory()])
+    with pytest.raises(ValueError, match=f"Field '{column}' expected a number"):
+        CartItem.objects.update(**{column: "many"})

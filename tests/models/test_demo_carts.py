@@ -1,0 +1,34 @@
+from collections.abc import Callable
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from carts.models import Cart, CartItem
+from tests.support.factories import CartFactory
+
+
+def test_carts_of_all_kinds_are_made(db: None, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("demo_carts", "--carts", "60")
+    carts = list(Cart.objects.with_contents())
+    assert len(carts) == 60
+    assert {cart.partner_key for cart in carts} == {"DEMO"}
+    assert {cart.currency for cart in carts} == {"EUR", "GBP", "JPY", "AED"}
+    assert any(cart.version > 1 for cart in carts)
+    for item in CartItem.objects.all():
+        item.clean_fields()
+    assert "60 carts were made" in capsys.readouterr().out
+    call_command("demo_carts", "--carts", "1")
+    assert Cart.objects.count() == 61
+
+
+def test_real_carts_are_left_alone(db: None, unchanged: Callable[[], None]) -> None:
+    CartFactory()
+    unchanged()
+    with pytest.raises(CommandError, match="There are real carts in this database"):
+        call_command("demo_carts")
+
+
+def test_unless_told(db: None) -> None:
+    CartFactory()
+    call_command("demo_carts", "--carts", "2", "--beside-real-carts")
+    assert Cart.objects.count() == 3

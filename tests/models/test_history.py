@@ -1,0 +1,136 @@
+"""What a cart remembers of its changes: who, when, what, and what it was since."""
+
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+
+from carts.models import Cart
+from carts.models.history import KEPT, LABEL_LENGTH, NAME_LENGTH, Author, Record
+from tests.support import bodies
+from tests.support.callers import PROFILE, Api
+from tests.support.carts import created_with_items
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+
+TIMES = "\u00d7"
+
+
+def records() -> list[Record]:
+    return Cart.objects.get().records()
+
+
+def test_every_operation_of_the_api_is_recorded(db: None) -> None:
+    before = datetime.now(UTC)
+    api = Api(sub="till 7")
+    cart_id, [first] = created_with_items(api, "Calzone")
+    added = api.post(
+        f"/{cart_id}/items",
+        bodies.item(displayName="Pizza", options=[bodies.option(displayName="Rucola")] * 2),
+        X_Request_ID="request-1",
+    ).json()["data"]["itemId"]
+    api.put(f"/{cart_id}/items/{first}", bodies.bare_item(displayName="Gelato", quantity=3))
+    api.delete(f"/{cart_id}/items/{added}")
+
+    found = records()
+
+    assert [(record.operation, record.item_id, record.label) for record in found] == [
+        ("Create Cart", None, ""),
+        ("Add Item", uuid.UUID(added), f"2 {TIMES} Pizza (Rucola, Rucola)"),
+        ("Update Item", uuid.UUID(first), f"3 {TIMES} Gelato"),
+        ("Remove Item", uuid.UUID(added), f"2 {TIMES} Pizza"),
+    ]
+    assert {(record.author.kind, record.author.name) for record in found} == {("bearer", "till 7")}
+    assert found[1].author.request_id == "request-1"
+    times = [before, *(record.at for record in found), datetime.now(UTC)]
+    assert times == sorted(times)
+
+
+def test_a_save_in_the_shell_is_recorded_with_all_options(db: None) -> None:
+    options = [OptionFactory(display_name="Rucola"), OptionFactory(display_name="Speck")]
+    item = CartFactory(items=[ItemFactory(display_name="Pizza", options=options)]).items.get()
+
+    item.quantity = 3
+    item.save()
+    item.quantity = 9  # and not saved
+    rucola, speck = item.options.all()
+    rucola.display_name = "Grana"
+    rucola.save()
+    speck.delete()
+
+    assert [(record.operation, record.item_id, record.label) for record in records()] == [
+        ("Create Cart", None, ""),
+        ("Update Item", item.pk, f"3 {TIMES} Pizza (Rucola, Speck)"),
+        ("Update Item", item.pk, f"3 {TIMES} Pizza (Grana, Speck)"),
+        ("Update Item", item.pk, f"3 {TIMES} Pizza (Grana)"),
+    ]
+
+
+def test_a_refused_change_is_not_recorded(api: Api) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+
+    api.put(f"/{cart_id}/items/{item_id}", bodies.item(currency="USD"))
+    api.put(f"/{cart_id}/items/{item_id}", bodies.item(), If_Match='"9"')
+    api.delete(f"/{cart_id}/items/{PROFILE}")
+
+    assert [record.operation for record in records()] == ["Create Cart"]
+
+
+def test_a_read_does_not_show_the_history(api: Api) -> None:
+    cart_id, _ = created_with_items(api, "Calzone")
+
+    assert "history" not in api.get(f"/{cart_id}").json()["data"]
+    assert "partner-app" not in api.get(f"/{cart_id}").content.decode()
+
+
+def test_saves_and_deletes_of_the_shell_are_recorded(db: None) -> None:
+    cart = CartFactory(items=[ItemFactory(options=[OptionFactory(), OptionFactory()])])
+    item = cart.items.get()
+
+    cart.save()
+    item.save()
+    item.options.all()[0].save()
+    item.options.all()[0].delete()
+
+    assert [record.operation for record in records()] == [
+        "Create Cart",
+        "Update Cart",
+        *["Update Item"] * 3,
+    ]
+    assert {record.author.kind for record in records()} == {"shell"}
+
+
+def test_a_system_user_without_a_name_may_write(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> str:
+        raise KeyError("getpwuid(): uid not found: 1234")
+
+    monkeypatch.setattr("carts.models.history.getuser", nobody)
+    CartFactory()
+
+    assert records()[0].author == Author("shell", "")
+
+
+def test_long_names_and_labels_are_cut(db: None) -> None:
+    author = Author("staff", "n" * 300)
+    cart = CartFactory()
+    options = [OptionFactory(display_name="o" * 100)] * 3
+
+    Cart.objects.by(author).add_item(cart.pk, ItemFactory(options=options))
+
+    last = records()[-1]
+    assert (len(last.author.name), len(last.label)) == (NAME_LENGTH, LABEL_LENGTH)
+
+
+def test_the_oldest_records_go_first(db: None) -> None:
+    cart = CartFactory()
+    line = Record(datetime.now(UTC), Author("bearer", "old \U0001f355\n\u2028"), "x").line()
+    Cart.objects.update(history=line * (KEPT // len(line)))
+    cart.add_item(**ItemFactory())
+    cart.add_item(**ItemFactory())
+
+    history = Cart.objects.get().history
+
+    assert len(history) == KEPT
+    found = records()
+    assert [record.operation for record in found[-2:]] == ["Add Item", "Add Item"]
+    assert {record.operation for record in found[:-2]} == {"x"}
+    assert KEPT // len(line) - 4 <= len(found) <= KEPT // len(line)

@@ -1,0 +1,230 @@
+"""Idempotency-Key on Create Cart and Add Item."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db.models import F
+
+from carts.models import Cart, CartItem, IdempotencyRecord
+from tests.support import bodies
+from tests.support.answers import error, problems, success
+from tests.support.callers import STRANGER, Api
+from tests.support.carts import created, created_with_items, shown
+
+REUSED = error(
+    "idempotency_key_reused",
+    "This Idempotency-Key came with another request before.",
+    "Idempotency-Key",
+)
+
+
+def grow_older(**age: int) -> None:
+    IdempotencyRecord.objects.update(created_on=F("created_on") - timedelta(**age))
+
+
+def test_the_same_create_is_answered_again(api: Api) -> None:
+    first = api.post(body=bodies.cart(), Idempotency_Key="key-1")
+    second = api.post(body=bodies.cart(), Idempotency_Key="key-1")
+
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert second.content == first.content
+    assert "Idempotent-Replayed" not in first
+    assert second["Idempotent-Replayed"] == "true"
+    assert Cart.objects.count() == 1
+    assert shown(api, first.json()["data"]["cartId"])["version"] == 1
+
+
+def test_the_same_add_is_answered_again(api: Api) -> None:
+    cart_id = created(api, bodies.bare_cart())
+    path = f"/{cart_id}/items"
+
+    first = api.post(path, bodies.item(), Idempotency_Key="key-1")
+    second = api.post(path, bodies.item(), Idempotency_Key="key-1")
+
+    assert first.json() == success(
+        "The item was added.", {"itemId": str(CartItem.objects.get().id)}
+    )
+    assert second.content == first.content
+    assert second["Idempotent-Replayed"] == "true"
+    assert shown(api, cart_id)["version"] == 2
+
+
+@pytest.mark.parametrize("version", [None, '"1"', '"7"', "*"])
+def test_an_add_is_answered_again_though_its_own_change_moved_the_cart(
+    api: Api, version: str | None
+) -> None:
+    cart_id = created(api, bodies.bare_cart())
+    path = f"/{cart_id}/items"
+    first = api.post(path, bodies.item(), Idempotency_Key="key-1", If_Match='"1"')
+    headers = {} if version is None else {"If_Match": version}
+
+    second = api.post(path, bodies.item(), Idempotency_Key="key-1", **headers)
+
+    assert second.content == first.content
+    assert shown(api, cart_id)["version"] == 2
+
+
+def test_a_body_written_otherwise_is_the_same_body(api: Api) -> None:
+    body = bodies.cart()
+    shuffled = dict(reversed(body.items()))
+
+    api.post(body=body, Idempotency_Key="key-1")
+    response = api.post(body=json.dumps(shuffled, indent=2), Idempotency_Key="key-1")
+
+    assert response["Idempotent-Replayed"] == "true"
+
+
+def test_another_body_is_refused(api: Api, unchanged: Callable[[], None]) -> None:
+    api.post(body=bodies.cart(), Idempotency_Key="key-1")
+    unchanged()
+
+    for body in (bodies.bare_cart(), bodies.cart(note="Other"), bodies.cart(items=2)):
+        response = api.post(body=body, Idempotency_Key="key-1")
+        assert response.status_code == 422
+        assert response.json() == REUSED
+
+
+def test_another_operation_is_refused(api: Api, unchanged: Callable[[], None]) -> None:
+    cart_id = created(api)
+    api.post(f"/{cart_id}/items", bodies.item(), Idempotency_Key="key-1")
+    unchanged()
+    both = {**bodies.cart(), **bodies.item()}
+
+    response = api.post(body=both, Idempotency_Key="key-1")
+
+    assert response.status_code == 422
+    assert response.json() == REUSED
+
+
+def test_the_same_item_for_another_cart_is_refused(api: Api, unchanged: Callable[[], None]) -> None:
+    first, second = created(api), created(api)
+    api.post(f"/{first}/items", bodies.item(), Idempotency_Key="key-1")
+    unchanged()
+
+    response = api.post(f"/{second}/items", bodies.item(), Idempotency_Key="key-1")
+
+    assert response.status_code == 422
+    assert response.json() == REUSED
+
+
+def test_another_key_and_no_key_create_anew(api: Api) -> None:
+    for headers in ({"Idempotency_Key": "a"}, {"Idempotency_Key": "A"}, {}, {}):
+        api.post(body=bodies.cart(), **headers)
+
+    assert Cart.objects.count() == 4
+    assert IdempotencyRecord.objects.count() == 2
+
+
+def test_a_key_is_a_profiles_own(api: Api) -> None:
+    first = api.post(body=bodies.cart(), Idempotency_Key="key-1")
+    second = Api(STRANGER).post(body=bodies.cart(), Idempotency_Key="key-1")
+
+    assert "Idempotent-Replayed" not in second
+    assert first.json()["data"] != second.json()["data"]
+
+
+def test_a_partner_is_not_told_another_partners_answer(
+    api: Api, unchanged: Callable[[], None]
+) -> None:
+    cart_id = created(api)
+    Api(partnerKey="ACME").post(f"/{cart_id}/items", bodies.item(), Idempotency_Key="key-1")
+    unchanged()
+
+    response = Api(partnerKey="OTHR").post(
+        f"/{cart_id}/items", bodies.item(), Idempotency_Key="key-1"
+    )
+
+    assert response.status_code == 422
+    assert response.json() == REUSED
+
+
+def test_a_key_is_forgotten_after_a_day(api: Api) -> None:
+    first = api.post(body=bodies.cart(), Idempotency_Key="key-1")
+    grow_older(hours=23, minutes=59)
+    again = api.post(body=bodies.cart(), Idempotency_Key="key-1")
+    grow_older(minutes=2)
+    anew = api.post(body=bodies.cart(), Idempotency_Key="key-1")
+
+    assert again.content == first.content
+    assert "Idempotent-Replayed" not in anew
+    assert anew.json()["data"] != first.json()["data"]
+    assert IdempotencyRecord.objects.count() == 1
+
+
+def test_after_a_day_a_key_may_come_with_another_body(api: Api) -> None:
+    api.post(body=bodies.cart(), Idempotency_Key="key-1")
+    grow_older(hours=25)
+
+    response = api.post(body=bodies.bare_cart(), Idempotency_Key="key-1")
+
+    assert response.status_code == 200
+    assert Cart.objects.count() == 2
+
+
+def test_an_expired_key_survives_a_refused_request(api: Api, unchanged: Callable[[], None]) -> None:
+    """What a refusal would have to bring back must not be taken away."""
+    cart_id = created(api, bodies.bare_cart())
+    api.post(f"/{cart_id}/items", bodies.item(), Idempotency_Key="key-1")
+    grow_older(hours=25)
+    unchanged()
+
+    response = api.post(f"/{cart_id}/items", bodies.item(currency="USD"), Idempotency_Key="key-1")
+
+    assert response.status_code == 400
+
+
+@pytest.mark.parametrize(
+    "key", ["", "a b", "tab\there", "caf\u00e9", "x" * 256, "a\0", "\x7f", "line\nfeed"]
+)
+def test_refuses_a_key_that_is_none(api: Api, unchanged: Callable[[], None], key: str) -> None:
+    response = api.post(body=bodies.cart(), Idempotency_Key=key)
+
+    assert response.status_code == 400
+    assert response.json() == error(
+        "invalid_header",
+        "Idempotency-Key must be 1 to 255 visible ASCII characters.",
+        "Idempotency-Key",
+    )
+
+
+@pytest.mark.parametrize("key", ["x", "~" * 255, '"quoted"', str(STRANGER), "a,b;c=d"])
+def test_takes_keys_of_visible_ascii(api: Api, key: str) -> None:
+    first = api.post(body=bodies.cart(), Idempotency_Key=key)
+
+    assert api.post(body=bodies.cart(), Idempotency_Key=key).content == first.content
+
+
+def test_a_refused_request_leaves_its_key_free(api: Api, unchanged: Callable[[], None]) -> None:
+    cart_id, _ = created_with_items(api, "Calzone")
+    path = f"/{cart_id}/items"
+    unchanged()
+
+    refused = [
+        api.post(body=bodies.cart(note=7), Idempotency_Key="key-1"),
+        api.post(body=bodies.cart(items=[bodies.item(currency="USD")]), Idempotency_Key="key-1"),
+        api.post(path, bodies.item(currency="USD"), Idempotency_Key="key-1"),
+        api.post(path, bodies.item(), Idempotency_Key="key-1", If_Match='"9"'),
+        api.post(f"/{STRANGER}/items", bodies.item(), Idempotency_Key="key-1"),
+    ]
+
+    assert [problems(response)[0][0] for response in refused] == [
+        "invalid_type",
+        "currency_mismatch",
+        "currency_mismatch",
+        "version_mismatch",
+        "cart_not_found",
+    ]
+
+
+def test_a_key_means_nothing_to_the_other_operations(api: Api) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    for _ in range(2):
+        response = api.put(
+            f"/{cart_id}/items/{item_id}", bodies.item(), Idempotency_Key="not even\tvalid"
+        )
+        assert response.status_code == 200
+        assert "Idempotent-Replayed" not in response
+    assert not IdempotencyRecord.objects.exists()
+    assert shown(api, cart_id)["version"] == 3

@@ -1,0 +1,294 @@
+"""The model layer by itself: a shell has the same guarantees as a caller of the API."""
+
+import uuid
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import DatabaseError
+
+from carts.models import Cart, CartItem, CartItemOption
+from carts.models.history import Author
+from cartsvc.api.problems import Refused
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+
+pytestmark = pytest.mark.django_db
+
+TIMES = "\u00d7"
+
+
+@pytest.fixture
+def cart() -> Cart:
+    return made(items=[ItemFactory(options=[OptionFactory(), OptionFactory()])])
+
+
+def made(**values: Any) -> Cart:
+    cart = CartFactory(**values)
+    assert isinstance(cart, Cart)
+    return cart
+
+
+def item_of(cart: Cart) -> CartItem:
+    return cart.items.get()
+
+
+def codes(refused: pytest.ExceptionInfo[Refused]) -> list[tuple[str, str | None]]:
+    return [(problem.type.code, problem.field) for problem in refused.value.problems]
+
+
+def test_creates_a_cart_with_its_items(cart: Cart) -> None:
+    cart.refresh_from_db()
+    item = item_of(cart)
+    assert (cart.version, cart.created_on) == (1, cart.modified_on)
+    assert (item.position, item.quantity, item.price) == (0, 2, Decimal("10.1"))
+    assert [option.position for option in item.options.all()] == [0, 1]
+    assert item.value == Decimal("25.2")
+    assert (str(cart), str(item)) == (str(cart.pk), f"2 {TIMES} Pizza Margherita")
+    assert str(item.options.all()[0]) == "Extra mozzarella"
+
+
+def test_takes_a_price_as_a_float() -> None:
+    cart = made(items=[ItemFactory(price=0.1 + 0.2, options=[OptionFactory(price=1.1)])])
+
+    assert item_of(cart).value == Decimal("2.8")
+    with pytest.raises(ValidationError) as error:
+        CartFactory(items=[ItemFactory(price=0.12345)])
+    assert error.value.error_dict["items[0].price"][0].code == "too_many_decimals"
+
+
+def test_names_every_value_that_is_not_allowed(unchanged: Callable[[], None]) -> None:
+    with pytest.raises(ValidationError) as error:
+        CartFactory(
+            partner_key="LARGE",
+            items=[
+                ItemFactory(),
+                ItemFactory(quantity=0, options=[OptionFactory(), OptionFactory(price=-1)]),
+                ItemFactory(menu_key=" "),
+            ],
+        )
+
+    assert {name: problems[0].code for name, problems in error.value.error_dict.items()} == {
+        "partner_key": "max_length",
+        "items[1].quantity": "min_value",
+        "items[1].options[1].price": "min_value",
+        "items[2].menu_key": "blank",
+    }
+
+
+def test_refuses_more_than_fits(unchanged: Callable[[], None], settings: Any) -> None:
+    settings.MAX_ITEMS, settings.MAX_OPTIONS = 2, 1
+    with pytest.raises(ValidationError) as error:
+        CartFactory(
+            items=[ItemFactory(), ItemFactory(options=[OptionFactory(), OptionFactory()])] * 2
+        )
+
+    assert {name: problems[0].code for name, problems in error.value.error_dict.items()} == {
+        "items": "too_many",
+        "items[1].options": "too_many",
+        "items[3].options": "too_many",
+    }
+
+
+def test_refuses_another_currency(unchanged: Callable[[], None]) -> None:
+    with pytest.raises(Refused) as error:
+        CartFactory(items=[ItemFactory(currency="USD", options=[OptionFactory(currency="GBP")])])
+
+    assert codes(error) == [
+        ("currency_mismatch", "items[0].currency"),
+        ("currency_mismatch", "items[0].options[0].currency"),
+    ]
+    assert str(error.value) == "The cart's currency is EUR.; The cart's currency is EUR."
+
+
+def test_adds_replaces_and_removes(cart: Cart) -> None:
+    added = cart.add_item(**ItemFactory(display_name="Tiramisù", with_option=True))
+    assert (added.position, cart.version) == (1, 2)
+
+    added.replace(version=2, **ItemFactory(display_name="Gelato", price=3, quantity=1))
+    assert (added.display_name, added.value, added.position) == ("Gelato", Decimal(3), 1)
+    assert added.cart.version == 3
+
+    added.remove(version=3)
+    assert list(cart.items.all()) == [item_of(cart)]
+    cart.refresh_from_db()
+    assert cart.version == 4
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"quantity": 0}, {"display_name": "x" * 101}, {"options": [OptionFactory(price=-1)]}],
+    ids=["quantity", "name", "option"],
+)
+def test_refuses_values_on_every_write(
+    cart: Cart, unchanged: Callable[[], None], values: dict[str, Any]
+) -> None:
+    item = item_of(cart)
+    unchanged()
+
+    with pytest.raises(ValidationError):
+        cart.add_item(**ItemFactory(**values))
+    with pytest.raises(ValidationError):
+        item.replace(**ItemFactory(**values))
+
+
+def test_refuses_another_version(cart: Cart, unchanged: Callable[[], None]) -> None:
+    item = item_of(cart)
+    unchanged()
+
+    for write in (
+        lambda: cart.add_item(version=9, **ItemFactory()),
+        lambda: item.replace(version=9, **ItemFactory()),
+        lambda: item.remove(version=9),
+    ):
+        with pytest.raises(Refused) as error:
+            write()
+        assert codes(error) == [("version_mismatch", "version")]
+
+
+def test_a_write_is_whole_or_not_at_all(cart: Cart, unchanged: Callable[[], None]) -> None:
+    """Values that pass no validator are refused by the database, with all that came before."""
+    item = item_of(cart)
+    unchanged()
+    broken = ItemFactory(options=[OptionFactory(), OptionFactory(price=-1)])
+
+    for write in (
+        lambda: CartFactory(items=[broken], validate=False),
+        lambda: Cart.objects.add_item(cart.pk, broken, validate=False),
+        lambda: Cart.objects.replace_item(cart.pk, item.pk, broken, validate=False),
+    ):
+        with pytest.raises(DatabaseError):
+            write()
+
+
+def test_somebody_reads_and_writes_their_own_carts_only(
+    cart: Cart, unchanged: Callable[[], None]
+) -> None:
+    strangers = Cart.objects.by(Author("bearer", "app"), profile_key=uuid.uuid4())
+    assert (strangers.find(cart.pk), strangers.page(10), strangers.count()) == (None, [], 0)
+
+    for write in (
+        lambda: strangers.add_item(cart.pk, ItemFactory()),
+        lambda: strangers.replace_item(cart.pk, item_of(cart).pk, ItemFactory()),
+        lambda: strangers.remove_item(cart.pk, item_of(cart).pk),
+    ):
+        with pytest.raises(Refused) as error:
+            write()
+        assert codes(error) == [("cart_not_found", None)]
+
+
+def test_saves_are_validated_and_claimed(cart: Cart) -> None:
+    item = item_of(cart)
+    option = item.options.all()[0]
+
+    cart.note = "Second floor"
+    cart.save()
+    item.quantity = 3
+    item.save()
+    option.price = Decimal(2)
+    option.save()
+
+    cart.refresh_from_db()
+    assert cart.version == 4
+    assert cart.note == "Second floor"
+    assert item_of(cart).value == Decimal("40.05")
+
+
+@pytest.mark.parametrize(
+    ("row", "field", "value", "error"),
+    [
+        ("cart", "platform", "", ValidationError),
+        ("cart", "currency", "EURO", ValidationError),
+        ("item", "quantity", 0, ValidationError),
+        ("item", "currency", "USD", Refused),
+        ("option", "price", Decimal(-1), ValidationError),
+        ("option", "currency", "USD", Refused),
+    ],
+)
+def test_a_save_refuses_what_the_api_refuses(
+    cart: Cart,
+    unchanged: Callable[[], None],
+    row: str,
+    field: str,
+    value: object,
+    error: type[Exception],
+) -> None:
+    item = item_of(cart)
+    changed = {"cart": cart, "item": item, "option": item.options.all()[0]}[row]
+    unchanged()
+    setattr(changed, field, value)
+
+    with pytest.raises(error):
+        changed.save()
+
+
+def test_a_cart_keeps_the_currency_of_its_items(cart: Cart, unchanged: Callable[[], None]) -> None:
+    unchanged()
+    cart.currency = "USD"
+
+    with pytest.raises(Refused, match="in another currency") as error:
+        cart.save()
+    assert codes(error) == [("currency_mismatch", "currency")]
+
+
+def test_a_saved_item_keeps_its_cart_and_position(cart: Cart) -> None:
+    item = item_of(cart)
+    item.position, item.quantity = 7, 9
+
+    item.save()
+
+    saved = item_of(cart)
+    assert (saved.cart_id, saved.position, saved.quantity) == (cart.pk, 0, 9)
+
+
+def test_a_save_brings_no_deleted_row_back(cart: Cart) -> None:
+    item = item_of(cart)
+    option = item.options.all()[0]
+    item_of(cart).remove()
+
+    with pytest.raises(Refused, match="The cart has no such item"):
+        item.save()
+    with pytest.raises(DatabaseError, match="did not affect any rows"):
+        option.save()
+    assert Cart.objects.get().version == 2
+    assert not CartItem.objects.exists()
+    assert not CartItemOption.objects.exists()
+
+    Cart.objects.get().delete()
+    for deleted in (cart, item, option):
+        with pytest.raises(Refused) as error:
+            deleted.save()
+        assert codes(error) == [("cart_not_found", None)]
+    assert not Cart.objects.exists()
+
+
+def test_new_rows_are_made_by_the_writes_only(cart: Cart, unchanged: Callable[[], None]) -> None:
+    for model in (Cart, CartItem, CartItemOption):
+        with pytest.raises(TypeError):
+            model().save()
+
+
+def test_deletes_are_claimed(cart: Cart) -> None:
+    item = item_of(cart)
+
+    item.options.all()[0].delete()
+    assert item.options.count() == 1
+    cart.refresh_from_db()
+    assert cart.version == 2
+    assert item.delete() == (2, {"carts.CartItem": 1, "carts.CartItemOption": 1})
+    cart.refresh_from_db()
+    assert cart.version == 3
+    cart.delete()
+    assert not Cart.objects.exists()
+    assert not CartItemOption.objects.exists()
+
+
+def test_reads_by_the_shell_show_who_wrote(cart: Cart) -> None:
+    author = Author("staff", "ada", "request-1")
+    added = Cart.objects.by(author).add_item(cart.pk, ItemFactory())
+
+    [first, second] = Cart.objects.get().records()
+    assert (first.author.kind, first.operation, first.item_id) == ("shell", "Create Cart", None)
+    assert (second.author, second.operation) == (author, "Add Item")
+    assert (second.item_id, second.label) == (added.pk, f"2 {TIMES} Pizza Margherita")

@@ -1,0 +1,143 @@
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from io import StringIO
+from threading import Barrier
+from typing import Any, cast
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import transaction
+from django.utils import timezone
+
+from carts.models import Cart, CartItem, CartItemOption, IdempotencyRecord
+from tests.support.concurrency import in_background
+from tests.support.factories import CartFactory, ItemFactory
+
+NOW = timezone.now()
+
+
+def purge(*arguments: str) -> list[str]:
+    out = StringIO()
+    call_command("purge_carts", *arguments, stdout=out)
+    return out.getvalue().splitlines()
+
+
+def key(age: timedelta) -> uuid.UUID:
+    """Return a key as it was made that long ago."""
+    made = (NOW - age).timestamp() * 1000
+    return uuid.UUID(int=(int(made) << 80) | (7 << 76) | (uuid.uuid4().int & ~(~0 << 76)))
+
+
+def old_cart(days: int, *, untouched: int | None = None) -> Cart:
+    """Make a cart that is so many days old, and that nobody has touched for so many."""
+    cart: Any = CartFactory(
+        id=key(timedelta(days=days)), items=[ItemFactory(with_option=True) for _ in range(2)]
+    )
+    changed = NOW - timedelta(days=days if untouched is None else untouched)
+    Cart.objects.filter(pk=cart.pk).update(
+        created_on=NOW - timedelta(days=days), modified_on=changed
+    )
+    return cast("Cart", cart)
+
+
+def record(age: timedelta) -> IdempotencyRecord:
+    return IdempotencyRecord.objects.create(
+        profile_key=uuid.uuid4(), key="k", fingerprint=b"f", created_on=NOW - age
+    )
+
+
+def test_untouched_carts_go_with_all_they_hold(db: None) -> None:
+    for days in (31, 45, 400):
+        old_cart(days)
+    kept = [old_cart(29), old_cart(400, untouched=29), old_cart(0)]
+    lines = purge("--older-than", "30d", "--batch", "2")
+    assert set(Cart.objects.all()) == set(kept)
+    assert CartItem.objects.count() == CartItemOption.objects.count() == 6
+    assert lines == [
+        "1 carts deleted, 1 so far",
+        "2 carts deleted, 3 so far",
+        "3 carts deleted.",
+        "0 idempotency records deleted.",
+    ]
+    assert purge("--older-than", "30d")[-2] == "0 carts deleted."
+
+
+def test_a_dry_run_only_counts(db: None, unchanged: Callable[[], None]) -> None:
+    old_cart(31)
+    old_cart(2)
+    record(timedelta(days=2))
+    unchanged()
+    assert purge("--older-than", "4w", "--dry-run") == [
+        "1 carts would be deleted, 1 so far",
+        "1 carts would be deleted.",
+        "1 idempotency records would be deleted, 1 so far",
+        "1 idempotency records would be deleted.",
+    ]
+
+
+def test_expired_idempotency_records_go(db: None) -> None:
+    kept = [record(timedelta(hours=23)), record(timedelta())]
+    for _ in range(5):
+        record(timedelta(hours=25))
+    assert purge("--older-than", "12h", "--batch", "2")[-1] == "5 idempotency records deleted."
+    assert set(IdempotencyRecord.objects.all()) == set(kept)
+
+
+@pytest.mark.parametrize("age", ["", "30", "d", "-1d", "0d", "1.5d", "30 d", "3y", "999999d", "٣d"])
+def test_an_age_that_is_none_is_refused(db: None, unchanged: Callable[[], None], age: str) -> None:
+    old_cart(400)
+    unchanged()
+    with pytest.raises(CommandError, match="is not a duration such as"):
+        purge(f"--older-than={age}")
+
+
+@pytest.mark.parametrize("batch", ["0", "-5", "x"])
+def test_a_batch_that_is_none_is_refused(db: None, batch: str) -> None:
+    with pytest.raises(CommandError, match="is not a number of carts"):
+        purge("--older-than=1d", f"--batch={batch}")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_cart_that_a_customer_is_changing_stays() -> None:
+    busy, _ = old_cart(40), old_cart(40)
+    with transaction.atomic():
+        busy.claim("Add Item")
+        thread = in_background(lambda: purge("--older-than", "30d"))
+        # Skips the cart where rows are locked, and waits where the whole database is.
+        thread.join(timeout=1)
+    thread.join()
+    assert list(Cart.objects.all()) == [busy]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_runs_and_a_customer_at_once() -> None:
+    carts = [old_cart(40) for _ in range(40)]
+    barrier = Barrier(3)
+    outcomes: list[Any] = []
+
+    def run() -> None:
+        barrier.wait()
+        lines = purge("--older-than", "30d", "--batch", "3")
+        outcomes.append(int(next(x for x in lines if x.endswith("carts deleted.")).split()[0]))
+
+    def change() -> None:
+        barrier.wait()
+        for cart in carts[::4]:
+            try:
+                Cart.objects.add_item(cart.pk, ItemFactory())
+            except Exception as error:  # noqa: BLE001 (looked at below)
+                outcomes.append(error)
+
+    for thread in [in_background(run), in_background(run), in_background(change)]:
+        thread.join()
+    counts = [count for count in outcomes if isinstance(count, int)]
+    refused = [error for error in outcomes if not isinstance(error, int)]
+    assert {str(error) for error in refused} <= {"This profile has no such cart."}
+    left = Cart.objects.all()
+    assert sum(counts) + len(left) == 40
+    assert len(counts) == 2
+    # What is left is what the customer reached first, with what they added.
+    assert {cart.pk for cart in left} <= {cart.pk for cart in carts[::4]}
+    assert all(cart.items.count() == 3 for cart in left)
+    assert len(left) + len(refused) == 10

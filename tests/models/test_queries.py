@@ -1,0 +1,184 @@
+"""How many statements each operation sends, BEGIN and COMMIT included."""
+
+from collections.abc import Callable
+
+import pytest
+from pytest_django.fixtures import DjangoAssertNumQueries
+
+from tests.support import bodies
+from tests.support.callers import STRANGER, Api
+from tests.support.carts import created, created_with_items, shown
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize("items", [1, 50])
+def test_create(django_assert_num_queries: DjangoAssertNumQueries, items: int) -> None:
+    api = Api()
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # INSERT the cart
+        + 1  # INSERT its items
+        + 1  # INSERT their options
+        + 1  # COMMIT
+    ):
+        assert api.post(body=bodies.cart(items=items, options=2)).status_code == 200
+
+
+def test_create_of_the_largest_cart(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    api = Api()
+    body = bodies.cart(items=500, options=4)
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # INSERT the cart
+        + 1  # INSERT its items
+        + 1  # INSERT their options
+        + 1  # COMMIT
+    ):
+        assert api.post(body=body).status_code == 200
+
+
+def test_create_without_items(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    api = Api()
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # INSERT the cart
+        + 1  # COMMIT
+    ):
+        assert api.post(body=bodies.bare_cart()).status_code == 200
+
+
+@pytest.mark.parametrize("items", [1, 50])
+def test_create_with_a_key(django_assert_num_queries: DjangoAssertNumQueries, items: int) -> None:
+    api = Api()
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # INSERT the key's record
+        + 2  # SAVEPOINT, RELEASE
+        + 3  # INSERT the cart, its items, their options
+        + 1  # COMMIT
+    ):
+        api.post(body=bodies.cart(items=items), Idempotency_Key="key-1")
+
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # INSERT the key's record, in vain
+        + 1  # ROLLBACK
+        + 1  # SELECT the earlier record
+    ):
+        api.post(body=bodies.cart(items=items), Idempotency_Key="key-1")
+
+
+@pytest.mark.parametrize("items", [1, 50])
+@pytest.mark.parametrize("options", [0, 1, 100])
+def test_update(
+    django_assert_num_queries: DjangoAssertNumQueries, items: int, options: int
+) -> None:
+    api = Api()
+    cart_id, item_ids = created_with_items(api, *["Calzone"] * items)
+    body = bodies.item(options=options)
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # UPDATE the cart: the claim
+        + 1  # UPDATE the item
+        + 1  # DELETE its options
+        + (1 if options else 0)  # INSERT the new ones
+        + 1  # COMMIT
+    ):
+        assert api.put(f"/{cart_id}/items/{item_ids[-1]}", body).status_code == 200
+
+
+@pytest.mark.parametrize("items", [1, 50])
+@pytest.mark.parametrize("options", [0, 1, 100])
+def test_add(django_assert_num_queries: DjangoAssertNumQueries, items: int, options: int) -> None:
+    api = Api()
+    cart_id, _ = created_with_items(api, *["Calzone"] * items)
+    body = bodies.item(options=options)
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # UPDATE the cart: the claim
+        + 1  # SELECT its number of items and the last position
+        + 1  # INSERT the item
+        + (1 if options else 0)  # INSERT its options
+        + 1  # COMMIT
+    ):
+        assert api.post(f"/{cart_id}/items", body).status_code == 200
+
+
+@pytest.mark.parametrize("items", [1, 50])
+@pytest.mark.parametrize("options", [0, 100])
+def test_remove(
+    django_assert_num_queries: DjangoAssertNumQueries, items: int, options: int
+) -> None:
+    api = Api()
+    cart_id = created(api, bodies.cart(items=items, options=options))
+    item_id = shown(api, cart_id)["items"][-1]["itemId"]
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # SELECT the item, for the record of what is removed
+        + 1  # UPDATE the cart: the claim
+        + 1  # SELECT the item, for its options' sake
+        + 1  # DELETE its options
+        + 1  # DELETE the item
+        + 1  # COMMIT
+    ):
+        assert api.delete(f"/{cart_id}/items/{item_id}").status_code == 200
+
+
+@pytest.mark.parametrize(("items", "options"), [(0, 0), (1, 1), (50, 10)])
+def test_get(django_assert_num_queries: DjangoAssertNumQueries, items: int, options: int) -> None:
+    api = Api()
+    cart_id = created(api, bodies.cart(items=items, options=options))
+    with django_assert_num_queries(1):  # the cart, its items and their options
+        assert len(shown(api, cart_id)["items"]) == items
+
+
+@pytest.mark.parametrize(("carts", "items"), [(0, 0), (1, 1), (20, 3), (1, 50)])
+def test_list(django_assert_num_queries: DjangoAssertNumQueries, carts: int, items: int) -> None:
+    api = Api()
+    for _ in range(carts):
+        created(api, bodies.cart(items=items))
+    with django_assert_num_queries(1):  # the carts of a page and their amounts
+        assert len(api.get().json()["data"]["carts"]) == carts
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "status"),
+    [
+        (bodies.cart(note=7), "", 400),
+        (bodies.cart(items=[bodies.item(currency="USD")]), "", 400),
+        ("{", "", 400),
+        (bodies.item(quantity=0), f"/{STRANGER}/items", 400),
+        (bodies.item(), "/mine/items", 400),
+    ],
+    ids=["field", "currency", "json", "item", "path"],
+)
+def test_a_refused_body_costs_nothing(
+    django_assert_num_queries: DjangoAssertNumQueries, body: object, path: str, status: int
+) -> None:
+    api = Api()
+    with django_assert_num_queries(0):
+        assert api.post(path, body).status_code == status
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda api: api.put(f"/{STRANGER}/items/{STRANGER}", bodies.item()),
+        lambda api: api.post(f"/{STRANGER}/items", bodies.item()),
+    ],
+    ids=["update", "add"],
+)
+def test_a_cart_that_does_not_exist(
+    django_assert_num_queries: DjangoAssertNumQueries, call: Callable[[Api], object]
+) -> None:
+    api = Api()
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 1  # UPDATE the cart, in vain
+        + 1  # SELECT why
+        + 1  # ROLLBACK
+    ):
+        call(api)

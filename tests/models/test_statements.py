@@ -1,0 +1,209 @@
+"""What is compiled once must not remember what it was run with, or by whom."""
+
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection
+from django.db.models.sql.compiler import SQLCompiler
+from django.utils import timezone
+from psycopg.pq import PipelineStatus
+
+from carts.models import Cart, CartItem, CartItemOption, contents
+from carts.models.history import Author
+from cartsvc.db.statements import (
+    Insert,
+    Parameter,
+    Select,
+    Statement,
+    at_once,
+    atomic,
+    parameters,
+    shared_cursor,
+)
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+
+pytestmark = pytest.mark.django_db
+
+ANNA = Author("shell", "anna")
+
+
+def named(*names: str) -> list[Cart]:
+    return [CartFactory(platform=name, items=[ItemFactory(with_option=True)]) for name in names]
+
+
+def by_id() -> Select:
+    return Select(Cart.objects.with_contents().filter(**parameters(Cart, ["id"])))
+
+
+def test_a_statement_is_compiled_once_and_runs_with_any_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    carts, select = named("web", "app"), by_id()
+    compiled = []
+    original = SQLCompiler.as_sql
+
+    def as_sql(self: SQLCompiler, *args: Any, **kwargs: Any) -> Any:
+        compiled.append(self)
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(SQLCompiler, "as_sql", as_sql)
+    first = [select.fetch(id=cart.pk)[0] for cart in carts]
+    once = len(compiled)
+    again = [select.fetch(id=cart.pk)[0] for cart in carts]
+
+    assert [cart.platform for cart in first] == ["web", "app"]
+    assert [cart.platform for cart in again] == ["web", "app"]
+    assert select.fetch(id=uuid.uuid4()) == []
+    assert once > 0
+    assert len(compiled) == once
+
+
+def test_what_is_fetched_is_what_the_queryset_finds() -> None:
+    [cart] = named("web")
+    [fetched] = by_id().fetch(id=cart.pk)
+    found = Cart.objects.with_contents().get(pk=cart.pk)
+
+    assert fetched.get_deferred_fields() == found.get_deferred_fields() == {"history"}
+    for name in (*(field.attname for field in Cart._meta.concrete_fields), "item_rows"):
+        assert getattr(fetched, name) == getattr(found, name), name
+    assert contents.assemble(fetched.item_rows)[0]["options"] != []
+    assert not fetched._state.adding
+
+
+def test_an_update_changes_what_matches_and_nothing_else() -> None:
+    web, app = named("web", "app")
+    now = timezone.now() + timedelta(hours=1)
+    update = Statement.update(
+        Cart.objects.filter(**parameters(Cart, ["id", "currency"])),
+        {"modified_on": Parameter("now", Cart._meta.get_field("modified_on"))},
+    )
+
+    assert update.run(id=web.pk, currency="EUR", now=now) == 1
+    assert update.run(id=app.pk, currency="USD", now=now) == 0
+
+    for cart in web, app:
+        cart.refresh_from_db()
+    assert (web.modified_on, app.modified_on) == (now, app.created_on)
+
+
+def test_a_delete_removes_what_matches_and_nothing_else() -> None:
+    web, app = named("web", "app")
+    options = Statement.delete(
+        CartItemOption.objects.filter(**parameters(CartItemOption, ["item_id"]))
+    )
+
+    assert options.run(item_id=web.items.get().pk) == 1
+    assert (web.items.get().options.count(), app.items.get().options.count()) == (0, 1)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 4, 5, 300])
+def test_an_insert_takes_any_number_of_rows(count: int) -> None:
+    """Up to four items by their values, more as arrays or, on SQLite, one after another."""
+    cart = CartFactory()
+    items = [
+        CartItem(cart_id=cart.pk, position=position, **ItemFactory(quantity=position + 1))
+        for position in range(count)
+    ]
+    names = [field.attname for field in CartItem._meta.concrete_fields]
+    Insert(CartItem, names).run(items)
+
+    assert list(cart.items.values_list("id", "quantity", "price")) == [
+        (item.id, item.quantity, item.price) for item in items
+    ]
+
+
+def test_an_insert_takes_values_in_the_order_of_its_names() -> None:
+    [cart] = named("web")
+    item, sent = cart.items.get(), OptionFactory()
+    Insert(CartItemOption, ["position", "item_id", *sent]).run(
+        [(1, item.pk, *sent.values()), (2, item.pk, *sent.values())]
+    )
+
+    assert item.options.filter(position__gt=0).values_list("position", *sent).count() == 2
+    assert list(item.options.values_list("position", "display_name")) == [
+        (0, OptionFactory()["display_name"]),
+        (1, sent["display_name"]),
+        (2, sent["display_name"]),
+    ]
+
+
+def test_narrowed_carts_are_never_widened_again() -> None:
+    web, app = named("web", "app")
+    own = Cart.objects.by(ANNA, profile_key=web.profile_key)
+
+    assert own.find(web.pk) == web
+    assert [cart.pk for cart in own.page(10)] == [web.pk]
+    for carts in own, own.by(ANNA), own.by(ANNA, profile_key=app.profile_key):
+        assert carts.find(app.pk) is None
+        assert list(carts.filter(pk=app.pk)) == []
+        assert app not in carts.page(10)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_threads_share_what_is_compiled() -> None:
+    carts, select = named(*(f"app {number}" for number in range(8))), by_id()
+
+    def read(cart: Cart) -> list[str]:
+        try:
+            return [select.fetch(id=cart.pk)[0].platform for _ in range(20)]
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(carts)) as pool:
+        assert list(pool.map(read, carts)) == [[cart.platform] * 20 for cart in carts]
+
+
+def test_a_queryset_has_no_way_around_the_claim(unchanged: Callable[[], None]) -> None:
+    [cart] = named("web")
+    unchanged()
+
+    for write in "add_item", "replace_item", "remove_item", "create_with_items":
+        assert not hasattr(Cart.objects.filter(pk=cart.pk), write)
+
+
+def test_the_statements_of_a_transaction_share_a_cursor() -> None:
+    [cart], select = named("web"), by_id()
+    with atomic(), shared_cursor() as first:
+        assert select.fetch(id=cart.pk) == [cart]
+        with shared_cursor() as second:
+            assert second is first
+        with atomic(), shared_cursor() as inner:
+            assert inner is not first
+        with shared_cursor() as third:
+            assert third is first
+    with shared_cursor() as after:
+        assert after is not first
+    assert select.fetch(id=cart.pk) == [cart]
+
+
+def test_a_transaction_that_fails_leaves_no_cursor_behind() -> None:
+    [cart], select = named("web"), by_id()
+    with pytest.raises(ZeroDivisionError), atomic():
+        assert 1 / 0
+    with shared_cursor() as one, shared_cursor() as another:
+        assert one is not another
+    assert select.fetch(id=cart.pk) == [cart]
+
+
+def test_what_is_sent_at_once_fails_at_the_end_with_the_framework_error() -> None:
+    carts, pipelines = named("web", "app"), []
+    update = Statement.update(
+        Cart.objects.filter(**parameters(Cart, ["id"])), parameters(Cart, ["version"])
+    )
+
+    def change() -> None:
+        with atomic(), at_once():
+            if connection.vendor == "postgresql":
+                pipelines.append(connection.connection.info.pipeline_status)
+            for cart, version in zip(carts, (2, -1), strict=True):
+                update.run(id=cart.pk, version=version)
+
+    with pytest.raises(IntegrityError):
+        change()
+
+    assert pipelines == [PipelineStatus.ON] * (connection.vendor == "postgresql")
+    assert [cart.version for cart in Cart.objects.all()] == [1, 1]

@@ -1,0 +1,98 @@
+from io import StringIO
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.test import Client
+from pytest_django import Settings
+
+from tests.support import bodies
+from tests.support.callers import PROFILE, STRANGER
+
+
+def issue(*arguments: str) -> str:
+    out = StringIO()
+    call_command("issue_token", *arguments, stdout=out)
+    return out.getvalue().strip()
+
+
+def claims(token: str) -> dict[str, Any]:
+    return jwt.decode(token, settings.JWT_SIGNING_KEY, algorithms=["HS256"])
+
+
+def test_token_says_what_it_was_asked_for() -> None:
+    found = claims(
+        issue(
+            "--scope=Cart.Read Cart.Write",
+            f"--profile={PROFILE}",
+            "--partner=ACME",
+            "--lifetime=90s",
+            "--subject=till-7",
+        )
+    )
+    assert found == {
+        "sub": "till-7",
+        "scope": "Cart.Read Cart.Write",
+        "profileKey": str(PROFILE),
+        "partnerKey": "ACME",
+        "iat": found["iat"],
+        "exp": found["iat"] + 90,
+    }
+
+
+def test_token_lives_an_hour_unless_told() -> None:
+    found = claims(issue())
+    assert found["exp"] - found["iat"] == 3600
+    assert "profileKey" not in found
+    assert "partnerKey" not in found
+
+
+@pytest.mark.django_db
+def test_token_opens_its_profile_and_no_other() -> None:
+    client = Client(headers={"Authorization": f"Bearer {issue(f'--profile={PROFILE}')}"})
+    for profile, status in ((PROFILE, 200), (STRANGER, 403)):
+        response = client.post(
+            f"/v2.0/customers/{profile}/carts", bodies.cart(), content_type="application/json"
+        )
+        assert response.status_code == status
+
+
+def test_issuer_and_audience_are_the_configured_ones(settings: Settings) -> None:
+    from cartsvc.api.authentication import token_backend  # noqa: PLC0415 (its cache is cleared here)
+
+    settings.JWT_ISSUER, settings.JWT_AUDIENCE = "https://id", "carts"
+    token_backend.cache_clear()
+    try:
+        found = jwt.decode(
+            issue(), settings.JWT_SIGNING_KEY, algorithms=["HS256"], audience="carts"
+        )
+    finally:
+        token_backend.cache_clear()
+    assert found["iss"] == "https://id"
+
+
+@pytest.mark.parametrize(
+    ("argument", "complaint"),
+    [
+        ("--lifetime=5x", "'5x' is not a duration"),
+        ("--lifetime=0s", "'0s' is not a duration"),
+        ("--profile=me", "'me' is not a GUID"),
+    ],
+)
+def test_bad_argument_is_named(argument: str, complaint: str) -> None:
+    with pytest.raises(CommandError, match=complaint):
+        issue(argument)
+
+
+def test_service_that_only_verifies_says_so(settings: Settings) -> None:
+    key = ec.generate_private_key(ec.SECP256R1()).public_key()
+    settings.JWT_SIGNING_KEY = ""
+    settings.JWT_VERIFYING_KEY = key.public_bytes(
+        Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
+    ).decode()
+    with pytest.raises(CommandError, match="holds no key to sign them"):
+        issue()

@@ -1,0 +1,184 @@
+"""`manage.py serve` as a newcomer meets it: a copy of the project, nothing configured."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+from pytest_django import Settings
+
+from tests.support.programs import free_port
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    for name in ("cartsvc", "carts"):
+        shutil.copytree(settings.BASE_DIR / name, tmp_path / name)
+    shutil.copy(settings.BASE_DIR / "manage.py", tmp_path)
+    return tmp_path
+
+
+@contextmanager
+def serving(clone: Path, port: int, **environment: str) -> Iterator[str]:
+    """Run the server until it listens; yield what it printed."""
+    printed = clone / "printed.txt"
+    with printed.open("w") as out:
+        server = subprocess.Popen(
+            [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{port}"],
+            cwd=clone,
+            env={"PATH": os.environ["PATH"], **environment},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            deadline = time.monotonic() + 30
+            while "Booting worker" not in printed.read_text():
+                assert server.poll() is None, printed.read_text()
+                assert time.monotonic() < deadline, printed.read_text()
+                time.sleep(0.1)
+            yield printed.read_text()
+        finally:
+            server.send_signal(signal.SIGTERM)
+            # A worker that is only just starting misses the signal: then gunicorn waits for
+            # it as long as for one at work, 30 s.
+            assert server.wait(45) == 0
+
+
+def run_curl(line: str) -> Any:
+    """Do what the printed curl line does, where no curl is installed, too."""
+    url, headers, data = "", {}, None
+    words = iter(shlex.split(line))
+    for word in words:
+        match word:
+            case "-H":
+                name, _, value = next(words).partition(": ")
+                headers[name] = value
+            case "-d":
+                data = next(words).encode()
+            case _ if word.startswith("http"):
+                url = word
+    with urllib.request.urlopen(urllib.request.Request(url, data, headers)) as response:
+        return json.load(response)
+
+
+def test_first_cart_with_the_printed_lines(clone: Path) -> None:
+    port = free_port()
+    with serving(clone, port) as printed:
+        lines = re.findall(r"^curl (?:.*\\\n)*.*$", printed, re.MULTILINE)
+        create, show = lines
+        created = run_curl(create.replace("\\\n", " "))
+        assert created["message"] == "The cart was created."
+        shown = run_curl(show)
+        (cart,) = shown["data"]["carts"]
+        assert cart["cartId"] == created["data"]["cartId"]
+        assert cart["itemCount"] == 1
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/docs") as docs:
+            assert b"swagger-ui" in docs.read()
+
+    var = clone / "var"
+    assert var.stat().st_mode & 0o777 == 0o700
+    secrets = {name: (var / name).read_text() for name in ("secret_key", "jwt_signing_key")}
+    assert all((var / name).stat().st_mode & 0o777 == 0o600 for name in secrets)
+    assert len(set(secrets.values())) == 2
+
+    # A second start finds the same secrets, and so the first token still opens the cart.
+    with serving(clone, port):
+        assert run_curl(show)["data"]["carts"] == [cart]
+    assert {name: (var / name).read_text() for name in secrets} == secrets
+
+
+def test_configured_service_prints_no_token(clone: Path) -> None:
+    key = "a-signing-key-of-forty-characters-0123456"
+    with serving(clone, free_port(), JWT_SIGNING_KEY=key) as printed:
+        assert "TOKEN" not in printed
+        assert "curl" not in printed
+    assert not (clone / "var" / "jwt_signing_key").exists()
+
+
+def test_address_in_use_is_named(clone: Path) -> None:
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        refused = subprocess.run(
+            [sys.executable, "manage.py", "serve", "--bind", address],
+            cwd=clone,
+            env={"PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert refused.returncode != 0
+    assert f"{address} cannot be used" in refused.stderr
+    assert "--bind HOST:PORT" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.django_db
+def test_server_is_started_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Any] = []
+    monkeypatch.setattr(os, "execv", lambda *command: started.append(command))
+    monkeypatch.chdir(settings.BASE_DIR)
+    bind = f"127.0.0.1:{free_port()}"
+
+    call_command("serve", f"--bind={bind}", "--workers=3", stdout=StringIO())
+
+    gunicorn = ["-m", "gunicorn", "-c", "cartsvc/gunicorn.py", "-b", bind, "-w", "3"]
+    assert started == [(sys.executable, [sys.executable, *gunicorn])]
+
+
+@pytest.mark.django_db
+def test_configured_database_is_migrated_only_when_asked(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    settings.EMBEDDED = settings.JWT_KEY_GENERATED = False
+    monkeypatch.setattr(os, "execv", lambda *_command: None)
+    monkeypatch.chdir(settings.BASE_DIR)
+    (latest,) = MigrationLoader(connection).graph.leaf_nodes("carts")
+    MigrationRecorder(connection).record_unapplied(*latest)
+    complaint = StringIO()
+
+    call_command("serve", f"--bind=127.0.0.1:{free_port()}", stderr=complaint)
+
+    assert "migrations are not applied: run again with --migrate" in complaint.getvalue()
+
+
+@pytest.mark.parametrize("bind", ["8000", "127.0.0.1:http", "127.0.0.1:70000"])
+def test_address_that_is_none_is_named(bind: str) -> None:
+    with pytest.raises(CommandError, match=re.escape(bind)):
+        call_command("serve", f"--bind={bind}")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_read_only_folder_is_named(clone: Path) -> None:
+    clone.chmod(0o500)
+    refused = subprocess.run(
+        [sys.executable, "manage.py", "serve"],
+        cwd=clone,
+        env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    clone.chmod(0o700)
+    assert refused.returncode != 0
+    assert "make the folder writable" in refused.stderr
+    assert "Traceback" not in refused.stderr

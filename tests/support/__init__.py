@@ -1,0 +1,1 @@
+"""What more than one layer of the tests uses; nothing here tests anything."""

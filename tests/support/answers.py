@@ -1,0 +1,51 @@
+"""Whole bodies of answers, to compare with, and what an answer says."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+
+def success(text: str, data: Any = None) -> dict[str, Any]:
+    """Return the whole body of a 200 answer; no `data`, no property of that name."""
+    body: dict[str, Any] = {
+        "message": text,
+        "notifications": [
+            {"severity": "Success", "text": text, "code": None, "additionalData": None}
+        ],
+    }
+    return body if data is None else {**body, "data": data}
+
+
+def error(code: str, text: str, field: str | None = None) -> dict[str, Any]:
+    """Return the whole body of an answer with one problem."""
+    return {
+        "message": text,
+        "notifications": [
+            {
+                "severity": "Error",
+                "text": text,
+                "code": code,
+                "additionalData": None if field is None else {"field": field},
+            }
+        ],
+    }
+
+
+def problems(response: Any) -> list[tuple[str, str | None]]:
+    """Return the code and the field of each notification of an error."""
+    body = response.json()
+    assert set(body) == {"message", "notifications"}
+    assert all(
+        set(notification) == {"severity", "text", "code", "additionalData"}
+        and notification["severity"] == "Error"
+        for notification in body["notifications"]
+    )
+    return [
+        (notification["code"], (notification["additionalData"] or {}).get("field"))
+        for notification in body["notifications"]
+    ]
+
+
+def exact(response: Any) -> Any:
+    """Return the body with its numbers as they stand in the text, not as doubles."""
+    return json.loads(response.content, parse_float=Decimal)

@@ -1,0 +1,88 @@
+"""A private PostgreSQL cluster, in a folder of its own and gone with what it was made for.
+
+Every commit reaches the disk, as initdb leaves it and production has it.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tests.support.programs import free_port, program
+
+
+class Cluster:
+    def __init__(self, folder: Path, **settings: object) -> None:
+        self.pg_ctl = program("pg_ctl")
+        self.data = folder / "data"
+        # PostgreSQL refuses to run as root.
+        self.user = "postgres" if os.geteuid() == 0 else None
+        if self.user:
+            shutil.chown(folder, self.user, self.user)
+        self.port = free_port()
+        self.run("initdb", "-o", "-U postgres -A trust --locale=C.UTF-8 -E UTF8")
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": self.port,
+            "unix_socket_directories": "",
+            "max_connections": 40,
+            **settings,
+        }
+        with (self.data / "postgresql.conf").open("a") as file:
+            file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+        self.start()
+
+    @property
+    def programs(self) -> Path:
+        """The folder of this version's pg_dump, pg_restore and the like."""
+        return Path(self.pg_ctl).resolve().parent
+
+    @property
+    def pid(self) -> int:
+        return int((self.data / "postmaster.pid").read_text().split("\n", 1)[0])
+
+    def url(self, database: str = "postgres", *, user: str = "postgres") -> str:
+        return f"postgres://{user}@127.0.0.1:{self.port}/{database}"
+
+    def run(self, command: str, *options: str) -> None:
+        subprocess.run(
+            [self.pg_ctl, command, "-D", self.data, *options],
+            user=self.user,
+            group=self.user,
+            extra_groups=[] if self.user else None,
+            cwd="/",
+            check=True,
+            stdout=subprocess.DEVNULL,
+            timeout=60,
+        )
+
+    def start(self) -> None:
+        self.run("start", "-w", "-s", "-l", str(self.data / "log"))
+
+    def stop(self, mode: str = "immediate") -> None:
+        self.run("stop", "-w", "-s", "-m", mode)
+
+    def connect(self, database: str = "postgres") -> psycopg.Connection[Any]:
+        return psycopg.connect(self.url(database), autocommit=True)
+
+    def execute(self, statements: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        with self.connect(database) as connection:
+            cursor = connection.execute(statements)
+            return cursor.fetchall() if cursor.description else []
+
+
+@contextmanager
+def private_cluster(**settings: object) -> Iterator[Cluster]:
+    with tempfile.TemporaryDirectory(prefix="cartsvc-", ignore_cleanup_errors=True) as folder:
+        cluster = Cluster(Path(folder), **settings)
+        try:
+            yield cluster
+        finally:
+            with suppress(subprocess.CalledProcessError):  # a test may have stopped it
+                cluster.stop()

@@ -1,0 +1,39 @@
+"""Several threads of a test, and their connections to the database."""
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
+from typing import Any
+
+from django.db import connection
+
+
+def together(calls: Iterable[Callable[[], Any]]) -> list[Any]:
+    """Call all of them in a thread each, started together; return what they return."""
+    calls = list(calls)
+    start = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], Any]) -> Any:
+        start.wait()
+        try:
+            return call()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls))
+
+
+def in_background(work: Callable[[], Any]) -> Thread:
+    """Start the work in a thread of its own; join it."""
+
+    def run() -> None:
+        try:
+            work()
+        finally:
+            connection.close()
+
+    thread = Thread(target=run)
+    thread.start()
+    return thread

@@ -1,0 +1,43 @@
+"""Programs beside the service's own: where they are, on which port, until they answer."""
+
+import os
+import shutil
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Never
+
+import pytest
+
+POSTGRESQL = sorted(
+    Path("/usr/lib/postgresql").glob("*/bin"), key=lambda home: float(home.parts[-2]), reverse=True
+)
+FOLDERS = os.pathsep.join([*map(str, POSTGRESQL), os.environ.get("PATH", ""), "/usr/sbin"])
+
+
+def missing(what: str) -> Never:
+    """Skip where a machine lacks something; in CI it must be there."""
+    if os.environ.get("CI"):
+        pytest.fail(f"{what} is missing")
+    pytest.skip(f"{what} is missing")
+
+
+def program(name: str) -> str:
+    return shutil.which(name, path=FOLDERS) or missing(name)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_until(happened: Callable[[], Any], seconds: float = 30) -> float:
+    """Return how long it took until `happened()` was true."""
+    started = time.monotonic()
+    while not happened():
+        assert time.monotonic() - started < seconds, "it did not happen in time"
+        time.sleep(0.02)
+    return time.monotonic() - started

@@ -1,0 +1,93 @@
+"""The tests' one minter of bearer tokens: good ones, and some that no library would make.
+
+It needs no Django settings when it is given a key.
+"""
+
+import base64
+import json
+import time
+from functools import cache
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+)
+from django.conf import settings
+
+from tests.support.left_out import sent
+
+
+def claims(**changes: Any) -> dict[str, Any]:
+    """Return the claims of a token that may write; LEFT_OUT leaves one out."""
+    whole = {"sub": "partner-app", "scope": "Cart.Write", "exp": int(time.time()) + 3600}
+    return sent(whole | changes)
+
+
+def mint(
+    algorithm: str = "HS256",
+    *,
+    key: Any = None,
+    headers: dict[str, Any] | None = None,
+    **changes: Any,
+) -> str:
+    """Return a token that may write, but for `changes` to its claims.
+
+    Without a key it is signed with the service's own of that algorithm.
+    """
+    header = header_of(algorithm, **(headers or {}))
+    return mint_raw(header, written(**changes), algorithm, key)
+
+
+def mint_raw(
+    header: bytes, payload: bytes | None = None, algorithm: str = "HS256", key: Any = None
+) -> str:
+    """Return a token of any two texts, its signature right."""
+    signing_input = f"{encode(header)}.{encode(written() if payload is None else payload)}"
+    implementation = jwt.get_algorithm_by_name(algorithm)
+    key = private_key(algorithm) if key is None else key
+    # Bytes are a secret as they are, where PyJWT would refuse a public key for one.
+    prepared = key if isinstance(key, bytes) else implementation.prepare_key(key)
+    return f"{signing_input}.{encode(implementation.sign(signing_input.encode(), prepared))}"
+
+
+def written(**changes: Any) -> bytes:
+    """Return the claims as a token carries them."""
+    return json.dumps(claims(**changes)).encode()
+
+
+def header_of(algorithm: str, **changes: Any) -> bytes:
+    return json.dumps(sent({"alg": algorithm, "typ": "JWT"} | changes)).encode()
+
+
+def encode(text: bytes) -> str:
+    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+def private_key(algorithm: str, number: int = 0) -> Any:
+    """Return the key of this number for an algorithm; 0 is the service's."""
+    if algorithm.startswith("HS"):
+        return settings.JWT_SIGNING_KEY if number == 0 else f"{number}" * 64
+    return generated(algorithm, number)
+
+
+@cache
+def generated(algorithm: str, number: int) -> Any:
+    if algorithm.startswith("ES"):
+        return ec.generate_private_key(ec.SECP256R1())
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+def public_pem(algorithm: str, number: int = 0) -> str:
+    public = private_key(algorithm, number).public_key()
+    text: bytes = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return text.decode()
+
+
+def public_jwk(algorithm: str, number: int = 0, **members: Any) -> dict[str, Any]:
+    """Return the public key as an issuer publishes it, with `members` such as its kid."""
+    key = private_key(algorithm, number).public_key()
+    found: dict[str, Any] = jwt.get_algorithm_by_name(algorithm).to_jwk(key, as_dict=True)
+    return {**found, "use": "sig", "alg": algorithm, **members}
