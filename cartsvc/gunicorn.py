@@ -11,7 +11,7 @@ from environs import Env
 from gunicorn import util
 
 from cartsvc import settings
-from cartsvc.operations.malformed_http import write_envelope
+from cartsvc.api.malformed_http import write_envelope
 
 env = Env()
 

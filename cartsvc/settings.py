@@ -125,7 +125,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
-    "cartsvc.api.middleware.ViewerTimeZone",
+    "cartsvc.pages.ViewerTimeZone",
     "axes.middleware.AxesMiddleware",
 ]
 

@@ -6,8 +6,6 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
-from django.core.exceptions import ValidationError
-from django.forms.models import construct_instance
 
 from carts.admin.slips import amount
 from carts.models import CartItem, CartItemOption
@@ -23,15 +21,6 @@ class ExactForm(forms.ModelForm):
         for field in self.fields.values():
             if isinstance(field, forms.CharField):
                 field.strip = False
-
-    def _post_clean(self) -> None:
-        # Without the constraints, which Django would send to the database one by one:
-        # every constraint has a validator in front of it.
-        instance = construct_instance(self, self.instance, self.Meta.fields)
-        try:
-            instance.clean_fields(exclude=self._get_validation_exclusions())  # type: ignore[attr-defined]
-        except ValidationError as error:
-            self._update_errors(error)  # type: ignore[attr-defined]
 
     def values(self) -> dict[str, Any]:
         sent = {name: self.cleaned_data[name] for name in self.Meta.fields}

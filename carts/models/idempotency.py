@@ -17,7 +17,7 @@ KEY_MAX_LENGTH = 255
 
 
 class IdempotencyRecord(models.Model):
-    """A request that carried an Idempotency-Key, and the id of what it created."""
+    """A request that its caller gave a key to, and the id of what it created."""
 
     pk = models.CompositePrimaryKey("profile_key", "key")
     profile_key = models.UUIDField()

@@ -31,8 +31,8 @@ from cartsvc.db.statements import (
     Parameter,
     Select,
     Statement,
-    at_once,
     atomic,
+    one_round_trip,
     parameters,
 )
 
@@ -127,7 +127,7 @@ class CartManager(Reads["Cart"]):
         if mismatches:
             raise Refused(*mismatches)
         # A single statement would take longer so.
-        with atomic(), at_once() if drafts else nullcontext():
+        with atomic(), one_round_trip() if drafts else nullcontext():
             _insert_cart(self.model).run([cart])
             _insert(drafts)
         cart._state.adding = False
@@ -159,7 +159,7 @@ class CartManager(Reads["Cart"]):
             if last["count"] >= settings.MAX_ITEMS:
                 TOO_MANY.refuse(f"The cart holds {settings.MAX_ITEMS} items already.", field="")
             item.position = last["position"] + 1
-            with at_once():
+            with one_round_trip():
                 _insert([draft])
         item._state.adding = False
         return item
@@ -188,7 +188,7 @@ class CartManager(Reads["Cart"]):
         with atomic():
             self.claim(cart_id, "Update Item", version=version, item_id=item_id, draft=draft)
             draft.item.overwrite()
-            with at_once():
+            with one_round_trip():
                 remove_options().run(item_id=item_id)
                 INSERT_OPTIONS.run(draft.option_rows())
 

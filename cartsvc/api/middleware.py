@@ -5,15 +5,14 @@ import uuid
 from collections.abc import Callable
 from time import perf_counter
 from typing import cast
-from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
-from django.utils import timezone
 
 from cartsvc.api.exceptions import handle
+from cartsvc.api.operation import requested
 from cartsvc.operations import health, logs, metrics
 
 API_PATH = "/v2.0"
@@ -55,9 +54,11 @@ class ApiMiddleware:
         response["X-Content-Type-Options"] = "nosniff"
         response["Content-Length"] = str(len(response.content))
         seconds = perf_counter() - started
-        logs.log_access(request, response, seconds)
+        operation = requested(request)
+        name = operation.name if operation else "-"
+        logs.log_access(name, request, response, seconds)
         if settings.METRICS_BIND:
-            metrics.count(request, response, seconds)
+            metrics.count(name, response, seconds, operation.counter if operation else None)
         return response
 
 
@@ -66,18 +67,3 @@ def _view(request: HttpRequest) -> HttpResponse:
     response = match.func(request, *match.args, **match.kwargs)
     # The framework's own views, such as the API document's, leave the rendering to us.
     return cast("HttpResponse", response.render() if hasattr(response, "render") else response)
-
-
-class ViewerTimeZone:
-    """Show and read the times of a page in the time zone that the viewer's browser names."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        try:
-            zone = ZoneInfo(request.COOKIES.get("timezone", "UTC"))
-        except (KeyError, ValueError, OSError):  # no such zone, or no name of one at all
-            zone = ZoneInfo("UTC")
-        with timezone.override(zone):
-            return self.get_response(request)

@@ -44,7 +44,7 @@ def shared_cursor() -> Any:
 
 
 @contextmanager
-def at_once() -> Iterator[None]:
+def one_round_trip() -> Iterator[None]:
     """Send the block's statements together: one round trip on PostgreSQL, not one each.
 
     What they did, and whether they failed, is not known before the end of the block.

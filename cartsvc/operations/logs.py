@@ -11,8 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from pythonjsonlogger.core import RESERVED_ATTRS
 from pythonjsonlogger.json import JsonFormatter
 
-from cartsvc.api.operation import requested
-
 access = logging.getLogger("cartsvc.access")
 
 # The API request that this thread works for, so that each line it logs names it.
@@ -50,19 +48,19 @@ class LineFormatter(JsonFormatter):
         return {name: value for name, value in log_data.items() if value is not None}
 
 
-def log_access(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
-    """Log the request: never a body, a token, a path with its keys or a query string."""
+def log_access(
+    operation: str, request: HttpRequest, response: HttpResponse, seconds: float
+) -> None:
+    """Log an answer: never a body, a token, a path with its keys or a query string."""
     if not access.isEnabledFor(logging.INFO):
         return
     subject = getattr(getattr(request, "user", None), "subject", None)
-    operation = requested(request)
-    name = operation.name if operation else "-"
     access.info(
         "%s %s",
-        name,
+        operation,
         response.status_code,
         extra={
-            "operation": name,
+            "operation": operation,
             "status": response.status_code,
             "duration_ms": round(seconds * 1000, 2),
             "bearer": None if subject is None else pseudonym(subject),

@@ -9,8 +9,8 @@ from django.core.cache import caches
 from pytest_django import Settings
 
 from carts.views import CartServiceViewSet
+from cartsvc.api.malformed_http import write_envelope
 from cartsvc.api.throttling import BearerThrottle
-from cartsvc.operations.malformed_http import write_envelope
 from tests.support import bodies
 from tests.support.answers import problems
 from tests.support.callers import Api
