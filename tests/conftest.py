@@ -1,5 +1,6 @@
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -19,6 +20,18 @@ for name, examples in {"quick": 60, "ci": 625, "long": 20_000}.items():
         suppress_health_check=list(hypothesis.HealthCheck),
     )
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "quick")
+
+
+QUICK = {str(Path(__file__).with_name(name)) for name in ("api", "models", "service", "desk")}
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Share whole folders of quick tests between the cores; run all else in this process.
+
+    A single file starts sooner so, and what tests/chaos measures has the machine to itself.
+    """
+    asked = {str(config.invocation_params.dir / arg) for arg in config.args}
+    return None if asked <= QUICK else 0
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ def test_examples_are_accepted(document: dict[str, Any], api: Api) -> None:
     assert api.put(f"/{cart_id}/items/{item_id}", example("updateItem")).status_code == 200
 
 
-def test_docs_page_brings_its_own_files(client: Client) -> None:
+def test_docs_page_brings_its_own_files(client: Client, db: None) -> None:
     page = client.get("/docs").content.decode()
     sources = [part.split('"')[0] for part in page.split('src="')[1:]]
     assert sources

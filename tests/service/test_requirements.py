@@ -1,0 +1,74 @@
+"""cartsvc/requirements.txt is all that the service needs, and the tests' packages are not."""
+
+import ast
+import re
+import sys
+from importlib.metadata import packages_distributions, requires
+from pathlib import Path
+
+from django.conf import settings
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(settings.BASE_DIR)
+SERVICE = ROOT / "cartsvc" / "requirements.txt"
+TESTS = ROOT / "requirements.txt"
+
+
+def required(file: Path) -> dict[str, Requirement]:
+    """Return what the file itself names, by its name."""
+    lines = [line.partition("#")[0].strip() for line in file.read_text().splitlines()]
+    found = [Requirement(line) for line in lines if line and not line.startswith("-")]
+    return {canonicalize_name(requirement.name): requirement for requirement in found}
+
+
+def imported() -> set[str]:
+    """Return the top-level modules that the service imports, or that its settings name."""
+    names = {*settings.INSTALLED_APPS, *settings.MIDDLEWARE}
+    for module in (*(ROOT / "cartsvc").rglob("*.py"), *(ROOT / "carts").rglob("*.py")):
+        for node in ast.walk(ast.parse(module.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module)
+    return {name.partition(".")[0] for name in names}
+
+
+def test_the_tests_install_what_the_service_runs_on_and_their_own_beside_it() -> None:
+    assert TESTS.read_text().splitlines()[0] == "-r cartsvc/requirements.txt"
+    assert not re.search("^-", SERVICE.read_text(), re.MULTILINE)
+    assert required(SERVICE).keys() & required(TESTS).keys() == set()
+    assert {"pytest", "hypothesis", "schemathesis", "coverage"} <= required(TESTS).keys()
+
+
+def test_every_import_of_the_service_is_served() -> None:
+    distributions, listed = packages_distributions(), required(SERVICE).keys()
+    foreign = imported() - sys.stdlib_module_names - {"cartsvc", "carts"}
+
+    assert foreign >= {"django", "rest_framework", "whitenoise", "axes"}
+    assert {
+        name
+        for name in foreign
+        if listed.isdisjoint(map(canonicalize_name, distributions.get(name, [])))
+    } == set()
+
+
+def test_every_version_is_pinned_and_every_dependency_listed() -> None:
+    service = required(SERVICE)
+    everything = service | required(TESTS)
+    assert [
+        str(each)
+        for each in everything.values()
+        if [specifier.operator for specifier in each.specifier] != ["=="]
+    ] == []
+    for listed in (service, everything):
+        assert {
+            (name, needed.name)
+            for name, requirement in listed.items()
+            for needed in map(Requirement, requires(name) or [])
+            if canonicalize_name(needed.name) not in listed
+            and any(
+                needed.marker is None or needed.marker.evaluate({"extra": extra})
+                for extra in ("", *requirement.extras)
+            )
+        } == set()
