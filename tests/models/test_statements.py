@@ -19,8 +19,8 @@ from cartsvc.db.statements import (
     Parameter,
     Select,
     Statement,
-    at_once,
     atomic,
+    one_round_trip,
     parameters,
     shared_cursor,
 )
@@ -196,7 +196,7 @@ def test_what_is_sent_at_once_fails_at_the_end_with_the_framework_error() -> Non
     )
 
     def change() -> None:
-        with atomic(), at_once():
+        with atomic(), one_round_trip():
             if connection.vendor == "postgresql":
                 pipelines.append(connection.connection.info.pipeline_status)
             for cart, version in zip(carts, (2, -1), strict=True):
