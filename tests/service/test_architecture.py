@@ -50,6 +50,7 @@ ROOMS = {
     "cartsvc.operations": {"cartsvc.db"},
     "cartsvc.api": {"cartsvc.db", "cartsvc.operations"},
     "cartsvc.pages": set(),
+    "cartsvc.sign_in": set(),
     "cartsvc.checks": set(),
     "cartsvc.apps": {"cartsvc.checks"},
     "cartsvc.urls": {"cartsvc.operations"},
