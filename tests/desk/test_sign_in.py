@@ -288,6 +288,16 @@ def test_pages_have_a_strict_policy_and_refuse_frames(db: None, path: str) -> No
         assert response.headers["X-Frame-Options"] == "DENY"
 
 
+@pytest.mark.parametrize(
+    "path", [LOGIN, CARTS, "/admin", "/admin/nowhere/", f"{CARTS}1/items/add/"]
+)
+@pytest.mark.parametrize("group", [None, "Cart support", "Cart support lead"])
+def test_no_page_of_the_desk_is_kept(db: None, path: str, group: str | None) -> None:
+    client = staff(group)
+    responses = [client.get(path), Client().get(path), client.post(path)]
+    assert all("no-store" in response.headers["Cache-Control"] for response in responses)
+
+
 def test_no_page_has_inline_script_or_style(lead: Client) -> None:
     cart = CartFactory()
     for path in ("", f"{cart.pk}/change/", f"{cart.pk}/items/add/", f"{cart.pk}/history/"):
