@@ -9,7 +9,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from carts.admin import search
-from carts.admin.display import cart_url, order_line, read, summary
+from carts.admin.display import cart_url, read, stretch, summary
 from carts.admin.items import ItemView, RemoveItemView
 from carts.admin.slips import amount, customer_slip, kitchen_docket
 from carts.admin.timeline import events
@@ -95,7 +95,7 @@ class CartAdmin(admin.ModelAdmin):
             "page",
             title=f"Cart {cart.id}",
             cart=cart,
-            items=[order_line(item, cart.currency) for item in items],
+            stretch=stretch(items, parse_guid(request.GET.get("item", "")), cart.currency),
             subtotal=amount(sum(item["value"] for item in items), cart.currency),
             docket=kitchen_docket(cart, items),
             slip=customer_slip(cart, items),

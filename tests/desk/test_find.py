@@ -38,7 +38,9 @@ def test_a_cart_id_opens_the_cart(viewer: Client, cart: Cart, others: list[Cart]
 def test_an_item_id_opens_the_cart_at_the_item(viewer: Client, cart: Cart) -> None:
     item_id = items(cart)[0]["id"]
     for term in spellings(item_id):
-        assert viewer.get(CARTS, {"q": term}).url == f"{page_of(cart)}#item-{item_id}"
+        assert (
+            viewer.get(CARTS, {"q": term}).url == f"{page_of(cart)}?item={item_id}#item-{item_id}"
+        )
 
 
 def test_a_profile_key_finds_the_customers_carts(
