@@ -1,7 +1,13 @@
-"""Statements of the ORM that are compiled once a process, and run with other values each time.
+"""Statements that the ORM compiles once a process, run with other values each time.
 
-To build a query and to compile it takes the framework several times as long as to send it,
-and what comes out differs in its values only. Here a `Parameter` stands for each of them.
+The framework takes several times as long to build and compile a query as to send it, and
+only the values differ. Here a `Parameter` stands for each value.
+
+This leans on private parts: the compilers of `django.db.models.sql` and their `as_sql`,
+`klass_info` and `annotation_col_map`; and on psycopg's pipeline and binary arrays.
+It buys, in instructions of a request (`python -m tests.bench.instructions`): 49 to 55 % of
+what creates, 62 % of what replaces, 45 % of what reads, 20 % of what lists. It holds on Django 5.2 to 6.1 and psycopg 3.3. If one of them moves,
+`tests/models/test_statements.py` fails: write what the manager runs as plain querysets.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,10 +24,9 @@ from django.utils.functional import cached_property
 
 from cartsvc.db.fields import SavedAsItIs
 
-# So many values are sent one by one and not as arrays: for six options that takes two thirds
-# of the time. Of more, psycopg takes the statement apart anew each time.
+# Up to so many values go one by one: for six options that takes two thirds of the time of
+# arrays. With more, psycopg would parse a statement that it has not seen before.
 FEW = 50
-
 
 _cursor: ContextVar[Any] = ContextVar("cursor")
 

@@ -1,7 +1,12 @@
 """Django's SQLite backend, with writers that wait their turn fairly.
 
-SQLite's own wait asks ever more seldom, up to ten times a second, so that among many
-writers an unlucky one meets a closed door each time and fails though nobody held it long.
+SQLite's own wait asks less and less often, down to ten times a second. Among eight writers
+that never rest, one waited 1.4 s and now and then failed at 2 s, though nobody held the
+lock for long. Here it waits 0.5 s at most among sixteen.
+
+This leans on a private part, `_start_transaction_under_autocommit`, on Django 5.2 to 6.1.
+If it moves, `tests/models/test_sqlite.py` fails: delete this backend and raise
+DB_LOCK_TIMEOUT.
 """
 
 import random
