@@ -33,7 +33,7 @@ def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
         env={"PATH": os.environ["PATH"], **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
 
 
@@ -142,7 +142,7 @@ def test_any_server_that_loads_the_application_is_refused() -> None:
         env={**RIGHT, "SECRET_KEY": ""},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     assert loaded.returncode != 0
     assert "cartsvc.E001" in loaded.stderr
