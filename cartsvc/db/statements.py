@@ -6,7 +6,8 @@ only the values differ. Here a `Parameter` stands for each value.
 This leans on private parts: the compilers of `django.db.models.sql` and their `as_sql`,
 `klass_info` and `annotation_col_map`; and on psycopg's pipeline and binary arrays.
 It buys, in instructions of a request (`python -m tests.bench.instructions`): 49 to 55 % of
-what creates, 62 % of what replaces, 45 % of what reads, 20 % of what lists. It holds on Django 5.2 to 6.1 and psycopg 3.3. If one of them moves,
+what creates, 62 % of what replaces, 45 % of what reads, 20 % of what lists. It holds on
+Django 5.2 to 6.1 and psycopg 3.3. If one of them moves,
 `tests/models/test_statements.py` fails: write what the manager runs as plain querysets.
 """
 
