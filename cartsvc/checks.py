@@ -140,8 +140,17 @@ def _check_public_key(algorithm: str) -> Iterator[CheckMessage]:
         )
 
 
+LIMITS = ("MAX_BODY_BYTES", "MAX_ITEMS", "MAX_OPTIONS", "MAX_CART_OPTIONS", "IDEMPOTENCY_HOURS")
+
+
 def _check_limits() -> Iterator[CheckMessage]:
-    for name in ("MAX_BODY_BYTES", "MAX_ITEMS", "MAX_OPTIONS", "IDEMPOTENCY_HOURS"):
+    for name in (
+        "MAX_BODY_BYTES",
+        "MAX_ITEMS",
+        "MAX_OPTIONS",
+        "MAX_CART_OPTIONS",
+        "IDEMPOTENCY_HOURS",
+    ):
         if getattr(settings, name) < 1:
             yield Error(
                 f"{name} is below 1.",

@@ -68,6 +68,7 @@ try:
     MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 1024 * 1024)
     MAX_ITEMS = env.int("MAX_ITEMS", 500)
     MAX_OPTIONS = env.int("MAX_OPTIONS", 100)
+    MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 5000)
     IDEMPOTENCY_HOURS = env.int("IDEMPOTENCY_HOURS", 24)
 
     WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, os.cpu_count() or 1))

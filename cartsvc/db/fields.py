@@ -41,3 +41,11 @@ class BigIntegerField(SavedAsItIs, models.BigIntegerField):
 
 class PositiveIntegerField(SavedAsItIs, models.PositiveIntegerField):
     saved = int
+
+
+class PositiveBigIntegerField(SavedAsItIs, models.PositiveBigIntegerField):
+    saved = int
+
+
+class TextField(SavedAsItIs, models.TextField):
+    saved = str

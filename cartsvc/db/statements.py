@@ -82,6 +82,17 @@ def _fields(model: type[Model], names: Iterable[str]) -> list[Any]:
     return [model._meta.get_field(name) for name in names]
 
 
+def named(sql: str, parameters: Sequence[Any]) -> tuple[str, dict[str, Any]]:
+    """Return the statement with names for its parameters: one that comes often is sent once."""
+    names = [
+        part.name if type(part) is Parameter else f"constant_{number}"
+        for number, part in enumerate(parameters)
+    ]
+    first, *rest = sql.split("%s")
+    text = first + "".join(f"%({name})s{piece}" for name, piece in zip(names, rest, strict=True))
+    return text, dict(zip(names, parameters, strict=True))
+
+
 class Statement:
     """An UPDATE, a DELETE or a SELECT."""
 
@@ -105,17 +116,18 @@ class Statement:
             cursor.execute(*self.bound(cursor.db, values))
             return int(cursor.rowcount)
 
-    def bound(self, connection: Any, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    def bound(self, connection: Any, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return the statement's text, and its parameters as the database takes them."""
         sql, parameters = self.compiled
-        return sql, [
-            part.prepared(values[part.name], connection) if type(part) is Parameter else part
-            for part in parameters
-        ]
+        return sql, {
+            name: part.prepared(values[name], connection) if type(part) is Parameter else part
+            for name, part in parameters.items()
+        }
 
     @cached_property
-    def compiled(self) -> tuple[str, Sequence[Any]]:
-        return self.compiler().as_sql()
+    def compiled(self) -> tuple[str, dict[str, Any]]:
+        """The statement's text, and its parameters and constants by their names in it."""
+        return named(*self.compiler().as_sql())
 
     def compiler(self) -> Any:
         # Compiling changes a query, and another thread may be at it.
@@ -130,9 +142,9 @@ class Select(Statement):
         self.model = rows.model
 
     @cached_property
-    def compiled(self) -> tuple[str, Sequence[Any]]:
+    def compiled(self) -> tuple[str, dict[str, Any]]:
         compiler = self.compiler()
-        compiled = compiler.as_sql()
+        compiled = named(*compiler.as_sql())
         columns = [column for column, _, _ in compiler.select]
         self.converters: dict[int, Any] = compiler.get_converters(columns)
         self.annotations: dict[str, int] = compiler.annotation_col_map

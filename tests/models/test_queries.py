@@ -68,7 +68,7 @@ def test_create_with_a_key(django_assert_num_queries: DjangoAssertNumQueries, it
         1  # BEGIN
         + 1  # INSERT the key's record, in vain
         + 1  # ROLLBACK
-        + 1  # SELECT the earlier record
+        + 3  # BEGIN, SELECT the earlier record and lock it, COMMIT
     ):
         again = api.post(body=bodies.cart(items=items), Idempotency_Key="key-1")
     assert (again.status_code, again["Idempotent-Replayed"]) == (200, "true")

@@ -11,14 +11,23 @@ DB_LOCK_TIMEOUT.
 
 import random
 import time
+from typing import Any
 
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
+
+from cartsvc.db.decimals import add_functions
 
 PAUSE_SECONDS = 0.002
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
+    def get_new_connection(self, conn_params: Any) -> Any:
+        """Return a connection that computes exactly; see `cartsvc.db.decimals`."""
+        connection = super().get_new_connection(conn_params)
+        add_functions(connection)
+        return connection
+
     def _start_transaction_under_autocommit(self) -> None:
         """Ask for the write lock often, until the connection's `timeout` has passed."""
         timeout = self.settings_dict["OPTIONS"].get("timeout", 5.0)
