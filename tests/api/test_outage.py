@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from django.db.models import F
+from prometheus_client import REGISTRY
 from pytest_django import Settings
 
 from carts.models import Cart, CartItem, IdempotencyRecord
@@ -31,6 +32,11 @@ def test_nothing_is_waited_for_longer_than_a_caller_may_wait(settings: Settings)
     assert settings.DB_CONNECT_TIMEOUT < PATIENCE_SECONDS
     assert settings.DB_STATEMENT_TIMEOUT < PATIENCE_SECONDS
     assert settings.DB_LOCK_TIMEOUT < PATIENCE_SECONDS
+
+
+def database_errors() -> float:
+    """Return how often the metrics say that the database did not serve."""
+    return REGISTRY.get_sample_value("cartsvc_database_errors_total") or 0
 
 
 @pytest.fixture
@@ -58,6 +64,7 @@ def test_an_unreachable_database_is_an_outage_and_not_an_error(
     cart_id = created(api)
     before = shown(api, cart_id)
     path = f"/{cart_id}/items/{before['items'][0]['itemId']}"
+    counted = database_errors()
 
     with unreachable():
         for call in (
@@ -76,6 +83,7 @@ def test_an_unreachable_database_is_an_outage_and_not_an_error(
         # What needs no database is answered as ever.
         assert problems(api.post("", {})) != [("unavailable", None)]
 
+    assert database_errors() == counted + 7
     assert shown(api, cart_id) == before
     assert api.put(path, bodies.item()).status_code == 200
 

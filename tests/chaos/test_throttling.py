@@ -1,6 +1,5 @@
 import subprocess
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
-from tests.chaos.servers import service
+from tests.chaos.servers import service, timed
 from tests.support.programs import free_port, program
 
 
@@ -39,14 +38,14 @@ def test_a_rate_holds_exactly_across_workers(
         assert 1 <= int(refused.headers["Retry-After"]) <= 24 * 60 * 60
         assert refused.json()["notifications"][0]["code"] == "throttled"
         assert other.get().status_code == 200
-        assert requests.get(f"{server.url}/healthz", timeout=5).ok
+        assert requests.get(f"{server.url}/healthz", timeout=60).ok
 
         # The limit protects the service and must not be what brings it down.
         process.kill()
         process.wait()
-        started = time.monotonic()
-        assert bearer[0].get().status_code == 200
-        assert time.monotonic() - started < 2
+        answer, seconds = timed(bearer[0], "GET")
+        assert answer.status_code == 200
+        assert seconds < 2
 
 
 def test_no_limit_unless_one_is_set() -> None:

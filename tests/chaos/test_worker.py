@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection
+from select import select
 
 import pytest
 import requests
@@ -24,12 +25,15 @@ def test_callers_who_say_nothing_do_not_hold_up_another_workers(two_workers: Ser
     """As many as a worker has threads, in one of them or in both: one thread is free."""
     for _ in range(5):
         with ExitStack() as stack:
-            for _ in range(3):
+            silent = [
                 stack.enter_context(socket.create_connection(("127.0.0.1", two_workers.port)))
+                for _ in range(3)
+            ]
             for _ in range(10):
-                # Answered while they still say nothing; else nobody would be.
                 answer = requests.get(f"{two_workers.url}/healthz", timeout=60)
                 assert answer.status_code == 200
+            # Answered while they still said nothing, and not because they were thrown out.
+            assert select(silent, [], [], 0)[0] == []
 
 
 def test_connections_that_are_kept_take_no_thread(two_workers: Service) -> None:

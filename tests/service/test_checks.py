@@ -64,7 +64,14 @@ WRONG = {
         {"JWT_ALGORITHM": "RS256", "JWT_JWK_URL": "http://id.example.com/keys"},
         "cartsvc.E016",
     ),
-    "no items": ({"MAX_ITEMS": 0}, "cartsvc.E020"),
+    "shared key and key address": (
+        {"JWT_JWK_URL": "https://id.example.com/keys"},
+        "cartsvc.E013",
+    ),
+    **{
+        f"no {name}": ({name: 0}, "cartsvc.E020")
+        for name in ("MAX_BODY_BYTES", "MAX_ITEMS", "MAX_OPTIONS", "IDEMPOTENCY_HOURS")
+    },
 }
 
 

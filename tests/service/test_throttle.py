@@ -3,9 +3,11 @@
 import json
 import socket
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.core.cache import caches
+from django.core.cache.backends.locmem import LocMemCache
 from pytest_django import Settings
 
 from carts.views import CartServiceViewSet
@@ -38,15 +40,38 @@ def test_a_bearer_over_the_limit_is_told_when_to_come_back(
     assert other.get().status_code == 200
 
 
+def test_a_bearer_comes_back_when_the_window_ends(db: None, limited: None) -> None:
+    """Each bearer's window began at another time of the last day."""
+    waits = []
+    for number in range(6):
+        api = Api(sub=f"bearer {number}")
+        *_, refused = [api.get() for _ in range(3)]
+        waits.append(int(refused["Retry-After"]))
+
+    assert all(1 <= seconds <= 24 * 60 * 60 for seconds in waits)
+    assert max(waits) > 60
+
+
+class BrokenCache(LocMemCache):
+    """What a cache without errors of its own does when its connection breaks."""
+
+    def incr(self, *args: Any, **kwargs: Any) -> int:
+        raise ConnectionResetError
+
+
+@pytest.mark.parametrize(
+    "backend",
+    ["django.core.cache.backends.redis.RedisCache", f"{__name__}.BrokenCache"],
+    ids=["Redis", "another"],
+)
 def test_nobody_is_limited_while_the_cache_does_not_answer(
-    db: None, limited: None, settings: Settings, caplog: pytest.LogCaptureFixture
+    db: None,
+    limited: None,
+    settings: Settings,
+    caplog: pytest.LogCaptureFixture,
+    backend: str,
 ) -> None:
-    settings.CACHES = {
-        "default": {
-            "BACKEND": "django.core.cache.backends.redis.RedisCache",
-            "LOCATION": "redis://127.0.0.1:1/0",
-        }
-    }
+    settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": "redis://127.0.0.1:1/0"}}
     api = Api()
 
     assert [api.get().status_code for _ in range(3)] == [200] * 3
