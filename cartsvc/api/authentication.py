@@ -11,7 +11,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
-from jwt import PyJWKClientConnectionError, PyJWTError
+from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWTError
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework_simplejwt.backends import TokenBackend
@@ -71,7 +71,7 @@ def token_backend() -> TokenBackend:
         leeway=settings.JWT_LEEWAY,
     )
     if settings.JWT_JWK_URL:
-        backend.jwks_client = IssuerKeys(settings.JWT_JWK_URL)
+        backend.jwks_client = cast("PyJWKClient", IssuerKeys(settings.JWT_JWK_URL))
     return backend
 
 
