@@ -93,6 +93,18 @@ BAD_CLAIMS: dict[str, Callable[[], dict[str, Any]]] = {
     "partner number": lambda: {"partnerKey": 7},
     "partner list": lambda: {"partnerKey": ["ACME"]},
     "partner true": lambda: {"partnerKey": True},
+    **{
+        f"{claim} {name}": lambda claim=claim, character=character: {claim: f"AC{character}E"}
+        for claim in ("sub", "partnerKey")
+        for name, character in {
+            "with NUL": "\0",
+            "with line feed": "\n",
+            "with escape": "\x1b",
+            "with DEL": "\x7f",
+            "with NEL": "\x85",
+            "with a lone surrogate": "\ud800",
+        }.items()
+    },
 }
 
 

@@ -56,8 +56,14 @@ ROOMS = {
     "cartsvc.wsgi": set(),
     "cartsvc.gunicorn": {"cartsvc.settings", "cartsvc.operations", "cartsvc.api"},
     "carts.problems": {"cartsvc.api.problems"},
-    "carts.validators": {"carts.problems", "cartsvc.api.problems"},
-    "carts.models": {"carts.problems", "carts.validators", "cartsvc.api.problems", "cartsvc.db"},
+    "carts.validators": {"carts.problems", "cartsvc.api.problems", "cartsvc.api.texts"},
+    "carts.models": {
+        "carts.problems",
+        "carts.validators",
+        "cartsvc.api.problems",
+        "cartsvc.api.texts",
+        "cartsvc.db",
+    },
     "carts.fields": {"carts.validators", "cartsvc.api.problems"},
     "carts.serializers": {
         "carts.fields",
