@@ -15,7 +15,7 @@ from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWTError
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework_simplejwt.backends import TokenBackend
-from rest_framework_simplejwt.exceptions import TokenError
+from rest_framework_simplejwt.exceptions import ExpiredTokenError, TokenError
 from rest_framework_simplejwt.tokens import Token
 
 from cartsvc.api.guids import parse_guid
@@ -25,6 +25,7 @@ from cartsvc.api.texts import control_character
 
 REALM = 'Bearer realm="cartsvc"'
 INVALID = f'{REALM}, error="invalid_token"'
+EXPIRED = "The token has expired."
 
 # What a token of the wrong shape makes the libraries raise.
 UNREADABLE = (TokenError, PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
@@ -88,6 +89,10 @@ class BearerAuthentication(BaseAuthentication):
         try:
             token = BearerToken(credentials)
             return _bearer(token), token
+        except ExpiredTokenError:  # its signature is good, or nobody would believe its time
+            INVALID_TOKEN.refuse(
+                EXPIRED, headers={"WWW-Authenticate": f'{INVALID}, error_description="{EXPIRED}"'}
+            )
         except UNREADABLE as error:
             if _caused_by_outage(error):
                 UNAVAILABLE.refuse("The keys that verify tokens cannot be fetched right now.")
