@@ -11,6 +11,8 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import OperationalError, connections
 
+from cartsvc.api.throttling import parse_rate
+
 # Each hint ends with the section to read.
 CONFIGURATION = "(cartsvc/README.md, Configuration)"
 
@@ -19,15 +21,10 @@ MIN_SECRET_KEY = 32
 # RFC 7518, section 3.2: a key of the size of the hash output or larger.
 MIN_HS256_BYTES = 32
 
-RATE = re.compile(r"[1-9]\d*/\d*(s|m|h|d|sec|min|hour|day)")
 ADDRESS = re.compile(r"[\w.-]+:\d{1,5}")
 
 # Where adding one is a single step that every worker sees.
-COUNTING_CACHES = (
-    "django.core.cache.backends.redis.RedisCache",
-    "django.core.cache.backends.memcached.PyMemcacheCache",
-    "django.core.cache.backends.memcached.PyLibMCCache",
-)
+COUNTING_CACHE = "django.core.cache.backends.redis.RedisCache"
 
 
 @register(Tags.security)
@@ -173,18 +170,18 @@ def check_metrics(**_kwargs: Any) -> list[CheckMessage]:
 def _rate_limit_problems() -> Iterator[CheckMessage]:
     if not settings.THROTTLE_RATE:
         return
-    if not RATE.fullmatch(settings.THROTTLE_RATE):
+    if not parse_rate(settings.THROTTLE_RATE):
         yield Error(
             f"THROTTLE_RATE is {settings.THROTTLE_RATE!r}.",
             hint="Set it to a number of requests a period, such as 100/min, or leave it unset. "
             "(cartsvc/README.md, Rate limits)",
             id="cartsvc.E030",
         )
-    if settings.CACHES["default"]["BACKEND"] not in COUNTING_CACHES:
+    if settings.CACHES["default"]["BACKEND"] != COUNTING_CACHE:
         yield Error(
             "THROTTLE_RATE is set, but the cache cannot count for all workers.",
-            hint="Set CACHE_URL to a Redis (redis://host:6379/0) or Memcached "
-            "(pymemcache://host:11211) that all workers share. (cartsvc/README.md, Rate limits)",
+            hint="Set CACHE_URL to a Redis that all workers share, such as redis://host:6379/0. "
+            "(cartsvc/README.md, Rate limits)",
             id="cartsvc.E031",
         )
 
