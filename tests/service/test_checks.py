@@ -102,6 +102,8 @@ def test_half_made_configuration_is_refused_with_all_its_hints() -> None:
         ("MAX_ITEMS", "many"),
         ("DATABASE_URL", "nonsense://x"),
         ("DATABASE_URL", "mysql://x/y"),
+        ("CACHE_URL", "pymemcache://127.0.0.1:11211"),
+        ("CACHE_URL", "127.0.0.1:6379"),
     ],
 )
 def test_unreadable_setting_is_named(name: str, value: str) -> None:
