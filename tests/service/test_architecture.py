@@ -50,7 +50,7 @@ ROOMS = {
     "cartsvc.operations": {"cartsvc.db"},
     "cartsvc.api": {"cartsvc.db", "cartsvc.operations"},
     "cartsvc.pages": set(),
-    "cartsvc.checks": {"cartsvc.api.throttling"},
+    "cartsvc.checks": {"cartsvc.api.checks"},
     "cartsvc.apps": {"cartsvc.checks"},
     "cartsvc.urls": {"cartsvc.operations"},
     "cartsvc.wsgi": set(),
