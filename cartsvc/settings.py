@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, EnvError, validate
@@ -74,7 +75,7 @@ try:
     WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, os.cpu_count() or 1))
     THREADS = env.int("THREADS", 4)
     THROTTLE_RATE = env.str("THROTTLE_RATE", "")
-    CACHE = env.dj_cache_url("CACHE_URL", "locmem://")
+    CACHE_URL = env.str("CACHE_URL", "locmem://")
     METRICS_BIND = env.str("METRICS_BIND", "")
     LOG_FORMAT = env.str(
         "LOG_FORMAT",
@@ -211,13 +212,19 @@ else:
     }
 DATABASES = {"default": {**DATABASE, "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
 
-if CACHE["BACKEND"] == "django.core.cache.backends.redis.RedisCache":
-    # Seconds. It is asked on the way of every request, so it is not waited for.
-    CACHE["OPTIONS"] = {
-        "socket_connect_timeout": 0.5,
-        "socket_timeout": 0.5,
-        **CACHE.get("OPTIONS", {}),
-    }
+CACHE: dict[str, Any]
+match CACHE_URL.partition("://")[0]:
+    case "locmem":
+        CACHE = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+    case "redis" | "rediss":
+        CACHE = {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": CACHE_URL,
+            # Seconds. It is asked on the way of every request, so it is not waited for.
+            "OPTIONS": {"socket_connect_timeout": 0.5, "socket_timeout": 0.5},
+        }
+    case _:
+        raise ImproperlyConfigured("CACHE_URL must begin with redis://, rediss:// or locmem://.")
 CACHES = {"default": CACHE}
 
 # Security

@@ -291,8 +291,8 @@ MUTANTS = [
     Mutant(
         "an issuer's outage is found out by everybody",
         "cartsvc/api/jwks.py",
-        "            self.failed_at = time.monotonic()\n",
-        "            pass\n",
+        "        self.asked_at = time.monotonic()\n",
+        "        pass\n",
         "tests/api/test_jwks.py",
     ),
     Mutant(
