@@ -16,6 +16,9 @@ AUTHORS = {"bearer": "API", "staff": "Staff", "shell": "Command line"}
 # How a log entry of the support desk says which version of the cart it made.
 LOG_MESSAGE = re.compile(r"Version (\d+)\. (.*)", re.DOTALL)
 
+# What no page can hold: the issuer of a token chooses what it calls the bearer.
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -30,6 +33,10 @@ class Event:
     @property
     def by(self) -> str:
         return AUTHORS.get(self.record.author.kind, self.record.author.kind)
+
+    @property
+    def name(self) -> str:
+        return UNPRINTABLE.sub("\ufffd", self.record.author.name)
 
 
 def events(cart: Cart) -> list[Event]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
+from datetime import datetime
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
@@ -72,6 +73,7 @@ class CartManager(Reads["Cart"]):
 
     author: Author | None = None
     keys: Mapping[str, Any] = {}
+    moment: datetime | None = None
 
     def by(self, author: Author, **keys: Any) -> Self:
         """Return those of these carts that have the `keys`, to be changed as `author`.
@@ -81,6 +83,12 @@ class CartManager(Reads["Cart"]):
         carts = copy(self)
         # What has been narrowed once stays so.
         carts.author, carts.keys = author, {**keys, **self.keys}
+        return carts
+
+    def at(self, moment: datetime) -> Self:
+        """Return these carts, to be changed as if it were that moment. For demonstrations."""
+        carts = copy(self)
+        carts.moment = moment
         return carts
 
     def get_queryset(self) -> CartQuerySet:
@@ -111,7 +119,8 @@ class CartManager(Reads["Cart"]):
                 uncounted[found.pk].count(totals.counted(found.item_rows))
 
     def _record(self, operation: str, item_id: UUID | None = None, label: str = "") -> Record:
-        return Record(timezone.now(), self.author or Author.shell(), operation, item_id, label)
+        at, author = self.moment or timezone.now(), self.author or Author.shell()
+        return Record(at, author, operation, item_id, label)
 
     def create_with_items(
         self, *, items: Iterable[Values] = (), validate: bool = True, **values: Any

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import ssl
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http.client import HTTPResponse
 from pathlib import Path
 from string import Template
@@ -242,3 +244,28 @@ def test_underscores_do_not_smuggle_a_header(proxy: Proxy) -> None:
     sent = head(HOSTED, method="GET")
     status, code, _ = answer_to(proxy, sent.replace(b"Authorization", b"X_Y: 1\r\nauthorization_"))
     assert (status, code) == (401, "not_authenticated")
+
+
+def test_an_address_may_try_to_sign_in_ten_times_at_once(proxy: Proxy) -> None:
+    login = f"{proxy.url}/admin/login/"
+    with requests.Session() as browser:
+        # As from port 443, which the documented set-up has.
+        headers = {"Referer": f"https://{HOST}/admin/login/"}
+        ask = partial(browser.request, verify=proxy.certificate, headers=headers)
+        for _ in range(15):  # to look at the page is not an attempt
+            page = ask("GET", login, timeout=5)
+            assert page.status_code == 200
+        token = re.search(r'csrfmiddlewaretoken" value="([^"]+)', page.text)[1]
+        sent = {"username": "x" * 300, "password": "x", "csrfmiddlewaretoken": token}
+        answers = [ask("POST", login, data=sent, timeout=15) for _ in range(13)]
+    assert [answer.status_code for answer in answers[:10]] == [200] * 4 + [429] * 6
+    assert "Too many failed attempts" in answers[9].text
+    refused = answers[-1]
+    assert refused.status_code == 429
+    assert refused.headers["Retry-After"] == "60"
+    assert refused.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert refused.headers["Cache-Control"] == "no-store"
+    assert "Please wait a minute" in refused.text
+    assert proxy.caller().get().status_code == 200
+    # The service knows whose attempts these were.
+    assert "127.0.0.1" in proxy.server.manage("axes_list_attempts")

@@ -307,7 +307,7 @@ def test_a_form_without_its_token_is_refused(
 
 def test_a_cart_of_500_items_opens_and_saves(lead: Client) -> None:
     cart = big_cart(500, 5)
-    assert len(lead.get(page_of(cart)).context["items"]) == 500
+    assert lead.get(page_of(cart)).context["stretch"].total == 500
     url = item_page(cart, 499)
     assert lead.post(url, form_of(lead, url) | {"quantity": "9"}).status_code == 302
     assert items(cart)[499]["quantity"] == 9

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -37,12 +38,12 @@ def clone(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def serving(clone: Path, port: int, **environment: str) -> Iterator[str]:
+def serving(clone: Path, port: int, *options: str, **environment: str) -> Iterator[str]:
     """Run the server until it listens; yield what it printed."""
     printed = clone / "printed.txt"
     with printed.open("w") as out:
         server = subprocess.Popen(
-            [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{port}"],
+            [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{port}", *options],
             cwd=clone,
             env={"PATH": os.environ["PATH"], **environment},
             stdout=out,
@@ -103,6 +104,32 @@ def test_first_cart_with_the_printed_lines(clone: Path) -> None:
     with serving(clone, port):
         assert run_curl(show)["data"]["carts"] == [cart]
     assert {name: (var / name).read_text() for name in secrets} == secrets
+
+
+def sign_in(port: int, password: str) -> str:
+    """Sign in as the first account and return the page of carts."""
+    url = f"http://127.0.0.1:{port}"
+    with requests.Session() as browser:
+        page = browser.get(f"{url}/admin/carts/cart/").text
+        token = re.search(r'csrfmiddlewaretoken" value="([^"]+)', page)[1]
+        sent = {"username": "admin", "password": password, "csrfmiddlewaretoken": token}
+        sent["next"] = "/admin/carts/cart/"
+        return browser.post(f"{url}/admin/login/", sent).text
+
+
+def test_the_first_account_of_the_desk_is_made_once(clone: Path) -> None:
+    port = free_port()
+    with serving(clone, port) as printed:
+        (password,) = re.findall("^PASSWORD=(.{16})$", printed, re.MULTILINE)
+        assert "Start with --demo" in printed
+        assert "There are no carts." in sign_in(port, password)
+    with serving(clone, port, "--demo") as printed:
+        assert "PASSWORD" not in printed
+        assert "200 carts were made" in printed
+        assert "Older →" in sign_in(port, password)
+    with serving(clone, port, "--demo") as printed:
+        assert "There are carts already, so --demo made none." in printed
+        assert "Start with --demo" not in printed
 
 
 def test_configured_service_prints_no_token(clone: Path) -> None:

@@ -14,7 +14,8 @@ from pytest_django import Settings
 
 from carts.views import CartServiceViewSet
 from cartsvc.api.malformed_http import write_envelope
-from cartsvc.api.throttling import BearerThrottle, parse_rate
+from cartsvc.api.rates import parse_rate
+from cartsvc.api.throttling import BearerThrottle
 from tests.support import bodies
 from tests.support.answers import problems
 from tests.support.callers import STRANGER, Api
@@ -38,7 +39,7 @@ def test_a_bearer_over_the_limit_is_told_when_to_come_back(
 
     assert refused.status_code == 429
     assert problems(refused) == [("throttled", None)]
-    assert 1 <= int(refused["Retry-After"]) <= 3600
+    assert 1 <= int(refused["Retry-After"]) <= 24 * 60 * 60
     assert refused["RateLimit-Reset"] == refused["Retry-After"]
     assert other.get().status_code == 200
 
@@ -50,7 +51,7 @@ def remaining(response: HttpResponse) -> str | None:
         return None
     assert headers.keys() == {"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"}
     assert headers["RateLimit-Limit"] == "2"
-    assert 1 <= int(headers["RateLimit-Reset"]) <= 3600
+    assert 1 <= int(headers["RateLimit-Reset"]) <= 24 * 60 * 60
     return headers["RateLimit-Remaining"]
 
 
@@ -76,7 +77,7 @@ def test_a_window_ends_when_it_says(
 ) -> None:
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now)
-    api = Api(exp=now + 7200)
+    api = Api(exp=now + 3 * 24 * 60 * 60)
     answers = [api.get() for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
 
@@ -103,8 +104,10 @@ def test_a_rate_is_a_number_and_a_period(text: str, rate: tuple[int, int] | None
 class BrokenCache(LocMemCache):
     """What a cache without errors of its own does when its connection breaks."""
 
-    def incr(self, *args: Any, **kwargs: Any) -> int:
+    def add(self, *args: Any, **kwargs: Any) -> bool:
         raise ConnectionResetError
+
+    incr = get = add
 
 
 @pytest.mark.parametrize(
