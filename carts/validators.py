@@ -4,7 +4,6 @@ Everything here raises `django.core.exceptions.ValidationError` with a `code`
 that callers of the API see unchanged.
 """
 
-import re
 from decimal import Decimal
 
 from django.utils.deconstruct import deconstructible
@@ -12,6 +11,7 @@ from iso4217 import Currency
 
 from carts.problems import INVALID_CURRENCY, TOO_MANY, TOO_MANY_DECIMALS
 from cartsvc.api.problems import BLANK, CONTROL_CHARACTER, INVALID_TYPE, MAX_VALUE, MIN_VALUE
+from cartsvc.api.texts import control_character
 
 # The specification's table of length limits, in Unicode code points.
 MAX_LENGTHS = {
@@ -38,32 +38,23 @@ PRICE_MAX = (10**PRICE_DIGITS - 1) * Decimal(10) ** -PRICE_DECIMALS
 
 CURRENCIES = frozenset(currency.code for currency in Currency)
 
-# Unicode Cc and lone surrogates. The texts print on kitchen and till printers,
-# where an escape byte is a command.
-LINE_BREAKERS = r"\u0000-\u001f\u007f-\u009f"
-PARAGRAPH_BREAKERS = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f"
 # What str.isspace() takes for white space, controls apart: \s differs between databases.
 BLANKS = r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
 @deconstructible
 class PrintableText:
-    """Refuse characters that a printer would take for a command.
+    """Refuse characters that a kitchen or till printer would take for a command.
 
     `multiline` lets tab, line feed and carriage return pass.
     """
 
     def __init__(self, *, multiline: bool = False) -> None:
         self.multiline = multiline
-        breakers = PARAGRAPH_BREAKERS if multiline else LINE_BREAKERS
-        self.refused = re.compile(rf"[{breakers}\ud800-\udfff]").search
 
     def __call__(self, value: str) -> None:
-        # isprintable() is the fast way out: it is false for every Cc and Cs.
-        if value.isprintable():
-            return
-        if found := self.refused(value):
-            raise CONTROL_CHARACTER.invalid(code_point=ord(found.group()))
+        if found := control_character(value, multiline=self.multiline):
+            raise CONTROL_CHARACTER.invalid(code_point=ord(found))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PrintableText) and other.multiline == self.multiline

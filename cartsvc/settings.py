@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, EnvError, validate
@@ -68,12 +69,13 @@ try:
     MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 1024 * 1024)
     MAX_ITEMS = env.int("MAX_ITEMS", 500)
     MAX_OPTIONS = env.int("MAX_OPTIONS", 100)
+    MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 5000)
     IDEMPOTENCY_HOURS = env.int("IDEMPOTENCY_HOURS", 24)
 
     WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, os.cpu_count() or 1))
     THREADS = env.int("THREADS", 4)
     THROTTLE_RATE = env.str("THROTTLE_RATE", "")
-    CACHE = env.dj_cache_url("CACHE_URL", "locmem://")
+    CACHE_URL = env.str("CACHE_URL", "locmem://")
     FORWARDED_ALLOW_IPS = env.list("FORWARDED_ALLOW_IPS", ["127.0.0.1", "::1"])
     METRICS_BIND = env.str("METRICS_BIND", "")
     LOG_FORMAT = env.str(
@@ -213,13 +215,19 @@ else:
     }
 DATABASES = {"default": {**DATABASE, "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
 
-if CACHE["BACKEND"] == "django.core.cache.backends.redis.RedisCache":
-    # Seconds. It is asked on the way of every request, so it is not waited for.
-    CACHE["OPTIONS"] = {
-        "socket_connect_timeout": 0.5,
-        "socket_timeout": 0.5,
-        **CACHE.get("OPTIONS", {}),
-    }
+CACHE: dict[str, Any]
+match CACHE_URL.partition("://")[0]:
+    case "locmem":
+        CACHE = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+    case "redis" | "rediss":
+        CACHE = {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": CACHE_URL,
+            # Seconds. It is asked on the way of every request, so it is not waited for.
+            "OPTIONS": {"socket_connect_timeout": 0.5, "socket_timeout": 0.5},
+        }
+    case _:
+        raise ImproperlyConfigured("CACHE_URL must begin with redis://, rediss:// or locmem://.")
 CACHES = {"default": CACHE}
 
 # Security

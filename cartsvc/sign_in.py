@@ -6,7 +6,6 @@ locks. It counts those of a browser in which the name has signed in before apart
 of everybody else, so strangers lock each other out, and not the member of staff.
 """
 
-import logging
 import secrets
 from collections.abc import Callable, Mapping
 from ipaddress import ip_address, ip_network
@@ -20,15 +19,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.crypto import salted_hmac
-from django_ratelimit.core import get_usage
-from redis import RedisError
 
-logger = logging.getLogger(__name__)
+from cartsvc.api.rates import Rate, usage
 
 CHECKING = Lock()
 
 # Attempts of one address; as in operations/nginx.conf.
-RATE = "20/m"
+RATE = Rate(20, seconds=60)
 
 REMEMBERED = 400 * 24 * 60 * 60  # seconds; browsers keep no cookie for longer
 
@@ -140,11 +137,5 @@ def _seconds_above_rate(request: HttpRequest) -> int:
     network = client_network(request)
     if network is None:
         return 0
-    try:
-        usage = get_usage(
-            request, group="sign-in", key=lambda *_: network, rate=RATE, increment=True
-        )
-    except (OSError, RedisError) as error:
-        logger.warning("The cache did not answer, so no address is limited: %s", error)
-        return 0
-    return usage["time_left"] + 1 if usage and usage["should_limit"] else 0
+    attempts = usage(f"sign-in {network}", RATE, counting=True)
+    return attempts.seconds_left + 1 if attempts and attempts.is_over else 0

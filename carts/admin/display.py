@@ -45,13 +45,12 @@ def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:
 
 
 def summary(cart: Cart) -> dict[str, Any]:
-    """Return a row of the list, of a cart read by `CartQuerySet.with_amounts`."""
-    values = list(contents.amounts(cart.item_rows))
+    """Return a row of the list, of a cart that has been counted."""
     return {
         "cart": cart,
         "url": cart_url(cart.id),
-        "count": len(values),
-        "subtotal": amount(sum(values), cart.currency),
+        "count": cart.item_count,
+        "subtotal": amount(cart.subtotal or 0, cart.currency),
         "created": naturaltime(cart.created_on),
         "changed": naturaltime(cart.modified_on) if cart.version > 1 else "",
     }

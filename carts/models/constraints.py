@@ -8,13 +8,14 @@ from django.db.models.functions import Length
 from django.db.models.lookups import LessThanOrEqual
 
 from carts import validators
+from cartsvc.api import texts
 
 
 def line_check(model: str, column: str) -> CheckConstraint:
     """One line of at most n characters, none of them a control, not all of them blank."""
     return CheckConstraint(
         name=f"carts_{model}_{column}_line",
-        condition=_printable(column, validators.LINE_BREAKERS)
+        condition=_printable(column, texts.LINE_BREAKERS)
         & Q(**{f"{column}__regex": f"[^{validators.BLANKS}]"}),
     )
 
@@ -23,8 +24,7 @@ def paragraph_check(model: str, column: str) -> CheckConstraint:
     """Nothing, or at most n characters, none of them a control but tabs and line breaks."""
     return CheckConstraint(
         name=f"carts_{model}_{column}_paragraph",
-        condition=Q(**{f"{column}__isnull": True})
-        | _printable(column, validators.PARAGRAPH_BREAKERS),
+        condition=Q(**{f"{column}__isnull": True}) | _printable(column, texts.PARAGRAPH_BREAKERS),
     )
 
 

@@ -31,10 +31,11 @@ from carts.openapi.schemas import (
     ref,
 )
 from carts.serializers import CreateCartSerializer
-from carts.validators import CURRENCIES, LINE_BREAKERS, PARAGRAPH_BREAKERS
+from carts.validators import CURRENCIES
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE, CartServiceViewSet
 from cartsvc.api.names import wire_name
 from cartsvc.api.operation import OPERATIONS, Operation, operation_of
+from cartsvc.api.texts import LINE_BREAKERS, PARAGRAPH_BREAKERS
 
 # What any operation may answer.
 ALWAYS = (400, 401, 403, 429, 500, 503)

@@ -28,6 +28,18 @@ COMMON_HEADERS = {
         "The request's id: the caller's own, or a new one.",
         {"type": "string", "pattern": "^[A-Za-z0-9._-]{8,64}$"},
     ),
+    **{
+        f"RateLimit-{name}": _header(
+            f"Only where rates are limited: {meaning}.",
+            {"type": "integer", "minimum": lowest},
+            required=False,
+        )
+        for name, meaning, lowest in (
+            ("Limit", "the requests of a window", 1),
+            ("Remaining", "how many of them are left", 0),
+            ("Reset", "seconds until the window ends", 1),
+        )
+    },
 }
 SUCCESS_HEADERS = {
     "ETag": _header("The cart's version.", {"type": "string", "pattern": '^"[1-9][0-9]*"$'}),

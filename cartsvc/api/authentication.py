@@ -11,18 +11,21 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
-from jwt import PyJWKClientConnectionError, PyJWTError
+from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWTError
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework_simplejwt.backends import TokenBackend
-from rest_framework_simplejwt.exceptions import TokenError
+from rest_framework_simplejwt.exceptions import ExpiredTokenError, TokenError
 from rest_framework_simplejwt.tokens import Token
 
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.jwks import IssuerKeys
 from cartsvc.api.problems import INVALID_TOKEN, NOT_AUTHENTICATED, UNAVAILABLE
+from cartsvc.api.texts import control_character
 
 REALM = 'Bearer realm="cartsvc"'
+INVALID = f'{REALM}, error="invalid_token"'
+EXPIRED = "The token has expired."
 
 # What a token of the wrong shape makes the libraries raise.
 UNREADABLE = (TokenError, PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
@@ -71,7 +74,7 @@ def token_backend() -> TokenBackend:
         leeway=settings.JWT_LEEWAY,
     )
     if settings.JWT_JWK_URL:
-        backend.jwks_client = IssuerKeys(settings.JWT_JWK_URL)
+        backend.jwks_client = cast("PyJWKClient", IssuerKeys(settings.JWT_JWK_URL))
     return backend
 
 
@@ -86,10 +89,14 @@ class BearerAuthentication(BaseAuthentication):
         try:
             token = BearerToken(credentials)
             return _bearer(token), token
+        except ExpiredTokenError:  # its signature is good, or nobody would believe its time
+            INVALID_TOKEN.refuse(
+                EXPIRED, headers={"WWW-Authenticate": f'{INVALID}, error_description="{EXPIRED}"'}
+            )
         except UNREADABLE as error:
             if _caused_by_outage(error):
                 UNAVAILABLE.refuse("The keys that verify tokens cannot be fetched right now.")
-            INVALID_TOKEN.refuse(headers={"WWW-Authenticate": f'{REALM}, error="invalid_token"'})
+            INVALID_TOKEN.refuse(headers={"WWW-Authenticate": INVALID})
 
 
 def _caused_by_outage(error: BaseException | None) -> bool:
@@ -102,10 +109,20 @@ def _caused_by_outage(error: BaseException | None) -> bool:
 
 def _bearer(token: BearerToken) -> Bearer:
     claims = token.payload
-    subject = claims.get("sub")
-    if not isinstance(subject, str) or not subject:
-        raise ValueError("sub")
-    return Bearer(subject, _scopes(claims), _profile_key(claims), _partner_key(claims))
+    return Bearer(
+        _text(claims, "sub"),
+        _scopes(claims),
+        _profile_key(claims),
+        _text(claims, "partnerKey") if "partnerKey" in claims else None,
+    )
+
+
+def _text(claims: dict[str, Any], name: str) -> str:
+    """Return the claim, which will be stored, compared and shown on a page."""
+    text = claims.get(name)
+    if not isinstance(text, str) or not text or control_character(text):
+        raise ValueError(name)
+    return text
 
 
 def _scopes(claims: dict[str, Any]) -> frozenset[str]:
@@ -125,12 +142,3 @@ def _profile_key(claims: dict[str, Any]) -> UUID | None:
     if profile_key is None:
         raise ValueError("profileKey")
     return profile_key
-
-
-def _partner_key(claims: dict[str, Any]) -> str | None:
-    if "partnerKey" not in claims:
-        return None
-    partner_key = claims["partnerKey"]
-    if not isinstance(partner_key, str) or not partner_key:
-        raise ValueError("partnerKey")
-    return partner_key

@@ -13,6 +13,7 @@ from django.urls import resolve
 
 from cartsvc.api.exceptions import handle
 from cartsvc.api.operation import requested
+from cartsvc.api.throttling import usage_of
 from cartsvc.operations import health, logs, metrics
 
 API_PATH = "/v2.0"
@@ -49,6 +50,9 @@ class ApiMiddleware:
             response = cast("HttpResponse", self.api(request))
         except Exception as error:  # noqa: BLE001 (nothing may reach a caller as HTML)
             response = handle(error)
+        if usage := usage_of(request):
+            for name, value in usage.headers().items():
+                response[name] = value
         response["X-Request-ID"] = request_id
         response["Cache-Control"] = "no-store"
         response["X-Content-Type-Options"] = "nosniff"

@@ -223,7 +223,7 @@ NOT_AUTHENTICATED = declare(
 INVALID_TOKEN = declare(
     "invalid_token",
     401,
-    "The bearer token is not valid here, or has expired.",
+    "The bearer token is not valid here.",
     meaning="The token has expired, or is not one that this service takes.",
     remedy="Get a new token from its issuer.",
 )

@@ -2,47 +2,54 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django_ratelimit.core import get_usage
-from redis import RedisError
+from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
+
+from cartsvc.api import rates
+from cartsvc.api.authentication import Bearer, bearer_of
+from cartsvc.api.rates import Usage
 
 if TYPE_CHECKING:  # the framework's views import their throttle classes
     from rest_framework.views import APIView
 
-logger = logging.getLogger(__name__)
+# Where a request keeps what was found, so that it counts and asks the cache once.
+USAGE = "cartsvc.usage"
 
 
 class BearerThrottle(BaseThrottle):
-    """So many requests a bearer and window, counted by the cache's atomic increment.
+    """So many requests a bearer and window."""
 
-    The framework's own throttles read a list from the cache and write it back: requests
-    at the same time lose each other's entries and pass above the limit.
-    """
-
-    seconds_left = 0
+    usage: Usage | None
 
     def allow_request(self, request: Request, view: APIView) -> bool:
-        try:
-            usage = get_usage(
-                request,
-                group="cartsvc",
-                key=lambda _group, request: request.user.subject,
-                rate=settings.THROTTLE_RATE,
-                increment=True,
-            )
-        except (OSError, RedisError) as error:
-            # The limit protects the service; it must not be what brings it down.
-            logger.warning("The cache did not answer, so nobody is limited: %s", error)
-            return True
-        if usage is None:
-            return True
-        self.seconds_left = usage["time_left"]
-        return not usage["should_limit"]
+        self.usage = request.META[USAGE] = _usage(bearer_of(request), counting=True)
+        return self.usage is None or not self.usage.is_over
 
-    def wait(self) -> float:
-        return self.seconds_left
+    def wait(self) -> float | None:
+        return None if self.usage is None else self.usage.seconds_left
+
+
+def usage_of(request: HttpRequest) -> Usage | None:
+    """Return how the bearer of a request that was answered stands; None if nobody knows.
+
+    What was refused before it was counted is not counted here either.
+    """
+    if not settings.THROTTLE_RATE:
+        return None
+    bearer = getattr(request, "user", None)
+    if not isinstance(bearer, Bearer):
+        return None
+    if USAGE not in request.META:
+        request.META[USAGE] = _usage(bearer, counting=False)
+    return request.META[USAGE]
+
+
+def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:
+    rate = rates.parse_rate(settings.THROTTLE_RATE)
+    if rate is None:  # cartsvc.checks refuses it
+        return None
+    return rates.usage(bearer.subject, rate, counting=counting)

@@ -32,9 +32,7 @@ CONFIGURED: dict[str, Callable[[], dict[str, Any]]] = {
 def refused(token: str, algorithm: str) -> None:
     response = Api(token=token).post(body=bodies.cart())
     assert (algorithm, response.status_code) == (algorithm, 401)
-    assert response.json() == error(
-        "invalid_token", "The bearer token is not valid here, or has expired."
-    )
+    assert response.json() == error("invalid_token", "The bearer token is not valid here.")
     assert response["WWW-Authenticate"] == 'Bearer realm="cartsvc", error="invalid_token"'
 
 
@@ -49,8 +47,6 @@ def in_(seconds: float) -> float:
 
 
 BAD_CLAIMS: dict[str, Callable[[], dict[str, Any]]] = {
-    "expired": lambda: {"exp": int(in_(-31))},
-    "expired long ago": lambda: {"exp": 1},
     "exp absent": lambda: {"exp": LEFT_OUT},
     "exp null": lambda: {"exp": None},
     "exp text": lambda: {"exp": "tomorrow"},
@@ -58,9 +54,6 @@ BAD_CLAIMS: dict[str, Callable[[], dict[str, Any]]] = {
     "exp date": lambda: {"exp": "2099-01-01T00:00:00Z"},
     "exp list": lambda: {"exp": [int(in_(600))]},
     "exp object": lambda: {"exp": {}},
-    "exp true": lambda: {"exp": True},
-    "exp zero": lambda: {"exp": 0},
-    "exp negative": lambda: {"exp": -1},
     "exp beyond any calendar": lambda: {"exp": 10**12},
     "exp of 31 digits": lambda: {"exp": 10**30},
     "exp beyond a double": lambda: {"exp": 10**400},
@@ -93,6 +86,18 @@ BAD_CLAIMS: dict[str, Callable[[], dict[str, Any]]] = {
     "partner number": lambda: {"partnerKey": 7},
     "partner list": lambda: {"partnerKey": ["ACME"]},
     "partner true": lambda: {"partnerKey": True},
+    **{
+        f"{claim} {name}": lambda claim=claim, character=character: {claim: f"AC{character}E"}
+        for claim in ("sub", "partnerKey")
+        for name, character in {
+            "with NUL": "\0",
+            "with line feed": "\n",
+            "with escape": "\x1b",
+            "with DEL": "\x7f",
+            "with NEL": "\x85",
+            "with a lone surrogate": "\ud800",
+        }.items()
+    },
 }
 
 
@@ -103,6 +108,22 @@ def test_refuses_bad_claims(
     for algorithm, configured in CONFIGURED.items():
         with verified_with(**configured()):
             refused(mint(algorithm, **change()), algorithm)
+
+
+@pytest.mark.parametrize("exp", [lambda: int(in_(-31)), lambda: in_(-31), lambda: 0, lambda: True])
+@pytest.mark.parametrize("algorithm", CONFIGURED)
+def test_an_expired_token_says_so(
+    unchanged: Callable[[], None], algorithm: str, exp: Callable[[], float]
+) -> None:
+    with verified_with(**CONFIGURED[algorithm]()):
+        response = Api(token=mint(algorithm, exp=exp())).post(body=bodies.cart())
+        forged = mint(algorithm, exp=exp(), key=private_key(algorithm, 1))
+        refused(forged, algorithm)  # and is told nothing
+    assert response.status_code == 401
+    assert response.json() == error("invalid_token", "The token has expired.")
+    assert response["WWW-Authenticate"] == (
+        'Bearer realm="cartsvc", error="invalid_token", error_description="The token has expired."'
+    )
 
 
 def altered(token: str, part: int, text: str) -> str:

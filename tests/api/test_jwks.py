@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.http import HttpResponse
+from django.test import Client
 from rest_framework_simplejwt.exceptions import TokenBackendError
 
 from cartsvc.api import authentication, jwks
@@ -16,6 +17,7 @@ from tests.support.answers import problems
 from tests.support.callers import Api
 from tests.support.issuers import Issuer, published, verified_with
 from tests.support.left_out import LEFT_OUT
+from tests.support.programs import wait_until
 from tests.support.tokens import mint, private_key, public_jwk, public_pem
 
 NUMBERS = {"old": 0, "new": 1, "forged": 2}
@@ -134,6 +136,14 @@ def assert_unavailable(answer: HttpResponse) -> None:
     assert answer["Retry-After"] == "1"
 
 
+def test_a_set_above_the_limit_in_bytes_is_an_outage(issuer: Issuer) -> None:
+    issuer.keys = [public("old", x5c="A" * (jwks.MAX_BYTES - 1000))]
+    assert ask(token("old")).status_code == 200
+    issuer.keys = [public("new", x5c="A" * jwks.MAX_BYTES)]
+    with verified_with(ALGORITHM="RS256", JWK_URL=issuer.url):
+        assert_unavailable(ask(token("new")))
+
+
 @pytest.mark.parametrize("raw", OUTAGES.values(), ids=OUTAGES)
 def test_an_issuer_out_of_order_is_503(issuer: Issuer, raw: bytes) -> None:
     issuer.raw = raw
@@ -150,23 +160,90 @@ def test_known_keys_open_while_the_issuer_is_out_of_order(issuer: Issuer, clock:
     assert ask(token("old")).status_code == 200
 
 
-def test_an_issuer_that_hangs_delays_a_burst_once(db: None, clock: Clock) -> None:
-    """It takes connections and says nothing; one caller finds that out for all."""
+def decoded(bearer: str) -> str:
+    """Return what becomes of a token, without the database that a thread has no part in."""
+    try:
+        authentication.token_backend().decode(bearer)
+    except TokenBackendError as error:
+        return "503" if authentication._caused_by_outage(error) else "401"
+    return "200"
+
+
+def settled() -> None:
+    """Wait until nobody asks the issuer any more."""
+    keys: Any = authentication.token_backend().jwks_client
+    wait_until(lambda: not keys.asking.locked(), 10)
+
+
+def test_an_issuer_that_hangs_holds_up_one_caller_only(
+    issuer: Issuer, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not those whose key is known, nor the probes, nor nine of ten whose key is unknown."""
+    monkeypatch.setattr(jwks, "TIMEOUT_SECONDS", 20)
+    assert ask(token("old")).status_code == 200
+    clock.now += jwks.COOLDOWN_SECONDS + 0.1
+    issuer.answering.clear()
+    with ThreadPoolExecutor(10) as pool:
+        unknown = [pool.submit(decoded, token(f"unknown-{n}", key("forged"))) for n in range(10)]
+        wait_until(lambda: sum(asking.done() for asking in unknown) == 9, 10)
+
+        assert ask(token("old")).status_code == 200
+        assert Client().get("/healthz").status_code == 200
+        assert sum(asking.done() for asking in unknown) == 9
+
+        issuer.answering.set()
+        assert sorted(asking.result() for asking in unknown) == ["401"] + ["503"] * 9
+    assert issuer.asked == 2
+
+
+def test_an_issuer_that_drips_is_cut_off(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes well in time; all of them would take minutes."""
+    monkeypatch.setattr(jwks, "TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(jwks, "COOLDOWN_SECONDS", 0)
+    with published(public("old")) as issuer:
+        assert decoded(token("old")) == "200"
+        issuer.pause = 0.2
+        assert decoded(token("unknown", key("forged"))) == "503"
+        settled()
+        assert decoded(token("old")) == "200"
+        issuer.pause, issuer.keys = 0, [public("new")]
+        assert decoded(token("new")) == "200"
+    assert issuer.asked == 3
+
+
+def test_an_issuer_that_takes_connections_and_says_nothing(db: None, clock: Clock) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/jwks"
         with verified_with(ALGORITHM="RS256", JWK_URL=url):
-            backend = authentication.token_backend()
             tokens = [token(f"unknown-{n}", key("forged")) for n in range(40)]
-
-            def verify(bearer: str) -> None:
-                with pytest.raises(TokenBackendError) as refused:
-                    backend.decode(bearer)
-                assert authentication._caused_by_outage(refused.value)
-
             with ThreadPoolExecutor(20) as pool:
-                list(pool.map(verify, tokens))
+                assert set(pool.map(decoded, tokens)) == {"503"}
             assert_unavailable(ask(tokens[0]))
+            settled()
         assert connections_of(silent) == 1
+
+
+def test_old_keys_serve_while_new_ones_are_fetched(issuer: Issuer, clock: Clock) -> None:
+    assert ask(token("old")).status_code == 200
+    clock.now += jwks.REFRESH_SECONDS + 1
+    issuer.keys = [public("new")]
+    issuer.answering.clear()
+    assert [ask(token("old")).status_code for _ in range(5)] == [200] * 5
+    issuer.answering.set()
+    settled()
+    assert ask(token("old")).status_code == 401
+    assert ask(token("new")).status_code == 200
+    assert issuer.asked == 2
+
+
+def test_old_keys_do_not_serve_for_ever(issuer: Issuer, clock: Clock) -> None:
+    assert ask(token("old")).status_code == 200
+    issuer.raw = b""
+    clock.now += jwks.MAX_AGE_SECONDS - 1
+    assert ask(token("old")).status_code == 200
+    settled()
+    clock.now += 2
+    assert_unavailable(ask(token("old")))
 
 
 def connections_of(listener: socket.socket) -> int:

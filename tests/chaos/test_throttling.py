@@ -1,6 +1,5 @@
 import subprocess
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
-from tests.chaos.servers import service
+from tests.chaos.servers import service, timed
 from tests.support.programs import free_port, program
 
 
@@ -35,18 +34,21 @@ def test_a_rate_holds_exactly_across_workers(
         with ThreadPoolExecutor(12) as pool:
             answers = list(pool.map(lambda n: bearer[n % 12].get(), range(150)))
         assert Counter(answer.status_code for answer in answers) == {200: 50, 429: 100}
+        left = Counter(int(answer.headers["RateLimit-Remaining"]) for answer in answers)
+        assert left == {**dict.fromkeys(range(1, 50), 1), 0: 101}
         refused = next(answer for answer in answers if answer.status_code == 429)
         assert 1 <= int(refused.headers["Retry-After"]) <= 24 * 60 * 60
         assert refused.json()["notifications"][0]["code"] == "throttled"
         assert other.get().status_code == 200
-        assert requests.get(f"{server.url}/healthz", timeout=5).ok
+        assert requests.get(f"{server.url}/healthz", timeout=60).ok
 
         # The limit protects the service and must not be what brings it down.
         process.kill()
         process.wait()
-        started = time.monotonic()
-        assert bearer[0].get().status_code == 200
-        assert time.monotonic() - started < 2
+        unlimited, seconds = timed(bearer[0], "GET")
+        assert unlimited.status_code == 200
+        assert "RateLimit-Limit" not in unlimited.headers
+        assert seconds < 2
 
 
 def test_no_limit_unless_one_is_set() -> None:

@@ -153,6 +153,22 @@ def test_pages_hold_every_cart_once(
     assert list(chain(*back[::-1])) == wanted
 
 
+def test_pages_of_a_number_that_is_a_partner_key_as_well_hold_every_cart_once(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The two searches get through their windows at a different pace."""
+    for number in range(24):
+        key: dict[str, Any] = {"restaurant_key": 4711} if number % 4 else {"partner_key": "4711"}
+        CartFactory(**{"restaurant_key": 1} | key, platform="web" if number % 3 else "kiosk")
+    wanted = list(Cart.objects.filter(platform="kiosk").order_by("-id"))
+    monkeypatch.setattr(search, "PAGE_SIZE", 3)
+    monkeypatch.setattr(search, "WINDOW", 4)
+    query = "?q=4711&platform=kiosk"
+    assert list(chain(*walk(viewer, query, "older"))) == wanted
+    back = walk(viewer, f"{query}&after={uuid.UUID(int=0)}", "newer")
+    assert list(chain(*back[::-1])) == wanted
+
+
 def test_a_filter_looks_no_further_than_its_window(
     viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

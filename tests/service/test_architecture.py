@@ -50,15 +50,21 @@ ROOMS = {
     "cartsvc.operations": {"cartsvc.db"},
     "cartsvc.api": {"cartsvc.db", "cartsvc.operations"},
     "cartsvc.pages": set(),
-    "cartsvc.sign_in": set(),
-    "cartsvc.checks": set(),
+    "cartsvc.sign_in": {"cartsvc.api.rates"},
+    "cartsvc.checks": {"cartsvc.api.checks"},
     "cartsvc.apps": {"cartsvc.checks"},
     "cartsvc.urls": {"cartsvc.operations"},
     "cartsvc.wsgi": set(),
     "cartsvc.gunicorn": {"cartsvc.settings", "cartsvc.operations", "cartsvc.api"},
     "carts.problems": {"cartsvc.api.problems"},
-    "carts.validators": {"carts.problems", "cartsvc.api.problems"},
-    "carts.models": {"carts.problems", "carts.validators", "cartsvc.api.problems", "cartsvc.db"},
+    "carts.validators": {"carts.problems", "cartsvc.api.problems", "cartsvc.api.texts"},
+    "carts.models": {
+        "carts.problems",
+        "carts.validators",
+        "cartsvc.api.problems",
+        "cartsvc.api.texts",
+        "cartsvc.db",
+    },
     "carts.fields": {"carts.validators", "cartsvc.api.problems"},
     "carts.serializers": {
         "carts.fields",
@@ -66,7 +72,13 @@ ROOMS = {
         "carts.validators",
         "cartsvc.api.problems",
     },
-    "carts.views": {"carts.models", "carts.problems", "carts.serializers", "cartsvc.api"},
+    "carts.views": {
+        "carts.models",
+        "carts.problems",
+        "carts.serializers",
+        "carts.validators",
+        "cartsvc.api",
+    },
     "carts.openapi": {
         "carts.fields",
         "carts.models",
@@ -77,7 +89,7 @@ ROOMS = {
     },
     "carts.urls": {"carts.openapi", "carts.views", "cartsvc.api"},
     "carts.admin": {"carts.models", "carts.validators", "cartsvc.api", "cartsvc.db"},
-    "carts.migrations": {"carts.validators"},
+    "carts.migrations": {"carts.validators", "cartsvc.db"},
     "carts.management": {
         "carts.models",
         "carts.openapi",
@@ -123,6 +135,8 @@ SAID_OF_CARTS = {
         """DATABASE = env.dj_db_url("DATABASE_URL", f"sqlite:///{VAR_DIR / 'carts.sqlite3'}")""",
     ),
     ("settings.py", '"carts",'),
+    ("settings.py", 'MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 5000)'),
+    ("checks.py", '"MAX_CART_OPTIONS",'),
     ("urls.py", 'path("v2.0/", include("carts.urls")),'),
 }
 

@@ -1,6 +1,7 @@
 """Half-made configurations do not start, and say what to set."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,14 +11,15 @@ import pytest
 from django.conf import settings as configured
 from pytest_django import Settings
 
-from cartsvc.checks import check_configuration
+from cartsvc.checks import POSITIVE, check_configuration
 
 ROOT = Path(configured.BASE_DIR)
 SECRET = "s3cret-of-fifty-characters-and-more-0123456789-abcdefghij"
+SHARED = "another-s3cret-of-fifty-characters-0123456789-abcdefghij"
 RIGHT = {
     "DATABASE_URL": "postgres://cartsvc@127.0.0.1/cartsvc",
     "SECRET_KEY": SECRET,
-    "JWT_SIGNING_KEY": SECRET,
+    "JWT_SIGNING_KEY": SHARED,
     "ALLOWED_HOSTS": "carts.example.com",
 }
 PUBLIC_KEY = """-----BEGIN PUBLIC KEY-----
@@ -33,11 +35,16 @@ def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
         env={"PATH": os.environ["PATH"], **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
 
 
-WRONG = {
+JWKS = {
+    "JWT_ALGORITHM": "RS256",
+    "JWT_JWK_URL": "https://id.example.com/keys",
+    "JWT_ISSUER": "https://id.example.com/",
+}
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no secret key": ({"SECRET_KEY_IS_SET": False}, "cartsvc.E001"),
     "short secret key": ({"SECRET_KEY": "short"}, "cartsvc.E002"),
     "every host": ({"ALLOWED_HOSTS": ["*"]}, "cartsvc.E003"),
@@ -60,11 +67,47 @@ WRONG = {
         {"JWT_ALGORITHM": "ES256", "JWT_VERIFYING_KEY": "garbled"},
         "cartsvc.E015",
     ),
-    "open key address": (
-        {"JWT_ALGORITHM": "RS256", "JWT_JWK_URL": "http://id.example.com/keys"},
-        "cartsvc.E016",
+    "shared key and key address": (
+        {"JWT_JWK_URL": "https://id.example.com/keys"},
+        "cartsvc.E013",
     ),
-    "no items": ({"MAX_ITEMS": 0}, "cartsvc.E020"),
+    "an issuer of any tokens": ({**JWKS, "JWT_ISSUER": ""}, "cartsvc.E017"),
+    "an hour of leeway": ({"JWT_LEEWAY": 301}, "cartsvc.E018"),
+    "negative leeway": ({"JWT_LEEWAY": -1}, "cartsvc.E018"),
+    "one character for a secret": ({"SECRET_KEY": "x" * 64}, "cartsvc.E006"),
+    "one secret for both": ({"SECRET_KEY": SHARED}, "cartsvc.E007"),
+    "one character for a key": ({"JWT_SIGNING_KEY": "x" * 64}, "cartsvc.E019"),
+    **{
+        f"every host under {host}": ({"ALLOWED_HOSTS": ["a.example.com", host]}, "cartsvc.E008")
+        for host in (".com", ".com.", ".", ".localhost")
+    },
+    **{
+        f"keys from {url}": ({**JWKS, "JWT_JWK_URL": url}, "cartsvc.E016")
+        for url in (
+            "http://id.example.com/keys",
+            "http://localhost.evil.example/keys",
+            "http://127.0.0.1.evil.example/keys",
+            "http://127.0.0.1@evil.example/keys",
+            "https://id.example.com@evil.example/keys",
+            "http://127.0.0.2/keys",
+            "https:///keys",
+            "https://id.example.com:port/keys",
+            "https://[id/keys",
+            "file:///etc/passwd",
+            "id.example.com",
+        )
+    },
+    **{f"no {name}": ({name: 0}, "cartsvc.E020") for name in POSITIVE},
+    **{
+        f"{name} of {value}": ({name: value}, "cartsvc.E021")
+        for name, value in (
+            ("DB_CONNECT_TIMEOUT", -1),
+            ("DB_LOCK_TIMEOUT", -0.1),
+            ("DB_STATEMENT_TIMEOUT", float("nan")),
+            ("DB_IDLE_TIMEOUT", float("inf")),
+            ("DB_PREPARE_THRESHOLD", -1),
+        )
+    },
 }
 
 
@@ -72,7 +115,7 @@ WRONG = {
 def test_half_made_configuration_has_its_check(
     changes: dict[str, Any], check: str, settings: Settings
 ) -> None:
-    settings.SECRET_KEY = settings.JWT_SIGNING_KEY = SECRET
+    settings.SECRET_KEY, settings.JWT_SIGNING_KEY = SECRET, SHARED
     settings.SECRET_KEY_IS_SET = True
     settings.ALLOWED_HOSTS = ["carts.example.com"]
     assert check_configuration() == []
@@ -81,7 +124,34 @@ def test_half_made_configuration_has_its_check(
     (message,) = check_configuration()
     assert message.id == check
     assert message.is_serious()
-    assert message.hint
+    assert message.hint.endswith("(cartsvc/README.md, Configuration)")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://id.example.com/keys",
+        "http://127.0.0.1:8080/keys",
+        "http://localhost/keys",
+        "http://[::1]:8080/keys",
+    ],
+)
+def test_keys_come_over_tls_or_from_this_machine(url: str, settings: Settings) -> None:
+    settings.SECRET_KEY, settings.SECRET_KEY_IS_SET = SECRET, True
+    settings.ALLOWED_HOSTS = [".example.com"]
+    for name, value in {**JWKS, "JWT_JWK_URL": url}.items():
+        setattr(settings, name, value)
+    assert check_configuration() == []
+
+
+def test_each_check_has_an_id_of_its_own_and_a_section_to_read() -> None:
+    modules = ROOT / "cartsvc/checks.py", ROOT / "cartsvc/api/checks.py"
+    code = "".join(module.read_text() for module in modules)
+    ids = re.findall(r'id="(cartsvc\.[EW]\d{3})"', code)
+    assert len(ids) == len(set(ids)) > 20
+    readme = (ROOT / "cartsvc/README.md").read_text()
+    for section in set(re.findall(r"\(cartsvc/README\.md, ([\w ]+)\)", code)):
+        assert f"\n## {section}\n" in readme
 
 
 def test_half_made_configuration_is_refused_with_all_its_hints() -> None:
@@ -102,6 +172,8 @@ def test_half_made_configuration_is_refused_with_all_its_hints() -> None:
         ("MAX_ITEMS", "many"),
         ("DATABASE_URL", "nonsense://x"),
         ("DATABASE_URL", "mysql://x/y"),
+        ("CACHE_URL", "pymemcache://127.0.0.1:11211"),
+        ("CACHE_URL", "127.0.0.1:6379"),
     ],
 )
 def test_unreadable_setting_is_named(name: str, value: str) -> None:
@@ -122,9 +194,8 @@ def test_unreadable_setting_is_named(name: str, value: str) -> None:
             "JWT_VERIFYING_KEY": PUBLIC_KEY.replace("\n", "\\n"),
         },
         {
-            "JWT_ALGORITHM": "RS256",
+            **JWKS,
             "JWT_SIGNING_KEY": "",
-            "JWT_JWK_URL": "https://id.example.com/keys",
         },
     ],
     ids=["HS256", "ES256", "ES256 in one line", "JWKS"],
@@ -142,7 +213,7 @@ def test_any_server_that_loads_the_application_is_refused() -> None:
         env={**RIGHT, "SECRET_KEY": ""},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     assert loaded.returncode != 0
     assert "cartsvc.E001" in loaded.stderr

@@ -23,7 +23,9 @@ def test_a_rate_with_a_cache_that_counts(settings: Any, rate: str) -> None:
     assert ids(tags=["security"]) == []
 
 
-@pytest.mark.parametrize("rate", ["100", "many/min", "0/min", "10/fortnight", "-1/s"])
+@pytest.mark.parametrize(
+    "rate", ["100", "many/min", "0/min", "10/fortnight", "-1/s", "5/0s", "٥/s"]
+)
 def test_a_rate_that_says_nothing(settings: Any, rate: str) -> None:
     settings.THROTTLE_RATE, settings.CACHES = rate, REDIS
     assert ids(tags=["security"]) == ["cartsvc.E030"]
@@ -36,12 +38,24 @@ def test_a_cache_that_cannot_count_for_all_workers(settings: Any, backend: str) 
     assert ids(tags=["security"]) == ["cartsvc.E031"]
 
 
-@pytest.mark.parametrize("address", ["9100", ":9100", "localhost", "127.0.0.1:http"])
-def test_metrics_on_every_interface(settings: Any, address: str) -> None:
-    settings.METRICS_BIND = "127.0.0.1:9100"
-    assert ids(tags=["security"]) == []
+@pytest.mark.parametrize(
+    "address", ["9100", ":9100", "localhost", "127.0.0.1:http", "127.0.0.1:65536"]
+)
+def test_metrics_at_no_address(settings: Any, address: str) -> None:
     settings.METRICS_BIND = address
     assert ids(tags=["security"]) == ["cartsvc.E032"]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "10.0.0.7", "localhost", "metrics.internal"])
+def test_metrics_on_one_interface(settings: Any, host: str) -> None:
+    settings.METRICS_BIND = f"{host}:9100"
+    assert ids(tags=["security"]) == []
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "0", "0.0", "0x0"])
+def test_metrics_on_every_interface(settings: Any, host: str) -> None:
+    settings.METRICS_BIND = f"{host}:9100"
+    assert ids(tags=["security"]) == ["cartsvc.W031"]
 
 
 def test_more_threads_than_connections(db: None, settings: Any) -> None:

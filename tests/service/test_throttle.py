@@ -2,24 +2,29 @@
 
 import json
 import socket
+import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.core.cache import caches
+from django.core.cache.backends.locmem import LocMemCache
+from django.http import HttpResponse
 from pytest_django import Settings
 
 from carts.views import CartServiceViewSet
 from cartsvc.api.malformed_http import write_envelope
+from cartsvc.api.rates import parse_rate
 from cartsvc.api.throttling import BearerThrottle
 from tests.support import bodies
 from tests.support.answers import problems
-from tests.support.callers import Api
+from tests.support.callers import STRANGER, Api
 
 
 @pytest.fixture
 def limited(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     caches["default"].clear()
-    settings.THROTTLE_RATE = "2/h"
+    settings.THROTTLE_RATE = "2/d"
     monkeypatch.setattr(CartServiceViewSet, "throttle_classes", [BearerThrottle])
 
 
@@ -34,23 +39,97 @@ def test_a_bearer_over_the_limit_is_told_when_to_come_back(
 
     assert refused.status_code == 429
     assert problems(refused) == [("throttled", None)]
-    assert 1 <= int(refused["Retry-After"]) <= 3600
+    assert 1 <= int(refused["Retry-After"]) <= 24 * 60 * 60
+    assert refused["RateLimit-Reset"] == refused["Retry-After"]
     assert other.get().status_code == 200
 
 
-def test_nobody_is_limited_while_the_cache_does_not_answer(
-    db: None, limited: None, settings: Settings, caplog: pytest.LogCaptureFixture
+def remaining(response: HttpResponse) -> str | None:
+    """Return what is left of the rate, once the other two headers are as they must be."""
+    headers = {name: value for name, value in response.items() if name.startswith("RateLimit")}
+    if not headers:
+        return None
+    assert headers.keys() == {"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"}
+    assert headers["RateLimit-Limit"] == "2"
+    assert 1 <= int(headers["RateLimit-Reset"]) <= 24 * 60 * 60
+    return headers["RateLimit-Remaining"]
+
+
+def test_every_answer_to_a_known_bearer_says_what_is_left(
+    limited: None, unchanged: Callable[[], None]
 ) -> None:
-    settings.CACHES = {
-        "default": {
-            "BACKEND": "django.core.cache.backends.redis.RedisCache",
-            "LOCATION": "redis://127.0.0.1:1/0",
-        }
-    }
+    """Each request counts once; one that is refused before the limit does not count."""
+    api, may_not_write = Api(), Api(scope="none")
+
+    assert remaining(may_not_write.post(body=bodies.cart())) == "2"  # 403
+    assert remaining(api.get("/me")) == "2"  # 400 for the path
+    assert remaining(api.get(f"/{STRANGER}")) == "1"  # 404
+    assert remaining(api.post(body={})) == "0"  # 400 for the body
+    assert remaining(api.get()) == "0"  # 429
+    assert remaining(may_not_write.get()) == "0"
+    assert remaining(api.put("/no/such/path")) is None
+    assert remaining(Api(token="nobody's").get()) is None
+    assert remaining(Api(sub="other").get()) == "1"
+
+
+def test_a_window_ends_when_it_says(
+    limited: None, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
+    api = Api(exp=now + 3 * 24 * 60 * 60)
+    answers = [api.get() for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+
+    now += int(answers[-1]["Retry-After"]) - 1
+    assert (api.get().status_code, remaining(api.get())) == (429, "0")
+    now += 1
+    assert (api.get().status_code, remaining(api.get())) == (200, "0")
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("100/min", (100, 60)),
+        ("5/10s", (5, 10)),
+        ("1/d", (1, 86400)),
+        ("7/hour", (7, 3600)),
+        ("7/0s", None),
+    ],
+)
+def test_a_rate_is_a_number_and_a_period(text: str, rate: tuple[int, int] | None) -> None:
+    assert parse_rate(text) == rate
+
+
+class BrokenCache(LocMemCache):
+    """What a cache without errors of its own does when its connection breaks."""
+
+    def add(self, *args: Any, **kwargs: Any) -> bool:
+        raise ConnectionResetError
+
+    incr = get = add
+
+
+@pytest.mark.parametrize(
+    "backend",
+    ["django.core.cache.backends.redis.RedisCache", f"{__name__}.BrokenCache"],
+    ids=["Redis", "another"],
+)
+def test_nobody_is_limited_while_the_cache_does_not_answer(
+    db: None,
+    limited: None,
+    settings: Settings,
+    caplog: pytest.LogCaptureFixture,
+    backend: str,
+) -> None:
+    settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": "redis://127.0.0.1:1/0"}}
     api = Api()
 
-    assert [api.get().status_code for _ in range(3)] == [200] * 3
-    assert "nobody is limited" in caplog.text
+    answers = [api.get() for _ in range(3)]
+
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert [remaining(answer) for answer in answers] == [None] * 3
+    assert caplog.text.count("nobody is limited") == 3
 
 
 @pytest.mark.parametrize(

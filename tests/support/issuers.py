@@ -2,8 +2,9 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -24,24 +25,35 @@ def verified_with(**values: Any) -> Iterator[None]:
 
 
 class Issuer:
-    """A real server that publishes `keys`, or answers the bytes of `raw`; counts who asks."""
+    """A real server that publishes `keys`, or answers the bytes of `raw`; counts who asks.
+
+    It answers nobody while `answering` is not set, and byte by byte with a `pause`, seconds.
+    """
 
     def __init__(self, *keys: dict[str, Any]) -> None:
         self.keys = list(keys)
         self.raw: bytes | None = None
+        self.pause = 0.0
+        self.answering = threading.Event()
+        self.answering.set()
         self.asked = 0
         issuer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 issuer.asked += 1
-                if issuer.raw is not None:
-                    self.wfile.write(issuer.raw)
-                    return
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.end_headers()
-                self.wfile.write(json.dumps({"keys": issuer.keys}).encode())
+                issuer.answering.wait(30)
+                answer = issuer.raw
+                if answer is None:
+                    head = b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n"
+                    answer = head + json.dumps({"keys": issuer.keys}).encode()
+                with suppress(ConnectionError):
+                    if not issuer.pause:
+                        self.wfile.write(answer)
+                        return
+                    for byte in answer:
+                        self.wfile.write(bytes([byte]))
+                        time.sleep(issuer.pause)
 
             def log_message(self, *args: object) -> None:
                 """Keep quiet."""
@@ -51,15 +63,21 @@ class Issuer:
 
 
 @contextmanager
-def published(*keys: dict[str, Any]) -> Iterator[Issuer]:
-    """Run an issuer of these keys, whose RS256 tokens the service believes meanwhile."""
+def running(*keys: dict[str, Any]) -> Iterator[Issuer]:
+    """Run an issuer of these keys."""
     issuer = Issuer(*keys)
     thread = threading.Thread(target=issuer.server.serve_forever, args=[0.02])
     thread.start()
     try:
-        with verified_with(ALGORITHM="RS256", JWK_URL=issuer.url):
-            yield issuer
+        yield issuer
     finally:
         issuer.server.shutdown()
         thread.join()
         issuer.server.server_close()
+
+
+@contextmanager
+def published(*keys: dict[str, Any]) -> Iterator[Issuer]:
+    """Run an issuer of these keys, whose RS256 tokens the service believes meanwhile."""
+    with running(*keys) as issuer, verified_with(ALGORITHM="RS256", JWK_URL=issuer.url):
+        yield issuer

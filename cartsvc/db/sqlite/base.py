@@ -1,19 +1,33 @@
 """Django's SQLite backend, with writers that wait their turn fairly.
 
-SQLite's own wait asks ever more seldom, up to ten times a second, so that among many
-writers an unlucky one meets a closed door each time and fails though nobody held it long.
+SQLite's own wait asks less and less often, down to ten times a second. Among eight writers
+that never rest, one waited 1.4 s and now and then failed at 2 s, though nobody held the
+lock for long. Here it waits 0.5 s at most among sixteen.
+
+This leans on a private part, `_start_transaction_under_autocommit`, on Django 5.2 to 6.1.
+If it moves, `tests/models/test_sqlite.py` fails: delete this backend and raise
+DB_LOCK_TIMEOUT.
 """
 
 import random
 import time
+from typing import Any
 
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
+
+from cartsvc.db.decimals import add_functions
 
 PAUSE_SECONDS = 0.002
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
+    def get_new_connection(self, conn_params: Any) -> Any:
+        """Return a connection that computes exactly; see `cartsvc.db.decimals`."""
+        connection = super().get_new_connection(conn_params)
+        add_functions(connection)
+        return connection
+
     def _start_transaction_under_autocommit(self) -> None:
         """Ask for the write lock often, until the connection's `timeout` has passed."""
         timeout = self.settings_dict["OPTIONS"].get("timeout", 5.0)

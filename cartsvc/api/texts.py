@@ -1,0 +1,25 @@
+"""Texts from outside: which characters a printer, a log or a database takes for a command.
+
+They are Unicode's control characters (Cc) and lone surrogates.
+"""
+
+import re
+
+# For regular expressions, those of the databases included.
+LINE_BREAKERS = r"\u0000-\u001f\u007f-\u009f"
+PARAGRAPH_BREAKERS = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f"
+
+_in_line = re.compile(rf"[{LINE_BREAKERS}\ud800-\udfff]").search
+_in_paragraph = re.compile(rf"[{PARAGRAPH_BREAKERS}\ud800-\udfff]").search
+
+
+def control_character(text: str, *, multiline: bool = False) -> str | None:
+    """Return the first control character or lone surrogate of a text, or None.
+
+    `multiline` lets tab, line feed and carriage return pass.
+    """
+    # isprintable() is the fast way out: it is false for every Cc and Cs.
+    if text.isprintable():
+        return None
+    found = (_in_paragraph if multiline else _in_line)(text)
+    return found.group() if found else None

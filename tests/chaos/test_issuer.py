@@ -1,0 +1,66 @@
+"""An issuer that hardly answers stops nobody whose key is known."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import requests
+
+from tests.chaos.servers import service
+from tests.support.issuers import running
+from tests.support.tokens import mint, private_key, public_jwk
+
+ISSUER = "https://id.example.com/"
+
+
+def test_unknown_keys_at_an_issuer_that_drips() -> None:
+    with (
+        running(public_jwk("RS256", kid="known")) as issuer,
+        service(
+            JWT_ALGORITHM="RS256",
+            JWT_JWK_URL=issuer.url,
+            JWT_ISSUER=ISSUER,
+            JWT_SIGNING_KEY="",
+            WEB_CONCURRENCY="1",
+        ) as server,
+    ):
+        honest = server.caller()
+        honest.token = token("known")
+        assert honest.get().status_code == 200
+        issuer.pause = 1
+        time.sleep(5)  # sooner, the issuer is not asked again
+        until = time.monotonic() + 8
+
+        def attack(number: int) -> set[int]:
+            """Send one token after the other, whose key nobody knows."""
+            caller = server.caller()
+            caller.token = token(f"unknown-{number}")
+            statuses = set()
+            while time.monotonic() < until:
+                statuses.add(caller.get().status_code)
+                time.sleep(0.1)
+            return statuses
+
+        with ThreadPoolExecutor(10) as pool:
+            attacks = [pool.submit(attack, number) for number in range(10)]
+            waits = []
+            while time.monotonic() < until:
+                waits += [
+                    seconds(honest.get),
+                    seconds(lambda: requests.get(f"{server.url}/healthz", timeout=10)),
+                ]
+                time.sleep(0.05)
+        assert set().union(*(attacked.result() for attacked in attacks)) <= {401, 503}
+        assert issuer.asked in (3, 4)  # once at first, then once in five seconds
+        print(f"\n{len(waits)} answers to others, {max(waits):.2f} s at most")
+        assert max(waits) < 1
+
+
+def token(kid: str) -> str:
+    return mint("RS256", key=private_key("RS256"), headers={"kid": kid}, iss=ISSUER)
+
+
+def seconds(call: Any) -> float:
+    started = time.monotonic()
+    assert call().status_code == 200
+    return time.monotonic() - started
