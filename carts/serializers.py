@@ -20,7 +20,7 @@ from rest_framework.fields import empty
 from carts.fields import DoubleField, IntField, StringField, invalid_type
 from carts.models import Cart, CartItem, CartItemOption, contents
 from carts.validators import validate_count
-from cartsvc.api.problems import NULL, PROBLEM_TYPES, REQUIRED, Problem, Refused
+from cartsvc.api.problems import MOST_TOLD, NULL, PROBLEM_TYPES, REQUIRED, Problem, Refused
 
 
 class WireSerializer(serializers.ModelSerializer):
@@ -38,12 +38,15 @@ class WireSerializer(serializers.ModelSerializer):
 
         Raises:
             Refused: with a problem for each value that is wrong, and a JSON Pointer to it.
+                After `MOST_TOLD` nothing more is looked for.
         """
         if type(data) is not dict:
             raise Refused(_problem(invalid_type("an object", data), ""))
         values: dict[str, Any] = {}
         problems: list[Problem] = []
         for name, source, field in self.members:
+            if len(problems) > MOST_TOLD:
+                break
             sent = data.get(name)
             if sent is None:
                 # null on an optional field means "not sent"
@@ -105,6 +108,8 @@ class WireListSerializer(serializers.ListSerializer):
                 values.append(self.child.run_validation(element))
             except Refused as refused:
                 problems += _below(f"/{position}", refused)
+                if len(problems) > MOST_TOLD:
+                    break
         if problems:
             raise Refused(*problems)
         return values

@@ -17,8 +17,8 @@ from uuid import UUID
 from django.db.models import Expression, F, Func, TextField
 from django.db.models.functions import Right
 
-# Characters of the last records that a cart keeps: about a dozen changes.
-KEPT = 2_200
+# Characters of the last records that a cart keeps: about fifteen changes.
+KEPT = 2_600
 
 # Bytes in UTF-8, so that no script of the world makes a record much longer than another.
 NAME_BYTES, LABEL_BYTES = 80, 140

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from copy import copy
 from datetime import datetime
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
@@ -26,7 +26,7 @@ from carts.models.item import (
     remove_options,
 )
 from carts.problems import CART_NOT_FOUND, ITEM_NOT_FOUND, TOO_MANY, VERSION_MISMATCH
-from cartsvc.api.problems import Refused
+from cartsvc.api.problems import MOST_TOLD, Refused
 from cartsvc.db.statements import (
     Insert,
     Parameter,
@@ -144,16 +144,16 @@ class CartManager(Reads["Cart"]):
         ]
         if validate:
             cart.clean_with(drafts)
-        mismatches = [
+        found = (
             problem
             for position, draft in enumerate(drafts)
             for problem in draft.currency_problems(cart.currency, f"items[{position}].")
-        ]
-        if mismatches:
+        )
+        if mismatches := list(islice(found, MOST_TOLD + 1)):
             raise Refused(*mismatches)
-        found = totals.totals_of(drafts)
-        cart.count(found)
-        if found.option_count > settings.MAX_CART_OPTIONS:
+        sums = totals.totals_of(drafts)
+        cart.count(sums)
+        if sums.option_count > settings.MAX_CART_OPTIONS:
             TOO_MANY.refuse(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field="items")
         # A single statement would take longer so.
         with atomic(), one_round_trip() if drafts else nullcontext():

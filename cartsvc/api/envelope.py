@@ -9,9 +9,7 @@ from typing import Any
 import simplejson
 from django.http import HttpResponse
 
-from cartsvc.api.problems import Problem
-
-MAX_NOTIFICATIONS = 100
+from cartsvc.api.problems import MORE_PROBLEMS, MOST_TOLD, Problem
 
 # simplejson, because it writes a Decimal as the JSON number that it is.
 _encode = simplejson.JSONEncoder(
@@ -38,23 +36,22 @@ def failure(problems: Sequence[Problem]) -> HttpResponse:
 
 
 def failure_text(problems: Sequence[Problem]) -> str:
-    """Return the body of an error answer: one notification a problem, at most 100 in all."""
-    shown = [
+    """Return the body of an error answer: one notification a problem, or that there are more."""
+    count = str(len(problems))
+    if len(problems) > MOST_TOLD:
+        count = f"more than {MOST_TOLD}"
+        problems = [*problems[:MOST_TOLD], MORE_PROBLEMS.problem()]
+    notifications = [
         _notification(
             "Error",
             problem.text,
             problem.type.code,
             None if problem.field is None else {"field": problem.field},
         )
-        for problem in problems[:MAX_NOTIFICATIONS]
+        for problem in problems
     ]
-    if len(problems) > MAX_NOTIFICATIONS:
-        more = len(problems) - MAX_NOTIFICATIONS + 1
-        shown[-1] = _notification("Error", f"There are {more} more problems.", "too_many")
-    message = (
-        problems[0].text if len(problems) == 1 else f"The request has {len(problems)} problems."
-    )
-    return _encode({"message": message, "notifications": shown})
+    message = problems[0].text if count == "1" else f"The request has {count} problems."
+    return _encode({"message": message, "notifications": notifications})
 
 
 def _notification(

@@ -77,6 +77,9 @@ class Refused(Exception):
 
 PROBLEM_TYPES: dict[str, ProblemType] = {}
 
+# So many problems of a request are told. Whoever looks for them stops at one more.
+MOST_TOLD = 99
+
 
 def declare(
     code: str, status: int, text: str, *, meaning: str, remedy: str, retry: bool = False
@@ -240,6 +243,14 @@ PROFILE_MISMATCH = declare(
     "The token does not open this customer profile.",
     meaning="The token is bound to another customer profile than the path's.",
     remedy="Use the profileKey of the token, or a token of that customer.",
+)
+
+MORE_PROBLEMS = declare(
+    "more_problems",
+    400,
+    "There are more problems than these.",
+    meaning="The request has more than 99 problems, and nothing more was looked for.",
+    remedy="Mend those that are told, and send it again.",
 )
 
 # The service

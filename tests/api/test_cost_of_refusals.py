@@ -1,0 +1,103 @@
+"""Refusing a body costs little more than taking a valid one of the same size.
+
+What is counted are calls, Python's and C's: they do not depend on how busy the machine is.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support import bodies
+from tests.support.callers import Api
+
+ITEMS, OPTIONS = 500, 10
+
+
+def nested(item: Callable[[list[Any]], Any], option: Any, items: int = ITEMS) -> Any:
+    return bodies.cart(items=[item([option] * OPTIONS) for _ in range(items)])
+
+
+def digits(option: dict[str, Any]) -> dict[str, Any]:
+    return dict.fromkeys(option, int("9" * 300))
+
+
+WRONG: dict[str, Any] = {
+    "all missing": nested(lambda options: {"options": options}, {}),
+    "all null": nested(
+        lambda options: {**dict.fromkeys(bodies.item()), "options": options},
+        dict.fromkeys(bodies.option()),
+    ),
+    "all of a wrong type": nested(
+        lambda options: {**{name: [1] for name in bodies.item()}, "options": options},
+        {name: {} for name in bodies.option()},
+    ),
+    "all unknown": nested(
+        lambda options: {"options": options, **dict.fromkeys(map(str, range(9)), 1)},
+        dict.fromkeys(map(str, range(9)), 1),
+    ),
+    "numbers of 300 digits": nested(
+        lambda options: {**digits(bodies.item()), "options": options},
+        digits(bodies.option()),
+        items=50,
+    ),
+    "long decimals": nested(
+        lambda options: bodies.item(options=options, price=0.12345678901),
+        bodies.option(price=0.12345678901),
+    ),
+    "control characters": nested(
+        lambda options: bodies.item(options=options, displayName="\x07"),
+        bodies.option(displayName="\x07"),
+    ),
+    "another currency": nested(
+        lambda options: bodies.item(options=options, currency="USD"), bodies.option(currency="USD")
+    ),
+    "no objects": nested(lambda options: bodies.item(options=options), 5),
+    "options of options": nested(lambda options: {"options": [{"options": options}] * 10}, {}),
+}
+
+
+def calls(function: Callable[[], Any]) -> tuple[int, Any]:
+    """Return how many calls the function makes, and what it returns."""
+    count = 0
+
+    def counted(_frame: Any, event: str, _argument: Any) -> None:
+        nonlocal count
+        count += event in {"call", "c_call"}
+
+    sys.setprofile(counted)
+    try:
+        returned = function()
+    finally:
+        sys.setprofile(None)
+    return count, returned
+
+
+def calls_a_byte(api: Api, body: Any) -> tuple[float, Any]:
+    text = json.dumps(body)
+    count, response = calls(lambda: api.post(body=text))
+    return count / len(text), response
+
+
+@pytest.fixture
+def valid(api: Api) -> float:
+    """Return the calls a byte of a valid body with as many items and options."""
+    api.post(body=bodies.cart(items=1))
+    body = bodies.cart(items=ITEMS, options=OPTIONS)
+    cost, response = calls_a_byte(api, body)
+    assert response.status_code == 200
+    return cost
+
+
+@pytest.mark.parametrize("body", WRONG.values(), ids=WRONG)
+def test_refusing_costs_at_most_three_times_as_much(
+    api: Api, valid: float, unchanged: Callable[[], None], body: Any
+) -> None:
+    unchanged()
+
+    cost, response = calls_a_byte(api, body)
+
+    assert response.status_code == 400
+    assert cost < 3 * valid
