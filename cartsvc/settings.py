@@ -70,6 +70,8 @@ try:
     MAX_OPTIONS = env.int("MAX_OPTIONS", 100)
     IDEMPOTENCY_HOURS = env.int("IDEMPOTENCY_HOURS", 24)
 
+    BIND = env.str("BIND", "127.0.0.1:8000")
+    FORWARDED_ALLOW_IPS = env.str("FORWARDED_ALLOW_IPS", "127.0.0.1,::1")
     WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, os.cpu_count() or 1))
     THREADS = env.int("THREADS", 4)
     THROTTLE_RATE = env.str("THROTTLE_RATE", "")
@@ -222,7 +224,7 @@ CACHES = {"default": CACHE}
 # Security
 
 if HTTPS_ONLY:
-    # gunicorn takes X-Forwarded-Proto from FORWARDED_ALLOW_IPS only and sets the scheme.
+    # The server takes X-Forwarded-Proto from FORWARDED_ALLOW_IPS only, and sets the scheme.
     SECURE_SSL_REDIRECT = True
     SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True

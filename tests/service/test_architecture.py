@@ -54,7 +54,6 @@ ROOMS = {
     "cartsvc.apps": {"cartsvc.checks"},
     "cartsvc.urls": {"cartsvc.operations"},
     "cartsvc.wsgi": set(),
-    "cartsvc.gunicorn": {"cartsvc.settings", "cartsvc.operations", "cartsvc.api"},
     "carts.problems": {"cartsvc.api.problems"},
     "carts.validators": {"carts.problems", "cartsvc.api.problems"},
     "carts.models": {"carts.problems", "carts.validators", "cartsvc.api.problems", "cartsvc.db"},

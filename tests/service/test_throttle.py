@@ -1,7 +1,5 @@
 """The rate limit in process; tests/chaos proves it across workers on a real cache."""
 
-import json
-import socket
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +7,6 @@ from django.core.cache import caches
 from pytest_django import Settings
 
 from carts.views import CartServiceViewSet
-from cartsvc.api.malformed_http import write_envelope
 from cartsvc.api.throttling import BearerThrottle
 from tests.support import bodies
 from tests.support.answers import problems
@@ -51,21 +48,3 @@ def test_nobody_is_limited_while_the_cache_does_not_answer(
 
     assert [api.get().status_code for _ in range(3)] == [200] * 3
     assert "nobody is limited" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("status", "code"), [(400, "invalid_header"), (431, "invalid_header"), (500, "internal_error")]
-)
-def test_what_the_server_refuses_by_itself_is_an_envelope(status: int, code: str) -> None:
-    ours, callers = socket.socketpair()
-    with ours, callers:
-        write_envelope(ours, status, "Reason", "<quoted>")
-        ours.shutdown(socket.SHUT_WR)
-        answer = b"".join(iter(lambda: callers.recv(65536), b""))
-    head, _, body = answer.partition(b"\r\n\r\n")
-
-    assert head.startswith(f"HTTP/1.1 {status} Reason\r\n".encode())
-    assert b"Content-Type: application/json" in head
-    assert f"Content-Length: {len(body)}".encode() in head
-    assert json.loads(body)["notifications"][0]["code"] == code
-    assert b"quoted" not in answer
