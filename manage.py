@@ -14,6 +14,8 @@ SERVING = {"serve", "runserver"}
 def main() -> None:
     if not SERVING & set(sys.argv[1:2]):
         os.environ["DB_STATEMENT_TIMEOUT"] = os.environ["DB_IDLE_TIMEOUT"] = "0"
+        # They answer no requests, and so count none.
+        os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
     try:
         execute_from_command_line(sys.argv)

@@ -72,6 +72,7 @@ try:
     MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 5000)
     IDEMPOTENCY_HOURS = env.int("IDEMPOTENCY_HOURS", 24)
 
+    BIND = env.str("BIND", "127.0.0.1:8000")
     WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, os.cpu_count() or 1))
     THREADS = env.int("THREADS", 4)
     THROTTLE_RATE = env.str("THROTTLE_RATE", "")
@@ -233,7 +234,7 @@ CACHES = {"default": CACHE}
 # Security
 
 if HTTPS_ONLY:
-    # gunicorn takes X-Forwarded-Proto from FORWARDED_ALLOW_IPS only and sets the scheme.
+    # The server takes X-Forwarded-Proto from FORWARDED_ALLOW_IPS only, and sets the scheme.
     SECURE_SSL_REDIRECT = True
     SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True

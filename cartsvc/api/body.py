@@ -8,7 +8,6 @@ from typing import Any, Never
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.http import parse_header_parameters
-from gunicorn.http.errors import ParseException
 
 from cartsvc.api.problems import (
     INVALID_TYPE,
@@ -63,7 +62,7 @@ def _read(request: HttpRequest) -> bytes:
     try:
         length = int(request.META.get("CONTENT_LENGTH") or 0)
         body: bytes = b"" if length > limit else stream.read(limit + 1)
-    except (OSError, ValueError, ParseException):  # the last is a malformed chunk
+    except (OSError, ValueError):
         _malformed("The body did not arrive whole.")
     if max(length, len(body)) > limit:
         PAYLOAD_TOO_LARGE.refuse(limit=limit)

@@ -1,7 +1,7 @@
 """What Prometheus may scrape, at METRICS_BIND.
 
-Under gunicorn each worker counts in files of its own (PROMETHEUS_MULTIPROC_DIR), and
-any worker answers a scrape with the sum of all.
+Each worker counts in files of its own, where PROMETHEUS_MULTIPROC_DIR says when this module
+is imported, and any worker answers a scrape with the sum of all.
 """
 
 from threading import Thread

@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 ENVIRONMENT = ROOT / "var" / "bench-venv"
 SIGNING_KEY = secrets.token_urlsafe(48)
-WORKERS = "2"
+WORKERS, THREADS = "2", "4"
 
-GUNICORN = [sys.executable, "-m", "gunicorn", "-c", "cartsvc/gunicorn.py"]
+SERVE = [sys.executable, "manage.py", "serve"]
 TUTORIAL = "tests.bench.rivals.tutorial"
 
 
@@ -49,6 +49,14 @@ def bench_python() -> str:
     return str(python)
 
 
+def gunicorn(application: str) -> list[str]:
+    """Return the command that runs another application, under a server as it comes."""
+    return [
+        *(bench_python(), "-m", "gunicorn", application, "--bind=127.0.0.1:{port}"),
+        *(f"--workers={WORKERS}", f"--threads={THREADS}", "--no-control-socket"),
+    ]
+
+
 def environment(cluster: Cluster, database: str, **more: str) -> dict[str, str]:
     return {
         **os.environ,
@@ -57,6 +65,7 @@ def environment(cluster: Cluster, database: str, **more: str) -> dict[str, str]:
         "SECRET_KEY": secrets.token_urlsafe(64),
         "JWT_SIGNING_KEY": SIGNING_KEY,
         "WEB_CONCURRENCY": WORKERS,
+        "THREADS": THREADS,
         **more,
     }
 
@@ -104,13 +113,13 @@ def started(
 
 @contextmanager
 def service(cluster: Cluster, database: str, name: str = "service") -> Iterator[Server]:
-    with started(name, GUNICORN, environment(cluster, database), bearer(), database) as server:
+    with started(name, SERVE, environment(cluster, database), bearer(), database) as server:
         yield server
 
 
 @contextmanager
 def floor(cluster: Cluster, database: str) -> Iterator[Server]:
-    command = [*GUNICORN, "tests.bench.rivals.floor:application"]
+    command = gunicorn("tests.bench.rivals.floor:application")
     with started("floor", command, environment(cluster, database), bearer(), database) as server:
         yield server
 
@@ -125,7 +134,7 @@ def tutorial(cluster: Cluster, database: str) -> Iterator[Server]:
         *("createsuperuser", "--noinput", "--username=bench", "--email=bench@localhost"),
     )
     token = manage(variables, "drf_create_token", "bench").split()[2]
-    command = [*GUNICORN, f"{TUTORIAL}.wsgi:application"]
+    command = gunicorn(f"{TUTORIAL}.wsgi:application")
     with started("tutorial", command, variables, f"Token {token}", database) as server:
         yield server
 

@@ -22,7 +22,7 @@ SIGNING_KEY = "the-signing-key-of-the-chaos-tests-0123456789"
 
 
 class Service:
-    """gunicorn with the project's own configuration file."""
+    """The service as `manage.py serve` runs it."""
 
     def __init__(self, folder: Path, database_url: str, *, root: Path, **env: str) -> None:
         self.port = free_port()
@@ -61,7 +61,7 @@ class Service:
     def start(self) -> None:
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "gunicorn", "-c", "cartsvc/gunicorn.py"],
+                [sys.executable, "manage.py", "serve"],
                 cwd=self.root,
                 env=self.env,
                 stdout=log,

@@ -55,7 +55,6 @@ ROOMS = {
     "cartsvc.apps": {"cartsvc.checks"},
     "cartsvc.urls": {"cartsvc.operations"},
     "cartsvc.wsgi": set(),
-    "cartsvc.gunicorn": {"cartsvc.settings", "cartsvc.operations", "cartsvc.api"},
     "carts.problems": {"cartsvc.api.problems"},
     "carts.validators": {"carts.problems", "cartsvc.api.problems", "cartsvc.api.texts"},
     "carts.models": {

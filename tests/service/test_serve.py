@@ -26,6 +26,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from pytest_django import Settings
 
+from cartsvc.operations import server
 from tests.support.programs import free_port, program
 
 
@@ -42,7 +43,7 @@ def serving(clone: Path, port: int, *options: str, **environment: str) -> Iterat
     """Run the server until it listens; yield what it printed."""
     printed = clone / "printed.txt"
     with printed.open("w") as out:
-        server = subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{port}", *options],
             cwd=clone,
             env={"PATH": os.environ["PATH"], **environment},
@@ -51,16 +52,16 @@ def serving(clone: Path, port: int, *options: str, **environment: str) -> Iterat
         )
         try:
             deadline = time.monotonic() + 120
-            while "Booting worker" not in printed.read_text():
-                assert server.poll() is None, printed.read_text()
+            while "Started worker" not in printed.read_text():
+                assert process.poll() is None, printed.read_text()
                 assert time.monotonic() < deadline, printed.read_text()
                 time.sleep(0.1)
             yield printed.read_text()
         finally:
-            server.send_signal(signal.SIGTERM)
-            # A worker that is only just starting misses the signal: then gunicorn waits for
-            # it as long as for one at work, 30 s.
-            assert server.wait(120) == 0
+            process.send_signal(signal.SIGTERM)
+            # A worker that is only just starting misses the signal: then it is waited for as
+            # long as one at work, 30 s.
+            assert process.wait(120) == 0
 
 
 def run_curl(line: str) -> Any:
@@ -159,26 +160,37 @@ def test_address_in_use_is_named(clone: Path) -> None:
     assert "Traceback" not in refused.stderr
 
 
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the server was asked to do, in place of it."""
+    asked: list[Any] = []
+    monkeypatch.setattr(server, "run", lambda *arguments: asked.append(arguments))
+    return asked
+
+
 @pytest.mark.django_db
-def test_server_is_started_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[Any] = []
-    monkeypatch.setattr(os, "execv", lambda *command: started.append(command))
-    monkeypatch.chdir(settings.BASE_DIR)
+def test_server_is_started_as_asked(started: list[Any]) -> None:
     bind = f"127.0.0.1:{free_port()}"
 
     call_command("serve", f"--bind={bind}", "--workers=3", stdout=StringIO())
 
-    gunicorn = ["-m", "gunicorn", "-c", "cartsvc/gunicorn.py", "-b", bind, "-w", "3"]
-    assert started == [(sys.executable, [sys.executable, *gunicorn])]
+    assert started == [(bind, 3)]
+
+
+@pytest.mark.django_db
+def test_server_is_started_as_configured(started: list[Any], settings: Settings) -> None:
+    settings.BIND, settings.WEB_CONCURRENCY = f"127.0.0.1:{free_port()}", 7
+
+    call_command("serve", stdout=StringIO())
+
+    assert started == [(settings.BIND, 7)]
 
 
 @pytest.mark.django_db
 def test_configured_database_is_migrated_only_when_asked(
-    monkeypatch: pytest.MonkeyPatch, settings: Settings
+    started: list[Any], settings: Settings
 ) -> None:
     settings.EMBEDDED = settings.JWT_KEY_GENERATED = False
-    monkeypatch.setattr(os, "execv", lambda *_command: None)
-    monkeypatch.chdir(settings.BASE_DIR)
     (latest,) = MigrationLoader(connection).graph.leaf_nodes("carts")
     MigrationRecorder(connection).record_unapplied(*latest)
     complaint = StringIO()
@@ -186,6 +198,34 @@ def test_configured_database_is_migrated_only_when_asked(
     call_command("serve", f"--bind=127.0.0.1:{free_port()}", stderr=complaint)
 
     assert "migrations are not applied: run again with --migrate" in complaint.getvalue()
+
+
+@pytest.mark.django_db
+def test_socket_file_is_taken_over_from_a_server_that_was_killed(
+    started: list[Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "socket"
+    with closing(socket.socket(socket.AF_UNIX)) as theirs:
+        theirs.bind(str(path))
+        theirs.listen()
+        with pytest.raises(CommandError, match="taken"):
+            call_command("serve", f"--bind=unix:{path}", stdout=StringIO())
+    assert started == []
+    assert path.exists()
+
+    call_command("serve", f"--bind=unix:{path}", stdout=StringIO())
+
+    assert started == [(f"unix:{path}", settings.WEB_CONCURRENCY)]
+    assert not path.exists()
+
+
+def test_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("theirs")
+
+    with pytest.raises(CommandError, match="taken"):
+        call_command("serve", f"--bind=unix:{tmp_path / 'file'}")
+
+    assert (tmp_path / "file").read_text() == "theirs"
 
 
 @pytest.mark.parametrize("bind", ["8000", "127.0.0.1:http", "127.0.0.1:70000"])

@@ -1,7 +1,5 @@
 """The rate limit in process; tests/chaos proves it across workers on a real cache."""
 
-import json
-import socket
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +11,6 @@ from django.http import HttpResponse
 from pytest_django import Settings
 
 from carts.views import CartServiceViewSet
-from cartsvc.api.malformed_http import write_envelope
 from cartsvc.api.rates import parse_rate
 from cartsvc.api.throttling import BearerThrottle
 from tests.support import bodies
@@ -130,21 +127,3 @@ def test_nobody_is_limited_while_the_cache_does_not_answer(
     assert [answer.status_code for answer in answers] == [200] * 3
     assert [remaining(answer) for answer in answers] == [None] * 3
     assert caplog.text.count("nobody is limited") == 3
-
-
-@pytest.mark.parametrize(
-    ("status", "code"), [(400, "invalid_header"), (431, "invalid_header"), (500, "internal_error")]
-)
-def test_what_the_server_refuses_by_itself_is_an_envelope(status: int, code: str) -> None:
-    ours, callers = socket.socketpair()
-    with ours, callers:
-        write_envelope(ours, status, "Reason", "<quoted>")
-        ours.shutdown(socket.SHUT_WR)
-        answer = b"".join(iter(lambda: callers.recv(65536), b""))
-    head, _, body = answer.partition(b"\r\n\r\n")
-
-    assert head.startswith(f"HTTP/1.1 {status} Reason\r\n".encode())
-    assert b"Content-Type: application/json" in head
-    assert f"Content-Length: {len(body)}".encode() in head
-    assert json.loads(body)["notifications"][0]["code"] == code
-    assert b"quoted" not in answer

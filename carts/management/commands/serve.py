@@ -1,22 +1,24 @@
+import errno
 import json
-import os
 import secrets
 import shlex
 import socket
-import sys
 import uuid
 from contextlib import closing
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connection
 
 from carts.models import Cart
 from carts.openapi.example import FIRST_CART
+from cartsvc.operations import server
 from cartsvc.operations.health import pending_migrations
 
 FIRST_ACCOUNT = "admin"
@@ -24,16 +26,19 @@ DEMO_CARTS = 200
 
 
 class Command(BaseCommand):
+    # The other checks load the views, and these the metrics, before the server has said where
+    # its workers count.
+    requires_system_checks = [Tags.security]
     help = (
         "Run the service. With nothing configured it makes its own database and secrets "
         "under var/ and prints how to create a first cart."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--bind", default=settings.BIND, help="(%(default)s)")
         parser.add_argument(
-            "--bind", default=os.environ.get("BIND", "127.0.0.1:8000"), help="(%(default)s)"
+            "--workers", type=int, default=settings.WEB_CONCURRENCY, help="processes (%(default)s)"
         )
-        parser.add_argument("--workers", type=int, help="processes (one a core, at least 2)")
         parser.add_argument(
             "--migrate",
             action="store_true",
@@ -44,6 +49,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, **options: Any) -> None:
+        with server.shared_counts():
+            self._serve(**options)
+
+    def _serve(self, **options: Any) -> None:
         bind = options["bind"]
         _check_free(bind)
         if settings.EMBEDDED or options["migrate"]:
@@ -57,11 +66,7 @@ class Command(BaseCommand):
         if settings.JWT_KEY_GENERATED:
             self._welcome(bind)
         self.stdout.flush()
-        command = [sys.executable, "-m", "gunicorn", "-c", "cartsvc/gunicorn.py", "-b", bind]
-        if options["workers"]:
-            command += ["-w", str(options["workers"])]
-        os.chdir(settings.BASE_DIR)
-        os.execv(sys.executable, command)  # noqa: S606 (our own command line)
+        server.run(bind, options["workers"])
 
     def _warn_of_migrations(self) -> None:
         try:
@@ -133,8 +138,9 @@ curl -s {carts} -H {shlex.quote(f"Authorization: Bearer {token}")}
 
 
 def _check_free(bind: str) -> None:
-    """Refuse an address that cannot be bound, before gunicorn tries it again and again."""
-    if bind.startswith(("unix:", "fd://")):
+    """Refuse an address that is taken: the workers share theirs, with anybody else's too."""
+    if bind.startswith("unix:"):
+        _check_free_file(Path(bind.removeprefix("unix:")))
         return
     host, _, port = bind.rpartition(":")
     if not host or not port.isdecimal():
@@ -148,3 +154,14 @@ def _check_free(bind: str) -> None:
             raise CommandError(
                 f"{bind} cannot be used ({error}). Choose another with --bind HOST:PORT."
             ) from error
+
+
+def _check_free_file(path: Path) -> None:
+    """Refuse a file that is taken; remove the socket of a server that was killed."""
+    if not path.exists():
+        return
+    with closing(socket.socket(socket.AF_UNIX)) as probe:
+        if path.is_socket() and probe.connect_ex(str(path)) == errno.ECONNREFUSED:
+            path.unlink()
+            return
+    raise CommandError(f"{path} cannot be used (it is taken). Choose another with --bind.")

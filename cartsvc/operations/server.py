@@ -1,0 +1,128 @@
+"""The server, Granian, run in the process that calls `run`: `manage.py serve`."""
+
+import gc
+import multiprocessing
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from django.conf import settings
+from django.db import connections
+from django.utils.module_loading import import_string
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.server import MPServer
+from granian.utils.proxies import wrap_wsgi_with_proxy_headers
+
+# Seconds: to send the head of a request, or the next one; to finish what runs at a stop.
+HEAD_TIMEOUT = 10
+GRACEFUL_TIMEOUT = 30
+# Bytes that a connection may buffer. A head of more than twice as many is refused.
+MAX_BUFFER = 64 * 1024
+# A thread that ends takes its database connection with it; the longest that may be asked for.
+THREAD_IDLE_TIMEOUT = 600
+
+# Its lines go where all others go, as JSON or as text: Django's logging stays as it is.
+LOGGING = {"incremental": True, "handlers": {}, "loggers": {}}
+
+Application = Callable[..., Any]
+
+
+def run(bind: str, workers: int) -> None:
+    """Serve at HOST:PORT or unix:PATH until SIGTERM or SIGINT; SIGHUP exchanges the workers.
+
+    The caller is within `shared_counts`.
+    """
+    # The application is loaded once, and shared by the workers' memory.
+    application = import_string(settings.WSGI_APPLICATION)
+    connections.close_all()
+    gc.collect()
+    gc.freeze()
+    multiprocessing.set_start_method("fork", force=True)
+    # Who comes through a socket file has no address, and the right to open the file.
+    trusted = "*" if bind.startswith("unix:") else settings.FORWARDED_ALLOW_IPS
+    behind_proxy = wrap_wsgi_with_proxy_headers(application, trusted)
+    start_worker = partial(_start_worker, behind_proxy, os.getpid())
+    while True:
+        server = _server(bind, workers)
+        # Granian gives up when a worker dies twice within seconds: it is started again.
+        with suppress(SystemExit):
+            server.serve(target_loader=start_worker, wrap_loader=False)
+        if not server.interrupt_signal:
+            time.sleep(1)
+        if server.interrupt_signal:
+            return
+
+
+def _server(bind: str, workers: int) -> MPServer:
+    return MPServer(
+        settings.WSGI_APPLICATION,
+        **_address(bind),
+        interface=Interfaces.WSGI,
+        http=HTTPModes.http1,
+        websockets=False,
+        workers=workers,
+        blocking_threads=settings.THREADS,
+        blocking_threads_idle_timeout=THREAD_IDLE_TIMEOUT,
+        http1_settings=HTTP1Settings(
+            header_read_timeout=HEAD_TIMEOUT * 1000, max_buffer_size=MAX_BUFFER
+        ),
+        respawn_failed_workers=True,
+        respawn_interval=1,
+        workers_kill_timeout=GRACEFUL_TIMEOUT,
+        log_dictconfig=LOGGING,
+    )
+
+
+def _address(bind: str) -> dict[str, Any]:
+    if bind.startswith("unix:"):
+        return {"uds": Path(bind.removeprefix("unix:"))}
+    host, _, port = bind.rpartition(":")
+    address = host.strip("[]") if host.startswith("[") else socket.gethostbyname(host)
+    return {"address": address, "port": int(port)}
+
+
+def _start_worker(application: Application, parent: int) -> Application:
+    """Return the application, in a worker that has only just been forked."""
+    Thread(target=_follow, args=[parent], name="parent", daemon=True).start()
+    if settings.METRICS_BIND:
+        from cartsvc.operations import metrics  # noqa: PLC0415 (counts from here on)
+
+        host, _, port = settings.METRICS_BIND.rpartition(":")
+        metrics.serve(host, int(port))
+    return application
+
+
+def _follow(parent: int) -> None:
+    """Stop when the parent is gone: a worker alone would serve on, and keep the port."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACEFUL_TIMEOUT)
+    os._exit(1)
+
+
+@contextmanager
+def shared_counts() -> Iterator[None]:
+    """Have a folder where each worker counts; prometheus_client looks for it when imported."""
+    if not settings.METRICS_BIND:
+        yield
+        return
+    place = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    if place:
+        Path(place).mkdir(parents=True, exist_ok=True)
+    folder = tempfile.mkdtemp(prefix="cartsvc-metrics-", dir=place)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+    try:
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
