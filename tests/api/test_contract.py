@@ -18,7 +18,8 @@ from tests.support.callers import PROFILE
 from tests.support.factories import CartFactory, ItemFactory
 from tests.support.tokens import mint
 
-CASES = 500 if os.environ.get("CI") else 50  # an operation
+# For each operation: how many cases, and how many of them must be answered with success.
+CASES, SUCCESSES = (500, 50) if os.environ.get("CI") else (100, 1)
 
 OPERATIONS = {
     found.ok().label: found.ok()
@@ -94,4 +95,4 @@ def test_every_answer_is_documented(label: str) -> None:
 
     holds()
     assert sum(statuses.values()) >= CASES * 0.9, statuses
-    assert statuses[200] >= CASES * 0.1, statuses
+    assert statuses[200] >= SUCCESSES, statuses
