@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from carts.admin import search
 from carts.models import Cart
-from tests.desk.conftest import CARTS, items, page_of, staff
+from tests.desk.conftest import CARTS, big_cart, items, page_of, staff
 from tests.support.callers import STRANGER
 from tests.support.factories import CartFactory, ItemFactory
 
@@ -193,6 +193,19 @@ def test_a_list_of_100_carts_takes_5_queries(
     assert len(response.context["rows"]) == 100
     row = response.context["rows"][0]
     assert (row["count"], row["subtotal"]) == (1, "22.70")
+
+
+def test_the_list_costs_the_same_whatever_the_carts_hold(
+    viewer: Client, django_assert_num_queries: Callable[[int], Any]
+) -> None:
+    for _ in range(3):
+        big_cart(50, 100)
+    with django_assert_num_queries(5) as queries:
+        response = viewer.get(CARTS)
+    assert not any("carts_cartitem" in query["sql"] for query in queries.captured_queries)
+    assert [(row["count"], row["subtotal"]) for row in response.context["rows"]] == [
+        (50, "13,510.00")
+    ] * 3
 
 
 def test_a_search_takes_6_queries(
