@@ -4,8 +4,12 @@ SQLite's own wait asks ever more seldom, up to ten times a second, so that among
 writers an unlucky one meets a closed door each time and fails though nobody held it long.
 """
 
+import os
 import random
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fcntl import LOCK_EX, flock
 
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
@@ -14,6 +18,23 @@ PAUSE_SECONDS = 0.002
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
+    @contextmanager
+    def migrating(self) -> Iterator[None]:
+        """Keep any other migration of the database waiting until this one is done.
+
+        The lock is on a file beside the database: closing the database's own would drop
+        the locks that SQLite holds on it.
+        """
+        if self.is_in_memory_db():
+            yield
+            return
+        file = os.open(f"{self.settings_dict['NAME']}-migrating", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            flock(file, LOCK_EX)
+            yield
+        finally:
+            os.close(file)
+
     def _start_transaction_under_autocommit(self) -> None:
         """Ask for the write lock often, until the connection's `timeout` has passed."""
         timeout = self.settings_dict["OPTIONS"].get("timeout", 5.0)
