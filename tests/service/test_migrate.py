@@ -1,8 +1,11 @@
-"""Two migrations of one SQLite database at once; chaos has PostgreSQL."""
+"""Two migrations of one SQLite database at once, and who may read it; chaos has PostgreSQL."""
 
 import os
+import sqlite3
+import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +62,25 @@ def waits_for_a_lock(pid: int) -> bool:
         "-> FLOCK" in line and str(pid) in line.split()
         for line in Path("/proc/locks").read_text().splitlines()
     )
+
+
+def test_a_file_that_the_service_makes_is_its_users_only(database: Path) -> None:
+    process = migrating(database)
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, printed
+    with closing(sqlite3.connect(database)) as reader:  # brings the -wal and the -shm
+        reader.execute("SELECT count(*) FROM django_migrations").fetchone()
+        modes = {
+            file.name: stat.filemode(file.stat().st_mode) for file in database.parent.iterdir()
+        }
+    assert {"new.sqlite3", "new.sqlite3-wal", "new.sqlite3-shm"} <= modes.keys()
+    assert set(modes.values()) == {"-rw-------"}
+
+
+def test_a_file_that_was_there_keeps_its_mode(database: Path) -> None:
+    database.touch()
+    database.chmod(0o640)
+    process = migrating(database)
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, printed
+    assert stat.S_IMODE(database.stat().st_mode) == 0o640

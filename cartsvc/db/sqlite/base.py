@@ -1,4 +1,4 @@
-"""Django's SQLite backend, with writers that wait their turn fairly.
+"""Django's SQLite backend, with files of mode 0600 and writers that wait their turn fairly.
 
 SQLite's own wait asks ever more seldom, up to ten times a second, so that among many
 writers an unlucky one meets a closed door each time and fails though nobody held it long.
@@ -8,8 +8,9 @@ import os
 import random
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, flock
+from typing import Any
 
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
@@ -18,6 +19,14 @@ PAUSE_SECONDS = 0.002
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Connect; a file that is not there yet is made for its user only."""
+        if not self.is_in_memory_db():
+            # SQLite would take the umask's mode. It gives the -wal and -shm that of the file.
+            with suppress(OSError):  # it is there, or SQLite says what is wrong
+                os.close(os.open(conn_params["database"], os.O_CREAT | os.O_EXCL, 0o600))
+        return super().get_new_connection(conn_params)
+
     @contextmanager
     def migrating(self) -> Iterator[None]:
         """Keep any other migration of the database waiting until this one is done.
