@@ -53,7 +53,7 @@ ROOMS = {
     "cartsvc.checks": {"cartsvc.api.checks"},
     "cartsvc.apps": {"cartsvc.checks"},
     "cartsvc.urls": {"cartsvc.operations"},
-    "cartsvc.wsgi": set(),
+    "cartsvc.wsgi": {"cartsvc.api.authentication"},
     "cartsvc.gunicorn": {"cartsvc.settings", "cartsvc.operations", "cartsvc.api"},
     "carts.problems": {"cartsvc.api.problems"},
     "carts.validators": {"carts.problems", "cartsvc.api.problems", "cartsvc.api.texts"},
