@@ -210,8 +210,7 @@ def cart_body(cart: Cart) -> dict[str, Any]:
 
 def summary_body(cart: Cart) -> dict[str, Any]:
     """Return a cart read by `CartManager.page`, as List Carts shows it."""
-    amounts = list(contents.amounts(cart.item_rows))
-    return {**_head(cart), "itemCount": len(amounts), **_tail(cart, sum(amounts, ZERO))}
+    return {**_head(cart), "itemCount": cart.item_count, **_tail(cart, cart.subtotal or ZERO)}
 
 
 ZERO = Decimal(0)

@@ -35,6 +35,7 @@ from carts.serializers import (
     cart_body,
     summary_body,
 )
+from carts.validators import INT64_MAX
 from cartsvc.api.authentication import bearer_of
 from cartsvc.api.body import json_object
 from cartsvc.api.envelope import success
@@ -55,7 +56,7 @@ WRITE = ("Cart.Write",)
 CREATED = Counter("cartsvc_carts_created", "Carts created.")
 
 ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"')
-VERSION_TAG = re.compile(r'"([1-9][0-9]{0,8})"')
+VERSION_TAG = re.compile(r'"([1-9][0-9]{0,18})"')
 NO_VERSION = 0  # versions begin at 1
 IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
 
@@ -113,7 +114,7 @@ class CartServiceViewSet(ViewSet):
         if not ENTITY_TAG.fullmatch(header):
             INVALID_HEADER.refuse('If-Match must be one version, such as "3".', field="If-Match")
         version = VERSION_TAG.fullmatch(header)
-        return int(version[1]) if version else NO_VERSION
+        return min(int(version[1]), INT64_MAX) if version else NO_VERSION
 
     def idempotency_key(self) -> str | None:
         """Return the Idempotency-Key; None when the request has none.
@@ -145,7 +146,9 @@ class CartServiceViewSet(ViewSet):
         request = [self.action, self.kwargs, bearer_of(self.request).partner_key, body]
         canonical = simplejson.dumps(request, sort_keys=True, use_decimal=True, default=str)
         fingerprint = hashlib.sha256(canonical.encode()).digest()
-        return IdempotencyRecord.create_once(self.kwargs["profile_key"], key, fingerprint, write)
+        return IdempotencyRecord.create_once(
+            self.kwargs["profile_key"], bearer_of(self.request).partner_key, key, fingerprint, write
+        )
 
 
 class CartViewSet(CartServiceViewSet):

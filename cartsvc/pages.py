@@ -20,3 +20,15 @@ class ViewerTimeZone:
             zone = ZoneInfo("UTC")
         with timezone.override(zone):
             return self.get_response(request)
+
+
+class NoStore:
+    """Let neither browser nor proxy keep a page, a refusal included: it shows what staff see."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        response.headers.setdefault("Cache-Control", "no-store")
+        return response

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from django.db import connection
 
 from tests.support.callers import Api
 from tests.support.stored import stored
@@ -32,6 +33,14 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """
     asked = {str(config.invocation_params.dir / arg) for arg in config.args}
     return None if asked <= QUICK else 0
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """Cut nothing short that a busy machine is slow with; tests/chaos sees what is cut."""
+    options = connection.settings_dict["OPTIONS"]
+    if "options" in options:
+        options["options"] += " -c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
 
 
 @pytest.fixture

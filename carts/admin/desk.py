@@ -1,4 +1,5 @@
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.humanize.templatetags.humanize import naturaltime
@@ -8,7 +9,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from carts.admin import search
-from carts.admin.display import cart_url, order_line, read, summary
+from carts.admin.display import cart_url, read, stretch, summary
 from carts.admin.items import ItemView, RemoveItemView
 from carts.admin.slips import amount, customer_slip, kitchen_docket
 from carts.admin.timeline import events
@@ -87,15 +88,14 @@ class CartAdmin(admin.ModelAdmin):
         cart_id = parse_guid(object_id)
         found = cart_id and read(cart_id)
         if not found:
-            messages.warning(request, f"There is no cart {object_id}. Perhaps it was deleted?")
-            return HttpResponseRedirect(reverse("admin:carts_cart_changelist"))
+            return _unknown(request, cart_id)
         cart, items = found
         return self.page(
             request,
             "page",
             title=f"Cart {cart.id}",
             cart=cart,
-            items=[order_line(item, cart.currency) for item in items],
+            stretch=stretch(items, parse_guid(request.GET.get("item", "")), cart.currency),
             subtotal=amount(sum(item["value"] for item in items), cart.currency),
             docket=kitchen_docket(cart, items),
             slip=customer_slip(cart, items),
@@ -103,6 +103,24 @@ class CartAdmin(admin.ModelAdmin):
             created_words=naturaltime(cart.created_on),
             changed_words=naturaltime(cart.modified_on),
         )
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: Extra = None
+    ) -> HttpResponse:
+        """Show the log of changes by staff."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        cart_id = parse_guid(object_id)
+        if not cart_id or not Cart.objects.filter(pk=cart_id).exists():
+            return _unknown(request, cart_id)
+        return super().history_view(request, object_id, extra_context)
+
+
+def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:
+    """Lead back to the list. What is no key is not repeated: a link could put any text there."""
+    cart = f"cart {cart_id}" if cart_id else "such cart"
+    messages.warning(request, f"There is no {cart}. Perhaps it was deleted?")
+    return HttpResponseRedirect(reverse("admin:carts_cart_changelist"))
 
 
 # What the filters suggest: the values of the carts on the page, which cost no query.

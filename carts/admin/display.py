@@ -1,4 +1,6 @@
+from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +11,24 @@ from carts.admin.slips import amount
 from carts.models import Cart, contents
 
 Items = list[dict[str, Any]]
+
+# How many items and options of an order a page shows.
+LINES = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The part of an order that a page shows, and the items with which its neighbours begin."""
+
+    items: Items
+    first: int
+    total: int
+    before: UUID | None
+    after: UUID | None
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.items) - 1
 
 
 def read(cart_id: UUID) -> tuple[Cart, Items] | None:
@@ -21,20 +41,46 @@ def read(cart_id: UUID) -> tuple[Cart, Items] | None:
 
 def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:
     url = reverse("admin:carts_cart_change", args=[cart_id])
-    return f"{url}#item-{item_id}" if item_id else url
+    return f"{url}?item={item_id}#item-{item_id}" if item_id else url
 
 
 def summary(cart: Cart) -> dict[str, Any]:
-    """Return a row of the list, of a cart read by `CartQuerySet.with_amounts`."""
-    values = list(contents.amounts(cart.item_rows))
+    """Return a row of the list, of a cart that has been counted."""
     return {
         "cart": cart,
         "url": cart_url(cart.id),
-        "count": len(values),
-        "subtotal": amount(sum(values), cart.currency),
+        "count": cart.item_count,
+        "subtotal": amount(cart.subtotal or 0, cart.currency),
         "created": naturaltime(cart.created_on),
         "changed": naturaltime(cart.modified_on) if cart.version > 1 else "",
     }
+
+
+def stretch(items: Items, item_id: UUID | None, currency: str) -> Stretch:
+    """Return the part of the order that holds the item; the first if there is no such item."""
+    place = next((place for place, item in enumerate(items) if item["id"] == item_id), 0)
+    starts = _starts(items)
+    number = bisect_right(starts, place) - 1
+    start, end = [*starts, len(items)][number : number + 2]
+    return Stretch(
+        items=[order_line(item, currency) for item in items[start:end]],
+        first=start + 1,
+        total=len(items),
+        before=items[starts[number - 1]]["id"] if number else None,
+        after=items[end]["id"] if end < len(items) else None,
+    )
+
+
+def _starts(items: Items) -> list[int]:
+    """Return the places where the parts of an order begin, each of `LINES` lines at most."""
+    starts, lines = [0], 0
+    for place, item in enumerate(items):
+        own = 1 + len(item["options"])
+        lines += own
+        if lines > LINES and place > starts[-1]:
+            starts.append(place)
+            lines = own
+    return starts
 
 
 def order_line(item: Mapping[str, Any], currency: str) -> dict[str, Any]:

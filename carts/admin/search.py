@@ -189,7 +189,9 @@ def _look(
         if edge:
             carts = carts.filter(Q(id__lte=edge) if upward else Q(id__gte=edge))
         carts = carts.filter(conditions)
-    return list(carts.with_amounts()[: PAGE_SIZE + 1]), edge
+    found = list(carts.without_history()[: PAGE_SIZE + 1])
+    Cart.objects.count_uncounted(found)
+    return found, edge
 
 
 def _conditions(values: dict[str, Any]) -> Q:

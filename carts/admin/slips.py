@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import wcwidth
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 WIDTH = 42  # columns of a receipt printer's common font
 INDENT = 4
+# How many items, options and instructions a sheet shows; the largest cart has thousands.
+LONGEST = 300
 
 Items = Iterable[Mapping[str, Any]]
 
@@ -28,28 +31,32 @@ ISOLATE, END_OF_ISOLATE = "\u2068", "\u2069"
 
 def kitchen_docket(cart: "Cart", items: Items) -> str:
     """Return what the kitchen reads: items, options, instructions, and no prices."""
-    lines = [*_head(cart, "KITCHEN DOCKET")]
+    order: list[Iterator[str]] = []
     for item in items:
-        lines += _hanging(f"{item['quantity']} × ", item["display_name"])
-        for option in item["options"]:
-            lines += _hanging(" " * INDENT + "+ ", option["display_name"])
-        lines += _hanging(" " * INDENT + "! ", item["special_instructions"])
+        order.append(_hanging(f"{item['quantity']} × ", item["display_name"]))
+        lead = " " * INDENT + "+ "
+        order += [_hanging(lead, option["display_name"]) for option in item["options"]]
+        if item["special_instructions"]:
+            order.append(_hanging(" " * INDENT + "! ", item["special_instructions"]))
+    lines = [*_head(cart, "KITCHEN DOCKET"), *_beginning(order)]
     return _sheet(lines, "INSTRUCTIONS", cart.special_instructions)
 
 
 def customer_slip(cart: "Cart", items: Items) -> str:
     """Return what the customer reads: prices, totals and the order's note."""
-    lines = [*_head(cart, "CUSTOMER'S SLIP")]
+    order: list[Iterator[str]] = []
     subtotal = Decimal(0)
     for item in items:
         subtotal += item["value"]
-        lines += _priced(f"{item['quantity']} × ", item["display_name"], item["value"], cart)
+        lead = f"{item['quantity']} × "
+        order.append(_priced(lead, item["display_name"], item["value"], cart))
         if item["quantity"] > 1 or item["options"]:
-            lines += _priced(" " * INDENT, "each", item["price"], cart, inset=12)
+            order.append(_priced(" " * INDENT, "each", item["price"], cart, inset=12))
         for option in item["options"]:
             name = option["display_name"]
-            lines += _priced(" " * INDENT + "+ ", name, option["price"], cart, inset=12)
-    lines += ["-" * WIDTH, *_priced("", f"SUBTOTAL {cart.currency}", subtotal, cart)]
+            order.append(_priced(" " * INDENT + "+ ", name, option["price"], cart, inset=12))
+    total = _priced("", f"SUBTOTAL {cart.currency}", subtotal, cart)
+    lines = [*_head(cart, "CUSTOMER'S SLIP"), *_beginning(order), "-" * WIDTH, *total]
     return _sheet(lines, "NOTE", cart.note)
 
 
@@ -71,6 +78,13 @@ def _head(cart: "Cart", title: str) -> Iterator[str]:
     yield "=" * WIDTH
 
 
+def _beginning(order: list[Iterator[str]]) -> Iterator[str]:
+    """Yield the order as far as the desk shows it. What is cut off is not even laid out."""
+    yield from chain.from_iterable(order[:LONGEST])
+    if more := len(order[LONGEST:]):
+        yield f"… and {more:,} more line{'s' if more > 1 else ''}"
+
+
 def _sheet(lines: list[str], title: str, paragraph: str | None) -> str:
     if paragraph and not paragraph.isspace():
         lines += ["-" * WIDTH, title, *_hanging("", paragraph)]
@@ -81,9 +95,36 @@ def _hanging(lead: str, text: str | None, width: int = WIDTH) -> Iterator[str]:
     """Yield the text in lines of `width` columns, the first led by `lead`, the rest below."""
     for line in _clean(text).splitlines():
         # A word of one wide character still needs its two columns.
-        for piece in wcwidth.wrap(line, max(2, width - wcwidth.width(lead))):
+        for piece in _wrapped(line, max(2, width - wcwidth.width(lead))):
             yield lead + _isolated(piece)
             lead = " " * wcwidth.width(lead)
+
+
+def _wrapped(line: str, width: int) -> Iterator[str]:
+    """Yield the line in pieces of `width` columns, cut between words where that is possible.
+
+    In one walk over its characters: `wcwidth.wrap` measures what is left again and again.
+    """
+    piece: list[tuple[str, int]] = []
+    used = words = 0  # columns of the piece, and how much of it ends with a space
+    for cluster in wcwidth.iter_graphemes(line):
+        # After a space, because there a mark that has no letter takes a column.
+        columns = wcwidth.width(cluster) if piece else wcwidth.width(" " + cluster) - 1
+        if used + columns > width and piece and cluster != " ":
+            cut = words or len(piece)
+            yield _joined(piece[:cut])
+            piece = piece[cut:]
+            used, words = sum(columns for _, columns in piece), 0
+        piece.append((cluster, columns))
+        used += columns
+        if cluster == " ":
+            words = len(piece)
+    if rest := _joined(piece):
+        yield rest
+
+
+def _joined(piece: list[tuple[str, int]]) -> str:
+    return "".join(cluster for cluster, _ in piece).rstrip()
 
 
 def _priced(lead: str, text: str, value: Decimal, cart: "Cart", *, inset: int = 0) -> Iterator[str]:
@@ -112,6 +153,6 @@ def _clean(text: str | None) -> str:
 
 
 def _isolated(text: str) -> str:
-    if any(unicodedata.bidirectional(character) in {"R", "AL", "AN"} for character in text):
+    if not text.isascii() and any(unicodedata.bidirectional(c) in {"R", "AL", "AN"} for c in text):
         return f"{ISOLATE}{text}{END_OF_ISOLATE}"
     return text

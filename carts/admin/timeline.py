@@ -16,41 +16,50 @@ AUTHORS = {"bearer": "API", "staff": "Staff", "shell": "Command line"}
 # How a log entry of the support desk says which version of the cart it made.
 LOG_MESSAGE = re.compile(r"Version (\d+)\. (.*)", re.DOTALL)
 
+# What no page can hold: the issuer of a token chooses what it calls the bearer.
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
     record: Record
-    version: int
     before: str = ""
     details: str = ""
 
     @property
+    def version(self) -> int:
+        return self.record.version
+
+    @property
     def by(self) -> str:
         return AUTHORS.get(self.record.author.kind, self.record.author.kind)
+
+    @property
+    def name(self) -> str:
+        return UNPRINTABLE.sub("\ufffd", self.record.author.name)
 
 
 def events(cart: Cart) -> list[Event]:
     """Return what happened, newest first; a change of staff with what they changed."""
     records = cart.records()
     details = _details(cart) if any(r.author.kind == "staff" for r in records) else {}
-    return list(_told(records, cart.version, details))[::-1]
+    return list(_told(records, details))[::-1]
 
 
 def log_message(version: int, text: str) -> str:
     return f"Version {version}. {text}"
 
 
-def _told(records: list[Record], version: int, details: dict[int, str]) -> Iterator[Event]:
+def _told(records: list[Record], details: dict[int, str]) -> Iterator[Event]:
     labels: dict[UUID, str] = {}
-    # Every change makes one version and one record.
-    for number, record in enumerate(records, start=version - len(records) + 1):
+    for record in records:
         before = ""
         if record.item_id:
             before = labels.get(record.item_id, "")
             labels[record.item_id] = record.label
         if before == record.label:
             before = ""
-        yield Event(record, number, before, details.get(number, ""))
+        yield Event(record, before, details.get(record.version, ""))
 
 
 def _details(cart: Cart) -> dict[int, str]:

@@ -13,7 +13,10 @@ from carts.models.constraints import currency_check, int32_check, line_check, pa
 from carts.models.history import Record
 from carts.models.item import CartItem, ItemDraft, field_errors
 from carts.models.manager import CartManager
+from carts.models.totals import Totals
 from carts.problems import CURRENCY_MISMATCH
+from cartsvc.db.decimals import ExactField
+from cartsvc.db.fields import PositiveBigIntegerField, PositiveIntegerField, TextField
 
 
 class Cart(models.Model):
@@ -29,12 +32,18 @@ class Cart(models.Model):
     currency = fields.currency()
     note = fields.paragraph("note")
     special_instructions = fields.paragraph("special_instructions")
-    version = models.PositiveIntegerField(default=1, editable=False)
+    version = PositiveBigIntegerField(default=1, editable=False)
+    # Kept by the claims; null in a cart of before they were, until `recount_carts` has run.
+    item_count = PositiveIntegerField(null=True, editable=False)
+    option_count = PositiveIntegerField(null=True, editable=False)
+    subtotal = ExactField(null=True, editable=False)
     created_on = models.DateTimeField(default=timezone.now, editable=False)
     modified_on = models.DateTimeField(editable=False)
-    history = models.TextField(editable=False)
+    # The first record, and as many of the last ones as fit: see `carts.models.history`.
+    creation = TextField(default="", db_default="", editable=False)
+    history = TextField(default="", editable=False)
 
-    # What `with_contents` and `with_amounts` read along.
+    # What `CartQuerySet.with_contents` and `with_amounts` read along.
     item_rows: list[list[Any]] | None
 
     objects = CartManager()
@@ -87,7 +96,18 @@ class Cart(models.Model):
 
     def records(self) -> list[Record]:
         """Return what happened to the cart, oldest first."""
-        return list(history.parse(self.history))
+        return list(history.parse(self.creation, self.history, self.version))
+
+    def totals(self) -> Totals | None:
+        """Return what is kept with the cart of what it adds up to, if it has been counted."""
+        if self.item_count is None or self.option_count is None or self.subtotal is None:
+            return None
+        return Totals(self.item_count, self.option_count, self.subtotal)
+
+    def count(self, totals: Totals) -> None:
+        """Take over what the cart's items add up to."""
+        self.item_count, self.option_count = totals.item_count, totals.option_count
+        self.subtotal = totals.subtotal
 
     def clean_with(self, drafts: list[ItemDraft]) -> None:
         """Validate the cart with the items that it is to have.
@@ -115,7 +135,9 @@ class Cart(models.Model):
         self._refresh()
 
     def _refresh(self) -> None:
-        self.refresh_from_db(fields=["version", "modified_on", "history"])
+        self.refresh_from_db(
+            fields=["version", "modified_on", "history", "item_count", "option_count", "subtotal"]
+        )
 
     def add_item(self, *, version: int | None = None, **values: Any) -> CartItem:
         """Add an item with its `options` behind the last one; see `CartManager.add_item`."""

@@ -4,7 +4,7 @@ A single statement is a consistent snapshot; two statements under READ COMMITTED
 such as `prefetch_related` sends, may show half of a change.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from json import JSONDecoder
 from operator import itemgetter
@@ -133,12 +133,6 @@ def item_id(row: Sequence[Any]) -> str:
 def value_of(row: Sequence[Any]) -> Decimal:
     """Return what the item of a row of `ITEM_COLUMNS` and `OPTION_COLUMNS` costs."""
     return value(row[PRICE], row[QUANTITY], [option[OPTION_PRICE] for option in row[-1] or ()])
-
-
-def amounts(item_rows: Iterable[Sequence[Any]] | None) -> Iterator[Decimal]:
-    """Yield the value of each item, in no particular order."""
-    for price, quantity, options in item_rows or ():
-        yield value(price, quantity, (price for (price,) in options or ()))
 
 
 def value(price: Decimal, quantity: int, option_prices: Iterable[Decimal]) -> Decimal:

@@ -1,7 +1,9 @@
 """What happened to a cart: one line a change, written by the claim that begins it.
 
-The lines stand in a column of the cart's own row, which every change updates anyway: a
-record costs no statement, no row and no index, and no change can be without one.
+The lines stand in columns of the cart's own row, which every change updates anyway: a
+record costs no statement, no row and no index, and no change can be without one. The first
+line has a column of its own and stays. Of the others the last ones are kept, because
+PostgreSQL writes the whole row anew with every change.
 """
 
 import json
@@ -15,10 +17,11 @@ from uuid import UUID
 from django.db.models import Expression, F, Func, TextField
 from django.db.models.functions import Right
 
-# Characters that a cart keeps; the oldest records go first. About 250 changes.
-KEPT = 64 * 1024
+# Characters of the last records that a cart keeps: about a dozen changes.
+KEPT = 2_200
 
-NAME_LENGTH, LABEL_LENGTH = 100, 200
+# Bytes in UTF-8, so that no script of the world makes a record much longer than another.
+NAME_BYTES, LABEL_BYTES = 80, 140
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Author:
 
     @classmethod
     def shell(cls) -> Self:
+        """Return the user of the operating system."""
         try:
             return cls("shell", getuser())
         except (KeyError, OSError):  # a container's user without a name
@@ -39,28 +43,34 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One change: when, by whom, what was done, to which item, and what it is since."""
+    """One change: when, by whom, what was done, to which item, and what it is since.
+
+    `version` is the one that the change made of the cart; 0 before it is written.
+    """
 
     at: datetime
     author: Author
     operation: str
     item_id: UUID | None = None
     label: str = ""
+    version: int = 0
 
     def line(self) -> str:
+        """Return the record as one line of JSON."""
         fields = [
             self.at.isoformat(),
             self.author.kind,
-            self.author.name[:NAME_LENGTH],
+            _cut(self.author.name, NAME_BYTES),
             self.author.request_id,
             self.operation,
             self.item_id and str(self.item_id),
-            self.label[:LABEL_LENGTH],
+            _cut(self.label, LABEL_BYTES),
         ]
-        return json.dumps(fields, separators=(",", ":")) + "\n"
+        return _encode(fields) + "\n"
 
     @classmethod
-    def parse(cls, line: str) -> Self:
+    def parse(cls, line: str, version: int) -> Self:
+        """Return the record of the line that the change to this version has left."""
         at, kind, name, request_id, operation, item_id, label = json.loads(line)
         return cls(
             datetime.fromisoformat(at),
@@ -68,7 +78,16 @@ class Record:
             operation,
             item_id and UUID(item_id),
             label,
+            version,
         )
+
+
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+def _cut(text: str, limit: int) -> str:
+    """Return as much of the beginning as fits into so many bytes of UTF-8."""
+    return text.encode(errors="replace")[:limit].decode(errors="ignore")
 
 
 def appended(line: Expression) -> Expression:
@@ -84,9 +103,14 @@ def appended(line: Expression) -> Expression:
     return Right(longer, KEPT)
 
 
-def parse(history: str) -> Iterator[Record]:
-    """Yield the records, oldest first; a line that the limit has cut is left out."""
+def parse(creation: str, history: str, version: int) -> Iterator[Record]:
+    """Yield the records of a cart of this version, oldest first.
+
+    A line that the limit has cut is left out.
+    """
     lines = history.split("\n")[:-1]
     if len(history) >= KEPT:
         lines = lines[1:]
-    return map(Record.parse, lines)
+    if creation:
+        yield Record.parse(creation, 1)
+    yield from map(Record.parse, lines, range(version - len(lines) + 1, version + 1))

@@ -11,9 +11,14 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts.problems import IDEMPOTENCY_KEY_REUSED, REQUEST_IN_PROGRESS
+from carts.validators import MAX_LENGTHS
 from cartsvc.db.errors import is_held
 
 KEY_MAX_LENGTH = 255
+
+# A stored key is the partner's whose token brought it, a space, which no key holds, and the
+# key: one partner's keys are no concern of another's.
+STORED_MAX_LENGTH = KEY_MAX_LENGTH + 1 + MAX_LENGTHS["partner_key"]
 
 
 class IdempotencyRecord(models.Model):
@@ -21,7 +26,7 @@ class IdempotencyRecord(models.Model):
 
     pk = models.CompositePrimaryKey("profile_key", "key")
     profile_key = models.UUIDField()
-    key = models.CharField(max_length=KEY_MAX_LENGTH)
+    key = models.CharField(max_length=STORED_MAX_LENGTH)
     fingerprint = models.BinaryField(max_length=32)
     created_id = models.UUIDField(default=uuid7)
     created_on = models.DateTimeField(default=timezone.now)
@@ -34,10 +39,16 @@ class IdempotencyRecord(models.Model):
 
     @classmethod
     def create_once(
-        cls, profile_key: UUID, key: str, fingerprint: bytes, write: Callable[[UUID], object]
+        cls,
+        profile_key: UUID,
+        partner_key: str | None,
+        key: str,
+        fingerprint: bytes,
+        write: Callable[[UUID], object],
     ) -> tuple[UUID, bool]:
         """Call `write` with a new id, unless an earlier request of this key did.
 
+        The key is the profile's and, if the request was bound to one, the partner's.
         `fingerprint` is the same for the same request only.
 
         Returns:
@@ -47,27 +58,39 @@ class IdempotencyRecord(models.Model):
             Refused: `idempotency_key_reused`, or `request_in_progress` when a twin has
                 run for longer than the database waits for a lock.
         """
-        record = cls(profile_key=profile_key, key=key, fingerprint=fingerprint)
+        # No cart is a longer partner's: such a request is refused by `write`.
+        stored = key if partner_key is None else f"{partner_key} {key}"[:STORED_MAX_LENGTH]
+        record = cls(profile_key=profile_key, key=stored, fingerprint=fingerprint)
+        saved = False
         try:
             with transaction.atomic():
                 with _request_in_progress():
                     record.save(force_insert=True)
+                saved = True
                 write(record.created_id)
         except IntegrityError:
-            records = cls.objects.filter(pk=record.pk)
-            earlier = records.first()
-            if earlier is None:
+            if saved:
                 raise
-            if earlier.created_on < timezone.now() - timedelta(hours=settings.IDEMPOTENCY_HOURS):
-                # Together, or a request that is refused would have deleted something.
-                with transaction.atomic():
-                    with _request_in_progress():
-                        records.filter(created_on=earlier.created_on).delete()
-                    return cls.create_once(profile_key, key, fingerprint, write)
-            if bytes(earlier.fingerprint) != fingerprint:
-                IDEMPOTENCY_KEY_REUSED.refuse(field="key")
-            return earlier.created_id, True
+            # In a transaction, or a request that is refused would have deleted something.
+            with transaction.atomic():
+                records = cls.objects.filter(pk=record.pk)
+                # Locked, because a lock is written to the log: the answer waits for a standby
+                # as the first one did, and is as true after a failover.
+                with _request_in_progress():
+                    earlier = records.select_for_update().first()
+                if earlier and not earlier.is_expired():
+                    if bytes(earlier.fingerprint) != fingerprint:
+                        IDEMPOTENCY_KEY_REUSED.refuse(field="key")
+                    return earlier.created_id, True
+                if earlier:
+                    records.filter(created_on=earlier.created_on).delete()
+                # Without one, a twin has just put its own in the place of an expired one.
+                return cls.create_once(profile_key, partner_key, key, fingerprint, write)
         return record.created_id, False
+
+    def is_expired(self) -> bool:
+        """Return whether the key may be used for another request by now."""
+        return self.created_on < timezone.now() - timedelta(hours=settings.IDEMPOTENCY_HOURS)
 
 
 @contextmanager

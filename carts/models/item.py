@@ -107,7 +107,7 @@ class CartItem(models.Model):
 
     def lock(self) -> None:
         """Keep others from changing the item's cart before the transaction ends."""
-        type(self.cart).objects.select_for_update().filter(pk=self.cart_id).exists()
+        type(self.cart).objects.lock(self.cart_id)
 
     def overwrite(self) -> None:
         """Write what is sent of an item over its row; the cart and the position stay.
@@ -239,6 +239,12 @@ class ItemDraft:
             CURRENCY_MISMATCH.problem(field=f"{place}currency", currency=currency)
             for place in places
         ]
+
+    def value(self) -> Decimal:
+        """Return what the item costs with its options."""
+        return value(
+            self.item.price, self.item.quantity, (option["price"] for option in self.options)
+        )
 
     def option_rows(self) -> list[tuple[Any, ...]]:
         """Return the options as `INSERT_OPTIONS` takes them."""

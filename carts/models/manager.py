@@ -3,17 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
+from datetime import datetime
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Never, Self
+from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Count, F, Max, QuerySet
+from django.db.models import F, Max, QuerySet
 from django.utils import timezone
 
-from carts.models import contents, history
+from carts.models import contents, history, totals
 from carts.models.history import Author, Record
 from carts.models.item import (
     INSERT_ITEMS,
@@ -40,8 +41,15 @@ if TYPE_CHECKING:
     from carts.models.cart import Cart
 
 
+IN_ALL = "options in all items of a cart together"
+
+
 class CartQuerySet(models.QuerySet["Cart"]):
     """Carts to look at; what changes them is the manager's."""
+
+    def without_history(self) -> Self:
+        """Read what a cart is, but not what happened to it."""
+        return self.defer("creation", "history")
 
     def with_contents(self) -> Self:
         """Read the items and their options along, in the same statement, but no history."""
@@ -52,7 +60,7 @@ class CartQuerySet(models.QuerySet["Cart"]):
         return self._with_items(contents.ITEM_AMOUNTS, contents.OPTION_AMOUNTS)
 
     def _with_items(self, item_columns: Sequence[str], option_columns: Sequence[str]) -> Self:
-        return self.defer("history").annotate(
+        return self.without_history().annotate(
             item_rows=contents.items_of(CartItem, CartItemOption, item_columns, option_columns)
         )
 
@@ -65,6 +73,7 @@ class CartManager(Reads["Cart"]):
 
     author: Author | None = None
     keys: Mapping[str, Any] = {}
+    moment: datetime | None = None
 
     def by(self, author: Author, **keys: Any) -> Self:
         """Return those of these carts that have the `keys`, to be changed as `author`.
@@ -74,6 +83,12 @@ class CartManager(Reads["Cart"]):
         carts = copy(self)
         # What has been narrowed once stays so.
         carts.author, carts.keys = author, {**keys, **self.keys}
+        return carts
+
+    def at(self, moment: datetime) -> Self:
+        """Return these carts, to be changed as if it were that moment. For demonstrations."""
+        carts = copy(self)
+        carts.moment = moment
         return carts
 
     def get_queryset(self) -> CartQuerySet:
@@ -88,14 +103,24 @@ class CartManager(Reads["Cart"]):
     def page(self, limit: int, cursor: UUID | None = None) -> list["Cart"]:
         """Return up to `limit` carts, newest first; with a `cursor` those older than that id.
 
-        With their amounts; see `CartQuerySet.with_amounts`.
+        Without their items and their history, but with what they add up to.
         """
-        return _page_of_carts(self.model, tuple(self.keys), limit, further=bool(cursor)).fetch(
+        page = _page_of_carts(self.model, tuple(self.keys), limit, further=bool(cursor)).fetch(
             cursor=cursor, **self.keys
         )
+        self.count_uncounted(page)
+        return page
+
+    def count_uncounted(self, carts: Iterable["Cart"]) -> None:
+        """Count those of these carts that were made before carts were counted."""
+        uncounted = {cart.pk: cart for cart in carts if cart.item_count is None}
+        if uncounted:
+            for found in CartQuerySet(self.model).with_amounts().filter(pk__in=uncounted):
+                uncounted[found.pk].count(totals.counted(found.item_rows))
 
     def _record(self, operation: str, item_id: UUID | None = None, label: str = "") -> Record:
-        return Record(timezone.now(), self.author or Author.shell(), operation, item_id, label)
+        at, author = self.moment or timezone.now(), self.author or Author.shell()
+        return Record(at, author, operation, item_id, label)
 
     def create_with_items(
         self, *, items: Iterable[Values] = (), validate: bool = True, **values: Any
@@ -111,7 +136,7 @@ class CartManager(Reads["Cart"]):
         """
         record = self._record("Create Cart")
         cart = self.model(
-            created_on=record.at, modified_on=record.at, history=record.line(), **values
+            created_on=record.at, modified_on=record.at, creation=record.line(), **values
         )
         drafts = [
             ItemDraft.of(cart_id=cart.id, position=position, **item)
@@ -126,6 +151,10 @@ class CartManager(Reads["Cart"]):
         ]
         if mismatches:
             raise Refused(*mismatches)
+        found = totals.totals_of(drafts)
+        cart.count(found)
+        if found.option_count > settings.MAX_CART_OPTIONS:
+            TOO_MANY.refuse(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field="items")
         # A single statement would take longer so.
         with atomic(), one_round_trip() if drafts else nullcontext():
             _insert_cart(self.model).run([cart])
@@ -154,10 +183,8 @@ class CartManager(Reads["Cart"]):
         with atomic():
             self.claim(cart_id, "Add Item", version=version, draft=draft)
             last = CartItem.objects.filter(cart_id=cart_id).aggregate(
-                count=Count("pk"), position=Max("position", default=-1)
+                position=Max("position", default=-1)
             )
-            if last["count"] >= settings.MAX_ITEMS:
-                TOO_MANY.refuse(f"The cart holds {settings.MAX_ITEMS} items already.", field="")
             item.position = last["position"] + 1
             with one_round_trip():
                 _insert([draft])
@@ -224,7 +251,7 @@ class CartManager(Reads["Cart"]):
         draft: ItemDraft | None = None,
         label: str = "",
     ) -> None:
-        """Lock the cart, check it, raise its version and record why: how a change begins.
+        """Lock the cart, check it, count, raise its version, record why: how a change begins.
 
         One guarded UPDATE; only when it changes no row does a second query find out why.
         `version` is the one that the caller expects, `item_id` the item that is about to
@@ -232,7 +259,7 @@ class CartManager(Reads["Cart"]):
 
         Raises:
             Refused: `cart_not_found`, `item_not_found`, `version_mismatch`,
-                `currency_mismatch`.
+                `currency_mismatch`, `too_many`.
         """
         expected = {**self.keys, "id": cart_id}
         if version is not None:
@@ -244,22 +271,49 @@ class CartManager(Reads["Cart"]):
             expected["currency"] = draft.item.currency
             label = draft.label()
         record = self._record(operation, draft.item.id if draft else item_id, label)
-        claim = _claim(self.model, tuple(expected))
-        if not claim.run(**expected, modified_on=record.at, line=record.line()):
+        claim = _claim(self.model, tuple(expected), takes=bool(item_id), adds=bool(draft))
+        values = {
+            **expected,
+            "item_id": item_id,
+            "options": len(draft.options) if draft else 0,
+            "value": draft.value() if draft else None,
+            "most_items": settings.MAX_ITEMS,
+            "most_options": settings.MAX_CART_OPTIONS,
+            "modified_on": record.at,
+            "line": record.line(),
+        }
+        while not claim.run(**values):
             self._refuse_claim(cart_id, version, item_id, draft)
+            # Somebody changed the cart while the claim waited for them. It is locked now.
+            self.lock(cart_id)
 
     def _refuse_claim(
         self, cart_id: UUID, version: int | None, item_id: UUID | None, draft: ItemDraft | None
-    ) -> Never:
-        cart = self.filter(pk=cart_id).only("version", "currency").first()
+    ) -> None:
+        """Raise the reason why a claim changed no row, if there still is one."""
+        cart = self.filter(pk=cart_id).defer("history").first()
         if cart is None:
             CART_NOT_FOUND.refuse()
-        if item_id and not CartItem.objects.filter(pk=item_id, cart_id=cart_id).exists():
+        items = CartItem.objects.filter(cart_id=cart_id)
+        item = items.filter(pk=item_id).first() if item_id else None
+        if item_id and item is None:
             ITEM_NOT_FOUND.refuse()
-        mismatches = draft.currency_problems(cart.currency) if draft else []
-        if not mismatches or version not in (None, cart.version):
+        if version not in (None, cart.version):
             VERSION_MISMATCH.refuse(version=cart.version, field="version")
-        raise Refused(*mismatches)
+        if draft is None:
+            return
+        if mismatches := draft.currency_problems(cart.currency):
+            raise Refused(*mismatches)
+        if item is None and (cart.item_count or 0) >= settings.MAX_ITEMS:
+            TOO_MANY.refuse(f"The cart holds {settings.MAX_ITEMS} items already.", field="")
+        before = item.options.count() if item else 0
+        after = (cart.option_count or 0) - before + len(draft.options)
+        if after > settings.MAX_CART_OPTIONS and len(draft.options) > before:
+            TOO_MANY.refuse(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field="options")
+
+    def lock(self, cart_id: UUID) -> None:
+        """Keep others from changing the cart before the transaction ends."""
+        self.select_for_update().filter(pk=cart_id).exists()
 
 
 def _insert(drafts: Sequence[ItemDraft]) -> None:
@@ -268,32 +322,35 @@ def _insert(drafts: Sequence[ItemDraft]) -> None:
 
 
 @cache
-def _insert_cart(carts: type["Cart"]) -> Insert:
-    return Insert(carts, [field.attname for field in carts._meta.concrete_fields])
+def _insert_cart(model: type["Cart"]) -> Insert:
+    return Insert(model, [field.attname for field in model._meta.concrete_fields])
 
 
 @cache
-def _claim(carts: type["Cart"], expected: tuple[str, ...]) -> Statement:
+def _claim(model: type["Cart"], expected: tuple[str, ...], *, takes: bool, adds: bool) -> Statement:
     return Statement.update(
-        QuerySet(carts).filter(**parameters(carts, expected)),
+        QuerySet(model).filter(
+            totals.allowed(model, takes=takes, adds=adds), **parameters(model, expected)
+        ),
         {
             "version": F("version") + 1,
             "history": history.appended(Parameter("line", models.TextField())),
-            **parameters(carts, ["modified_on"]),
+            **totals.changed(takes=takes, adds=adds),
+            **parameters(model, ["modified_on"]),
         },
     )
 
 
 @cache
-def _get_cart(carts: type["Cart"], keys: tuple[str, ...]) -> Select:
-    return Select(CartQuerySet(carts).with_contents().filter(**parameters(carts, keys)))
+def _get_cart(model: type["Cart"], keys: tuple[str, ...]) -> Select:
+    return Select(CartQuerySet(model).with_contents().filter(**parameters(model, keys)))
 
 
 @cache
 def _page_of_carts(
-    carts: type["Cart"], keys: tuple[str, ...], limit: int, *, further: bool
+    model: type["Cart"], keys: tuple[str, ...], limit: int, *, further: bool
 ) -> Select:
-    page = CartQuerySet(carts).with_amounts().filter(**parameters(carts, keys)).order_by("-id")
+    page = CartQuerySet(model).without_history().filter(**parameters(model, keys)).order_by("-id")
     if further:
         page = page.filter(id__lt=Parameter("cursor", models.UUIDField()))
     return Select(page[:limit])

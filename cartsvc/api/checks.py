@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 
-from cartsvc.api.throttling import parse_rate
+from cartsvc.api.rates import parse_rate
 
 # Each hint ends with the section to read.
 CONFIGURATION = "(cartsvc/README.md, Configuration)"

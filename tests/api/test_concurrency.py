@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -10,12 +11,21 @@ import pytest
 from django.utils import timezone
 
 from carts.models import Cart, CartItem, CartItemOption, IdempotencyRecord
+from carts.models.totals import counted
 from tests.support import bodies
 from tests.support.callers import HttpApi
 from tests.support.carts import created, shown
 from tests.support.concurrency import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def counted_right(transactional_db: None) -> Iterator[None]:
+    """Whatever a test did: what is kept with each cart is what its items come to."""
+    yield
+    for cart in Cart.objects.with_amounts():
+        assert cart.totals() == counted(cart.item_rows)
 
 
 def signed(writer: int) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def test_a_method_that_the_path_does_not_have(
             assert response.json() == error("method_not_allowed", f'Method "{method}" not allowed.')
 
 
-def test_the_token_is_asked_for_before_the_method(db: None) -> None:
+def test_the_token_is_asked_for_before_the_method(unchanged: Callable[[], None]) -> None:
     response = Client().patch(f"/v2.0/customers/{PROFILE}/carts")
 
     assert response.status_code == 401
@@ -166,21 +166,23 @@ def test_an_unexpected_error_tells_the_log_and_not_the_caller(
 
 
 def test_an_error_outside_of_a_view_is_an_envelope_too(
-    api: Api, monkeypatch: pytest.MonkeyPatch
+    api: Api, unchanged: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(path: str) -> None:
         raise RuntimeError(SECRET)
 
     monkeypatch.setattr("cartsvc.api.middleware.resolve", fail)
 
-    response = api.get()
+    response = api.post(body=bodies.cart())
 
     assert response.status_code == 500
     assert response.json() == error("internal_error", "Something went wrong on our side.")
 
 
 @pytest.mark.parametrize("path", ["/v2.0/unknown", f"/v2.0/customers/{PROFILE}/carts"])
-def test_debug_shows_no_html_either(db: None, settings: Any, path: str) -> None:
+def test_debug_shows_no_html_either(
+    unchanged: Callable[[], None], settings: Any, path: str
+) -> None:
     settings.DEBUG = True
 
     response = Client().post(path)

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from carts.models import CartItemOption
+from carts.serializers import WireSerializer
 from tests.api.field_places import Place, Target, everywhere
 from tests.support import bodies
 from tests.support.answers import error, problems
@@ -200,3 +202,22 @@ def test_unknown_members_are_ignored(api: Api, place: str) -> None:
     response = target.send(**unknown)
 
     assert response.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "heedless",
+    [
+        {"extra_kwargs": {"currency": {"default": "EUR"}}},
+        {"read_only_fields": ("currency",)},
+        {"validate_currency": str},
+    ],
+    ids=["default", "read_only", "validate_"],
+)
+def test_a_serializer_refuses_to_be_given_what_it_does_not_heed(heedless: dict[str, Any]) -> None:
+    meta = {"model": CartItemOption, "fields": ("currency",)}
+    own = {name: value for name, value in heedless.items() if callable(value)}
+    meta |= {name: value for name, value in heedless.items() if name not in own}
+    careless = type("Careless", (WireSerializer,), {"Meta": type("Meta", (), meta), **own})
+
+    with pytest.raises(TypeError, match="are not heeded"):
+        careless().run_validation({"currency": "EUR"})

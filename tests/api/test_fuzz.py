@@ -1,7 +1,7 @@
 """Inputs that nobody thought of: never 5xx; what is taken is what is read back; what is
 refused changes nothing. For a longer run, with other inputs each time:
 
-pytest tests/test_fuzz.py --hypothesis-profile=long
+pytest tests/api/test_fuzz.py --hypothesis-profile=long
 
 What it finds becomes an @example here.
 """

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from tests.support import bodies
-from tests.support.answers import error, exact, problems, success
+from tests.support.answers import error, exact, success
 from tests.support.callers import Api
 from tests.support.carts import created, shown
 
@@ -122,7 +122,9 @@ def test_a_cart_shows_no_items_of_another(api: Api) -> None:
 
 
 @pytest.mark.parametrize("cart_id", [uuid.UUID(int=0), uuid.uuid4()], ids=["nil", "random"])
-def test_refuses_a_cart_that_does_not_exist(api: Api, cart_id: uuid.UUID) -> None:
+def test_refuses_a_cart_that_does_not_exist(
+    api: Api, unchanged: Callable[[], None], cart_id: uuid.UUID
+) -> None:
     response = api.get(f"/{cart_id}")
 
     assert response.status_code == 404
@@ -130,11 +132,11 @@ def test_refuses_a_cart_that_does_not_exist(api: Api, cart_id: uuid.UUID) -> Non
     assert "ETag" not in response
 
 
-def test_refuses_a_key_that_is_no_guid(api: Api) -> None:
+def test_refuses_a_key_that_is_no_guid(api: Api, unchanged: Callable[[], None]) -> None:
     response = api.get("/latest")
 
     assert response.status_code == 400
-    assert problems(response) == [("invalid_guid", "cartId")]
+    assert response.json() == error("invalid_guid", "cartId must be a GUID.", "cartId")
 
 
 def test_refuses_a_token_without_a_cart_scope(api: Api, unchanged: Callable[[], None]) -> None:

@@ -123,9 +123,12 @@ def test_of_two_changes_of_one_version_the_second_is_refused(api: Api, change: C
     assert shown(api, cart_id)["version"] == 2
 
 
-def test_a_missing_item_is_told_before_a_stale_version(api: Api) -> None:
+def test_a_missing_item_is_told_before_a_stale_version(
+    api: Api, unchanged: Callable[[], None]
+) -> None:
     cart_id, [item_id] = created_with_items(api, "Calzone")
     remove(api, cart_id, item_id, None)
+    unchanged()
 
     assert update(api, cart_id, item_id, '"1"').status_code == 404
     assert remove(api, cart_id, item_id, '"1"').status_code == 404

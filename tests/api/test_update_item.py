@@ -169,6 +169,16 @@ def test_refuses_keys_that_are_no_guids(api: Api, unchanged: Callable[[], None])
     assert problems(response) == [("invalid_guid", "cartId"), ("invalid_guid", "itemId")]
 
 
+def test_refuses_a_token_that_only_reads(api: Api, unchanged: Callable[[], None]) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    unchanged()
+
+    response = Api(scope="Cart.Read").put(f"/{cart_id}/items/{item_id}", bodies.item())
+
+    assert response.status_code == 403
+    assert response.json() == error("insufficient_scope", "The token must carry Cart.Write.")
+
+
 def test_refuses_a_body_with_problems(api: Api, unchanged: Callable[[], None]) -> None:
     cart_id, [item_id] = created_with_items(api, "Calzone")
     unchanged()

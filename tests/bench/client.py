@@ -1,4 +1,8 @@
-"""A load generator that costs little: prepared bytes out, a status and a length back."""
+"""A load generator that costs little: prepared bytes out, a status and a length back.
+
+It is no `HttpApi`, whose library takes longer for a request than the service does: the two
+share the machine's cores, and it would be measured instead.
+"""
 
 import itertools
 import re
@@ -17,6 +21,8 @@ class Sample:
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
+    # How many others were answered while each request waited for its own answer.
+    overtaken: list[int] = field(default_factory=list)
 
     @property
     def rate(self) -> float:
@@ -31,9 +37,11 @@ class Connection:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.received = b""
         self.sent_at = 0.0
+        self.sent_after = 0
 
-    def send(self, request: bytes) -> None:
+    def send(self, request: bytes, sent_after: int = 0) -> None:
         self.received = b""
+        self.sent_after = sent_after
         self.sent_at = time.perf_counter()
         self.socket.sendall(request)
 
@@ -97,10 +105,11 @@ def run(
                 if connection.receive() is None:
                     continue
                 now = time.perf_counter()
+                sample.overtaken.append(len(sample.latencies) - connection.sent_after)
                 sample.latencies.append(now - connection.sent_at)
                 sample.seconds = now - began
                 if more(sample, now - began):
-                    connection.send(next(endless))
+                    connection.send(next(endless), len(sample.latencies))
                 else:
                     busy -= 1
     for connection in connections:

@@ -5,8 +5,9 @@ from uuid import UUID
 import pytest
 
 from carts.models import Cart
+from cartsvc.sign_in import CHECKING
 from tests.browser.conftest import THE_LIST, member, shoot, sign_in
-from tests.desk.conftest import items, page_of
+from tests.desk.conftest import big_cart, items, page_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.tokens import mint
 
@@ -240,6 +241,53 @@ def test_every_page_at_every_size(
     }.items():
         page.goto(path)
         check(page, f"{name}-{look}")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_whom_the_sign_in_page_refuses_reads_why(
+    cart: Cart, open_page: Callable[..., Any], width: int
+) -> None:
+    page = open_page(width)
+    page.goto(FIND)
+
+    def attempt(name: str) -> str:
+        page.get_by_label("Username").fill("anna")
+        page.get_by_label("Password").fill("wrong")
+        page.get_by_role("button", name="Log in").click()
+        page.locator(".errornote").wait_for()
+        check(page, f"sign-in-{name}-{width}")
+        return page.locator(".errornote").inner_text()
+
+    assert "correct username and password" in attempt("refused")
+    with CHECKING:
+        assert "Nothing was checked" in attempt("busy")
+    assert page.get_by_label("Username").input_value() == "anna"
+    for _ in range(4):
+        told = attempt("locked")
+    assert "wait 15 minutes" in told
+    # The browser says so itself when a page is refused.
+    assert [complaint.split("status of ")[1][:3] for complaint in open_page.complaints] == [
+        "503",
+        "429",
+    ]
+    open_page.complaints.clear()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_largest_cart_is_read_in_parts(
+    cart: Cart, open_page: Callable[..., Any], width: int
+) -> None:
+    large = big_cart(500, 10)
+    page = open_page(width)
+    sign_in(page, "anna")
+    page.goto(page_of(large))
+    check(page, f"largest-cart-{width}")
+    assert "… and " in page.get_by_role("region", name="In the kitchen").inner_text()
+    page.get_by_role("link", name="Later items →").first.click()
+    page.get_by_text("Items 28 to 54 of 500").first.wait_for()
+    find(page, items(large)[499]["id"])
+    page.get_by_text("Items 487 to 500 of 500").first.wait_for()
+    check(page, f"largest-cart-end-{width}")
 
 
 @pytest.mark.parametrize("width", [1280, 390])

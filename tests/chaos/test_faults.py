@@ -20,6 +20,7 @@ from tests.chaos.ledger import NOTHING, Ledger
 from tests.chaos.servers import Service, service
 from tests.support import bodies
 from tests.support.clusters import Cluster
+from tests.support.programs import missing
 
 
 def kill_a_worker(server: Service) -> None:
@@ -84,7 +85,7 @@ def report(database: str, faults: int, ledger: Ledger) -> None:
 def small_disk() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", folder]).returncode:
-            pytest.skip("a file system cannot be mounted here")
+            missing("the right to mount a file system")
         yield Path(folder)
         subprocess.run(["umount", "--lazy", folder], check=True)
 

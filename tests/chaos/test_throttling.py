@@ -1,6 +1,5 @@
 import subprocess
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
-from tests.chaos.servers import service
+from tests.chaos.servers import service, timed
 from tests.support.programs import free_port, program
 
 
@@ -41,16 +40,15 @@ def test_a_rate_holds_exactly_across_workers(
         assert 1 <= int(refused.headers["Retry-After"]) <= 24 * 60 * 60
         assert refused.json()["notifications"][0]["code"] == "throttled"
         assert other.get().status_code == 200
-        assert requests.get(f"{server.url}/healthz", timeout=5).ok
+        assert requests.get(f"{server.url}/healthz", timeout=60).ok
 
         # The limit protects the service and must not be what brings it down.
         process.kill()
         process.wait()
-        started = time.monotonic()
-        unlimited = bearer[0].get()
+        unlimited, seconds = timed(bearer[0], "GET")
         assert unlimited.status_code == 200
         assert "RateLimit-Limit" not in unlimited.headers
-        assert time.monotonic() - started < 2
+        assert seconds < 2
 
 
 def test_no_limit_unless_one_is_set() -> None:

@@ -38,7 +38,9 @@ def test_a_cart_id_opens_the_cart(viewer: Client, cart: Cart, others: list[Cart]
 def test_an_item_id_opens_the_cart_at_the_item(viewer: Client, cart: Cart) -> None:
     item_id = items(cart)[0]["id"]
     for term in spellings(item_id):
-        assert viewer.get(CARTS, {"q": term}).url == f"{page_of(cart)}#item-{item_id}"
+        assert (
+            viewer.get(CARTS, {"q": term}).url == f"{page_of(cart)}?item={item_id}#item-{item_id}"
+        )
 
 
 def test_a_profile_key_finds_the_customers_carts(
@@ -151,6 +153,22 @@ def test_pages_hold_every_cart_once(
     assert list(chain(*back[::-1])) == wanted
 
 
+def test_pages_of_a_number_that_is_a_partner_key_as_well_hold_every_cart_once(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The two searches get through their windows at a different pace."""
+    for number in range(24):
+        key: dict[str, Any] = {"restaurant_key": 4711} if number % 4 else {"partner_key": "4711"}
+        CartFactory(**{"restaurant_key": 1} | key, platform="web" if number % 3 else "kiosk")
+    wanted = list(Cart.objects.filter(platform="kiosk").order_by("-id"))
+    monkeypatch.setattr(search, "PAGE_SIZE", 3)
+    monkeypatch.setattr(search, "WINDOW", 4)
+    query = "?q=4711&platform=kiosk"
+    assert list(chain(*walk(viewer, query, "older"))) == wanted
+    back = walk(viewer, f"{query}&after={uuid.UUID(int=0)}", "newer")
+    assert list(chain(*back[::-1])) == wanted
+
+
 def test_a_filter_looks_no_further_than_its_window(
     viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,7 +209,13 @@ def test_nobody_else_sees_carts(db: None, url: str) -> None:
     assert staff().get(url).status_code == 403
 
 
-def test_an_unknown_cart_is_said_to_be_unknown(viewer: Client) -> None:
-    for key in (uuid.uuid4(), "nonsense", "1"):
-        response = viewer.get(f"{CARTS}{key}/change/", follow=True)
-        assert "Perhaps it was deleted?" in response.text
+@pytest.mark.parametrize("page", ["change", "history"])
+def test_an_unknown_cart_is_said_to_be_unknown(viewer: Client, page: str) -> None:
+    key = uuid.uuid4()
+    response = viewer.get(f"{CARTS}{key}/{page}/", follow=True)
+    assert response.redirect_chain == [(CARTS, 302)]
+    assert f"There is no cart {key}. Perhaps it was deleted?" in response.text
+    for key in ("Call-0900-now", "1", "{{ x }}"):
+        response = viewer.get(f"{CARTS}{key}/{page}/", follow=True)
+        assert "There is no such cart. Perhaps it was deleted?" in response.text
+        assert key == "1" or key not in response.text

@@ -1,21 +1,31 @@
 import re
 from datetime import timedelta
+from functools import partial
 from importlib import import_module
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from axes.models import AccessAttempt, AccessFailureLog
 from django.apps import apps
 from django.conf import settings
+from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.sessions.models import Session
+from django.core.cache import caches
+from django.core.exceptions import ValidationError
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from cartsvc import sign_in as sign_in_module
+from cartsvc.api.rates import Rate
 from tests.desk.conftest import CARTS, staff
 from tests.support.callers import Api
+from tests.support.concurrency import together
 from tests.support.factories import CartFactory
+from tests.support.programs import wait_until
 
 LOGIN = "/admin/login/"
 PASSWORD = "correct horse battery"
@@ -24,6 +34,11 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(settings: Any) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture
@@ -66,26 +81,184 @@ def test_a_member_of_staff_signs_in(anna: User) -> None:
     assert client.get(CARTS).status_code == 200
 
 
-def test_five_failures_lock_the_account(anna: User) -> None:
+def guess(client: Client, times: int = 5, name: str = "anna") -> list[int]:
+    return [sign_in(client, "wrong", name) for _ in range(times)]
+
+
+def test_five_failures_lock_a_name_for_strangers(anna: User) -> None:
     client = Client()
-    assert [sign_in(client, "wrong") for _ in range(5)] == [200] * 4 + [429]
+    assert guess(client) == [200] * 4 + [429]
     assert sign_in(client) == 429
     assert sign_in(Client(REMOTE_ADDR="203.0.113.9")) == 429
     assert client.get(CARTS).status_code == 302
-    assert (
-        "Too many failed attempts" in client.post(LOGIN, {"username": "anna", "password": "x"}).text
-    )
+    answer = client.post(LOGIN, {"username": "anna", "password": "x"})
+    assert "Too many failed attempts" in answer.text
+    assert "wait 15 minutes" in answer.text
+    assert answer.headers["Retry-After"] == "900"
+    assert not Session.objects.exists()
+
+
+def test_strangers_do_not_lock_out_a_known_browser(anna: User) -> None:
+    known, stranger = Client(), Client()
+    sign_in(known)
+    known.post("/admin/logout/")
+    assert guess(stranger)[-1] == 429
+    assert sign_in(known) == 302
+    # Nor does that let the strangers in.
+    assert sign_in(stranger) == 429
+
+
+def test_a_known_browser_is_locked_by_its_own_failures(anna: User) -> None:
+    known = Client()
+    sign_in(known)
+    assert guess(known) == [200] * 4 + [429]
+    assert sign_in(known) == 429
+    assert sign_in(Client()) == 302
+
+
+def test_a_browser_is_known_by_the_name_that_signed_in(anna: User) -> None:
+    User.objects.create_user("ben", password=PASSWORD, is_staff=True)
+    known = Client()
+    sign_in(known)
+    (name,) = {*known.cookies} - {"sessionid", "csrftoken"}
+    cookie = known.cookies[name]
+    assert (cookie["path"], cookie["httponly"], cookie["samesite"]) == (LOGIN, True, "Lax")
+    assert "anna" not in f"{name}{cookie.value}"
+    guess(Client(), name="ben")
+    known.cookies["signed_in_" + "0" * 16] = cookie.value
+    known.cookies[sign_in_module._cookie("ben")] = cookie.value
+    assert sign_in(known, name="ben") == 429
+
+
+def test_two_people_share_a_browser(anna: User) -> None:
+    User.objects.create_user("ben", password=PASSWORD, is_staff=True)
+    shared = Client()
+    for name in ("anna", "ben"):
+        sign_in(shared, name=name)
+        shared.post("/admin/logout/")
+        guess(Client(), name=name)
+    assert (sign_in(shared, name="anna"), sign_in(shared, name="ben")) == (302, 302)
 
 
 def test_a_lock_ends_and_locks_nobody_else(anna: User) -> None:
     User.objects.create_user("ben", password=PASSWORD, is_staff=True)
     client = Client()
-    for _ in range(5):
-        sign_in(client, "wrong")
+    guess(client)
     assert sign_in(Client(), name="ben") == 302
-    attempts = apps.get_model("axes", "AccessAttempt").objects
-    attempts.update(attempt_time=timezone.now() - settings.AXES_COOLOFF_TIME - timedelta(seconds=1))
+    expire(AccessAttempt.objects.all())
     assert sign_in(client) == 302
+
+
+def expire(attempts: Any) -> None:
+    attempts.update(attempt_time=timezone.now() - settings.AXES_COOLOFF_TIME - timedelta(seconds=1))
+
+
+def test_expired_attempts_go_with_the_next_failure(anna: User) -> None:
+    for name in ("one", "two"):
+        guess(Client(), 1, name)
+    expire(AccessAttempt.objects.all())
+    guess(Client(), 1, "three")
+    assert [attempt.username for attempt in AccessAttempt.objects.all()] == ["three"]
+    assert not AccessFailureLog.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "🍕" * 300, "x" * 100_000, "\u202e", "a\nb", "\0"])
+def test_a_name_that_is_none_is_an_ordinary_refusal(db: None, name: str) -> None:
+    assert guess(Client(), 1, name) == [200]
+    for attempt in AccessAttempt.objects.all():
+        attempt.clean_fields(exclude=["get_data"])
+    assert not Session.objects.exists()
+
+
+def test_one_password_is_checked_at_a_time(anna: User) -> None:
+    client = Client()
+    with sign_in_module.CHECKING:
+        started = monotonic()
+        answer = client.post(LOGIN, {"username": "anna<b>", "password": PASSWORD, "next": CARTS})
+        assert monotonic() - started < 0.2
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "1"
+    assert "Somebody else is signing in" in answer.text
+    assert 'value="anna&lt;b&gt;"' in answer.text
+    assert f'name="next" value="{CARTS}"' in answer.text
+    assert PASSWORD not in answer.text
+    assert not AccessAttempt.objects.exists()
+    assert not Session.objects.exists()
+    assert sign_in(client) == 302
+    assert guess(Client(), 1) == [200]
+
+
+def test_of_many_at_once_one_is_checked(
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[Any] = []
+    refused: list[int] = []
+
+    def check(form: Any) -> None:
+        checked.append(form)
+        wait_until(lambda: len(refused) == 3)
+        raise ValidationError("no")
+
+    def attempt(number: int) -> None:
+        refused.extend(status for status in guess(Client(), 1, str(number)) if status == 503)
+
+    monkeypatch.setattr(AdminAuthenticationForm, "clean", check)
+    together([partial(attempt, number) for number in range(4)])
+    assert (len(checked), len(refused)) == (1, 3)
+
+
+@pytest.fixture
+def twice_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    caches["default"].clear()
+    monkeypatch.setattr(sign_in_module, "RATE", Rate(2, 24 * 60 * 60))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "other"),
+    [
+        ("203.0.113.9", "203.0.113.9", "203.0.113.10"),
+        ("2001:db8::1", "2001:db8::ffff:2", "2001:db8:0:1::1"),
+        ("::ffff:203.0.113.9", "203.0.113.9", "::ffff:203.0.113.10"),
+        ("fe80::1%eth0", "fe80::2%eth0", "fe80:0:0:1::1%eth0"),
+    ],
+)
+@pytest.mark.parametrize("proxied", [False, True])
+def test_an_address_has_so_many_attempts(
+    db: None, twice_an_hour: None, first: str, second: str, other: str, proxied: bool
+) -> None:
+    def caller(address: str) -> Client:
+        if proxied:
+            return Client(REMOTE_ADDR="127.0.0.1", HTTP_X_FORWARDED_FOR=f"198.51.100.1, {address}")
+        return Client(REMOTE_ADDR=address, HTTP_X_FORWARDED_FOR="198.51.100.1")
+
+    assert guess(caller(first), 1) == guess(caller(second), 1) == [200]
+    attempts = AccessAttempt.objects.count()
+    answer = caller(first).post(LOGIN, {"username": "anna", "password": PASSWORD})
+    assert answer.status_code == 429
+    assert 0 < int(answer.headers["Retry-After"]) <= 24 * 60 * 60 + 1
+    assert "Too many attempts to sign in from your network" in answer.text
+    assert AccessAttempt.objects.count() == attempts
+    assert guess(caller(other), 1) == [200]
+    assert caller(first).get(LOGIN).status_code == 200
+
+
+@pytest.mark.parametrize("forwarded", ["", "nonsense", "unix:", "203.0.113.9, "])
+def test_an_unknown_address_is_not_limited(db: None, twice_an_hour: None, forwarded: str) -> None:
+    client = Client(REMOTE_ADDR="127.0.0.1", HTTP_X_FORWARDED_FOR=forwarded)
+    assert guess(client, 4) == [200] * 4
+
+
+def test_nobody_is_limited_by_address_while_the_cache_does_not_answer(
+    db: None, twice_an_hour: None, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": "redis://127.0.0.1:1/0",
+        }
+    }
+    assert guess(Client(REMOTE_ADDR="203.0.113.9"), 3) == [200] * 3
+    assert "nobody is limited" in caplog.text
 
 
 def test_success_forgets_the_failures_before(anna: User) -> None:
@@ -114,6 +287,16 @@ def test_pages_have_a_strict_policy_and_refuse_frames(db: None, path: str) -> No
         policy = response.headers["Content-Security-Policy"]
         assert sorted(policy.split("; ")) == sorted(POLICY.split("; "))
         assert response.headers["X-Frame-Options"] == "DENY"
+
+
+@pytest.mark.parametrize(
+    "path", [LOGIN, CARTS, "/admin", "/admin/nowhere/", f"{CARTS}1/items/add/"]
+)
+@pytest.mark.parametrize("group", [None, "Cart support", "Cart support lead"])
+def test_no_page_of_the_desk_is_kept(db: None, path: str, group: str | None) -> None:
+    client = staff(group)
+    responses = [client.get(path), Client().get(path), client.post(path)]
+    assert all("no-store" in response.headers["Cache-Control"] for response in responses)
 
 
 def test_no_page_has_inline_script_or_style(lead: Client) -> None:

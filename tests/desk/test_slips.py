@@ -1,4 +1,5 @@
 from decimal import Decimal
+from time import process_time
 from typing import Any
 
 import pytest
@@ -6,7 +7,7 @@ import wcwidth
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from carts.admin.slips import ISOLATE, amount, customer_slip, kitchen_docket
+from carts.admin.slips import ISOLATE, LONGEST, amount, customer_slip, kitchen_docket
 from carts.models import Cart
 
 
@@ -103,6 +104,48 @@ def test_long_text_is_wrapped_below_its_beginning() -> None:
         "    + two words two words two words two",
         "      words two words two words two words",
     ]
+
+
+def test_a_word_is_cut_only_if_it_is_longer_than_a_line() -> None:
+    docket = kitchen_docket(cart(), [item("two " + "W" * 38 + " " + "V" * 39, options=[])])
+    assert docket.splitlines()[3:7] == [
+        "2 × two",
+        "    " + "W" * 38,
+        "    " + "V" * 38,
+        "    V",
+    ]
+
+
+def test_what_belongs_to_one_letter_is_not_cut_apart() -> None:
+    family, letter = "👨‍👩‍👧", "é̂"
+    docket = kitchen_docket(cart(), [item(family * 25), item(letter * 33, options=[])])
+    sheet = "".join(line.strip() for line in docket.splitlines())
+    assert (sheet.count(family), sheet.count(letter)) == (25, 33)
+
+
+@pytest.mark.parametrize("name", ["🍕" * 100, "W" * 100, "W " * 50, "شاورما " * 14], ids=range(4))
+def test_the_sheets_of_the_largest_cart_take_a_moment(name: str) -> None:
+    lines = [item(name, options=[option(name)] * 10, special_instructions=name * 3)] * 500
+    started = process_time()
+    kitchen_docket(cart(), lines)
+    customer_slip(cart(), lines)
+    assert process_time() - started < 0.5
+
+
+def test_a_long_order_is_cut_and_says_so() -> None:
+    order = cart(special_instructions="Ring twice", note="Invoice to the office")
+    for sheet in (kitchen_docket, customer_slip):
+        whole = sheet(order, [item(options=[], quantity=1)] * LONGEST).splitlines()
+        assert not any("more line" in line for line in whole)
+        cut = sheet(order, [item(options=[], quantity=1)] * (LONGEST + 1237)).splitlines()
+        mark = cut.index("… and 1,237 more lines")
+        assert cut[:mark] == whole[:mark]
+        assert mark == LONGEST + 3
+        tail = cut[mark + 1 :]
+        assert tail[-2] in {"Ring twice", "Invoice to the office"}
+        assert "SUBTOTAL EUR" in tail[1] or sheet is kitchen_docket
+    one = kitchen_docket(order, [item(options=[])] * (LONGEST + 1))
+    assert "… and 1 more line\n" in one
 
 
 texts = st.text(

@@ -1,6 +1,8 @@
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
+from django.db import transaction
 
 from carts.models import Cart, CartItem
 from tests.support.factories import CartFactory, ItemFactory
@@ -28,7 +30,11 @@ def test_a_value_of_another_type_is_converted_on_its_way_in(
 
 
 @pytest.mark.parametrize("column", ["quantity", "menu_item_key", "position"])
-def test_what_is_no_number_is_refused_before_the_database_sees_it(db: None, column: str) -> None:
+def test_what_is_no_number_is_refused_before_the_database_sees_it(
+    unchanged: Callable[[], None], column: str
+) -> None:
     CartFactory(items=[ItemFactory()])
-    with pytest.raises(ValueError, match=f"Field '{column}' expected a number"):
+    unchanged()
+    expected = f"Field '{column}' expected a number"
+    with pytest.raises(ValueError, match=expected), transaction.atomic():
         CartItem.objects.update(**{column: "many"})

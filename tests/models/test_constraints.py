@@ -168,7 +168,8 @@ def columns(model: Model) -> set[str]:
     return {
         field.name
         for field in model._meta.concrete_fields
-        if field.validators and not isinstance(field, models.PositiveIntegerField)
+        if field.validators
+        and not isinstance(field, models.PositiveIntegerField | models.PositiveBigIntegerField)
     }
 
 

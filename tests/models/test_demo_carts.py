@@ -1,7 +1,9 @@
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from carts.models import Cart, CartItem
 from tests.support.factories import CartFactory
@@ -19,6 +21,25 @@ def test_carts_of_all_kinds_are_made(db: None, capsys: pytest.CaptureFixture[str
     assert "60 carts were made" in capsys.readouterr().out
     call_command("demo_carts", "--carts", "1")
     assert Cart.objects.count() == 61
+
+
+def test_the_carts_are_of_the_last_weeks(db: None) -> None:
+    before = timezone.now()
+    call_command("demo_carts", "--carts", "60")
+    carts = list(Cart.objects.all())
+    created = [cart.created_on for cart in carts]
+    assert max(created) - min(created) > timedelta(weeks=2)
+    assert min(created) > before - timedelta(weeks=4)
+    for cart in carts:
+        # The key is of the moment, so the desk lists them by it.
+        made = datetime.fromtimestamp((cart.id.int >> 80) / 1000, UTC)
+        assert timedelta() <= cart.created_on - made < timedelta(milliseconds=2)
+        assert cart.id.version == 7
+        moments = [record.at for record in cart.records()]
+        assert moments == sorted(moments)
+        assert (moments[0], moments[-1]) == (cart.created_on, cart.modified_on)
+        assert cart.modified_on <= timezone.now()
+        assert len(moments) == cart.version
 
 
 def test_real_carts_are_left_alone(db: None, unchanged: Callable[[], None]) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from carts.models import Cart
-from carts.models.history import KEPT, LABEL_LENGTH, NAME_LENGTH, Author, Record
+from carts.models.history import KEPT, LABEL_BYTES, NAME_BYTES, Author, Record
 from tests.support import bodies
 from tests.support.callers import PROFILE, Api
 from tests.support.carts import created_with_items
@@ -109,28 +109,46 @@ def test_a_system_user_without_a_name_may_write(db: None, monkeypatch: pytest.Mo
     assert records()[0].author == Author("shell", "")
 
 
-def test_long_names_and_labels_are_cut(db: None) -> None:
-    author = Author("staff", "n" * 300)
+@pytest.mark.parametrize("letter", ["n", "\u00fc", "\U0001f355"], ids=["ASCII", "Latin", "astral"])
+def test_long_names_and_labels_are_cut_between_characters(db: None, letter: str) -> None:
+    author = Author("staff", letter * 300)
     cart = CartFactory()
-    options = [OptionFactory(display_name="o" * 100)] * 3
+    options = [OptionFactory(display_name=letter * 100)] * 3
 
-    Cart.objects.by(author).add_item(cart.pk, ItemFactory(options=options))
+    Cart.objects.by(author).add_item(cart.pk, ItemFactory(display_name="P", options=options))
 
     last = records()[-1]
-    assert (len(last.author.name), len(last.label)) == (NAME_LENGTH, LABEL_LENGTH)
+    size = len(letter.encode())
+    assert last.author.name == letter * (NAME_BYTES // size)
+    whole = f"2 {TIMES} P ({', '.join([letter * 100] * 3)})"
+    assert whole.startswith(last.label)
+    assert LABEL_BYTES - size < len(last.label.encode()) <= LABEL_BYTES
 
 
-def test_the_oldest_records_go_first(db: None) -> None:
+def test_the_oldest_records_go_but_the_first_stays(db: None) -> None:
     cart = CartFactory()
     line = Record(datetime.now(UTC), Author("bearer", "old \U0001f355\n\u2028"), "x").line()
-    Cart.objects.update(history=line * (KEPT // len(line)))
+    Cart.objects.update(history=line * (KEPT // len(line)), version=1_000)
     cart.add_item(**ItemFactory())
     cart.add_item(**ItemFactory())
 
     history = Cart.objects.get().history
 
     assert len(history) == KEPT
-    found = records()
+    first, *found = records()
+    assert (first.operation, first.version) == ("Create Cart", 1)
     assert [record.operation for record in found[-2:]] == ["Add Item", "Add Item"]
     assert {record.operation for record in found[:-2]} == {"x"}
-    assert KEPT // len(line) - 4 <= len(found) <= KEPT // len(line)
+    assert [record.version for record in found] == list(range(1_003 - len(found), 1_003))
+    assert KEPT // len(line) - 5 <= len(found) <= KEPT // len(line)
+
+
+def test_a_dozen_changes_are_kept_whatever_the_script(api: Api) -> None:
+    """Astral characters were escaped to twelve each."""
+    name = "\U0001f355" * 100
+    cart_id, [item_id] = created_with_items(api, name)
+    for _ in range(12):
+        api.put(f"/{cart_id}/items/{item_id}", bodies.item(displayName=name))
+
+    assert records()[0].version == 1
+    assert len(records()) >= 10

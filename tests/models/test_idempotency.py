@@ -125,6 +125,22 @@ def test_a_key_is_a_profiles_own(api: Api) -> None:
     assert first.json()["data"] != second.json()["data"]
 
 
+def test_a_partners_keys_are_no_concern_of_anothers(db: None) -> None:
+    answers = {
+        claims.get("partnerKey"): Api(**claims).post(
+            body=bodies.cart(partnerKey=claims.get("partnerKey", "ACME")), Idempotency_Key="key-1"
+        )
+        for claims in ({"partnerKey": "ACME"}, {"partnerKey": "OTHR"}, {})
+    }
+
+    assert [answer.status_code for answer in answers.values()] == [200, 200, 200]
+    assert Cart.objects.count() == 3
+    again = Api(partnerKey="OTHR").post(
+        body=bodies.cart(partnerKey="OTHR"), Idempotency_Key="key-1"
+    )
+    assert again.content == answers["OTHR"].content
+
+
 def test_a_partner_is_not_told_another_partners_answer(
     api: Api, unchanged: Callable[[], None]
 ) -> None:
@@ -132,12 +148,13 @@ def test_a_partner_is_not_told_another_partners_answer(
     Api(partnerKey="ACME").post(f"/{cart_id}/items", bodies.item(), Idempotency_Key="key-1")
     unchanged()
 
-    response = Api(partnerKey="OTHR").post(
-        f"/{cart_id}/items", bodies.item(), Idempotency_Key="key-1"
-    )
+    for stranger in ("OTHR", "X" * 5_000):
+        response = Api(partnerKey=stranger).post(
+            f"/{cart_id}/items", bodies.item(), Idempotency_Key="key-1"
+        )
 
-    assert response.status_code == 422
-    assert response.json() == REUSED
+        assert response.status_code == 404
+        assert problems(response) == [("cart_not_found", None)]
 
 
 def test_a_key_is_forgotten_after_a_day(api: Api) -> None:

@@ -1,6 +1,7 @@
 """How many statements each operation sends, BEGIN and COMMIT included."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
@@ -60,15 +61,17 @@ def test_create_with_a_key(django_assert_num_queries: DjangoAssertNumQueries, it
         + 3  # INSERT the cart, its items, their options
         + 1  # COMMIT
     ):
-        api.post(body=bodies.cart(items=items), Idempotency_Key="key-1")
+        first = api.post(body=bodies.cart(items=items), Idempotency_Key="key-1")
+    assert first.status_code == 200
 
     with django_assert_num_queries(
         1  # BEGIN
         + 1  # INSERT the key's record, in vain
         + 1  # ROLLBACK
-        + 1  # SELECT the earlier record
+        + 3  # BEGIN, SELECT the earlier record and lock it, COMMIT
     ):
-        api.post(body=bodies.cart(items=items), Idempotency_Key="key-1")
+        again = api.post(body=bodies.cart(items=items), Idempotency_Key="key-1")
+    assert (again.status_code, again["Idempotent-Replayed"]) == (200, "true")
 
 
 @pytest.mark.parametrize("items", [1, 50])
@@ -172,7 +175,7 @@ def test_a_refused_body_costs_nothing(
     ids=["update", "add"],
 )
 def test_a_cart_that_does_not_exist(
-    django_assert_num_queries: DjangoAssertNumQueries, call: Callable[[Api], object]
+    django_assert_num_queries: DjangoAssertNumQueries, call: Callable[[Api], Any]
 ) -> None:
     api = Api()
     with django_assert_num_queries(
@@ -181,4 +184,4 @@ def test_a_cart_that_does_not_exist(
         + 1  # SELECT why
         + 1  # ROLLBACK
     ):
-        call(api)
+        assert call(api).status_code == 404

@@ -67,7 +67,14 @@ def test_what_is_fetched_is_what_the_queryset_finds() -> None:
     [fetched] = by_id().fetch(id=cart.pk)
     found = Cart.objects.with_contents().get(pk=cart.pk)
 
-    assert fetched.get_deferred_fields() == found.get_deferred_fields() == {"history"}
+    assert (
+        fetched.get_deferred_fields()
+        == found.get_deferred_fields()
+        == {
+            "creation",
+            "history",
+        }
+    )
     for name in (*(field.attname for field in Cart._meta.concrete_fields), "item_rows"):
         assert getattr(fetched, name) == getattr(found, name), name
     assert contents.assemble(fetched.item_rows)[0]["options"] != []

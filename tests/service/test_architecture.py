@@ -50,6 +50,7 @@ ROOMS = {
     "cartsvc.operations": {"cartsvc.db"},
     "cartsvc.api": {"cartsvc.db", "cartsvc.operations"},
     "cartsvc.pages": set(),
+    "cartsvc.sign_in": {"cartsvc.api.rates"},
     "cartsvc.checks": {"cartsvc.api.checks"},
     "cartsvc.apps": {"cartsvc.checks"},
     "cartsvc.urls": {"cartsvc.operations"},
@@ -71,7 +72,13 @@ ROOMS = {
         "carts.validators",
         "cartsvc.api.problems",
     },
-    "carts.views": {"carts.models", "carts.problems", "carts.serializers", "cartsvc.api"},
+    "carts.views": {
+        "carts.models",
+        "carts.problems",
+        "carts.serializers",
+        "carts.validators",
+        "cartsvc.api",
+    },
     "carts.openapi": {
         "carts.fields",
         "carts.models",
@@ -82,7 +89,7 @@ ROOMS = {
     },
     "carts.urls": {"carts.openapi", "carts.views", "cartsvc.api"},
     "carts.admin": {"carts.models", "carts.validators", "cartsvc.api", "cartsvc.db"},
-    "carts.migrations": {"carts.validators"},
+    "carts.migrations": {"carts.validators", "cartsvc.db"},
     "carts.management": {
         "carts.models",
         "carts.openapi",
@@ -128,6 +135,8 @@ SAID_OF_CARTS = {
         """DATABASE = env.dj_db_url("DATABASE_URL", f"sqlite:///{VAR_DIR / 'carts.sqlite3'}")""",
     ),
     ("settings.py", '"carts",'),
+    ("settings.py", 'MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 5000)'),
+    ("checks.py", '"MAX_CART_OPTIONS",'),
     ("urls.py", 'path("v2.0/", include("carts.urls")),'),
 }
 

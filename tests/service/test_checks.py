@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings as configured
 from pytest_django import Settings
 
-from cartsvc.checks import check_configuration
+from cartsvc.checks import POSITIVE, check_configuration
 
 ROOT = Path(configured.BASE_DIR)
 SECRET = "s3cret-of-fifty-characters-and-more-0123456789-abcdefghij"
@@ -35,7 +35,7 @@ def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
         env={"PATH": os.environ["PATH"], **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
 
 
@@ -67,6 +67,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"JWT_ALGORITHM": "ES256", "JWT_VERIFYING_KEY": "garbled"},
         "cartsvc.E015",
     ),
+    "shared key and key address": (
+        {"JWT_JWK_URL": "https://id.example.com/keys"},
+        "cartsvc.E013",
+    ),
     "an issuer of any tokens": ({**JWKS, "JWT_ISSUER": ""}, "cartsvc.E017"),
     "an hour of leeway": ({"JWT_LEEWAY": 301}, "cartsvc.E018"),
     "negative leeway": ({"JWT_LEEWAY": -1}, "cartsvc.E018"),
@@ -93,10 +97,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
             "id.example.com",
         )
     },
-    **{
-        f"no {name}": ({name: 0}, "cartsvc.E020")
-        for name in ("MAX_ITEMS", "MAX_BODY_BYTES", "WEB_CONCURRENCY", "THREADS")
-    },
+    **{f"no {name}": ({name: 0}, "cartsvc.E020") for name in POSITIVE},
     **{
         f"{name} of {value}": ({name: value}, "cartsvc.E021")
         for name, value in (
@@ -212,7 +213,7 @@ def test_any_server_that_loads_the_application_is_refused() -> None:
         env={**RIGHT, "SECRET_KEY": ""},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     assert loaded.returncode != 0
     assert "cartsvc.E001" in loaded.stderr

@@ -2,6 +2,9 @@
 
 import gc
 import importlib
+import os
+import tempfile
+import threading
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -31,12 +34,27 @@ def test_what_is_loaded_is_shared_by_the_workers(loaded: ModuleType) -> None:
         gc.unfreeze()
 
 
-def test_without_metrics_nothing_is_made_for_them(loaded: ModuleType, tmp_path: Path) -> None:
-    loaded.on_starting(None)
-    loaded.post_worker_init(None)
-    loaded.child_exit(None, SimpleNamespace(pid=1))
-    loaded.on_exit(None)
-    assert loaded.METRICS_BIND == ""
+def test_without_metrics_nothing_is_made_for_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(settings, "METRICS_BIND", "")
+    monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    config = importlib.reload(importlib.import_module("cartsvc.gunicorn"))
+    assert "PROMETHEUS_MULTIPROC_DIR" not in os.environ
+
+    # Somebody else's counts are left alone.
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    theirs = [tmp_path / "counter_1.db", tmp_path / "gauge_liveall_7.db"]
+    for file in theirs:
+        file.write_bytes(b"")
+    threads = threading.enumerate()
+    config.on_starting(None)
+    config.post_worker_init(None)
+    config.child_exit(None, SimpleNamespace(pid=7))
+    config.on_exit(None)
+    assert sorted(tmp_path.iterdir()) == theirs
+    assert threading.enumerate() == threads
 
 
 def test_counts_of_an_earlier_run_are_dropped(

@@ -19,6 +19,8 @@ def test_the_process_answers_without_a_database() -> None:
     # Without the `db` fixture any query fails the test.
     response = Client(headers=ELSEWHERE).get("/healthz")
     assert (response.status_code, response.json()) == (200, {"status": "ok"})
+    # Yesterday's health is of no use to anybody.
+    assert response["Cache-Control"] == "no-store"
 
 
 def test_ready_costs_one_statement(

@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from pytest_django import Settings
 
+from carts.models import Cart
 from tests.support import bodies
 from tests.support.callers import PROFILE, STRANGER
 
@@ -59,6 +60,7 @@ def test_token_opens_its_profile_and_no_other() -> None:
             f"/v2.0/customers/{profile}/carts", bodies.cart(), content_type="application/json"
         )
         assert response.status_code == status
+    assert [cart.profile_key for cart in Cart.objects.all()] == [PROFILE]
 
 
 def test_issuer_and_audience_are_the_configured_ones(settings: Settings) -> None:

@@ -8,8 +8,9 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import path
+from pytest_django import Settings
 
-from cartsvc.operations.logs import LineFormatter, RequestId, pseudonym
+from cartsvc.operations.logs import LineFormatter, RequestId, _pseudonym_key, pseudonym
 from tests.support import bodies
 from tests.support.answers import error
 from tests.support.callers import Api
@@ -63,7 +64,7 @@ def test_an_error_of_a_page_is_logged_by_django_and_shows_nothing(log: io.String
     assert b"RuntimeError" not in response.content
     (line,) = lines(log)
     assert line["logger"] == "django.request"
-    assert "request_id" not in line
+    assert line.keys() == {"level", "logger", "message", "exc_info", "time"}
     assert "RuntimeError: a defect" in line["exc_info"]
 
 
@@ -78,6 +79,16 @@ def test_what_a_caller_sends_cannot_forge_a_line(db: None, log: io.StringIO, for
     assert forged not in log.getvalue()
 
 
-def test_a_pseudonym_depends_on_the_secret_key() -> None:
+def test_a_pseudonym_is_the_same_each_time() -> None:
     assert pseudonym("a") == pseudonym("a") != pseudonym("b")
     assert len(pseudonym("\ud800")) == 16
+
+
+def test_a_pseudonym_depends_on_the_secret_key(settings: Settings) -> None:
+    ours = pseudonym("a")
+    settings.SECRET_KEY = "another secret key"
+    _pseudonym_key.cache_clear()
+    try:
+        assert pseudonym("a") != ours
+    finally:
+        _pseudonym_key.cache_clear()

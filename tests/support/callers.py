@@ -90,7 +90,7 @@ class HttpApi(Caller):
                 f"{self.base}{path}",
                 data=None if body is None else written(body),
                 headers=sent if self.session else {**sent, "Connection": "close"},
-                timeout=30,
+                timeout=60,
                 verify=self.verify,
             )
 

@@ -2,17 +2,24 @@ import random
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 from tqdm import tqdm
+from uuid_utils.compat import uuid7
 
 from carts.models import Cart, CartItem
 from carts.models.history import Author
+from carts.models.manager import CartManager
 
 PARTNER = "DEMO"
+
+# How far back the carts reach, and how long a customer takes over a change.
+SPREAD, CHOOSING = timedelta(weeks=4), timedelta(minutes=20)
 
 # currency, menu key, items with their prices, options with theirs, instructions
 MENUS = (
@@ -76,17 +83,22 @@ class Command(BaseCommand):
             )
         chance = random.Random()  # noqa: S311 (nothing here is a secret)
         profiles = [uuid4() for _ in range(1 + carts // 3)]
+        now = timezone.now()
         for _ in tqdm(range(carts), unit="cart", file=sys.stderr):
-            _order(chance, chance.choice(profiles))
+            _order(chance, chance.choice(profiles), now - chance.random() * SPREAD, now)
         self.stdout.write(f"{carts} carts were made, all of partner {PARTNER}.")
 
 
-def _order(chance: random.Random, profile_key: UUID) -> None:
-    """Create a cart, and now and then change it, as customers do."""
+def _order(chance: random.Random, profile_key: UUID, created: datetime, latest: datetime) -> None:
+    """Create a cart, and now and then change it, as customers do: soon after."""
     number = chance.randrange(len(MENUS))
     platform = chance.choice(PLATFORMS)
-    carts = Cart.objects.by(Author("bearer", platform, uuid4().hex))
-    cart = carts.create_with_items(
+
+    def carts(moment: datetime) -> CartManager:
+        return Cart.objects.by(Author("bearer", platform, uuid4().hex)).at(moment)
+
+    cart = carts(created).create_with_items(
+        id=uuid7(nanoseconds=int(created.timestamp() * 1000) * 1_000_000),
         profile_key=profile_key,
         partner_key=PARTNER,
         restaurant_key=1001 + number,
@@ -98,14 +110,14 @@ def _order(chance: random.Random, profile_key: UUID) -> None:
         special_instructions=chance.choice(DOORS),
         items=[_item(chance, number) for _ in range(chance.choice((0, 1, 1, 2, 2, 3, 4, 6)))],
     )
+    changed = min(created + chance.random() * CHOOSING, latest)
     if chance.random() < 0.3:
-        carts.by(Author("bearer", platform, uuid4().hex)).add_item(cart.id, _item(chance, number))
+        carts(changed).add_item(cart.id, _item(chance, number))
     if chance.random() < 0.3:
         item = CartItem.objects.filter(cart_id=cart.id).first()
         if item:
-            carts.by(Author("bearer", platform, uuid4().hex)).replace_item(
-                cart.id, item.id, _item(chance, number)
-            )
+            changed = min(changed + chance.random() * CHOOSING, latest)
+            carts(changed).replace_item(cart.id, item.id, _item(chance, number))
 
 
 def _item(chance: random.Random, number: int) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from tqdm import tqdm
 
+from carts.management.stretches import stretches
 from carts.models import Cart, IdempotencyRecord
 from cartsvc.db.keys import first_key_at
 from cartsvc.management.durations import duration
@@ -69,22 +70,13 @@ def expired_carts(limit: datetime, batch: int) -> Iterator[QuerySet[Cart]]:
     no cart is changed before it is created. There is no index on the time of change.
     """
     candidates = Cart.objects.filter(pk__lt=first_key_at(limit))
-    for first, last in _stretches(candidates, batch):
+    for first, last in stretches(candidates, batch):
         yield Cart.objects.filter(pk__gte=first, pk__lte=last, modified_on__lt=limit)
 
 
 def expired_records(limit: datetime, batch: int) -> Iterator[QuerySet[IdempotencyRecord]]:
-    for first, last in _stretches(IdempotencyRecord.objects.all(), batch):
+    for first, last in stretches(IdempotencyRecord.objects.all(), batch):
         yield IdempotencyRecord.objects.filter(pk__gte=first, pk__lte=last, created_on__lt=limit)
-
-
-def _stretches(rows: QuerySet[Any], batch: int) -> Iterator[tuple[Any, Any]]:
-    """Yield the first and the last key of each `batch` rows along the primary key."""
-    keys = rows.order_by("pk").values_list("pk", flat=True)
-    stretch = list(keys[:batch])
-    while stretch:
-        yield stretch[0], stretch[-1]
-        stretch = list(keys.filter(pk__gt=stretch[-1])[:batch])
 
 
 def delete(rows: QuerySet[Any]) -> int:

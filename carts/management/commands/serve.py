@@ -1,5 +1,6 @@
 import json
 import os
+import secrets
 import shlex
 import socket
 import sys
@@ -9,12 +10,17 @@ from io import StringIO
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connection
 
+from carts.models import Cart
 from carts.openapi.example import FIRST_CART
 from cartsvc.operations.health import pending_migrations
+
+FIRST_ACCOUNT = "admin"
+DEMO_CARTS = 200
 
 
 class Command(BaseCommand):
@@ -33,6 +39,9 @@ class Command(BaseCommand):
             action="store_true",
             help="migrate a configured database first; the embedded one always is",
         )
+        parser.add_argument(
+            "--demo", action="store_true", help="fill the support desk with carts, if it has none"
+        )
 
     def handle(self, **options: Any) -> None:
         bind = options["bind"]
@@ -41,6 +50,10 @@ class Command(BaseCommand):
             call_command("migrate", verbosity=0)
         else:
             self._warn_of_migrations()
+        if options["demo"]:
+            self._fill()
+        if settings.EMBEDDED:
+            self._make_first_account()
         if settings.JWT_KEY_GENERATED:
             self._welcome(bind)
         self.stdout.flush()
@@ -65,6 +78,29 @@ class Command(BaseCommand):
         finally:
             connection.close()
 
+    def _fill(self) -> None:
+        if Cart.objects.exists():
+            self.stdout.write("There are carts already, so --demo made none.")
+        else:
+            call_command("demo_carts", carts=DEMO_CARTS, stdout=self.stdout)
+
+    def _make_first_account(self) -> None:
+        """Make an account for the support desk, if there is none, and say its password once."""
+        accounts = get_user_model().objects
+        if accounts.exists():
+            return
+        password = secrets.token_urlsafe(12)
+        accounts.create_superuser(FIRST_ACCOUNT, password=password)
+        self.stdout.write(
+            f"""\
+The first account of the support desk is {FIRST_ACCOUNT}. Its password, shown only now:
+
+PASSWORD={password}
+"""
+        )
+        if not Cart.objects.exists():
+            self.stdout.write("The desk has no carts yet. Start with --demo to try it with some.\n")
+
     def _welcome(self, bind: str) -> None:
         url = f"http://{bind}"
         profile = uuid.uuid4()
@@ -76,7 +112,7 @@ class Command(BaseCommand):
             f"""\
 The cart service runs at {url}  (stop it with Ctrl-C)
   API document and a page to try it: {url}/docs
-  Support desk: {url}/admin/  (make yourself a user: manage.py createsuperuser)
+  Support desk: {url}/admin/  (more accounts: manage.py createsuperuser)
 
 A token for a new customer profile, good for 12 hours:
 

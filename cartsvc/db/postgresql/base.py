@@ -1,4 +1,10 @@
-"""Django's PostgreSQL backend, which looks at a kept connection instead of asking it."""
+"""Django's PostgreSQL backend, which looks at a kept connection instead of asking it.
+
+The framework asks `SELECT 1` before the first statement of every request. That is a round
+trip, one of two in a read, to learn what the server says by itself when it ends a
+connection. `is_usable` is the framework's own hook for backends, on Django 5.2 to 6.1;
+`tests/models/test_postgresql.py` holds that an ended connection is replaced before use.
+"""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -13,9 +19,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def is_usable(self) -> bool:
         """Return whether the server has left the connection open.
 
-        One that ends a connection says so, which can be read though nothing was asked.
-        The framework's own `SELECT 1` is a round trip before every request's first
-        statement, which finds out the same.
+        A server that ends a connection says so: there is something to read, though nothing
+        was asked.
         """
         if self.connection is None:
             return False

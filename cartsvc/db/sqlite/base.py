@@ -1,7 +1,12 @@
 """Django's SQLite backend, with files of mode 0600 and writers that wait their turn fairly.
 
-SQLite's own wait asks ever more seldom, up to ten times a second, so that among many
-writers an unlucky one meets a closed door each time and fails though nobody held it long.
+SQLite's own wait asks less and less often, down to ten times a second. Among eight writers
+that never rest, one waited 1.4 s and now and then failed at 2 s, though nobody held the
+lock for long. Here it waits 0.5 s at most among sixteen.
+
+This leans on a private part, `_start_transaction_under_autocommit`, on Django 5.2 to 6.1.
+If it moves, `tests/models/test_sqlite.py` fails: delete that method and raise
+DB_LOCK_TIMEOUT.
 """
 
 import os
@@ -15,17 +20,24 @@ from typing import Any
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
+from cartsvc.db.decimals import add_functions
+
 PAUSE_SECONDS = 0.002
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Connect; a file that is not there yet is made for its user only."""
+    def get_new_connection(self, conn_params: Any) -> Any:
+        """Return a connection that computes exactly; see `cartsvc.db.decimals`.
+
+        A file that is not there yet is made for its user only.
+        """
         if not self.is_in_memory_db():
             # SQLite would take the umask's mode. It gives the -wal and -shm that of the file.
             with suppress(OSError):  # it is there, or SQLite says what is wrong
                 os.close(os.open(conn_params["database"], os.O_CREAT | os.O_EXCL, 0o600))
-        return super().get_new_connection(conn_params)
+        connection = super().get_new_connection(conn_params)
+        add_functions(connection)
+        return connection
 
     @contextmanager
     def migrating(self) -> Iterator[None]:

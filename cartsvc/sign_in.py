@@ -1,0 +1,141 @@
+"""What signing in may cost the others, and what guessing a password costs.
+
+Checking a password keeps a core busy for long, by design. So a process checks one at a time
+and tells the others at once to try again; nobody queues. django-axes counts the failures and
+locks. It counts those of a browser in which the name has signed in before apart from those
+of everybody else, so strangers lock each other out, and not the member of staff.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping
+from ipaddress import ip_address, ip_network
+from threading import Lock
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.crypto import salted_hmac
+
+from cartsvc.api.rates import Rate, usage
+
+CHECKING = Lock()
+
+# Attempts of one address; as in operations/nginx.conf.
+RATE = Rate(20, seconds=60)
+
+REMEMBERED = 400 * 24 * 60 * 60  # seconds; browsers keep no cookie for longer
+
+BUSY = "Somebody else is signing in at this very moment. Nothing was checked: please try again."
+TOO_FAST = "Too many attempts to sign in from your network. Please wait a minute and try again."
+LOCKED = (
+    "Too many failed attempts to sign in under this name. Please wait %d minutes, use a browser "
+    "in which you have signed in before, or ask an administrator."
+)
+
+
+class SignIn:
+    """Let one attempt in at a time, and remember the browsers of those who succeed."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.method != "POST" or request.path != reverse("admin:login"):
+            return self.get_response(request)
+        if seconds := _seconds_above_rate(request):
+            return refusal(request, TOO_FAST, status=429, seconds=seconds)
+        if not CHECKING.acquire(blocking=False):
+            return refusal(request, BUSY, status=503, seconds=1)
+        try:
+            response = self.get_response(request)
+        finally:
+            CHECKING.release()
+        if request.user.is_authenticated:
+            _remember(response, request, request.user.get_username())
+        return response
+
+
+def refusal(request: HttpRequest, text: str, *, status: int, seconds: int) -> HttpResponse:
+    """Return the sign-in page with the reason, and with what was typed but the password."""
+    form = AdminAuthenticationForm(request, initial={"username": request.POST.get("username")})
+    context = {
+        **admin.site.each_context(request),
+        "title": "Log in",
+        "app_path": request.get_full_path(),
+        "next": request.POST.get("next", reverse("admin:index")),
+        "form": form,
+        "refused": text,
+    }
+    response = render(request, "admin/login.html", context, status=status)
+    response["Retry-After"] = str(seconds)
+    return response
+
+
+def locked_out(request: HttpRequest, *_: Any) -> HttpResponse:
+    seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
+    return refusal(request, LOCKED % (seconds // 60), status=429, seconds=seconds)
+
+
+def counted_as(request: HttpRequest, credentials: Mapping[str, Any] | None) -> str:
+    """Return under which name axes counts an attempt."""
+    name = str((credentials or {}).get("username") or "")
+    browser = _browser(request, name)
+    # No longer than axes' column. A real name has at most 150 characters.
+    return f"{name[:200]} (browser {browser})" if browser else name[:200]
+
+
+def _browser(request: HttpRequest, name: str) -> str:
+    """Return the id of a browser in which this name has signed in before, or nothing."""
+    return request.get_signed_cookie(_cookie(name), "", salt=name, max_age=REMEMBERED) or ""
+
+
+def _remember(response: HttpResponse, request: HttpRequest, name: str) -> None:
+    response.set_signed_cookie(
+        _cookie(name),
+        _browser(request, name) or secrets.token_hex(8),
+        salt=name,
+        max_age=REMEMBERED,
+        path=request.path,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def _cookie(name: str) -> str:
+    """Return the name of the cookie, which does not tell whose it is."""
+    return f"signed_in_{salted_hmac(__name__, name).hexdigest()[:16]}"
+
+
+def client_network(request: HttpRequest) -> str | None:
+    """Return the caller's address, of IPv6 the /64, or None where only a proxy's is known.
+
+    A proxy of `FORWARDED_ALLOW_IPS` says whose request it passes on; nobody else is believed.
+    """
+    address = request.META.get("REMOTE_ADDR", "")
+    if not address or {address, "*"} & set(settings.FORWARDED_ALLOW_IPS):
+        address = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
+    try:
+        known = ip_address(address.partition("%")[0])
+    except ValueError:
+        return None
+    known = getattr(known, "ipv4_mapped", None) or known
+    return str(ip_network((known, 64 if known.version == 6 else 32), strict=False)[0])
+
+
+def recorded_address(request: HttpRequest) -> str:
+    """Return the address for axes, whose rows of one name are told apart by it; never none."""
+    return client_network(request) or "::"
+
+
+def _seconds_above_rate(request: HttpRequest) -> int:
+    """Count the attempt; return how long the caller must wait, 0 if the attempt may go on."""
+    network = client_network(request)
+    if network is None:
+        return 0
+    attempts = usage(f"sign-in {network}", RATE, counting=True)
+    return attempts.seconds_left + 1 if attempts and attempts.is_over else 0

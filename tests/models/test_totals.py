@@ -1,0 +1,241 @@
+"""What a cart adds up to is kept with it, and is what its items come to, exactly."""
+
+import random
+from decimal import Decimal
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from carts.models import Cart, CartItem
+from carts.models.totals import Totals, counted
+from cartsvc.api.problems import Refused
+from tests.support import bodies
+from tests.support.answers import exact, problems
+from tests.support.callers import Api
+from tests.support.carts import created_with_items
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def kept(cart_id: Any) -> Totals | None:
+    return Cart.objects.get(pk=cart_id).totals()
+
+
+def held(cart_id: Any) -> Totals:
+    return counted(Cart.objects.with_amounts().get(pk=cart_id).item_rows)
+
+
+def options(*prices: str) -> list[dict[str, Any]]:
+    return [OptionFactory(price=Decimal(price)) for price in prices]
+
+
+def test_every_operation_counts(api: Api) -> None:
+    cart_id, [first, second] = created_with_items(api, "Calzone", "Pizza")
+    assert kept(cart_id) == held(cart_id) == Totals(2, 2, Decimal("45.4"))
+
+    added = api.post(f"/{cart_id}/items", bodies.item(options=3)).json()["data"]["itemId"]
+    assert kept(cart_id) == held(cart_id) == Totals(3, 5, Decimal("73.1"))
+
+    api.put(f"/{cart_id}/items/{first}", bodies.bare_item(price=0.0001, quantity=9999))
+    assert kept(cart_id) == held(cart_id) == Totals(3, 4, Decimal("51.3999"))
+
+    api.delete(f"/{cart_id}/items/{added}")
+    api.delete(f"/{cart_id}/items/{second}")
+    assert kept(cart_id) == held(cart_id) == Totals(1, 0, Decimal("0.9999"))
+
+    api.delete(f"/{cart_id}/items/{first}")
+    assert kept(cart_id) == held(cart_id) == Totals(0, 0, Decimal(0))
+
+
+def test_a_refused_change_counts_nothing(api: Api) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    before = kept(cart_id)
+
+    stranger = "00000000-0000-0000-0000-000000000000"
+    assert api.put(f"/{cart_id}/items/{stranger}", bodies.item()).status_code == 404
+    assert api.delete(f"/{cart_id}/items/{stranger}").status_code == 404
+    item = bodies.item(quantity=7)
+    assert api.put(f"/{cart_id}/items/{item_id}", item, If_Match='"9"').status_code == 412
+
+    assert kept(cart_id) == held(cart_id) == before
+
+
+def test_saves_in_the_shell_count() -> None:
+    cart = CartFactory(items=[ItemFactory(options=options("1", "2.5"))] * 2)
+    item = cart.items.first()
+    assert item is not None
+
+    item.quantity = 7
+    item.save()
+    option = item.options.all()[1]
+    option.price = Decimal("0.0003")
+    option.save()
+    assert kept(cart.pk) == held(cart.pk)
+    option.delete()
+    assert kept(cart.pk) == held(cart.pk)
+    cart.items.last().delete()
+
+    assert kept(cart.pk) == held(cart.pk) == Totals(1, 1, Decimal("77.7"))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_sequences_count(seed: int) -> None:
+    chance = random.Random(seed)
+    cart = CartFactory()
+
+    def price() -> Decimal:
+        return Decimal(chance.randrange(10 ** chance.randrange(1, 15))) / 10_000
+
+    def item() -> Any:
+        extras = options(*(str(price()) for _ in range(chance.randrange(4))))
+        return ItemFactory(price=price(), quantity=chance.randint(1, 9_999), options=extras)
+
+    for _ in range(40):
+        items = list(cart.items.all())
+        if not items or chance.random() < 0.4:
+            cart.add_item(**item())
+        elif chance.random() < 0.7:
+            chance.choice(items).replace(**item())
+        else:
+            chance.choice(items).remove()
+        assert kept(cart.pk) == held(cart.pk)
+
+
+def test_the_largest_lawful_subtotal_is_exact(settings: Any) -> None:
+    """Its 22 digits are more than SQLite's numbers have."""
+    most = "9999999999.9999"
+    item = ItemFactory(price=Decimal(most), quantity=9_999, options=options(*[most] * 10))
+
+    cart = CartFactory(items=[item] * 499)
+    cart.add_item(**item)
+
+    largest = Decimal(most) * 9_999 * 5_500
+    assert len(largest.as_tuple().digits) == 22
+    assert kept(cart.pk) == held(cart.pk) == Totals(500, 5_000, largest)
+    listed = exact(Api(cart.profile_key).get())
+    [summary] = listed["data"]["carts"]
+    assert summary["subtotal"] == largest
+    cart.items.first().remove()
+    assert kept(cart.pk) == held(cart.pk)
+
+
+class TestLimits:
+    """As many options in a cart as MAX_CART_OPTIONS says."""
+
+    def test_of_a_new_cart(self, api: Api, settings: Any, unchanged: Any) -> None:
+        settings.MAX_CART_OPTIONS = 5
+        unchanged()
+
+        response = api.post(body=bodies.cart(items=3, options=2))
+
+        assert response.status_code == 400
+        assert problems(response) == [("too_many", "/items")]
+
+    def test_of_a_changed_cart(self, api: Api, settings: Any, unchanged: Any) -> None:
+        settings.MAX_CART_OPTIONS = 3
+        cart_id, [first, _] = created_with_items(api, "Calzone", "Pizza")
+        unchanged()
+
+        added = api.post(f"/{cart_id}/items", bodies.item(options=2))
+        replaced = api.put(f"/{cart_id}/items/{first}", bodies.item(options=3))
+
+        for response in (added, replaced):
+            assert response.status_code == 400
+            assert problems(response) == [("too_many", "/options")]
+
+    def test_are_reached(self, api: Api, settings: Any) -> None:
+        settings.MAX_CART_OPTIONS = 3
+        cart_id, [first, _] = created_with_items(api, "Calzone", "Pizza")
+
+        assert api.put(f"/{cart_id}/items/{first}", bodies.item(options=2)).status_code == 200
+        assert api.post(f"/{cart_id}/items", bodies.item(options=0)).status_code == 200
+
+        assert kept(cart_id) == held(cart_id)
+
+    def test_let_through_what_leaves_no_more_than_there_was(self, api: Api, settings: Any) -> None:
+        cart_id, [first, second] = created_with_items(api, "Calzone", "Pizza")
+        api.put(f"/{cart_id}/items/{first}", bodies.item(options=4))
+        settings.MAX_CART_OPTIONS = settings.MAX_ITEMS = 1
+
+        assert api.put(f"/{cart_id}/items/{first}", bodies.item(options=4)).status_code == 200
+        assert api.put(f"/{cart_id}/items/{second}", bodies.item(options=0)).status_code == 200
+        assert api.delete(f"/{cart_id}/items/{second}").status_code == 200
+
+        assert kept(cart_id) == held(cart_id) == Totals(1, 4, Decimal("30.2"))
+
+
+def uncount(cart: Cart) -> None:
+    Cart.objects.filter(pk=cart.pk).update(item_count=None, option_count=None, subtotal=None)
+
+
+def recount(*arguments: str) -> str:
+    out = StringIO()
+    call_command("recount_carts", *arguments, stdout=out)
+    return out.getvalue()
+
+
+class TestCartsOfBefore:
+    """Carts that were made before carts were counted."""
+
+    def test_are_listed_right(self, django_assert_num_queries: Any) -> None:
+        cart = CartFactory(items=[ItemFactory(options=options("0.5"))] * 2)
+        CartFactory(profile_key=cart.profile_key)
+        uncount(cart)
+
+        with django_assert_num_queries(2):  # the page, and those that are not counted
+            page = Cart.objects.by(None, profile_key=cart.profile_key).page(10)
+
+        assert [found.totals() for found in page] == [
+            Totals(0, 0, Decimal(0)),
+            Totals(2, 2, Decimal("42.4")),
+        ]
+
+    def test_can_be_changed(self, api: Api) -> None:
+        cart_id, [item_id] = created_with_items(api, "Calzone")
+        uncount(Cart.objects.get())
+
+        assert api.post(f"/{cart_id}/items", bodies.item()).status_code == 200
+        assert api.put(f"/{cart_id}/items/{item_id}", bodies.item()).status_code == 200
+        assert api.delete(f"/{cart_id}/items/{item_id}").status_code == 200
+
+        assert kept(cart_id) is None
+        assert api.get("").json()["data"]["carts"][0]["itemCount"] == 1
+
+    def test_are_filled_in_batches(self) -> None:
+        carts = [CartFactory(items=[ItemFactory(with_option=True)] * n) for n in range(5)]
+        versions = {cart.pk: cart.version for cart in carts}
+        for cart in carts:
+            uncount(cart)
+
+        assert recount("--batch=2") == "5 carts were uncounted, 0 differed.\n"
+
+        assert [kept(cart.pk) for cart in carts] == [held(cart.pk) for cart in carts]
+        assert dict(Cart.objects.values_list("pk", "version")) == versions
+        assert recount("--check") == "0 carts were uncounted, 0 differed.\n"
+
+
+def test_a_cart_that_differs_is_told_and_mended() -> None:
+    right, wrong = CartFactory(), CartFactory(items=[ItemFactory(), ItemFactory()])
+    CartItem.objects.filter(cart=wrong, position=0).update(quantity=5)  # goes around the claim
+
+    told = f"{wrong.pk} keeps 2 items, 0 options, 40.4, holds 2 items, 0 options, 70.7"
+    with pytest.raises(CommandError, match="Nothing was changed"):
+        recount("--check")
+    assert kept(wrong.pk) != held(wrong.pk)
+    assert recount() == f"{told}\n0 carts were uncounted, 1 differed.\n"
+
+    assert kept(wrong.pk) == held(wrong.pk)
+    assert kept(right.pk) == held(right.pk)
+
+
+def test_the_count_of_items_is_a_limit_of_its_own(settings: Any) -> None:
+    settings.MAX_ITEMS = 2
+    cart = CartFactory(items=[ItemFactory()] * 2)
+
+    with pytest.raises(Refused, match="The cart holds 2 items already"):
+        cart.add_item(**ItemFactory())
+
+    assert kept(cart.pk) == held(cart.pk) == Totals(2, 0, Decimal("40.4"))

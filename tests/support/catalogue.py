@@ -1,0 +1,37 @@
+"""The error catalogue of carts/README.md, as the declarations have it.
+
+python -m tests.support.catalogue    writes it
+"""
+
+import os
+from importlib import import_module
+from pathlib import Path
+
+BEGIN, END = "<!-- error catalogue: generated -->\n", "<!-- end of error catalogue -->"
+README = Path(__file__).resolve().parents[2] / "carts/README.md"
+
+
+def catalogue() -> str:
+    """Return the table of all declared problems, by status and code."""
+    import_module("carts.problems")
+    problems = import_module("cartsvc.api.problems").PROBLEM_TYPES.values()
+    rows = sorted(
+        (problem.status, problem.code, problem.meaning, problem.remedy, problem.retry)
+        for problem in problems
+    )
+    lines = ["| Code | Status | Meaning | What to do |", "|---|---|---|---|"]
+    for status, code, meaning, remedy, retry in rows:
+        again = " The same request may succeed later." if retry else ""
+        lines.append(f"| `{code}` | {status} | {meaning} | {remedy}{again} |")
+    return "\n".join(lines) + "\n"
+
+
+def renewed(text: str) -> str:
+    """Return the paper with the catalogue as it is now."""
+    before, rest = text.split(BEGIN)
+    return before + BEGIN + "\n" + catalogue() + "\n" + END + rest.split(END)[1]
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
+    README.write_text(renewed(README.read_text()))
