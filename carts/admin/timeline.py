@@ -22,9 +22,15 @@ UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Event:
+    """A record, what its item was before, and what staff say that they changed.
+
+    `missing` is how many changes before it are no longer kept.
+    """
+
     record: Record
     before: str = ""
     details: str = ""
+    missing: int = 0
 
     @property
     def version(self) -> int:
@@ -52,14 +58,16 @@ def log_message(version: int, text: str) -> str:
 
 def _told(records: list[Record], details: dict[int, str]) -> Iterator[Event]:
     labels: dict[UUID, str] = {}
+    last = 0
     for record in records:
+        missing, last = record.version - last - 1, record.version
         before = ""
         if record.item_id:
             before = labels.get(record.item_id, "")
             labels[record.item_id] = record.label
         if before == record.label:
             before = ""
-        yield Event(record, before, details.get(record.version, ""))
+        yield Event(record, before, details.get(record.version, ""), missing)
 
 
 def _details(cart: Cart) -> dict[int, str]:

@@ -261,7 +261,9 @@ def test_an_item_that_was_removed_meanwhile_is_not_brought_back(lead: Client, ca
     response = lead.post(url, sent | {"quantity": "5"}, follow=True)
     assert "Somebody has removed this item meanwhile" in response.text
     assert items(cart) == []
-    assert lead.get(url).status_code == 404
+    gone = lead.get(url)
+    assert gone.status_code == 404
+    assert "Perhaps it was removed meanwhile." in gone.text
 
 
 @pytest.mark.django_db(transaction=True)
