@@ -16,6 +16,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
 
 django_application = get_wsgi_application()
 
+from cartsvc.api.authentication import fetch_issuer_keys  # noqa: E402 (needs the settings)
+
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     """Answer a request.
@@ -35,3 +37,6 @@ try:
     call_command("check", "--tag", Tags.security, stdout=StringIO())
 except SystemCheckError as error:
     sys.exit(str(error))
+
+# Else all but one of the first requests would be 503 while that one asks the issuer.
+fetch_issuer_keys()

@@ -78,6 +78,13 @@ def token_backend() -> TokenBackend:
     return backend
 
 
+def fetch_issuer_keys() -> None:
+    """Fetch the keys of a JWKS address, if one is set, before the first requests need them."""
+    client = token_backend().jwks_client
+    if client:
+        cast("IssuerKeys", client).fetch()
+
+
 class BearerAuthentication(BaseAuthentication):
     """Authorization: Bearer <token>, and no other way in."""
 

@@ -7,7 +7,7 @@ Requests wait for no lock and for no slow issuer. One of them at a time asks, an
 import logging
 import time
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from io import BytesIO
 from socket import socket
@@ -78,6 +78,11 @@ class IssuerKeys:
             raise PyJWKClientConnectionError("The issuer's keys are not here yet.")
         raise PyJWKClientError("The issuer publishes no such key.")
 
+    def fetch(self) -> None:
+        """Fetch the keys in this thread, which may be forked afterwards."""
+        if self.asking.acquire(blocking=False):
+            self._fetch()
+
     def _age(self) -> float:
         return time.monotonic() - self.fetched_at
 
@@ -86,20 +91,18 @@ class IssuerKeys:
 
     def _ask(self) -> Thread | None:
         """Return the thread that fetches the keys, or None if it is too soon or one does."""
-        if time.monotonic() - self.asked_at < COOLDOWN_SECONDS:
-            return None
         if not self.asking.acquire(blocking=False):
             return None
-        self.asked_at = time.monotonic()
         thread = Thread(target=self._fetch, name="jwks", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:  # the process may have no more threads
-            self.asking.release()
-            return None
-        return thread
+        with suppress(RuntimeError):  # the process may have no more threads
+            if time.monotonic() - self.asked_at >= COOLDOWN_SECONDS:
+                thread.start()
+                return thread
+        self.asking.release()
+        return None
 
     def _fetch(self) -> None:
+        self.asked_at = time.monotonic()
         try:
             # Their age last: nobody may take old keys for new ones.
             self.keys = _signing_keys(_get(self.url))

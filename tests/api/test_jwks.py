@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from rest_framework_simplejwt.exceptions import TokenBackendError
 from cartsvc.api import authentication, jwks
 from tests.support.answers import problems
 from tests.support.callers import Api
-from tests.support.issuers import Issuer, published, verified_with
+from tests.support.certificates import make_certificate
+from tests.support.issuers import Issuer, published, running, verified_with
 from tests.support.left_out import LEFT_OUT
 from tests.support.programs import wait_until
 from tests.support.tokens import mint, private_key, public_jwk, public_pem
@@ -221,6 +223,21 @@ def test_an_issuer_that_takes_connections_and_says_nothing(db: None, clock: Cloc
             assert_unavailable(ask(tokens[0]))
             settled()
         assert connections_of(silent) == 1
+
+
+@pytest.mark.parametrize(("known", "answer"), [(True, "200"), (False, "503")])
+def test_keys_come_from_whom_a_certificate_names(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, known: bool, answer: str
+) -> None:
+    make_certificate(tmp_path, "localhost")
+    if known:
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+    with running(public("old")) as issuer:
+        issuer.encrypt(tmp_path)
+        with verified_with(ALGORITHM="RS256", JWK_URL=issuer.url):
+            assert decoded(token("old")) == answer
+            settled()
+    assert issuer.asked == known
 
 
 def test_old_keys_serve_while_new_ones_are_fetched(issuer: Issuer, clock: Clock) -> None:

@@ -56,6 +56,26 @@ def test_unknown_keys_at_an_issuer_that_drips() -> None:
         assert max(waits) < 1
 
 
+def test_the_first_requests_find_the_keys_known() -> None:
+    with (
+        running(public_jwk("RS256", kid="known")) as issuer,
+        service(
+            JWT_ALGORITHM="RS256",
+            JWT_JWK_URL=issuer.url,
+            JWT_ISSUER=ISSUER,
+            JWT_SIGNING_KEY="",
+        ) as server,
+    ):
+        issuer.pause = 1
+        callers = [server.caller() for _ in range(16)]
+        for caller in callers:
+            caller.token = token("known")
+        with ThreadPoolExecutor(16) as pool:
+            answers = list(pool.map(lambda caller: caller.get(), callers))
+        assert [answer.status_code for answer in answers] == [200] * 16
+        assert issuer.asked == 1
+
+
 def token(kid: str) -> str:
     return mint("RS256", key=private_key("RS256"), headers={"kid": kid}, iss=ISSUER)
 

@@ -1,11 +1,13 @@
 """Whose tokens the service believes, and an issuer that publishes its keys over HTTP."""
 
 import json
+import ssl
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from django.test import override_settings
@@ -60,6 +62,15 @@ class Issuer:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}/jwks"
+
+    def encrypt(self, folder: Path) -> None:
+        """Take HTTPS from here on, with the certificate for localhost in the folder."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
+        self.server.socket = context.wrap_socket(
+            self.server.socket, server_side=True, do_handshake_on_connect=False
+        )
+        self.url = f"https://localhost:{self.server.server_port}/jwks"
 
 
 @contextmanager

@@ -6,8 +6,11 @@ connection. `is_usable` is the framework's own hook for backends, on Django 5.2 
 `tests/models/test_postgresql.py` holds that an ended connection is replaced before use.
 """
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from select import POLLIN, poll
 
+from django.db import connections
 from django.db.backends.postgresql import base
 from psycopg import OperationalError
 
@@ -27,3 +30,23 @@ class DatabaseWrapper(base.DatabaseWrapper):
         except OperationalError:  # closed on this side
             return False
         return not waiting.poll(0)
+
+    @contextmanager
+    def migrating(self) -> Iterator[None]:
+        """Keep any other migration of the database waiting until this one is done.
+
+        The lock is a transaction's, so that it holds through a pooler as well, and that of
+        a connection of its own: it ends with the process, whatever becomes of that.
+        """
+        with closing(connections.create_connection(self.alias)) as other:
+            other.set_autocommit(False)
+            with other.cursor() as cursor:
+                # A migration takes its time, and may wait as long for another.
+                for timeout in (
+                    "lock_timeout",
+                    "statement_timeout",
+                    "idle_in_transaction_session_timeout",
+                ):
+                    cursor.execute(f"SET LOCAL {timeout} = 0")
+                cursor.execute("SELECT pg_advisory_xact_lock(hashtext('cartsvc.migrate'))")
+            yield

@@ -1,16 +1,20 @@
-"""Django's SQLite backend, with writers that wait their turn fairly.
+"""Django's SQLite backend, with files of mode 0600 and writers that wait their turn fairly.
 
 SQLite's own wait asks less and less often, down to ten times a second. Among eight writers
 that never rest, one waited 1.4 s and now and then failed at 2 s, though nobody held the
 lock for long. Here it waits 0.5 s at most among sixteen.
 
 This leans on a private part, `_start_transaction_under_autocommit`, on Django 5.2 to 6.1.
-If it moves, `tests/models/test_sqlite.py` fails: delete this backend and raise
+If it moves, `tests/models/test_sqlite.py` fails: delete that method and raise
 DB_LOCK_TIMEOUT.
 """
 
+import os
 import random
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from fcntl import LOCK_EX, flock
 from typing import Any
 
 from django.db import OperationalError
@@ -23,10 +27,34 @@ PAUSE_SECONDS = 0.002
 
 class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: Any) -> Any:
-        """Return a connection that computes exactly; see `cartsvc.db.decimals`."""
+        """Return a connection that computes exactly; see `cartsvc.db.decimals`.
+
+        A file that is not there yet is made for its user only.
+        """
+        if not self.is_in_memory_db():
+            # SQLite would take the umask's mode. It gives the -wal and -shm that of the file.
+            with suppress(OSError):  # it is there, or SQLite says what is wrong
+                os.close(os.open(conn_params["database"], os.O_CREAT | os.O_EXCL, 0o600))
         connection = super().get_new_connection(conn_params)
         add_functions(connection)
         return connection
+
+    @contextmanager
+    def migrating(self) -> Iterator[None]:
+        """Keep any other migration of the database waiting until this one is done.
+
+        The lock is on a file beside the database: closing the database's own would drop
+        the locks that SQLite holds on it.
+        """
+        if self.is_in_memory_db():
+            yield
+            return
+        file = os.open(f"{self.settings_dict['NAME']}-migrating", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            flock(file, LOCK_EX)
+            yield
+        finally:
+            os.close(file)
 
     def _start_transaction_under_autocommit(self) -> None:
         """Ask for the write lock often, until the connection's `timeout` has passed."""
