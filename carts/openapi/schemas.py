@@ -1,8 +1,15 @@
-"""JSON Schemas of what the service answers, for `carts.openapi.document` to refer to."""
+"""JSON Schemas of requests and answers, each a component with a name and a description."""
 
+from copy import deepcopy
 from typing import Any
 
-from cartsvc.api.problems import PROBLEM_TYPES
+from django.conf import settings
+
+from carts.openapi import descriptions
+from carts.validators import CURRENCIES
+from cartsvc.api.operation import OPERATIONS, Operation
+from cartsvc.api.problems import MOST_TOLD, PROBLEM_TYPES
+from cartsvc.api.texts import PARAGRAPH_BREAKERS
 
 Schema = dict[str, Any]
 
@@ -11,108 +18,121 @@ GUID: Schema = {
     "format": "uuid",
     "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
 }
-AMOUNT: Schema = {"type": "number", "minimum": 0, "description": "Exact, with up to 4 decimals."}
+AMOUNT: Schema = {"type": "number", "format": "double", "minimum": 0}
+COUNT: Schema = {"type": "integer", "format": "int32", "minimum": 0}
+VERSION: Schema = {"type": "integer", "format": "int64", "minimum": 1}
 TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
+TEXT: Schema = {"type": "string"}
+# Not the list of today: a code that is new must not break a client that is deployed.
+CODE: Schema = {"type": ["string", "null"]}
+CURRENCY_READ: Schema = {"type": "string"}
 
 
 def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _header(description: str, schema: Schema, *, required: bool = True) -> Schema:
-    return {"description": description, "schema": schema, "required": required}
+def array(name: str, **limits: int) -> Schema:
+    return {"type": "array", "items": ref(name), **limits}
 
 
-COMMON_HEADERS = {
-    "X-Request-ID": _header(
-        "The request's id: the caller's own, or a new one.",
-        {"type": "string", "pattern": "^[A-Za-z0-9._-]{8,64}$"},
-    ),
-    **{
-        f"RateLimit-{name}": _header(
-            f"Only where rates are limited: {meaning}.",
-            {"type": "integer", "minimum": lowest},
-            required=False,
-        )
-        for name, meaning, lowest in (
-            ("Limit", "the requests of a window", 1),
-            ("Remaining", "how many of them are left", 0),
-            ("Reset", "seconds until the window ends", 1),
-        )
-    },
-}
-SUCCESS_HEADERS = {
-    "ETag": _header("The cart's version.", {"type": "string", "pattern": '^"[1-9][0-9]*"$'}),
-    "Idempotent-Replayed": _header(
-        "Only when an earlier request had done it.",
-        {"type": "string", "enum": ["true"]},
-        required=False,
-    ),
-}
-_RETRY_AFTER = _header("Seconds.", {"type": "integer", "minimum": 1})
-_CHALLENGE = {"description": "As RFC 6750 has it.", "schema": {"type": "string"}}
-ERROR_HEADERS: dict[int, Schema] = {
-    401: {"WWW-Authenticate": {**_CHALLENGE, "required": True}},
-    403: {"WWW-Authenticate": {**_CHALLENGE, "required": False}},
-    429: {"Retry-After": _RETRY_AFTER},
-    503: {"Retry-After": _RETRY_AFTER},
-}
+def operation_id(operation: Operation) -> str:
+    first, *rest = operation.name.split()
+    return first.lower() + "".join(rest)
 
 
-def _object(**properties: Schema) -> Schema:
-    return {"type": "object", "properties": properties, "required": list(properties)}
+def envelope_name(operation: Operation) -> str:
+    """Return the name of the envelope's schema: `CreateCartResponse`."""
+    return operation.name.replace(" ", "") + "Response"
 
 
-def answer_schemas(requests: dict[str, Schema]) -> dict[str, Schema]:
-    """Return the schemas of the answers; `requests` are those of the request bodies."""
-    item = requests["CartItem"]["properties"]
-    head = {
-        "cartId": GUID,
-        "profileKey": GUID,
-        **requests["CreateCart"]["properties"],
+def complete(generated: dict[str, Schema]) -> dict[str, Schema]:
+    """Return all schemas, described; `generated` are those that serializers make."""
+    requests = _requests(generated)
+    schemas = {**requests, **_shown(requests), **_notifications(), **_envelopes()}
+    for name, schema in schemas.items():
+        schema.setdefault("description", descriptions.SCHEMAS.get(name))
+        texts = {**descriptions.ENVELOPE, **descriptions.PROPERTIES.get(name, {})}
+        for member, described in schema.get("properties", {}).items():
+            described["description"] = texts[member]
+    code = schemas["Notification"]["properties"]["code"]
+    code["description"] = code["description"].format(codes=", ".join(sorted(PROBLEM_TYPES)))
+    return schemas
+
+
+def _requests(generated: dict[str, Schema]) -> dict[str, Schema]:
+    requests = deepcopy(generated)
+    cart, item = requests["CreateCart"]["properties"], requests["CartItem"]["properties"]
+    cart["items"] |= {"type": ["array", "null"], "maxItems": settings.MAX_ITEMS}
+    item["options"] |= {"type": ["array", "null"], "maxItems": settings.MAX_OPTIONS}
+    for text in (cart["note"], cart["specialInstructions"], item["specialInstructions"]):
+        text["pattern"] = f"^[^{PARAGRAPH_BREAKERS}]*$"
+    for schema in requests.values():
+        schema.pop("description", None)  # a docstring, which speaks to us
+    return {
+        **requests,
+        # No reference to CartItem: every client has a model of this name then.
+        "UpdateCartItem": deepcopy(requests["CartItem"]),
+        "Currency": {"type": "string", "enum": sorted(CURRENCIES)},
     }
+
+
+def _shown(requests: dict[str, Schema]) -> dict[str, Schema]:
+    sent = {
+        name: {**deepcopy(requests[name]["properties"]), "currency": CURRENCY_READ}
+        for name in ("CreateCart", "CartItem", "CartItemOption")
+    }
+    head = {"cartId": GUID, "profileKey": GUID, **sent["CreateCart"]}
     del head["items"]
     tail = {
         "subtotal": AMOUNT,
         "createdOn": TIMESTAMP,
         "modifiedOn": TIMESTAMP,
-        "version": {"type": "integer", "minimum": 1},
+        "version": VERSION,
     }
+    item = {**sent["CartItem"], "options": array("CartItemOptionRead")}
     return {
-        "ApiResponse": _envelope(_notification("Success", {"type": "null"}, {"type": "null"})),
-        "UpdateCartItem": ref("CartItem"),
-        "ErrorResponse": _envelope(
-            _notification(
-                "Error",
-                {"type": "string", "enum": sorted(PROBLEM_TYPES)},
-                {"oneOf": [{"type": "null"}, _object(field={"type": "string"})]},
-            ),
-            maxItems=100,
-        )
-        | {"not": {"required": ["data"]}},
         "CartCreated": _object(cartId=GUID),
         "ItemAdded": _object(itemId=GUID),
+        "CartItemOptionRead": _object(**sent["CartItemOption"]),
         "CartItemRead": _object(itemId=GUID, **item, value=AMOUNT),
-        "Cart": _object(**head, items={"type": "array", "items": ref("CartItemRead")}, **tail),
-        "CartSummary": _object(**head, itemCount={"type": "integer", "minimum": 0}, **tail),
-        "CartPage": _object(
-            carts={"type": "array", "items": ref("CartSummary")},
-            nextCursor={"oneOf": [{"type": "null"}, GUID]},
+        "Cart": _object(**head, items=array("CartItemRead"), **tail),
+        "CartSummary": _object(**head, itemCount=COUNT, **tail),
+        "CartPage": _object(carts=array("CartSummary"), nextCursor={"type": ["string", "null"]}),
+    }
+
+
+def _notifications() -> dict[str, Schema]:
+    return {
+        "Severity": {"type": "string", "enum": ["Success", "Warning", "Error"]},
+        "NotificationData": _object(field=TEXT),
+        "Notification": _object(
+            severity=ref("Severity"),
+            text=TEXT,
+            code=CODE,
+            # Of a type that is an object or null, one generator makes a model of no name.
+            additionalData={"anyOf": [ref("NotificationData"), {"type": "null"}]},
         ),
     }
 
 
-def _envelope(notification: Schema, **limits: int) -> Schema:
-    return _object(
-        message={"type": "string"},
-        notifications={"type": "array", "items": notification, "minItems": 1, **limits},
-    )
+def _envelopes() -> dict[str, Schema]:
+    plain = {"message": TEXT, "notifications": array("Notification", minItems=1)}
+    envelopes = {}
+    for operation in OPERATIONS:
+        data = {"data": ref(operation.data)} if operation.data else {}
+        text = descriptions.ENVELOPE_WITH_DATA if data else descriptions.ENVELOPE_WITHOUT_DATA
+        envelopes[envelope_name(operation)] = {
+            **_object(**plain, **data),
+            "description": text.format(name=operation.name),
+        }
+    told = array("Notification", minItems=1, maxItems=MOST_TOLD + 1)
+    return {**envelopes, "ErrorResponse": _object(message=TEXT, notifications=told)}
 
 
-def _notification(severity: str, code: Schema, additional_data: Schema) -> Schema:
-    return _object(
-        severity={"type": "string", "enum": [severity]},
-        text={"type": "string"},
-        code=code,
-        additionalData=additional_data,
-    )
+def _object(**properties: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": {name: dict(schema) for name, schema in properties.items()},
+        "required": list(properties),
+    }

@@ -1,33 +1,28 @@
-"""The OpenAPI document says what the specification says."""
+"""The operations of the OpenAPI document say what the specification says."""
 
+import json
+import re
 from contextlib import closing
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from django.test import Client
 
+from carts.openapi.answers import answers, problems_of
+from cartsvc.api.operation import OPERATIONS as DECLARED
+from cartsvc.api.operation import Operation
+from cartsvc.api.problems import PROBLEM_TYPES
+from tests.api.documented import OPERATIONS, Document, operation, served, upper
 from tests.support.callers import Api
 
-CARTS = "/v2.0/customers/{profileKey}/carts"
-OPERATIONS = {
-    "createCart": ("post", CARTS, True),
-    "listCarts": ("get", CARTS, False),
-    "getCart": ("get", f"{CARTS}/{{cartId}}", False),
-    "addItem": ("post", f"{CARTS}/{{cartId}}/items", False),
-    "updateItem": ("put", f"{CARTS}/{{cartId}}/items/{{itemId}}", True),
-    "removeItem": ("delete", f"{CARTS}/{{cartId}}/items/{{itemId}}", False),
-}
 
-INT32 = {"type": "integer", "format": "int32", "minimum": -(2**31), "maximum": 2**31 - 1}
-INT64 = {"type": "integer", "format": "int64", "minimum": -(2**63), "maximum": 2**63 - 1}
+@pytest.fixture(scope="module")
+def document() -> Document:
+    return served()
 
 
-@pytest.fixture
-def document() -> dict[str, Any]:
-    return Client().get("/v2.0/openapi.json").json()
-
-
-def test_six_operations_and_no_more(document: dict[str, Any]) -> None:
+def test_six_operations_and_no_more(document: Document) -> None:
     assert document["openapi"].startswith("3.1")
     found = {
         operation["operationId"]: (method, path, "x-extension" not in operation)
@@ -35,6 +30,25 @@ def test_six_operations_and_no_more(document: dict[str, Any]) -> None:
         for method, operation in methods.items()
     }
     assert found == OPERATIONS
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_specified_are_beta_and_the_others_extensions(name: str, document: Document) -> None:
+    described, specified = operation(document, name), OPERATIONS[name][2]
+    assert (described.get("x-beta"), described.get("x-extension")) == (
+        (True, None) if specified else (None, True)
+    )
+    first = "Beta. " if specified else "Extension to the specification. "
+    assert described["description"].startswith(first)
+
+
+def test_servers_and_tags(document: Document) -> None:
+    assert document["servers"] == [{"url": "/"}]
+    assert [tag["name"] for tag in document["tags"]] == ["Carts", "Items"]
+    assert all(tag["description"] for tag in document["tags"])
+    for name in OPERATIONS:
+        expected = "Items" if name.endswith("Item") else "Carts"
+        assert operation(document, name)["tags"] == [expected]
 
 
 @pytest.mark.parametrize(
@@ -48,77 +62,133 @@ def test_six_operations_and_no_more(document: dict[str, Any]) -> None:
         ("removeItem", "200 400 401 403 404 412 429 500 503"),
     ],
 )
-def test_every_status_of_an_operation(name: str, statuses: str, document: dict[str, Any]) -> None:
-    method, path, _ = OPERATIONS[name]
-    assert " ".join(document["paths"][path][method]["responses"]) == statuses
+def test_every_status_of_an_operation(name: str, statuses: str, document: Document) -> None:
+    described = operation(document, name)
+    found = [status for status in described["responses"] if status != "304"]
+    assert " ".join(found) == statuses
+    taken = {parameter["name"] for parameter in described["parameters"]}
+    assert ("304" in described["responses"]) == ("If-None-Match" in taken)
 
 
-REQUIRED = {
-    "CreateCart": "partnerKey restaurantKey platform orderingChannel fulfilmentChannel currency",
-    "CartItem": "menuKey menuVersion menuItemKey displayName currency price quantity",
-    "CartItemOption": "optionSetKey optionSetItemKey displayName currency price",
-}
-MAX_LENGTHS = {
-    ("CreateCart", "partnerKey"): 4,
-    ("CreateCart", "platform"): 50,
-    ("CreateCart", "orderingChannel"): 50,
-    ("CreateCart", "fulfilmentChannel"): 50,
-    ("CreateCart", "note"): 300,
-    ("CreateCart", "specialInstructions"): 300,
-    ("CartItem", "menuKey"): 20,
-    ("CartItem", "displayName"): 100,
-    ("CartItem", "specialInstructions"): 300,
-    ("CartItemOption", "displayName"): 100,
-}
-NUMBERS = {
-    ("CreateCart", "restaurantKey"): INT32,
-    ("CartItem", "menuVersion"): INT32,
-    ("CartItem", "menuItemKey"): INT64,
-    ("CartItem", "quantity"): {**INT32, "minimum": 1, "maximum": 9999},
-    ("CartItemOption", "optionSetKey"): INT64,
-    ("CartItemOption", "optionSetItemKey"): INT64,
-}
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_parameters_stand_in_the_order_of_the_path(name: str, document: Document) -> None:
+    described = operation(document, name)
+    keys = re.findall(r"\{(\w+)\}", OPERATIONS[name][1])
+    assert [one["name"] for one in described["parameters"][: len(keys)]] == keys
+    assert {one["in"] for one in described["parameters"][len(keys) :]} <= {"query", "header"}
+    for parameter in described["parameters"]:
+        assert parameter["description"]
+        validator = jsonschema_rs.validator_for(parameter["schema"])
+        assert validator.is_valid(parameter["example"])
 
 
-def test_fields_types_and_limits(document: dict[str, Any]) -> None:
-    schemas = document["components"]["schemas"]
-    assert schemas["UpdateCartItem"] == {"$ref": "#/components/schemas/CartItem"}
-    for name, required in REQUIRED.items():
-        assert sorted(schemas[name]["required"]) == sorted(required.split())
-    for (name, field), limit in MAX_LENGTHS.items():
-        assert schemas[name]["properties"][field]["maxLength"] == limit
-    for (name, field), schema in NUMBERS.items():
-        assert schemas[name]["properties"][field] == schema
-    for name in REQUIRED:
-        currencies = schemas[name]["properties"]["currency"]["enum"]
-        assert "EUR" in currencies
-        assert all(len(code) == 3 for code in currencies)
-    assert schemas["CreateCart"]["properties"]["items"]["maxItems"] == 500
-    assert schemas["CartItem"]["properties"]["options"]["maxItems"] == 100
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_headers_of_answers(name: str, document: Document) -> None:
+    always = {"X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"}
+    answers = operation(document, name)["responses"]
+    for status, answer in answers.items():
+        assert always <= set(answer["headers"])
+        assert answer["description"]
+        assert all(header["description"] for header in answer["headers"].values())
+        assert ("Retry-After" in answer["headers"]) == (status in {"429", "503"})
+        assert ("WWW-Authenticate" in answer["headers"]) == (status in {"401", "403"})
 
 
-def test_update_item_has_no_data(document: dict[str, Any]) -> None:
-    for name in ("updateItem", "removeItem"):
-        method, path, _ = OPERATIONS[name]
-        success = document["paths"][path][method]["responses"]["200"]
-        assert {"not": {"required": ["data"]}} in success["content"]["application/json"]["schema"][
-            "allOf"
-        ]
+@pytest.mark.parametrize("name", ["getCart", "listCarts"])
+def test_head_is_told_with_get(name: str, document: Document) -> None:
+    assert "HEAD answers" in operation(document, name)["description"]
 
 
-def test_examples_are_accepted(document: dict[str, Any], api: Api) -> None:
-    def example(name: str) -> Any:
-        method, path, _ = OPERATIONS[name]
-        operation = document["paths"][path][method]
-        return operation["requestBody"]["content"]["application/json"]["example"]
+def test_a_declared_header_brings_its_answers() -> None:
+    declared = Operation(
+        name="Get Cart",
+        description="",
+        scopes=(),
+        data="Cart",
+        takes=("If-None-Match",),
+        gives=("ETag", "Preference-Applied"),
+        problems=(PROBLEM_TYPES["version_mismatch"],),
+    )
+    described = answers(declared)
+    assert "content" not in described["304"]
+    for status in ("200", "304", "412"):
+        assert described[status]["headers"]["ETag"]["required"]
+    assert described["200"]["headers"]["Preference-Applied"]["required"] is False
 
-    created = api.post(body=example("createCart"))
-    assert created.status_code == 200
-    cart_id = created.json()["data"]["cartId"]
-    added = api.post(f"/{cart_id}/items", example("addItem"))
-    assert added.status_code == 200
-    item_id = added.json()["data"]["itemId"]
-    assert api.put(f"/{cart_id}/items/{item_id}", example("updateItem")).status_code == 200
+
+# Examples
+
+
+def valid(document: Document, media: Document, example: Any) -> bool:
+    schema = {**media["schema"], "components": document["components"]}
+    return bool(jsonschema_rs.validator_for(schema).is_valid(example))
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_answer_has_an_example(name: str, document: Document) -> None:
+    described = operation(document, name)
+    declared = next(one for one in DECLARED if one.name.replace(" ", "") == upper(name))
+    if "requestBody" in described:
+        media = described["requestBody"]["content"]["application/json"]
+        assert valid(document, media, media["example"])
+    told = set()
+    for status, answer in described["responses"].items():
+        if status == "304":
+            continue
+        media = answer["content"]["application/json"]
+        if status == "200":
+            assert valid(document, media, media["example"])
+            continue
+        assert media["examples"]
+        for code, example in media["examples"].items():
+            assert valid(document, media, example["value"])
+            assert PROBLEM_TYPES[code].status == int(status)
+            assert example["value"]["notifications"][0]["code"] == code
+            assert "%(" not in example["value"]["message"]
+            told.add(code)
+    assert told == {problem.code for problem in problems_of(declared)}
+
+
+def test_the_service_answers_as_the_examples_do(document: Document, api: Api) -> None:
+    def media(name: str) -> Any:
+        return operation(document, name)["responses"]["200"]["content"]["application/json"]
+
+    def body(name: str) -> Any:
+        return operation(document, name)["requestBody"]["content"]["application/json"]["example"]
+
+    def same(answer: Any, name: str) -> Any:
+        """Compare an answer with its example, what differs each time apart."""
+        text = answer.content.decode()
+        assert answer.status_code == 200, text
+        told = re.compile(r'"(cartId|profileKey|itemId|createdOn|modifiedOn)": ?"[^"]*"')
+        example = json.dumps(media(name)["example"], sort_keys=True)
+        found = json.dumps(answer.json(), sort_keys=True)
+        assert told.sub(r'"\1":""', found) == told.sub(r'"\1":""', example)
+        return answer.json().get("data")
+
+    cart_id = same(api.post(body=body("createCart")), "createCart")["cartId"]
+    same(api.get(), "listCarts")
+    same(api.get(f"/{cart_id}"), "getCart")
+    item_id = same(api.post(f"/{cart_id}/items", body("addItem")), "addItem")["itemId"]
+    same(api.put(f"/{cart_id}/items/{item_id}", body("updateItem")), "updateItem")
+    same(api.delete(f"/{cart_id}/items/{item_id}"), "removeItem")
+
+
+@pytest.mark.parametrize(
+    ("name", "targets"),
+    [("createCart", ["getCart", "addItem"]), ("addItem", ["updateItem", "removeItem"])],
+)
+def test_links_resolve(name: str, targets: list[str], document: Document) -> None:
+    described = operation(document, name)
+    answer = described["responses"]["200"]
+    assert [link["operationId"] for link in answer["links"].values()] == targets
+    sent = {f"$request.path.{key}" for key in re.findall(r"\{(\w+)\}", OPERATIONS[name][1])}
+    data = answer["content"]["application/json"]["example"]["data"]
+    given = {f"$response.body#/data/{key}" for key in data}
+    for link in answer["links"].values():
+        keys = re.findall(r"\{(\w+)\}", OPERATIONS[link["operationId"]][1])
+        assert list(link["parameters"]) == keys
+        assert set(link["parameters"].values()) <= sent | given
 
 
 def test_docs_page_brings_its_own_files(client: Client, db: None) -> None:

@@ -81,6 +81,7 @@ ROOMS = {
     "carts.openapi": {
         "carts.fields",
         "carts.models",
+        "carts.problems",
         "carts.serializers",
         "carts.validators",
         "carts.views",

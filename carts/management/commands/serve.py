@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connection
 
 from carts.models import Cart
-from carts.openapi.example import FIRST_CART
+from carts.openapi.examples import FIRST_CART
 from cartsvc.operations import server
 from cartsvc.operations.health import pending_migrations
 

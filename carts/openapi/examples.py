@@ -1,0 +1,132 @@
+"""Examples: of each request, each answer and each problem of an operation.
+
+`manage.py serve` and the README show the first cart as well.
+"""
+
+from typing import Any
+
+import simplejson
+from django.conf import settings
+
+from carts import problems as cart_problems
+from carts.validators import MAX_LENGTHS, PRICE_DECIMALS, QUANTITY_MIN
+from cartsvc.api import problems
+from cartsvc.api.envelope import failure_text, success
+from cartsvc.api.operation import Operation
+from cartsvc.api.problems import ProblemType
+
+FIRST_CART: dict[str, Any] = {
+    "partnerKey": "DEMO",
+    "restaurantKey": 1,
+    "platform": "curl",
+    "orderingChannel": "WEB",
+    "fulfilmentChannel": "DELIVERY",
+    "currency": "EUR",
+    "items": [
+        {
+            "menuKey": "DINNER",
+            "menuVersion": 1,
+            "menuItemKey": 42,
+            "displayName": "Pizza Margherita",
+            "currency": "EUR",
+            "price": 9.5,
+            "quantity": 2,
+            "options": [
+                {
+                    "optionSetKey": 7,
+                    "optionSetItemKey": 71,
+                    "displayName": "Extra mozzarella",
+                    "currency": "EUR",
+                    "price": 1.25,
+                }
+            ],
+        }
+    ],
+}
+FIRST_ITEM = FIRST_CART["items"][0]
+
+PROFILE_KEY = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+CART_ID = "019aa8c1-5b1e-7c60-9d3f-0b8f6f1e2a34"
+ITEM_ID = "019aa8c1-5b1f-7a02-8c4d-6e5f4a3b2c1d"
+
+PARAMETERS = {
+    "profileKey": PROFILE_KEY,
+    "cartId": CART_ID,
+    "itemId": ITEM_ID,
+    "limit": 20,
+    "cursor": CART_ID,
+    "Idempotency-Key": "order-4711-attempt",
+    "If-Match": '"3"',
+    "If-None-Match": '"3"',
+    "Prefer": "handling=strict",
+}
+
+_HEAD = {
+    "cartId": CART_ID,
+    "profileKey": PROFILE_KEY,
+    **{name: value for name, value in FIRST_CART.items() if name != "items"},
+    "note": None,
+    "specialInstructions": None,
+}
+_TAIL = {
+    "subtotal": 21.5,
+    "createdOn": "2026-01-31T18:30:00.123456Z",
+    "modifiedOn": "2026-01-31T18:30:00.123456Z",
+    "version": 1,
+}
+_ITEM = {"itemId": ITEM_ID, **FIRST_ITEM, "specialInstructions": None, "value": 21.5}
+
+# The message of each operation's success, and its data.
+SUCCESSES: dict[str, tuple[str, Any]] = {
+    "Create Cart": ("The cart was created.", {"cartId": CART_ID}),
+    "List Carts": (
+        "The carts were found.",
+        {"carts": [{**_HEAD, "itemCount": 1, **_TAIL}], "nextCursor": None},
+    ),
+    "Get Cart": ("The cart was found.", {**_HEAD, "items": [_ITEM], **_TAIL}),
+    "Add Item": ("The item was added.", {"itemId": ITEM_ID}),
+    "Update Item": ("The item was updated.", None),
+    "Remove Item": ("The item was removed.", None),
+}
+
+# What differs each time in the text of a problem, and the field that it is about. The
+# fields of a body are an item's; `failure_example` puts the item's place in front of them.
+DETAILS: dict[ProblemType, dict[str, Any]] = {
+    problems.REQUIRED: {"field": "/menuKey"},
+    problems.INVALID_TYPE: {"field": "/menuVersion", "wanted": "an integer", "sent": "a string"},
+    problems.MAX_LENGTH: {"field": "/menuKey", "limit": MAX_LENGTHS["menu_key"], "length": 21},
+    problems.MIN_VALUE: {"field": "/quantity", "limit": QUANTITY_MIN},
+    problems.INVALID_GUID: {"field": "profileKey", "name": "profileKey"},
+    problems.INVALID_PARAMETER: {"field": "limit"},
+    problems.UNSUPPORTED_MEDIA_TYPE: {"field": "Content-Type"},
+    problems.PAYLOAD_TOO_LARGE: {"limit": settings.MAX_BODY_BYTES},
+    problems.PROFILE_MISMATCH: {"field": "profileKey"},
+    problems.THROTTLED: {"seconds": 30},
+    cart_problems.INVALID_CURRENCY: {"field": "/currency"},
+    cart_problems.CURRENCY_MISMATCH: {"field": "/currency", "currency": "EUR"},
+    cart_problems.TOO_MANY_DECIMALS: {"field": "/price", "limit": PRICE_DECIMALS},
+    cart_problems.PARTNER_MISMATCH: {"field": "/partnerKey"},
+    cart_problems.VERSION_MISMATCH: {"field": "If-Match", "version": 4},
+    cart_problems.REQUEST_IN_PROGRESS: {"field": "Idempotency-Key"},
+    cart_problems.IDEMPOTENCY_KEY_REUSED: {"field": "Idempotency-Key"},
+}
+
+
+def request_example(operation: Operation) -> Any:
+    """Return a body that the operation takes."""
+    return FIRST_CART if operation.name == "Create Cart" else FIRST_ITEM
+
+
+def success_example(operation: Operation) -> Any:
+    """Return the body of the operation's success."""
+    message, data = SUCCESSES[operation.name]
+    return simplejson.loads(success(message, data).content)
+
+
+def failure_example(operation: Operation, problem: ProblemType) -> Any:
+    """Return the body of the operation's refusal for this problem."""
+    details = {"scopes": " or ".join(operation.scopes), **DETAILS.get(problem, {})}
+    field = details.get("field", "")
+    if field.startswith("/") and field != "/partnerKey" and operation.name == "Create Cart":
+        details["field"] = f"/items/0{field}"
+    return simplejson.loads(failure_text([problem.problem(**details)]))

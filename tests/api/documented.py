@@ -1,0 +1,51 @@
+"""The served OpenAPI document, and how to walk it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.test import Client
+
+CARTS = "/v2.0/customers/{profileKey}/carts"
+OPERATIONS = {
+    "createCart": ("post", CARTS, True),
+    "listCarts": ("get", CARTS, False),
+    "getCart": ("get", f"{CARTS}/{{cartId}}", False),
+    "addItem": ("post", f"{CARTS}/{{cartId}}/items", False),
+    "updateItem": ("put", f"{CARTS}/{{cartId}}/items/{{itemId}}", True),
+    "removeItem": ("delete", f"{CARTS}/{{cartId}}/items/{{itemId}}", False),
+}
+
+Document = dict[str, Any]
+
+
+def served() -> Document:
+    return Client().get("/v2.0/openapi.json").json()
+
+
+def operation(document: Document, name: str) -> Document:
+    method, path, _ = OPERATIONS[name]
+    return document["paths"][path][method]
+
+
+def ref(name: str) -> Document:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def upper(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+def nodes(part: Any, place: str = "") -> Iterator[tuple[str, Document]]:
+    """Yield every object of the document with its place, examples apart."""
+    if isinstance(part, dict):
+        yield place, part
+        for name, inner in part.items():
+            if name not in {"example", "examples"}:
+                yield from nodes(inner, f"{place}/{name}")
+    elif isinstance(part, list):
+        for position, inner in enumerate(part):
+            yield from nodes(inner, f"{place}/{position}")
+
+
+def undescribed(schema: Document) -> Document:
+    return {name: value for name, value in schema.items() if name != "description"}
