@@ -20,11 +20,19 @@ from rest_framework.fields import empty
 from carts.fields import DoubleField, IntField, StringField, invalid_type
 from carts.models import Cart, CartItem, CartItemOption, contents
 from carts.validators import validate_count
-from cartsvc.api.problems import MOST_TOLD, NULL, PROBLEM_TYPES, REQUIRED, Problem, Refused
+from cartsvc.api.problems import (
+    MOST_TOLD,
+    NULL,
+    PROBLEM_TYPES,
+    REQUIRED,
+    UNKNOWN_MEMBER,
+    Problem,
+    Refused,
+)
 
 
 class WireSerializer(serializers.ModelSerializer):
-    """A JSON object of the specification; unknown members are ignored."""
+    """A JSON object of the specification; unknown members are ignored, and can be told."""
 
     serializer_field_mapping: ClassVar = {
         models.CharField: StringField,
@@ -80,6 +88,44 @@ class WireSerializer(serializers.ModelSerializer):
                 raise TypeError(f"{name}: read_only, default and validate_{name} are not heeded.")
         return [(name, field.source or name, field) for name, field in self.fields.items()]
 
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The members that may be sent: those of the object, and what reading it shows."""
+        return SHOWN.union(name for name, _, _ in self.members)
+
+    @cached_property
+    def lists(self) -> dict[str, "WireSerializer"]:
+        """The members that are lists of objects, with the serializer of these."""
+        return {
+            name: field.child
+            for name, _, field in self.members
+            if isinstance(field, WireListSerializer)
+        }
+
+    def has_unknown_members(self, data: dict[str, Any]) -> bool:
+        """Return whether an object, valid otherwise, has members that it should not have."""
+        if not self.known.issuperset(data):
+            return True
+        for name, child in self.lists.items():
+            elements = data.get(name) or ()
+            # Without a call for each of many options.
+            if not all(map(child.known.issuperset, elements)):
+                return True
+            if child.lists and any(map(child.has_unknown_members, elements)):
+                return True
+        return False
+
+    def unknown_members(self, data: Any, pointer: str = "") -> Iterator[Problem]:
+        """Yield a problem for each unknown member of any JSON value, in the order sent."""
+        for name, value in data.items() if type(data) is dict else ():
+            if name not in self.known:
+                yield UNKNOWN_MEMBER.problem(field=f"{pointer}/{_token(name)}")
+            elif name in self.lists and type(value) is list:
+                for position, element in enumerate(value):
+                    yield from self.lists[name].unknown_members(
+                        element, f"{pointer}/{name}/{position}"
+                    )
+
     def wire_names(self) -> dict[str, str]:
         """Return each member's name on the wire by its column's, lists apart."""
         return {
@@ -122,6 +168,29 @@ def _problem(error: ValidationError, pointer: str) -> Problem:
 def _below(pointer: str, refused: Refused) -> Iterator[Problem]:
     """Yield the problems of what is at `pointer`, as its parent tells of them."""
     return (replace(problem, field=f"{pointer}{problem.field}") for problem in refused.problems)
+
+
+def _token(name: str) -> str:
+    """Return a member's name for a JSON Pointer, shortened, and whole in UTF-8."""
+    shortened = name[:NAME_SHOWN].encode(errors="replace").decode()
+    return shortened.replace("~", "~0").replace("/", "~1")
+
+
+# What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
+SHOWN = frozenset(
+    {
+        "itemId",
+        "value",
+        "cartId",
+        "profileKey",
+        "itemCount",
+        "subtotal",
+        "createdOn",
+        "modifiedOn",
+        "version",
+    }
+)
+NAME_SHOWN = 64  # characters
 
 
 class CartItemOptionSerializer(WireSerializer):

@@ -54,6 +54,11 @@ class PrintableText:
 
     def __call__(self, value: str) -> None:
         if found := control_character(value, multiline=self.multiline):
+            if "\ud800" <= found <= "\udfff":
+                raise CONTROL_CHARACTER.invalid(
+                    "This text holds the lone surrogate U+%(code_point)04X: half of a character.",
+                    code_point=ord(found),
+                )
             raise CONTROL_CHARACTER.invalid(code_point=ord(found))
 
     def __eq__(self, other: object) -> bool:

@@ -141,19 +141,17 @@ class Cart(models.Model):
 
     def add_item(self, *, version: int | None = None, **values: Any) -> CartItem:
         """Add an item with its `options` behind the last one; see `CartManager.add_item`."""
-        item = type(self).objects.add_item(self.pk, values, version=version)
+        item_id = values.setdefault("id", uuid7())
+        type(self).objects.add_item(self.pk, values, version=version)
         self._refresh()
-        return item
+        return self.items.get(pk=item_id)
 
     def replace_item(self, item_id: UUID, *, version: int | None = None, **values: Any) -> None:
         """Replace an item entirely; see `CartManager.replace_item`."""
         type(self).objects.replace_item(self.pk, item_id, values, version=version)
         self._refresh()
 
-    def remove_item(
-        self, item_id: UUID, *, version: int | None = None
-    ) -> tuple[int, dict[str, int]]:
+    def remove_item(self, item_id: UUID, *, version: int | None = None) -> None:
         """Remove an item; see `CartManager.remove_item`."""
-        removed = type(self).objects.remove_item(self.pk, item_id, version=version)
+        type(self).objects.remove_item(self.pk, item_id, version=version)
         self._refresh()
-        return removed

@@ -44,15 +44,15 @@ class IdempotencyRecord(models.Model):
         partner_key: str | None,
         key: str,
         fingerprint: bytes,
-        write: Callable[[UUID], object],
-    ) -> tuple[UUID, bool]:
+        write: Callable[[UUID], int],
+    ) -> tuple[UUID, int | None]:
         """Call `write` with a new id, unless an earlier request of this key did.
 
         The key is the profile's and, if the request was bound to one, the partner's.
         `fingerprint` is the same for the same request only.
 
         Returns:
-            The id, and whether an earlier request had created it.
+            The id, and what `write` returned; None if an earlier request had created it.
 
         Raises:
             Refused: `idempotency_key_reused`, or `request_in_progress` when a twin has
@@ -67,7 +67,7 @@ class IdempotencyRecord(models.Model):
                 with _request_in_progress():
                     record.save(force_insert=True)
                 saved = True
-                write(record.created_id)
+                return record.created_id, write(record.created_id)
         except IntegrityError:
             if saved:
                 raise
@@ -81,12 +81,11 @@ class IdempotencyRecord(models.Model):
                 if earlier and not earlier.is_expired():
                     if bytes(earlier.fingerprint) != fingerprint:
                         IDEMPOTENCY_KEY_REUSED.refuse(field="key")
-                    return earlier.created_id, True
+                    return earlier.created_id, None
                 if earlier:
                     records.filter(created_on=earlier.created_on).delete()
                 # Without one, a twin has just put its own in the place of an expired one.
                 return cls.create_once(profile_key, partner_key, key, fingerprint, write)
-        return record.created_id, False
 
     def is_expired(self) -> bool:
         """Return whether the key may be used for another request by now."""

@@ -89,7 +89,9 @@ class CartItem(models.Model):
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         """Remove the item as the API would; return what Django's `delete` returns."""
-        return self.cart.remove_item(self.pk)
+        gone = {"carts.CartItem": 1, "carts.CartItemOption": self.options.count()}
+        self.remove()
+        return sum(gone.values()), {name: count for name, count in gone.items() if count}
 
     def replace(self, *, version: int | None = None, **values: Any) -> None:
         """Replace the item entirely: what `values` does not name is not kept."""

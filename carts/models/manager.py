@@ -100,6 +100,10 @@ class CartManager(Reads["Cart"]):
         found = _get_cart(self.model, tuple(keys)).fetch(**keys)
         return found[0] if found else None
 
+    def version_of(self, cart_id: UUID) -> int | None:
+        """Return the cart's version; None if there is no such cart."""
+        return self.filter(pk=cart_id).values_list("version", flat=True).first()
+
     def page(self, limit: int, cursor: UUID | None = None) -> list["Cart"]:
         """Return up to `limit` carts, newest first; with a `cursor` those older than that id.
 
@@ -169,8 +173,8 @@ class CartManager(Reads["Cart"]):
         *,
         version: int | None = None,
         validate: bool = True,
-    ) -> CartItem:
-        """Add an item behind the cart's last one.
+    ) -> int:
+        """Add an item behind the cart's last one; return the cart's version after it.
 
         Raises:
             ValidationError: values that the specification does not allow.
@@ -179,17 +183,15 @@ class CartManager(Reads["Cart"]):
         draft = ItemDraft.of(cart_id=cart_id, **values)
         if validate:
             draft.clean()
-        item = draft.item
         with atomic():
-            self.claim(cart_id, "Add Item", version=version, draft=draft)
+            changed = self.claim(cart_id, "Add Item", version=version, draft=draft)
             last = CartItem.objects.filter(cart_id=cart_id).aggregate(
                 position=Max("position", default=-1)
             )
-            item.position = last["position"] + 1
+            draft.item.position = last["position"] + 1
             with one_round_trip():
                 _insert([draft])
-        item._state.adding = False
-        return item
+        return changed
 
     def replace_item(
         self,
@@ -199,10 +201,11 @@ class CartManager(Reads["Cart"]):
         *,
         version: int | None = None,
         validate: bool = True,
-    ) -> None:
+    ) -> int:
         """Replace an item entirely, options included (specification: Update Item).
 
-        What `values` does not name is not kept; the item's id and position are.
+        What `values` does not name is not kept; the item's id and position are. Returns the
+        cart's version after it.
 
         Raises:
             ValidationError: values that the specification does not allow.
@@ -213,33 +216,28 @@ class CartManager(Reads["Cart"]):
         if validate:
             draft.clean()
         with atomic():
-            self.claim(cart_id, "Update Item", version=version, item_id=item_id, draft=draft)
+            changed = self.claim(
+                cart_id, "Update Item", version=version, item_id=item_id, draft=draft
+            )
             draft.item.overwrite()
             with one_round_trip():
                 remove_options().run(item_id=item_id)
                 INSERT_OPTIONS.run(draft.option_rows())
+        return changed
 
-    def remove_item(
-        self, cart_id: UUID, item_id: UUID, *, version: int | None = None
-    ) -> tuple[int, dict[str, int]]:
-        """Remove an item and its options; return what Django's `delete` returns.
+    def remove_item(self, cart_id: UUID, item_id: UUID, *, version: int | None = None) -> int:
+        """Remove an item and its options; return the cart's version after it.
 
         Raises:
             Refused: `cart_not_found`, `item_not_found`, `version_mismatch`.
         """
         with atomic():
             item = CartItem.objects.filter(pk=item_id, cart_id=cart_id).first()
-            self.claim(
-                cart_id,
-                "Remove Item",
-                version=version,
-                item_id=item_id,
-                label=str(item or ""),
+            changed = self.claim(
+                cart_id, "Remove Item", version=version, item_id=item_id, label=str(item or "")
             )
-            removed = CartItem.objects.filter(pk=item_id, cart_id=cart_id).delete()
-            if not removed[0]:
-                ITEM_NOT_FOUND.refuse()
-        return removed
+            CartItem.objects.filter(pk=item_id, cart_id=cart_id).delete()
+        return changed
 
     def claim(
         self,
@@ -250,12 +248,12 @@ class CartManager(Reads["Cart"]):
         item_id: UUID | None = None,
         draft: ItemDraft | None = None,
         label: str = "",
-    ) -> None:
+    ) -> int:
         """Lock the cart, check it, count, raise its version, record why: how a change begins.
 
         One guarded UPDATE; only when it changes no row does a second query find out why.
         `version` is the one that the caller expects, `item_id` the item that is about to
-        change, and `draft` what it is about to become.
+        change, and `draft` what it is about to become. Returns the version after it.
 
         Raises:
             Refused: `cart_not_found`, `item_not_found`, `version_mismatch`,
@@ -282,10 +280,11 @@ class CartManager(Reads["Cart"]):
             "modified_on": record.at,
             "line": record.line(),
         }
-        while not claim.run(**values):
+        while (changed := claim.returned(**values)) is None:
             self._refuse_claim(cart_id, version, item_id, draft)
             # Somebody changed the cart while the claim waited for them. It is locked now.
             self.lock(cart_id)
+        return int(changed)
 
     def _refuse_claim(
         self, cart_id: UUID, version: int | None, item_id: UUID | None, draft: ItemDraft | None
@@ -338,6 +337,7 @@ def _claim(model: type["Cart"], expected: tuple[str, ...], *, takes: bool, adds:
             **totals.changed(takes=takes, adds=adds),
             **parameters(model, ["modified_on"]),
         },
+        returning="version",
     )
 
 

@@ -22,7 +22,8 @@ from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.openapi import descriptions, examples
 from carts.openapi.answers import answers
 from carts.openapi.schemas import GUID, TEXT, Schema, complete, operation_id, ref
-from carts.views import MAX_PAGE_SIZE, PAGE_SIZE, CartServiceViewSet
+from carts.requests import CartServiceViewSet
+from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
 from cartsvc.api.names import wire_name
 from cartsvc.api.operation import Operation, operation_of
 from cartsvc.api.texts import LINE_BREAKERS

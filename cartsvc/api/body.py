@@ -34,7 +34,8 @@ def json_object(request: HttpRequest) -> dict[str, Any]:
     except UnicodeDecodeError:
         _malformed("The body is not UTF-8.")
     except json.JSONDecodeError as error:
-        _malformed(f"The body is not JSON: {error.msg} at character {error.pos}.")
+        where = f"line {error.lineno}, column {error.colno}"
+        _malformed(f"The body is not JSON: {error.msg} at {where}.")
     except RecursionError:
         _malformed("The body is nested too deep.")
     if not isinstance(value, dict):

@@ -3,7 +3,7 @@
 Source: the section "ApiResponse envelope" of the Cart Service v2.0 specification.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import simplejson
@@ -17,11 +17,16 @@ _encode = simplejson.JSONEncoder(
 ).encode
 
 
-def success(message: str, data: Mapping[str, Any] | None = None) -> HttpResponse:
+def success(
+    message: str, data: Mapping[str, Any] | None = None, warnings: Iterable[Problem] = ()
+) -> HttpResponse:
     """Return the 200 answer; without `data` the property is absent, not null."""
     body: dict[str, Any] = {
         "message": message,
-        "notifications": [_notification("Success", message)],
+        "notifications": [
+            _notification("Success", message),
+            *(_told("Warning", warning) for warning in warnings),
+        ],
     }
     if data is not None:
         body["data"] = data
@@ -41,17 +46,14 @@ def failure_text(problems: Sequence[Problem]) -> str:
     if len(problems) > MOST_TOLD:
         count = f"more than {MOST_TOLD}"
         problems = [*problems[:MOST_TOLD], MORE_PROBLEMS.problem()]
-    notifications = [
-        _notification(
-            "Error",
-            problem.text,
-            problem.type.code,
-            None if problem.field is None else {"field": problem.field},
-        )
-        for problem in problems
-    ]
+    notifications = [_told("Error", problem) for problem in problems]
     message = problems[0].text if count == "1" else f"The request has {count} problems."
     return _encode({"message": message, "notifications": notifications})
+
+
+def _told(severity: str, problem: Problem) -> dict[str, Any]:
+    where = None if problem.field is None else {"field": problem.field}
+    return _notification(severity, problem.text, problem.type.code, where)
 
 
 def _notification(

@@ -3,6 +3,7 @@
 import re
 import uuid
 from collections.abc import Callable
+from http import HTTPStatus
 from time import perf_counter
 from typing import cast
 
@@ -56,7 +57,8 @@ class ApiMiddleware:
         response["X-Request-ID"] = request_id
         response["Cache-Control"] = "no-store"
         response["X-Content-Type-Options"] = "nosniff"
-        response["Content-Length"] = str(len(response.content))
+        if response.status_code != HTTPStatus.NOT_MODIFIED:
+            response["Content-Length"] = str(len(response.content))
         seconds = perf_counter() - started
         operation = requested(request)
         name = operation.name if operation else "-"

@@ -4,6 +4,7 @@ A problem is declared once, with its code, status, text, meaning and remedy. The
 the API document, the error catalogue and the tests read the declaration.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Never
@@ -31,7 +32,7 @@ class ProblemType:
         self, text: str | None = None, *, field: str | None = None, **details: Any
     ) -> "Problem":
         """Return a problem of this kind; `details` fill in the declared text."""
-        return Problem(self, self.text % details if text is None else text, field)
+        return Problem(self, self.text % details if text is None else text, field, details)
 
     def refuse(
         self,
@@ -55,12 +56,14 @@ class Problem:
 
     `field` is what is at fault: a JSON Pointer (RFC 6901) into the request body, or the
     name of the path parameter, query parameter or header. The model layer has neither
-    and names its own field or parameter: `items[0].currency`.
+    and names its own field or parameter: `items[0].currency`. `details` are what the text
+    tells.
     """
 
     type: ProblemType
     text: str
     field: str | None = None
+    details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 class Refused(Exception):
@@ -146,6 +149,14 @@ INVALID_TYPE = declare(
     "This must be %(wanted)s, not %(sent)s.",
     meaning='A value is of another JSON type: "5" and true are no numbers, 5.5 is no integer.',
     remedy="Send the type that the API document names.",
+)
+UNKNOWN_MEMBER = declare(
+    "unknown_member",
+    400,
+    "This object has no member of that name.",
+    meaning="The body names a member that the object does not have, perhaps a misspelt one. A "
+    "success tells it as a warning; with Prefer: handling=strict it is an error.",
+    remedy="Correct the name, or leave the member out.",
 )
 CONTROL_CHARACTER = declare(
     "control_character",

@@ -96,14 +96,18 @@ def named(sql: str, parameters: Sequence[Any]) -> tuple[str, dict[str, Any]]:
 class Statement:
     """An UPDATE, a DELETE or a SELECT."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: Query, ending: str = "") -> None:
         self.query = query
+        self.ending = ending
 
     @classmethod
-    def update(cls, rows: QuerySet[Any], values: Mapping[str, Any]) -> "Statement":
+    def update(
+        cls, rows: QuerySet[Any], values: Mapping[str, Any], *, returning: str = ""
+    ) -> "Statement":
+        """Return the UPDATE of these rows, which returns a column if one is named."""
         query: Any = rows.query.chain(UpdateQuery)
         query.add_update_values(values)
-        return cls(query)
+        return cls(query, f' RETURNING "{returning}"' if returning else "")
 
     @classmethod
     def delete(cls, rows: QuerySet[Any]) -> "Statement":
@@ -116,6 +120,13 @@ class Statement:
             cursor.execute(*self.bound(cursor.db, values))
             return int(cursor.rowcount)
 
+    def returned(self, **values: Any) -> Any:
+        """Run with the parameters' values; return the first row's column, or None."""
+        with shared_cursor() as cursor:
+            cursor.execute(*self.bound(cursor.db, values))
+            rows = cursor.fetchall()
+        return rows[0][0] if rows else None
+
     def bound(self, connection: Any, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return the statement's text, and its parameters as the database takes them."""
         sql, parameters = self.compiled
@@ -127,7 +138,8 @@ class Statement:
     @cached_property
     def compiled(self) -> tuple[str, dict[str, Any]]:
         """The statement's text, and its parameters and constants by their names in it."""
-        return named(*self.compiler().as_sql())
+        sql, parameters = named(*self.compiler().as_sql())
+        return sql + self.ending, parameters
 
     def compiler(self) -> Any:
         # Compiling changes a query, and another thread may be at it.

@@ -72,8 +72,8 @@ def test_an_unknown_path_is_not_found(
 @pytest.mark.parametrize(
     ("path", "allowed"),
     [
-        ("", {"GET", "POST"}),
-        (f"/{STRANGER}", {"GET"}),
+        ("", {"GET", "HEAD", "POST"}),
+        (f"/{STRANGER}", {"GET", "HEAD"}),
         (f"/{STRANGER}/items", {"POST"}),
         (f"/{STRANGER}/items/{STRANGER}", {"PUT", "DELETE"}),
     ],

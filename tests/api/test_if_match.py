@@ -35,7 +35,10 @@ def change(request: pytest.FixtureRequest) -> Change:
     return found
 
 
-@pytest.mark.parametrize("version", [None, "*", '"1"', ' "1" '])
+@pytest.mark.parametrize(
+    "version",
+    [None, "*", '"1"', ' "1" ', 'W/"1"', '"7", "1"', 'W/"1","abc"', '"1", "1"', '"2" , W/"1", ""'],
+)
 def test_a_change_of_the_expected_version_is_made(
     api: Api, change: Change, version: str | None
 ) -> None:
@@ -44,7 +47,30 @@ def test_a_change_of_the_expected_version_is_made(
     response = change(api, cart_id, item_id, version)
 
     assert response.status_code == 200
+    assert response["ETag"] == '"2"'
     assert shown(api, cart_id)["version"] == 2
+
+
+def test_edits_follow_each_other_without_a_read(api: Api) -> None:
+    created = api.post(body=bodies.cart())
+    cart_id = created.json()["data"]["cartId"]
+    added = api.post(f"/{cart_id}/items", bodies.item(), If_Match=created["ETag"])
+    item = f"/{cart_id}/items/{added.json()['data']['itemId']}"
+    updated = api.put(item, bodies.item(), If_Match=added["ETag"])
+    removed = api.delete(item, If_Match=updated["ETag"])
+
+    answers = (created, added, updated, removed)
+    assert [answer["ETag"] for answer in answers] == ['"1"', '"2"', '"3"', '"4"']
+    assert api.get(f"/{cart_id}")["ETag"] == '"4"'
+
+
+def test_a_replay_names_no_version(api: Api) -> None:
+    """The cart may have moved on since."""
+    first = api.post(body=bodies.cart(), Idempotency_Key="key-1")
+    again = api.post(body=bodies.cart(), Idempotency_Key="key-1")
+
+    assert (first["ETag"], again["Idempotent-Replayed"]) == ('"1"', "true")
+    assert "ETag" not in again
 
 
 def test_the_etag_of_a_cart_is_its_if_match(api: Api, change: Change) -> None:
@@ -68,7 +94,9 @@ def test_the_etag_of_a_cart_is_its_if_match(api: Api, change: Change) -> None:
         '"9999999999999999999999"',
         '"abc"',
         '""',
-        'W/"2"',
+        'W/"1"',
+        '"1", "3"',
+        'W/"9","abc"',
     ],
     ids=[
         "stale",
@@ -80,6 +108,8 @@ def test_the_etag_of_a_cart_is_its_if_match(api: Api, change: Change) -> None:
         "not ours",
         "empty tag",
         "weak",
+        "a list",
+        "a list of others'",
     ],
 )
 def test_refuses_a_change_of_another_version(
@@ -95,11 +125,12 @@ def test_refuses_a_change_of_another_version(
     assert response.json() == error(
         "version_mismatch", "The cart has moved on: its version is now 2.", "If-Match"
     )
+    assert response["ETag"] == '"2"'
 
 
 @pytest.mark.parametrize(
     "version",
-    ["1", "", '"1', '"1", "2"', "'1'", '"1""2"', "**", '"\u00e9"', "w/1", '"1" x', '"a b"'],
+    ["1", "", '"1', '"1", 2', '"1",', "'1'", '"1""2"', "**", '"\u00e9"', "w/1", '"1" x', '"a b"'],
 )
 def test_refuses_a_header_that_names_no_version(
     api: Api, unchanged: Callable[[], None], change: Change, version: str
@@ -111,7 +142,9 @@ def test_refuses_a_header_that_names_no_version(
 
     assert response.status_code == 400
     assert response.json() == error(
-        "invalid_header", 'If-Match must be one version, such as "3".', "If-Match"
+        "invalid_header",
+        'If-Match must be a version in quotes, such as "3", or a list of these.',
+        "If-Match",
     )
 
 

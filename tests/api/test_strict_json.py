@@ -252,3 +252,12 @@ def test_the_same_strictness_holds_for_items(api: Api, unchanged: Callable[[], N
 
     assert problems(api.post(path, "[]")) == [("invalid_type", "")]
     assert problems(api.put(f"{path}{path[:37]}", '{"a": 1, "a": 1}')) == [("malformed_json", None)]
+
+
+def test_tells_the_line_and_the_column(api: Api, unchanged: Callable[[], None]) -> None:
+    response = api.post(body='{\n  "partnerKey": "ACME",\n  "restaurantKey": 4711,\n}')
+
+    assert response.status_code == 400
+    [notification] = response.json()["notifications"]
+    assert notification["code"] == "malformed_json"
+    assert notification["text"].endswith("at line 4, column 1.")

@@ -112,10 +112,14 @@ SOME_COMMANDS = ["\0", "\x1b", "\x7f", "\x9b", "\udfff"]
 def refuses(target: Target, field: str, character: str) -> None:
     response = target.send(**{field: f"a{character}b"})
 
+    point = f"U+{ord(character):04X}"
+    is_surrogate = "\ud800" <= character <= "\udfff"
     assert response.status_code == 400
     assert response.json() == error(
         "control_character",
-        f"This text holds the control character U+{ord(character):04X}.",
+        f"This text holds the lone surrogate {point}: half of a character."
+        if is_surrogate
+        else f"This text holds the control character {point}.",
         f"{target.place.pointer}/{field}",
     )
 

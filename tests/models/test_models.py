@@ -286,9 +286,10 @@ def test_deletes_are_claimed(cart: Cart) -> None:
 
 def test_reads_by_the_shell_show_who_wrote(cart: Cart) -> None:
     author = Author("staff", "ada", "request-1")
-    added = Cart.objects.by(author).add_item(cart.pk, ItemFactory())
+    added = uuid.uuid4()
+    assert Cart.objects.by(author).add_item(cart.pk, ItemFactory(id=added)) == 2
 
     [first, second] = Cart.objects.get().records()
     assert (first.author.kind, first.operation, first.item_id) == ("shell", "Create Cart", None)
     assert (second.author, second.operation) == (author, "Add Item")
-    assert (second.item_id, second.label) == (added.pk, f"2 {TIMES} Pizza Margherita")
+    assert (second.item_id, second.label) == (added, f"2 {TIMES} Pizza Margherita")

@@ -71,7 +71,15 @@ ROOMS = {
         "carts.validators",
         "cartsvc.api.problems",
     },
+    "carts.requests": {
+        "carts.models",
+        "carts.problems",
+        "carts.serializers",
+        "carts.validators",
+        "cartsvc.api",
+    },
     "carts.views": {
+        "carts.requests",
         "carts.models",
         "carts.problems",
         "carts.serializers",
@@ -79,6 +87,7 @@ ROOMS = {
         "cartsvc.api",
     },
     "carts.openapi": {
+        "carts.requests",
         "carts.fields",
         "carts.models",
         "carts.problems",

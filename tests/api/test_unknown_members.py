@@ -1,0 +1,152 @@
+"""Members that the objects do not have: told, or refused when the caller prefers so."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from django.http import HttpResponse
+
+from carts.models import Cart
+from tests.support import bodies
+from tests.support.answers import error, problems, success
+from tests.support.callers import Api
+from tests.support.carts import created, created_with_items, shown
+
+TEXT = "This object has no member of that name."
+
+# In the order sent, those with null too; what is inside of an unknown member is not looked at.
+MISSPELT = {
+    **bodies.bare_cart(),
+    "notes": None,
+    "items": [
+        bodies.item(),
+        {**bodies.item(options=[{**bodies.option(), "a/b~c": 1}]), "specialInstruction": "x"},
+    ],
+    "tip": {"value": 1, "nonsense": 2},
+}
+TOLD = ["/notes", "/items/1/options/0/a~1b~0c", "/items/1/specialInstruction", "/tip"]
+
+
+def warnings(response: HttpResponse) -> list[str]:
+    """Return the fields of the warnings, once all else of them is as it must be."""
+    assert response.status_code == 200, response.content
+    first, *others = response.json()["notifications"]
+    assert first["severity"] == "Success"
+    for other in others:
+        assert other == {
+            "severity": "Warning",
+            "text": TEXT,
+            "code": "unknown_member",
+            "additionalData": other["additionalData"],
+        }
+    return [other["additionalData"]["field"] for other in others]
+
+
+def test_are_ignored_and_told(api: Api) -> None:
+    response = api.post(body=MISSPELT)
+
+    assert warnings(response) == TOLD
+    assert "Preference-Applied" not in response
+    assert len(shown(api, response.json()["data"]["cartId"])["items"]) == 2
+
+
+def test_are_told_of_a_change(api: Api) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    item = {"topping": 1, **bodies.item()}
+
+    assert warnings(api.post(f"/{cart_id}/items", item)) == ["/topping"]
+    assert warnings(api.put(f"/{cart_id}/items/{item_id}", item)) == ["/topping"]
+
+
+def test_ten_are_told_with_shortened_names(api: Api) -> None:
+    names = [f"{number}" * 100 for number in range(20)]
+
+    response = api.post(body={**bodies.bare_cart(), **dict.fromkeys(names)})
+
+    assert warnings(response) == [f"/{name[:64]}" for name in names[:10]]
+
+
+def test_a_name_that_is_half_a_character_is_told(api: Api) -> None:
+    body = '{"\\ud800": 1, ' + json.dumps(bodies.bare_cart())[1:]
+
+    assert warnings(api.post(body=body)) == ["/?"]
+
+
+def test_what_reading_shows_may_be_sent_back_anywhere(api: Api) -> None:
+    cart_id = created(api)
+    read = api.get(f"/{cart_id}").json()["data"]
+
+    response = api.post(body={**read, "itemCount": 9})
+
+    assert response.json() == success(
+        "The cart was created.", {"cartId": response.json()["data"]["cartId"]}
+    )
+    made = shown(api, response.json()["data"]["cartId"])
+    assert (made["version"], made["cartId"] != cart_id) == (1, True)
+
+
+class TestStrictHandling:
+    """Prefer: handling=strict (RFC 7240)."""
+
+    @pytest.mark.parametrize(
+        "prefer",
+        [
+            "handling=strict",
+            'handling="strict"',
+            "Handling = strict",
+            "respond-async, handling=strict; x=1",
+            'foo="a, handling=lenient", handling=strict',
+            "handling=strict, handling=lenient",
+        ],
+    )
+    def test_refuses_them(self, api: Api, unchanged: Callable[[], None], prefer: str) -> None:
+        response = api.post(body=MISSPELT, Prefer=prefer)
+
+        assert response.status_code == 400
+        assert problems(response) == [("unknown_member", field) for field in TOLD]
+        assert response["Preference-Applied"] == "handling=strict"
+
+    @pytest.mark.parametrize(
+        "prefer",
+        ["", "handling=lenient", "strict", "handling", "handling=strictly", "x-handling=strict",
+         "handling=lenient, handling=strict", '"handling=strict'],
+    )  # fmt: skip
+    def test_is_not_asked_for_by(self, api: Api, prefer: str) -> None:
+        response = api.post(body=MISSPELT, Prefer=prefer)
+
+        assert warnings(response) == TOLD
+        assert "Preference-Applied" not in response
+
+    def test_tells_other_problems_too(self, api: Api, unchanged: Callable[[], None]) -> None:
+        body = {**bodies.bare_cart(platform=5), "notes": 1}
+
+        response = api.post(body=body, Prefer="handling=strict")
+
+        assert problems(response) == [("unknown_member", "/notes"), ("invalid_type", "/platform")]
+
+    def test_of_a_change(self, api: Api, unchanged: Callable[[], None]) -> None:
+        cart_id, [item_id] = created_with_items(api, "Calzone")
+        unchanged()
+        item = {**bodies.item(), "topping": 1}
+
+        for response in (
+            api.post(f"/{cart_id}/items", item, Prefer="handling=strict"),
+            api.put(f"/{cart_id}/items/{item_id}", item, Prefer="handling=strict"),
+        ):
+            assert response.status_code == 400
+            assert response.json() == error("unknown_member", TEXT, "/topping")
+
+    def test_is_said_to_be_applied(self, api: Api) -> None:
+        cart_id, [item_id] = created_with_items(api, "Calzone")
+        path = f"/{cart_id}/items"
+
+        for response in (
+            api.post(body=bodies.cart(), Prefer="handling=strict"),
+            api.post(path, bodies.item(), Prefer="handling=strict"),
+            api.put(f"{path}/{item_id}", bodies.item(), Prefer="handling=strict"),
+        ):
+            assert response.status_code == 200
+            assert response["Preference-Applied"] == "handling=strict"
+        removed = api.delete(f"{path}/{item_id}", Prefer="handling=strict")
+        assert "Preference-Applied" not in removed
+        assert Cart.objects.count() == 2
