@@ -31,12 +31,24 @@ NOT_NEGATIVE = (
     "DB_PREPARE_THRESHOLD",
 )
 
+# As browsers write it: in lower case, without a path, without the port that the scheme implies.
+ORIGIN = re.compile(
+    r"(?!https:.*:443$|http:.*:80$)"
+    r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?"
+)
+
 ADDRESS = re.compile(r"[\w.-]+:\d{1,5}")
 
 
 @register(Tags.security)
 def check_configuration(**_kwargs: Any) -> list[CheckMessage]:
-    return [*_check_secret_key(), *_check_hosts(), *token_problems(), *_check_limits()]
+    return [
+        *_check_secret_key(),
+        *_check_hosts(),
+        *_check_origins(),
+        *token_problems(),
+        *_check_limits(),
+    ]
 
 
 def _check_secret_key() -> Iterator[CheckMessage]:
@@ -102,6 +114,18 @@ def _check_hosts() -> Iterator[CheckMessage]:
             hint=f"Unset DEBUG, or leave only loopback names in ALLOWED_HOSTS. {CONFIGURATION}",
             id="cartsvc.E005",
         )
+
+
+def _check_origins() -> Iterator[CheckMessage]:
+    for origin in settings.CORS_ALLOWED_ORIGINS:
+        if not ORIGIN.fullmatch(origin):
+            yield Error(
+                f"CORS_ALLOWED_ORIGINS lists {origin!r}, which no page has for its origin.",
+                hint="Set CORS_ALLOWED_ORIGINS to scheme and host in lower case, and the port "
+                "where it is not the scheme's own, without a path: https://shop.example.com. "
+                f"Separate several by a comma alone. {CONFIGURATION}",
+                id="cartsvc.E009",
+            )
 
 
 def _check_limits() -> Iterator[CheckMessage]:

@@ -72,6 +72,8 @@ try:
     MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 5000)
     IDEMPOTENCY_HOURS = env.int("IDEMPOTENCY_HOURS", 24)
 
+    CORS_ALLOWED_ORIGINS: list[str] = env.list("CORS_ALLOWED_ORIGINS", [])
+
     BIND = env.str("BIND", "127.0.0.1:8000")
     WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, os.cpu_count() or 1))
     THREADS = env.int("THREADS", 4)
@@ -178,6 +180,8 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = max(1000, 6 * MAX_OPTIONS + 100)
 STATIC_URL = "static/"
 # Straight from the packages: there is no collectstatic to forget.
 WHITENOISE_USE_FINDERS = True
+# They are for our own pages.
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 # Database
 
@@ -292,6 +296,28 @@ REST_FRAMEWORK = {
     "LIST_SERIALIZER_ERRORS_AS_DICT": True,
     "UNAUTHENTICATED_USER": None,
 }
+
+# Pages of CORS_ALLOWED_ORIGINS may send and read these; cookies are of no use to the API.
+CORS_ALLOW_METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE"]
+CORS_ALLOW_HEADERS = [
+    "Authorization",
+    "Content-Type",
+    "If-Match",
+    "If-None-Match",
+    "Idempotency-Key",
+    "Prefer",
+    "X-Request-ID",
+]
+CORS_EXPOSE_HEADERS = [
+    "ETag",
+    "X-Request-ID",
+    "Retry-After",
+    "Idempotent-Replayed",
+    "Preference-Applied",
+    "RateLimit-Limit",
+    "RateLimit-Remaining",
+    "RateLimit-Reset",
+]
 
 SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.1",

@@ -7,7 +7,9 @@ from cartsvc.operations import health
 
 # Swagger UI brings styles in its page and icons in its styles.
 docs = csp_update({"style-src": ["'unsafe-inline'"], "img-src": ["data:"]})(
-    SpectacularSwaggerSplitView.as_view(url_name="openapi")
+    SpectacularSwaggerSplitView.as_view(
+        url_name="openapi", template_name="docs.html", http_method_names=["get", "head"]
+    )
 )
 
 urlpatterns = [

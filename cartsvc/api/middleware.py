@@ -7,6 +7,7 @@ from http import HTTPStatus
 from time import perf_counter
 from typing import cast
 
+from corsheaders.middleware import CorsMiddleware
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.middleware.security import SecurityMiddleware
@@ -30,7 +31,8 @@ class ApiMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.pages = get_response
-        self.api = SecurityMiddleware(_view)
+        self.secured = SecurityMiddleware(_view)
+        self.api = CorsMiddleware(self._answer) if settings.CORS_ALLOWED_ORIGINS else self._answer
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         path = request.path_info
@@ -46,11 +48,7 @@ class ApiMiddleware:
             return self.pages(request)
         logs.request_id.set(request_id)
         started = perf_counter()
-        try:
-            request.get_host()  # refuses a Host that is not ours
-            response = cast("HttpResponse", self.api(request))
-        except Exception as error:  # noqa: BLE001 (nothing may reach a caller as HTML)
-            response = handle(error)
+        response = cast("HttpResponse", self.api(request))
         if usage := usage_of(request):
             for name, value in usage.headers().items():
                 response[name] = value
@@ -66,6 +64,13 @@ class ApiMiddleware:
         if settings.METRICS_BIND:
             metrics.count(name, response, seconds, operation.counter if operation else None)
         return response
+
+    def _answer(self, request: HttpRequest) -> HttpResponse:
+        try:
+            request.get_host()  # refuses a Host that is not ours
+            return cast("HttpResponse", self.secured(request))
+        except Exception as error:  # noqa: BLE001 (nothing may reach a caller as HTML)
+            return handle(error)
 
 
 def _view(request: HttpRequest) -> HttpResponse:

@@ -199,3 +199,8 @@ def test_docs_page_brings_its_own_files(client: Client, db: None) -> None:
     for source in sources:
         with closing(client.get(source)) as answer:
             assert answer.status_code == 200
+
+
+def test_docs_page_is_only_read(client: Client, db: None) -> None:
+    assert client.head("/docs").status_code == 200
+    assert client.options("/docs").status_code == 405

@@ -82,6 +82,31 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         for host in (".com", ".com.", ".", ".localhost")
     },
     **{
+        f"the origin {origin}": ({"CORS_ALLOWED_ORIGINS": [origin]}, "cartsvc.E009")
+        for origin in (
+            "*",
+            "null",
+            "file://",
+            "shop.example.com",
+            "//shop.example.com",
+            "https://",
+            "https://*.example.com",
+            "https://Shop.example.com",
+            "https://shop.example.com/",
+            "https://shop.example.com/carts",
+            "https://shop.example.com?",
+            "https://user@shop.example.com",
+            "https://shop.example.com:443",
+            "http://shop.example.com:80",
+            "https://shop.example.com:",
+            "https://shop.example.com:port",
+            "https://shop.example.com https://www.example.com",
+            "https://shop.example.com\n",
+            "https://münchen.example",
+            "https://[::1",
+        )
+    },
+    **{
         f"keys from {url}": ({**JWKS, "JWT_JWK_URL": url}, "cartsvc.E016")
         for url in (
             "http://id.example.com/keys",
@@ -141,6 +166,23 @@ def test_keys_come_over_tls_or_from_this_machine(url: str, settings: Settings) -
     settings.ALLOWED_HOSTS = [".example.com"]
     for name, value in {**JWKS, "JWT_JWK_URL": url}.items():
         setattr(settings, name, value)
+    assert check_configuration() == []
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://shop.example.com",
+        "https://shop.example.com:8443",
+        "http://localhost:3000",
+        "http://127.0.0.1:443",
+        "http://[::1]:3000",
+        "https://xn--mnchen-3ya.example",
+        "capacitor://localhost",
+    ],
+)
+def test_an_origin_as_browsers_send_it(origin: str, settings: Settings) -> None:
+    settings.CORS_ALLOWED_ORIGINS = [origin]
     assert check_configuration() == []
 
 

@@ -1,0 +1,182 @@
+"""Calls from pages of other origins; tests/browser makes them from such a page."""
+
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+from django.db import OperationalError
+from django.http import HttpResponse
+from django.test import Client
+from pytest_django import Settings
+
+from carts.views import CartServiceViewSet, CartViewSet
+from cartsvc.api.throttling import BearerThrottle
+from tests.support import bodies
+from tests.support.callers import PROFILE, STRANGER, Api
+
+SHOP = "https://shop.example"
+CARTS = f"/v2.0/customers/{PROFILE}/carts"
+SENT = {
+    "Authorization",
+    "Content-Type",
+    "If-Match",
+    "If-None-Match",
+    "Idempotency-Key",
+    "Prefer",
+    "X-Request-ID",
+}
+READ = {
+    "ETag",
+    "X-Request-ID",
+    "Retry-After",
+    "Idempotent-Replayed",
+    "Preference-Applied",
+    "RateLimit-Limit",
+    "RateLimit-Remaining",
+    "RateLimit-Reset",
+}
+
+
+@pytest.fixture
+def listed(settings: Settings) -> None:
+    settings.CORS_ALLOWED_ORIGINS = ["http://localhost:3000", SHOP]
+
+
+def listing(response: HttpResponse, name: str) -> set[str]:
+    return set(response.get(f"Access-Control-{name}", "").split(", "))
+
+
+def told(response: HttpResponse) -> set[str]:
+    """Return the names of the headers that say anything of origins."""
+    return {
+        name for name in response.headers if name == "Vary" or name.startswith("Access-Control")
+    }
+
+
+def preflight(path: str = CARTS, origin: str = SHOP, method: str = "PUT") -> Any:
+    headers = {
+        "Origin": origin,
+        "Access-Control-Request-Method": method,
+        "Access-Control-Request-Headers": "authorization,content-type,if-match",
+    }
+    return Client().options(path, headers=headers)
+
+
+@pytest.mark.parametrize("path", [CARTS, f"{CARTS}/{STRANGER}/items/{STRANGER}", "/v2.0/none"])
+def test_a_preflight_needs_no_token(listed: None, path: str) -> None:
+    response = preflight(path)
+
+    assert (response.status_code, response.content) == (200, b"")
+    assert response["Access-Control-Allow-Origin"] == SHOP
+    assert listing(response, "Allow-Methods") == {"GET", "HEAD", "POST", "PUT", "DELETE"}
+    assert listing(response, "Allow-Headers") == SENT
+    assert "Access-Control-Allow-Credentials" not in response
+    assert response["Vary"] == "origin"
+    assert response["Cache-Control"] == "no-store"
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["X-Request-ID"]
+
+
+def assert_readable(response: HttpResponse, status: int) -> None:
+    assert response.status_code == status
+    assert response["Access-Control-Allow-Origin"] == SHOP
+    assert listing(response, "Expose-Headers") == READ
+    assert "Access-Control-Allow-Credentials" not in response
+    assert response["Vary"] == "origin"
+
+
+def test_answers_and_errors_may_be_read(listed: None, api: Api) -> None:
+    for response, status in (
+        (api.post(body=bodies.cart(), Origin=SHOP), 200),
+        (api.post(body={}, Origin=SHOP), 400),
+        (api.get(Origin=SHOP, Host="evil.example"), 400),
+        (Client().get(CARTS, headers={"Origin": SHOP}), 401),
+        (Api(STRANGER, profileKey=str(PROFILE)).get(Origin=SHOP), 403),
+        (api.get(f"/{STRANGER}", Origin=SHOP), 404),
+        (api.get("/no/such/path", Origin=SHOP), 404),
+        (api.request("PATCH", Origin=SHOP), 405),
+        (api.request("OPTIONS", Origin=SHOP), 405),
+        (Client().get("/v2.0/openapi.json", headers={"Origin": SHOP}), 200),
+    ):
+        assert_readable(response, status)
+
+
+@pytest.mark.parametrize(("error", "status"), [(OperationalError, 503), (ValueError, 500)])
+def test_a_failure_may_be_read(
+    listed: None,
+    api: Api,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception],
+    status: int,
+) -> None:
+    def fails(*args: Any, **kwargs: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(CartViewSet, "carts", fails)
+
+    assert_readable(api.get(Origin=SHOP), status)
+
+
+def test_a_failure_outside_of_a_view_may_be_read(
+    listed: None, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*args: Any) -> None:
+        raise ValueError
+
+    monkeypatch.setattr("cartsvc.api.middleware.resolve", fails)
+
+    assert_readable(api.get(Origin=SHOP), 500)
+
+
+def test_a_bearer_over_the_limit_may_read_so(
+    listed: None, db: None, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    caches["default"].clear()
+    settings.THROTTLE_RATE = "1/d"
+    monkeypatch.setattr(CartServiceViewSet, "throttle_classes", [BearerThrottle])
+    api = Api()
+
+    assert preflight().status_code == 200
+    assert_readable(api.get(Origin=SHOP), 200)
+    assert_readable(api.get(Origin=SHOP), 429)
+    assert preflight().status_code == 200
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://evil.example",
+        "http://shop.example",
+        "https://shop.example:8443",
+        "https://www.shop.example",
+        "https://shop.example.evil.example",
+        "https://shop.example@evil.example",
+        "null",
+        "*",
+        "https://[",
+        "",
+    ],
+)
+def test_another_origin_is_told_nothing(listed: None, api: Api, origin: str) -> None:
+    assert told(preflight(origin=origin)) == {"Vary"}
+    assert told(api.get(Origin=origin)) == {"Vary"}
+
+
+def test_a_call_from_no_page_is_told_nothing(listed: None, api: Api) -> None:
+    assert told(api.get()) == {"Vary"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/docs", "/admin/login/", "/static/carts/desk.css", "/healthz", "/readyz"],
+)
+def test_the_pages_are_for_no_origin(listed: None, db: None, path: str) -> None:
+    for response in (Client().get(path, headers={"Origin": SHOP}), preflight(path)):
+        assert [name for name in told(response) if name != "Vary"] == []
+        assert response.status_code in {200, 302, 405}
+        response.close()
+
+
+def test_it_is_off_until_origins_are_listed(api: Api) -> None:
+    assert preflight().status_code == 401
+    assert told(preflight()) == told(api.get(Origin=SHOP)) == set()

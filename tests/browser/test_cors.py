@@ -1,0 +1,118 @@
+"""A page of another origin calls the API of a real server."""
+
+import uuid
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from tests.chaos.servers import SIGNING_KEY, Service, service
+from tests.support import bodies
+from tests.support.tokens import mint
+
+CALL = """
+async ([url, method, headers, body]) => {
+  try {
+    const answer = await fetch(url, {method, headers, body: body && JSON.stringify(body)});
+    return [answer.status, Object.fromEntries(answer.headers), await answer.text()];
+  } catch (error) {
+    return String(error);
+  }
+}
+"""
+REFUSED = "TypeError: Failed to fetch"
+
+
+class Page(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<title>A shop</title>")
+
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[int]:
+    """The port of a site that is not the service's."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as site:
+        Thread(target=site.serve_forever).start()
+        yield site.server_port
+        site.shutdown()
+
+
+@pytest.fixture(scope="module")
+def server(shop: int) -> Iterator[Service]:
+    with service(CORS_ALLOWED_ORIGINS=f"http://127.0.0.1:{shop}") as server:
+        yield server
+
+
+class Script:
+    """A script on a page of some origin, which has no token for the service but this."""
+
+    def __init__(self, chromium: Any, origin: str, server: Service) -> None:
+        self.page = chromium.new_context().new_page()
+        self.page.goto(origin)
+        self.url = server.url
+        self.carts = f"/v2.0/customers/{uuid.uuid4()}/carts"
+        self.token = {"Authorization": f"Bearer {mint(key=SIGNING_KEY)}"}
+
+    def call(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if body:
+            sent["Content-Type"] = "application/json"
+        return self.page.evaluate(CALL, [f"{self.url}{path}", method, sent, body])
+
+
+def test_a_listed_origin_calls_every_operation(chromium: Any, shop: int, server: Service) -> None:
+    script = Script(chromium, f"http://127.0.0.1:{shop}/", server)
+
+    def call(method: str, path: str, body: Any = None, **headers: str) -> Any:
+        status, told, _ = script.call(
+            method, f"{script.carts}{path}", body, **script.token, **headers
+        )
+        assert status == 200
+        return told
+
+    names = {"Idempotency_Key": "mine", "X_Request_ID": "of-the-shop", "Prefer": "handling=strict"}
+    assert call("POST", "", bodies.cart(), **names)["x-request-id"] == "of-the-shop"
+    assert call("POST", "", bodies.cart(), **names)["idempotent-replayed"] == "true"
+    listed = script.call("GET", script.carts, **script.token)
+    cart_id = script.page.evaluate("text => JSON.parse(text).data.carts[0].cartId", listed[2])
+    assert call("GET", f"/{cart_id}")["etag"] == '"1"'
+    call("POST", f"/{cart_id}/items", bodies.item(), If_Match='"1"')
+    shown = script.call("GET", f"{script.carts}/{cart_id}", If_None_Match='"1"', **script.token)
+    item_id = script.page.evaluate("text => JSON.parse(text).data.items[0].itemId", shown[2])
+    call("PUT", f"/{cart_id}/items/{item_id}", bodies.item(quantity=3), If_Match='"2"')
+    call("DELETE", f"/{cart_id}/items/{item_id}", If_Match='"3"')
+
+
+def test_a_listed_origin_reads_why_it_is_refused(chromium: Any, shop: int, server: Service) -> None:
+    script = Script(chromium, f"http://127.0.0.1:{shop}/", server)
+
+    for code, path, headers in (
+        ("not_authenticated", script.carts, {}),
+        ("invalid_token", script.carts, {"Authorization": "Bearer nonsense"}),
+        ("cart_not_found", f"{script.carts}/{uuid.uuid4()}", script.token),
+        ("not_found", "/v2.0/nothing", script.token),
+    ):
+        _, told, text = script.call("GET", path, **headers)
+        assert f'"{code}"' in text
+        assert told["x-request-id"]
+
+
+def test_other_origins_and_the_pages_are_refused(chromium: Any, shop: int, server: Service) -> None:
+    stranger = Script(chromium, f"http://localhost:{shop}/", server)
+    assert stranger.call("GET", stranger.carts, **stranger.token) == REFUSED
+    assert stranger.call("POST", stranger.carts, bodies.cart(), **stranger.token) == REFUSED
+    assert stranger.call("GET", "/v2.0/openapi.json") == REFUSED
+
+    script = Script(chromium, f"http://127.0.0.1:{shop}/", server)
+    assert script.call("GET", "/v2.0/openapi.json")[0] == 200
+    for path in ("/docs", "/admin/login/", "/static/carts/desk.css", "/healthz"):
+        assert script.call("GET", path) == REFUSED
+    assert script.call("GET", script.carts, Cookie_Like="mine", **script.token) == REFUSED
