@@ -14,6 +14,7 @@ from django.urls import resolve
 from cartsvc.api.exceptions import handle
 from cartsvc.api.operation import requested
 from cartsvc.api.throttling import usage_of
+from cartsvc.api.turns import end_turn
 from cartsvc.operations import health, logs, metrics
 
 API_PATH = "/v2.0"
@@ -50,6 +51,8 @@ class ApiMiddleware:
             response = cast("HttpResponse", self.api(request))
         except Exception as error:  # noqa: BLE001 (nothing may reach a caller as HTML)
             response = handle(error)
+        finally:
+            end_turn(request)
         if usage := usage_of(request):
             for name, value in usage.headers().items():
                 response[name] = value
