@@ -191,6 +191,7 @@ if EMBEDDED:
         # A deferred transaction that reads before it writes cannot be made to wait.
         "transaction_mode": "IMMEDIATE",
         "timeout": DB_LOCK_TIMEOUT,
+        "statement_timeout": DB_STATEMENT_TIMEOUT,
         "init_command": "PRAGMA journal_mode=WAL",
     }
     DATABASE["TEST"] = {"NAME": VAR_DIR / "test.sqlite3"}

@@ -15,6 +15,7 @@ from cartsvc.api.problems import (
     PAYLOAD_TOO_LARGE,
     UNSUPPORTED_MEDIA_TYPE,
 )
+from cartsvc.api.turns import take_turn
 
 # Integers of up to so many digits are within a double's range.
 SAFE_DIGITS = 308
@@ -24,13 +25,17 @@ def json_object(request: HttpRequest) -> dict[str, Any]:
     """Return the request's body; numbers with a point or an exponent come as Decimal.
 
     Raises:
-        Refused: `unsupported_media_type`, `payload_too_large`, `malformed_json`, or
-            `invalid_type` when the body is JSON but not an object.
+        Refused: `unsupported_media_type`, `payload_too_large`, `malformed_json`,
+            `unavailable` when too many large ones came at once, or `invalid_type` when the
+            body is JSON but not an object.
     """
     _check_media_type(request)
+    body = _read(request)
+    # Whoever sends slowly keeps no turn.
+    take_turn(request, len(body))
     try:
         # A BOM is skipped; Python's json would take it for a syntax error.
-        value = _decode(_read(request).decode("utf-8-sig"))
+        value = _decode(body.decode("utf-8-sig"))
     except UnicodeDecodeError:
         _malformed("The body is not UTF-8.")
     except json.JSONDecodeError as error:

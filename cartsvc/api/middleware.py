@@ -16,6 +16,7 @@ from django.urls import resolve
 from cartsvc.api.exceptions import handle
 from cartsvc.api.operation import requested
 from cartsvc.api.throttling import usage_of
+from cartsvc.api.turns import end_turn
 from cartsvc.operations import health, logs, metrics
 
 API_PATH = "/v2.0"
@@ -48,7 +49,10 @@ class ApiMiddleware:
             return self.pages(request)
         logs.request_id.set(request_id)
         started = perf_counter()
-        response = cast("HttpResponse", self.api(request))
+        try:
+            response = cast("HttpResponse", self.api(request))
+        finally:
+            end_turn(request)
         if usage := usage_of(request):
             for name, value in usage.headers().items():
                 response[name] = value

@@ -285,7 +285,8 @@ UNAVAILABLE = declare(
     "unavailable",
     503,
     "The service cannot reach its data right now. Try again.",
-    meaning="The database, or the issuer of the tokens' keys, does not answer in time.",
+    meaning="The database, or the issuer of the tokens' keys, does not answer in time, "
+    "or too many large bodies came at once.",
     remedy="Try again after Retry-After; when creating, with the same Idempotency-Key.",
     retry=True,
 )

@@ -1,0 +1,108 @@
+"""One large body at a time is worked on in a process; so many wait, and more are refused."""
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from carts.models import Cart
+from carts.models.manager import CartManager
+from cartsvc.api import turns
+from tests.support import bodies
+from tests.support.answers import error
+from tests.support.callers import HttpApi
+from tests.support.programs import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LARGE = json.dumps(bodies.cart()) + " " * turns.LARGE_BYTES
+BUSY = error("unavailable", "Too many large bodies have come at once. Try again.")
+
+
+class Writes:
+    """Holds every write until it may go on, and knows how many are at it."""
+
+    def __init__(self) -> None:
+        self.under_way = self.most = 0
+        self.may_go_on = threading.Event()
+
+    def __enter__(self) -> None:
+        """Let them go on at the end of the block, whatever happens in it."""
+
+    def __exit__(self, *_: object) -> None:
+        self.may_go_on.set()
+
+
+@pytest.fixture
+def writes(monkeypatch: pytest.MonkeyPatch) -> Writes:
+    held, write = Writes(), CartManager.create_with_items
+
+    def wait(*args: Any, **values: Any) -> Cart:
+        held.under_way += 1
+        held.most = max(held.most, held.under_way)
+        assert held.may_go_on.wait(60)
+        try:
+            return write(*args, **values)
+        finally:
+            held.under_way -= 1
+
+    monkeypatch.setattr(CartManager, "create_with_items", wait)
+    return held
+
+
+def waiting() -> int:
+    """Return how many large bodies have a place, the one that is worked on included."""
+    places: Any = turns._places
+    return int(places._initial_value - places._value)
+
+
+def test_large_bodies_take_turns(http_api: HttpApi, writes: Writes, settings: Settings) -> None:
+    places = settings.THREADS // 2
+    with ThreadPoolExecutor(places) as pool, writes:
+        answers = [pool.submit(http_api.post, "", LARGE) for _ in range(places)]
+        wait_until(lambda: waiting() == places and writes.under_way == 1, 10)
+
+        refused = http_api.post("", LARGE)
+        assert (refused.status_code, refused.json()) == (503, BUSY)
+        assert refused.headers["Retry-After"] == "1"
+        # Whoever sends little waits for nobody.
+        assert http_api.get().status_code == 200
+        assert http_api.post("", {"partnerKey": 5}).status_code == 400
+
+        writes.may_go_on.set()
+        assert [answer.result().status_code for answer in answers] == [200] * places
+    assert writes.most == 1
+    assert waiting() == 0
+    assert Cart.objects.count() == places
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (LARGE, 200),
+        ("{" + LARGE, 400),
+        (json.dumps({"items": [5] * 50_000}), 400),
+    ],
+    ids=["taken", "no JSON", "refused"],
+)
+def test_a_turn_ends_with_its_request(http_api: HttpApi, body: str, status: int) -> None:
+    for _ in range(5):
+        assert http_api.post("", body).status_code == status
+    assert waiting() == 0
+    assert not turns._turn.locked()
+
+
+def test_a_stranger_takes_no_place(http_api: HttpApi, writes: Writes, settings: Settings) -> None:
+    places = settings.THREADS // 2
+    with ThreadPoolExecutor(places) as pool, writes:
+        answers = [pool.submit(http_api.post, "", LARGE) for _ in range(places)]
+        wait_until(lambda: waiting() == places, 10)
+
+        refused = http_api.post("", LARGE, Authorization="Bearer none")
+        assert refused.status_code == 401
+
+        writes.may_go_on.set()
+        assert [answer.result().status_code for answer in answers] == [200] * places
