@@ -15,12 +15,13 @@ from cartsvc.api.exceptions import handle
 from cartsvc.api.operation import requested
 from cartsvc.operations import health, logs, metrics
 
-API_PATH = "/v2.0"
+# Where people look; every other path is the API's.
+PAGES = re.compile(r"/|/docs/?|/(admin|static)/.*|/admin", re.DOTALL)
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
 class ApiMiddleware:
-    """Answer API requests by themselves; let pages pass on to the rest of the middleware.
+    """Answer API requests by itself; let pages pass on to the rest of the middleware.
 
     The API has no sessions, cookies or messages, so it pays for none. Whatever happens
     before a view is reached is answered with an envelope, too.
@@ -40,7 +41,7 @@ class ApiMiddleware:
         sent = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
         request.META["cartsvc.request_id"] = request_id
-        if not path.startswith(f"{API_PATH}/") and path != API_PATH:
+        if PAGES.fullmatch(path):
             return self.pages(request)
         logs.request_id.set(request_id)
         started = perf_counter()
