@@ -11,8 +11,10 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
 
-from cartsvc.api.exceptions import handle
+from cartsvc.api.body import arriving
+from cartsvc.api.exceptions import RETRY_AFTER_SECONDS, handle
 from cartsvc.api.operation import requested
+from cartsvc.api.problems import Refused
 from cartsvc.operations import health, logs, metrics
 
 # Where people look; every other path is the API's.
@@ -42,7 +44,7 @@ class ApiMiddleware:
         request_id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
         request.META["cartsvc.request_id"] = request_id
         if PAGES.fullmatch(path):
-            return self.pages(request)
+            return self._page(request)
         logs.request_id.set(request_id)
         started = perf_counter()
         try:
@@ -61,6 +63,17 @@ class ApiMiddleware:
         if settings.METRICS_BIND:
             metrics.count(name, response, seconds, operation.counter if operation else None)
         return response
+
+    def _page(self, request: HttpRequest) -> HttpResponse:
+        """Answer as a page, once a form has arrived: nothing else may wait for it."""
+        if request.method == "POST":
+            try:
+                with arriving():
+                    request.body  # noqa: B018 (read, and kept)
+            except Refused as error:
+                headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+                return HttpResponse(str(error), "text/plain", status=503, headers=headers)
+        return self.pages(request)
 
 
 def _view(request: HttpRequest) -> HttpResponse:
