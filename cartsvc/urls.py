@@ -1,6 +1,7 @@
 from csp.decorators import csp_update
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from cartsvc.operations import health
@@ -14,7 +15,9 @@ docs = csp_update({"style-src": ["'unsafe-inline'"], "img-src": ["data:"]})(
 
 urlpatterns = [
     path("v2.0/", include("carts.urls")),
-    path("docs", docs),
+    path("docs", docs, name="docs"),
+    path("", RedirectView.as_view(pattern_name="docs")),
+    path("docs/", RedirectView.as_view(pattern_name="docs")),
     path("admin/", admin.site.urls),
     path("healthz", health.process),
     path("readyz", health.ready),

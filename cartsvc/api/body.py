@@ -1,8 +1,11 @@
 """Strict JSON in: one UTF-8 object, or a refusal that says what is wrong with it."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from math import isinf
+from threading import BoundedSemaphore
 from typing import Any, Never
 
 from django.conf import settings
@@ -13,9 +16,15 @@ from cartsvc.api.problems import (
     INVALID_TYPE,
     MALFORMED_JSON,
     PAYLOAD_TOO_LARGE,
+    UNAVAILABLE,
     UNSUPPORTED_MEDIA_TYPE,
 )
 from cartsvc.api.turns import take_turn
+
+# The threads of a process that may wait for a body at once: all but one, which whoever sends
+# none can rely on. A body that has arrived is read in far less than the patience.
+_waiting = BoundedSemaphore(max(1, settings.THREADS - 1))
+PATIENCE_SECONDS = 0.05
 
 # Integers of up to so many digits are within a double's range.
 SAFE_DIGITS = 308
@@ -48,6 +57,21 @@ def json_object(request: HttpRequest) -> dict[str, Any]:
     return value
 
 
+@contextmanager
+def arriving() -> Iterator[None]:
+    """Let this thread wait for a body, which the server does without a limit of time.
+
+    Raises:
+        Refused: `unavailable`, because the other threads wait for one already.
+    """
+    if not _waiting.acquire(timeout=PATIENCE_SECONDS):
+        UNAVAILABLE.refuse("Too many bodies have not arrived yet. Try again.")
+    try:
+        yield
+    finally:
+        _waiting.release()
+
+
 def _check_media_type(request: HttpRequest) -> None:
     # Not request.content_type: the framework's is the whole header.
     media_type, parameters = parse_header_parameters(request.META.get("CONTENT_TYPE", ""))
@@ -67,7 +91,8 @@ def _read(request: HttpRequest) -> bytes:
     stream = request.META["wsgi.input"] if chunked else request
     try:
         length = int(request.META.get("CONTENT_LENGTH") or 0)
-        body: bytes = b"" if length > limit else stream.read(limit + 1)
+        with arriving():
+            body: bytes = b"" if length > limit else stream.read(limit + 1)
     except (OSError, ValueError):
         _malformed("The body did not arrive whole.")
     if max(length, len(body)) > limit:

@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from django.core.exceptions import SuspiciousOperation
+from django.core.exceptions import DisallowedHost, SuspiciousOperation
 from django.db import Error as DatabaseError
 from django.http import Http404, HttpResponse
 from rest_framework.exceptions import MethodNotAllowed, Throttled
@@ -53,6 +53,11 @@ def _refusal(error: Exception) -> Refused | None:  # noqa: PLR0911 (one line a k
             )
         case Http404():
             return Refused(NOT_FOUND.problem())
+        case DisallowedHost():
+            # The name itself is the caller's to choose, and so it is not logged.
+            logger.warning("A request was refused: ALLOWED_HOSTS does not list its Host.")
+            text = "The Host header names no host of this service."
+            return Refused(INVALID_HEADER.problem(text, field="Host"))
         case SuspiciousOperation():
             return Refused(INVALID_HEADER.problem())
         case DatabaseError() if is_outage(error):

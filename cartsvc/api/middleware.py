@@ -13,18 +13,21 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
 
-from cartsvc.api.exceptions import handle
+from cartsvc.api.body import arriving
+from cartsvc.api.exceptions import RETRY_AFTER_SECONDS, handle
 from cartsvc.api.operation import requested
+from cartsvc.api.problems import Refused
 from cartsvc.api.throttling import usage_of
 from cartsvc.api.turns import end_turn
 from cartsvc.operations import health, logs, metrics
 
-API_PATH = "/v2.0"
+# Where people look; every other path is the API's.
+PAGES = re.compile(r"/|/docs/?|/(admin|static)/.*|/admin", re.DOTALL)
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
 class ApiMiddleware:
-    """Answer API requests by themselves; let pages pass on to the rest of the middleware.
+    """Answer API requests by itself; let pages pass on to the rest of the middleware.
 
     The API has no sessions, cookies or messages, so it pays for none. Whatever happens
     before a view is reached is answered with an envelope, too.
@@ -45,8 +48,8 @@ class ApiMiddleware:
         sent = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
         request.META["cartsvc.request_id"] = request_id
-        if not path.startswith(f"{API_PATH}/") and path != API_PATH:
-            return self.pages(request)
+        if PAGES.fullmatch(path):
+            return self._page(request)
         logs.request_id.set(request_id)
         started = perf_counter()
         try:
@@ -75,6 +78,17 @@ class ApiMiddleware:
             return cast("HttpResponse", self.secured(request))
         except Exception as error:  # noqa: BLE001 (nothing may reach a caller as HTML)
             return handle(error)
+
+    def _page(self, request: HttpRequest) -> HttpResponse:
+        """Answer as a page, once a form has arrived: nothing else may wait for it."""
+        if request.method == "POST":
+            try:
+                with arriving():
+                    request.body  # noqa: B018 (read, and kept)
+            except Refused as error:
+                headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+                return HttpResponse(str(error), "text/plain", status=503, headers=headers)
+        return self.pages(request)
 
 
 def _view(request: HttpRequest) -> HttpResponse:

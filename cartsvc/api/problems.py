@@ -196,6 +196,27 @@ INVALID_HEADER = declare(
     meaning="A header cannot be read, or names a host that is not this service's.",
     remedy="Mend the header that field names.",
 )
+MALFORMED_HTTP = declare(
+    "malformed_http",
+    400,
+    "The request is not acceptable HTTP.",
+    meaning="The first line, a header, the length or an escape in the path breaks HTTP's rules.",
+    remedy="Let an HTTP library write the request.",
+)
+URI_TOO_LONG = declare(
+    "uri_too_long",
+    414,
+    "The address of the request is too long.",
+    meaning="The path and its query have more than 8 KiB.",
+    remedy="Shorten the query: no operation takes so much.",
+)
+HEADERS_TOO_LARGE = declare(
+    "headers_too_large",
+    431,
+    "The headers of the request are too large.",
+    meaning="A header has more than 8 KiB, or all of them have more than 32 KiB.",
+    remedy="Send less: a token with fewer claims, no foreign cookies.",
+)
 NOT_FOUND = declare(
     "not_found",
     404,

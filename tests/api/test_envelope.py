@@ -105,14 +105,23 @@ def test_the_token_is_asked_for_before_the_method(unchanged: Callable[[], None])
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost:port", "a b", "", "@", "[::"])
 def test_refuses_a_host_that_is_not_ours(
-    api: Api, unchanged: Callable[[], None], settings: Any, host: str
+    api: Api,
+    unchanged: Callable[[], None],
+    settings: Any,
+    caplog: pytest.LogCaptureFixture,
+    host: str,
 ) -> None:
     settings.ALLOWED_HOSTS = ["localhost"]
 
     response = api.post(body=bodies.cart(), Host=host)
 
     assert response.status_code == 400
-    assert response.json() == error("invalid_header", "The request is not acceptable.")
+    assert response.json() == error(
+        "invalid_header", "The Host header names no host of this service.", "Host"
+    )
+    [record] = [record for record in caplog.records if record.name == "cartsvc.api.exceptions"]
+    assert "ALLOWED_HOSTS" in record.getMessage()
+    assert "evil" not in record.getMessage()
 
 
 @pytest.mark.parametrize("number", [99, 100, 250])
@@ -258,9 +267,47 @@ def test_text_leaves_as_it_came_and_not_as_markup(api: Api) -> None:
     assert "\U0001f355" in response.content.decode()
 
 
-def test_pages_outside_of_the_api_stay_pages(client: Client, db: None) -> None:
-    response = client.get("/nothing/here")
+@pytest.mark.parametrize("path", ["/admin/nothing/here", "/static/nothing.css"])
+def test_pages_answer_as_pages(client: Client, db: None, path: str) -> None:
+    assert client.get(path, follow=True)["Content-Type"].startswith("text/html")
+
+
+@pytest.mark.parametrize("path", ["/", "/docs/"])
+def test_leads_to_the_page_that_explains_the_api(client: Client, path: str) -> None:
+    response = client.get(path)
+
+    assert response.status_code == 302
+    assert response["Location"] == "/docs"
+    assert client.get("/docs").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/v1.0/customers/{PROFILE}/carts",
+        f"/V2.0/customers/{PROFILE}/carts",
+        f"//v2.0/customers/{PROFILE}/carts",
+        "/v2.0x",
+        "/carts",
+        "/nothing/here",
+        "/administrator",
+        "/docs/x",
+        "/docs.json",
+        "/static",
+        "/healthz/",
+        "/favicon.ico",
+        "*",
+    ],
+    ids=lambda path: path.replace(str(PROFILE), "P"),
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_every_other_path_is_not_found(
+    api: Api, unchanged: Callable[[], None], method: str, path: str
+) -> None:
+    response = api.client.generic(method, path)
 
     assert response.status_code == 404
-    assert response["Content-Type"].startswith("text/html")
-    assert client.get("/v2.0x")["Content-Type"].startswith("text/html")
+    assert response.json() == error("not_found", "There is nothing at this path.")
+    assert response["Cache-Control"] == "no-store"
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert re.fullmatch("[0-9a-f]{32}", response["X-Request-ID"])

@@ -7,6 +7,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,8 @@ from string import Template
 import pytest
 import requests
 
+from cartsvc.api.envelope import failure
+from cartsvc.api.problems import PROBLEM_TYPES
 from tests.chaos.servers import ROOT, SIGNING_KEY, Service, service
 from tests.support import bodies
 from tests.support.callers import HttpApi
@@ -77,9 +80,13 @@ class Proxy:
         caller.verify = self.certificate
         return caller
 
-    def raw(self, sent: bytes) -> ssl.SSLSocket:
+    def raw(self, sent: bytes, *, receive: int = 0) -> ssl.SSLSocket:
         context = ssl.create_default_context(cafile=self.certificate)
-        plain = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        plain = socket.socket()
+        plain.settimeout(30)
+        if receive:
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+        plain.connect(("127.0.0.1", self.port))
         connection = context.wrap_socket(plain, server_hostname=HOST)
         connection.sendall(sent)
         return connection
@@ -108,7 +115,7 @@ def is_open(connection: ssl.SSLSocket) -> bool:
     return False
 
 
-def answer_to(proxy: Proxy, sent: bytes) -> tuple[int, str, dict[str, str]]:
+def answer_to(proxy: Proxy, sent: bytes) -> tuple[int, str | None, dict[str, str]]:
     """Return the status, the problem's code and the headers of what comes back."""
     with proxy.raw(sent) as connection:
         answer = HTTPResponse(connection)
@@ -123,15 +130,15 @@ def answer_to(proxy: Proxy, sent: bytes) -> tuple[int, str, dict[str, str]]:
     return answer.status, code, headers
 
 
-def head(*headers: str, method: str = "POST", path: str = "") -> bytes:
+def head(*headers: str, method: str = "POST", path: str = "", token: str = "") -> bytes:
     path = path or "/v2.0/customers/0f8fad5b-d9cb-469f-a165-70867728950e/carts"
     lines = [
         f"{method} {path} HTTP/1.1",
-        f"Authorization: Bearer {mint(key=SIGNING_KEY)}",
+        f"Authorization: Bearer {token or mint(key=SIGNING_KEY)}",
         "Content-Type: application/json",
         *headers,
     ]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
 
 
 def test_requests_pass_and_count_as_https(proxy: Proxy) -> None:
@@ -168,29 +175,70 @@ def test_stalled_bodies_and_headers_hold_up_nobody(proxy: Proxy) -> None:
     assert line == 200
 
 
+def test_who_does_not_finish_a_body_is_dropped(proxy: Proxy) -> None:
+    with proxy.raw(head(HOSTED, "Content-Length: 1000") + b'{"a":') as stalled:
+        started = time.monotonic()
+        assert stalled.recv(1000) == b""
+    assert 8 < time.monotonic() - started < 15
+
+
+def test_slow_readers_hold_up_nobody(proxy: Proxy) -> None:
+    """Each leaves a large answer unread, with a receive buffer as small as can be."""
+    owner = proxy.caller()
+    options = [bodies.option(displayName="x" * 100) for _ in range(90)]
+    items = [bodies.item(options=options) for _ in range(50)]
+    large = owner.post("", bodies.cart(items=items)).json()["data"]["cartId"]
+    path = f"{owner.base.removeprefix(proxy.url)}/{large}"
+    sent = head(HOSTED, method="GET", path=path, token=owner.token)
+    with ExitStack() as stack:
+        before = len(access_lines(proxy))
+        for _ in range(40):
+            stack.enter_context(proxy.raw(sent, receive=2048))
+        wait_until(lambda: len(access_lines(proxy)) >= before + 40)
+        started = time.monotonic()
+        honest = [proxy.caller().get().status_code for _ in range(20)]
+        assert honest == [200] * 20
+        assert time.monotonic() - started < 5
+
+
 def access_lines(proxy: Proxy) -> list[str]:
     return [line for line in proxy.server.log.read_text().splitlines() if "cartsvc.access" in line]
 
 
 HOSTED = f"Host: {HOST}"
+CHUNKED = "Transfer-Encoding: chunked"
 REFUSED = {
     "a body over the limit": (413, "payload_too_large", head(HOSTED, "Content-Length: 1048577")),
     "chunks over the limit": (
         413,
         "payload_too_large",
-        head(HOSTED, "Transfer-Encoding: chunked") + b"100001\r\n" + b" " * 0x100001,
+        head(HOSTED, CHUNKED) + b"100001\r\n" + b" " * 0x100001,
     ),
-    "no Host": (400, "invalid_header", head(method="GET")),
-    "a large header": (431, "invalid_header", head(HOSTED, f"X-A: {'a' * 9000}")),
-    "a huge header": (400, "invalid_header", head(HOSTED, f"X-A: {'a' * 20_000}")),
-    "a long path": (414, "invalid_header", head(HOSTED, method="GET", path="/" + "a" * 9000)),
-    "two lengths": (400, "invalid_header", head(HOSTED, "Content-Length: 1", "Content-Length: 2")),
-    "length and chunks": (
-        400,
-        "invalid_header",
-        head(HOSTED, "Content-Length: 1", "Transfer-Encoding: chunked"),
-    ),
+    "no Host": (400, "malformed_http", head(method="GET")),
+    "a strange Host": (400, "invalid_header", head("Host: evil.example", method="GET")),
+    "a large header": (431, "headers_too_large", head(HOSTED, f"X-A: {'a' * 9000}")),
+    "a huge header": (431, "headers_too_large", head(HOSTED, f"X-A: {'a' * 20_000}")),
+    "many large headers": (431, "headers_too_large", head(HOSTED, *[f"X-A: {'a' * 8000}"] * 5)),
+    "a long path": (414, "uri_too_long", head(HOSTED, method="GET", path="/" + "a" * 9000)),
+    "a huge path": (414, "uri_too_long", head(HOSTED, method="GET", path="/" + "a" * 20_000)),
+    "two lengths": (400, "malformed_http", head(HOSTED, "Content-Length: 1", "Content-Length: 2")),
+    "length and chunks": (400, "malformed_http", head(HOSTED, "Content-Length: 1", CHUNKED)),
+    "length of letters": (400, "malformed_http", head(HOSTED, "Content-Length: ten")),
+    "a malformed chunk": (400, "malformed_http", head(HOSTED, CHUNKED) + b"zz\r\n{}\r\n"),
+    "an unknown transfer coding": (400, "malformed_http", head(HOSTED, "Transfer-Encoding: x")),
+    "a folded header": (400, "malformed_http", head(HOSTED, "X-A: 1\r\n folded")),
+    "NUL in a header": (400, "malformed_http", head(HOSTED, "X-A: a\0b")),
     "TRACE": (405, "method_not_allowed", head(HOSTED, method="TRACE")),
+    "CONNECT": (405, "method_not_allowed", head(HOSTED, method="CONNECT")),
+    "%00": (400, "malformed_http", head(HOSTED, method="GET", path="/%00")),
+    "%zz": (400, "malformed_http", head(HOSTED, method="GET", path="/%zz")),
+    "%": (400, "malformed_http", head(HOSTED, method="GET", path="/v2.0/customers/%")),
+    "out of the root": (400, "malformed_http", head(HOSTED, method="GET", path="/../..")),
+    "bytes in the path": (400, "malformed_http", head(HOSTED, method="GET", path="/v2.0/\xe9")),
+    "no HTTP": (400, "malformed_http", b"nonsense\r\n\r\n"),
+    "HTTP/3.0": (400, "malformed_http", head(HOSTED).replace(b"HTTP/1.1", b"HTTP/3.0")),
+    "a lower-case method": (400, "malformed_http", head(HOSTED, method="get")),
+    "a page of the proxy's own": (404, "not_found", head(HOSTED, path="/.nginx/unavailable")),
 }
 
 
@@ -201,6 +249,16 @@ def test_what_nginx_refuses_is_an_envelope(
     assert answer_to(proxy, sent)[:2] == (status, code)
 
 
+def test_the_texts_are_the_declared_ones() -> None:
+    limits = {"payload_too_large": {"limit": 1024 * 1024}}
+    shipped = (ROOT / "cartsvc/operations/nginx.conf").read_text()
+    said = re.findall(r"/.nginx/(\w+) {[^}]*?return (\d+) '(.*)';", shipped)
+    assert len(said) == shipped.count("internal;") == 7
+    for code, status, body in said:
+        problem = PROBLEM_TYPES[code].problem(**limits.get(code, {}))
+        assert (int(status), body) == (problem.type.status, failure([problem]).text)
+
+
 def test_a_service_that_is_down_is_503(proxy: Proxy) -> None:
     proxy.server.stop()
     try:
@@ -209,6 +267,13 @@ def test_a_service_that_is_down_is_503(proxy: Proxy) -> None:
     finally:
         proxy.server.start()
     assert proxy.caller().get().status_code == 200
+
+
+def test_no_header_moves_the_service_to_another_path(proxy: Proxy) -> None:
+    moving = {"SCRIPT_NAME": "/v2.0", "Script-Name": "/v2.0", "Path-Info": "/admin/"}
+    headers = [f"{name}: {value}" for name, value in moving.items()]
+    status, code, _ = answer_to(proxy, head(HOSTED, *headers, method="GET"))
+    assert (status, code) == (200, None)
 
 
 def test_underscores_do_not_smuggle_a_header(proxy: Proxy) -> None:

@@ -17,6 +17,8 @@ import requests
 
 from tests.bench import client
 from tests.chaos.servers import SIGNING_KEY, Service, service
+from tests.chaos.test_wire import head, kept
+from tests.support import bodies
 from tests.support.programs import free_port, wait_until
 from tests.support.tokens import mint
 
@@ -63,6 +65,64 @@ def test_connections_that_are_kept_take_no_thread(two_workers: Service) -> None:
             answer = connection.getresponse()
             assert answer.status == 200
             answer.read()
+
+
+def test_slow_readers_take_no_thread(two_workers: Service) -> None:
+    """Each leaves answers of 15 MB in all unread: more than what the kernel takes for it."""
+    owner = two_workers.caller()
+    items = [bodies.item(options=[bodies.option(displayName="x" * 100)] * 90)] * 50
+    large = owner.post("", bodies.cart(items=items)).json()["data"]["cartId"]
+    asked = kept(head("GET", path=f"{owner.base.removeprefix(two_workers.url)}/{large}"))
+    with ExitStack() as stack:
+        for _ in range(16):
+            reader = stack.enter_context(socket.socket())
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            reader.connect(("127.0.0.1", two_workers.port))
+            reader.sendall(asked * 16)
+        wait_until(lambda: two_workers.log.read_text().count("Get Cart 200") >= 16)
+        for _ in range(20):
+            assert owner.get().status_code == 200
+
+
+@pytest.mark.parametrize("place", ["api", "desk"])
+def test_bodies_that_do_not_arrive_leave_a_thread_to_others(
+    two_workers: Service, place: str
+) -> None:
+    api = two_workers.caller()
+    half = head("POST", "Content-Length: 999", f"Cookie: csrftoken={'a' * 32}") + b'{"a":'
+    if place == "desk":
+        half = half.replace(b" /v2.0/", b" /admin/login/?").replace(
+            b"json", b"x-www-form-urlencoded"
+        )
+    with ExitStack() as stack:
+        stalled = []
+        for _ in range(8):
+            stalled.append(socket.create_connection(("127.0.0.1", two_workers.port), timeout=5))
+            stack.enter_context(stalled[-1]).sendall(half)
+        started = time.monotonic()
+        for _ in range(20):
+            assert requests.get(f"{two_workers.url}/healthz", timeout=5).status_code == 200
+        assert time.monotonic() - started < 5
+        # Two threads in each of two workers: one waits for a body, and one is free.
+        refused: list[bytes] = []
+
+        def six_are_refused() -> bool:
+            refused.extend(filter(None, map(received, stalled)))
+            return len(refused) >= 6
+
+        wait_until(six_are_refused)
+        for answer in refused:
+            assert answer.startswith(b"HTTP/1.1 503 ")
+            assert b"\r\nretry-after: 1\r\n" in answer.lower()
+    wait_until(lambda: api.post("", bodies.cart()).status_code == 200, 5)
+
+
+def received(connection: socket.socket) -> bytes:
+    """Return what was answered since the last call."""
+    connection.setblocking(False)
+    with suppress(OSError):
+        return connection.recv(65536)
+    return b""
 
 
 def test_callers_who_never_rest_do_not_keep_out_others() -> None:

@@ -17,12 +17,14 @@ from tests.support.tokens import mint
 BODY = json.dumps(bodies.bare_cart()).encode()
 
 
-def head(method: str = "POST", *headers: str, version: str = "1.1", path: str = "") -> bytes:
+def head(
+    method: str = "POST", *headers: str, version: str = "1.1", path: str = "", token: str = ""
+) -> bytes:
     path = path or f"/v2.0/customers/{uuid.uuid4()}/carts"
     lines = [
         f"{method} {path} HTTP/{version}",
         "Host: localhost",
-        f"Authorization: Bearer {mint(key=SIGNING_KEY)}",
+        f"Authorization: Bearer {token or mint(key=SIGNING_KEY)}",
         "Content-Type: application/json",
         "Connection: close",
         *headers,
@@ -89,6 +91,7 @@ GOOD = {
     "chunks": chunked(chunk(BODY[:10]), chunk(BODY[10:]), chunk(b"")),
     "chunk extension": chunked(b"%x;a=b\r\n%s\r\n" % (len(BODY), BODY), chunk(b"")),
     "trailer": chunked(chunk(BODY), b"0\r\nX-Trailer: 1\r\n\r\n"),
+    "another path": head("POST", LENGTH, "SCRIPT_NAME: /v2.0", "Script-Name: /v2.0") + BODY,
     "header twice": head("POST", LENGTH, "X-Twice: 1", "X-Twice: 2") + BODY,
     "expectation of its own": head("POST", LENGTH, "Expect: 200-ok") + BODY,
 }

@@ -42,7 +42,7 @@ def defect(request: HttpRequest) -> HttpResponse:
     raise RuntimeError("a defect")
 
 
-urlpatterns = [path("v2.0/defect", defect), path("defect", defect)]
+urlpatterns = [path("v2.0/defect", defect), path("admin/defect", defect)]
 
 
 @pytest.mark.urls("tests.service.test_logs")
@@ -59,7 +59,7 @@ def test_an_unexpected_error_is_logged_with_its_traceback_and_id(log: io.StringI
 
 @pytest.mark.urls("tests.service.test_logs")
 def test_an_error_of_a_page_is_logged_by_django_and_shows_nothing(log: io.StringIO) -> None:
-    response = Client(raise_request_exception=False).get("/defect")
+    response = Client(raise_request_exception=False).get("/admin/defect")
     assert response.status_code == 500
     assert b"RuntimeError" not in response.content
     (line,) = lines(log)
