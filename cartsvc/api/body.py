@@ -15,7 +15,7 @@ from cartsvc.api.problems import (
     PAYLOAD_TOO_LARGE,
     UNSUPPORTED_MEDIA_TYPE,
 )
-from cartsvc.api.turns import take_turn
+from cartsvc.api.turns import expect, take_turn
 
 # Integers of up to so many digits are within a double's range.
 SAFE_DIGITS = 308
@@ -66,10 +66,13 @@ def _read(request: HttpRequest) -> bytes:
     stream = request.META["wsgi.input"] if chunked else request
     try:
         length = int(request.META.get("CONTENT_LENGTH") or 0)
-        body: bytes = b"" if length > limit else stream.read(limit + 1)
+        if length > limit:
+            PAYLOAD_TOO_LARGE.refuse(limit=limit)
+        expect(length)
+        body: bytes = stream.read(limit + 1)
     except (OSError, ValueError):
         _malformed("The body did not arrive whole.")
-    if max(length, len(body)) > limit:
+    if len(body) > limit:
         PAYLOAD_TOO_LARGE.refuse(limit=limit)
     if not chunked and len(body) < length:
         _malformed("The body did not arrive whole.")
