@@ -19,7 +19,7 @@ from cartsvc.api.problems import (
     UNAVAILABLE,
     UNSUPPORTED_MEDIA_TYPE,
 )
-from cartsvc.api.turns import take_turn
+from cartsvc.api.turns import expect, take_turn
 
 # The threads of a process that may wait for a body at once: all but one, which whoever sends
 # none can rely on. A body that has arrived is read in far less than the patience.
@@ -91,11 +91,14 @@ def _read(request: HttpRequest) -> bytes:
     stream = request.META["wsgi.input"] if chunked else request
     try:
         length = int(request.META.get("CONTENT_LENGTH") or 0)
+        if length > limit:
+            PAYLOAD_TOO_LARGE.refuse(limit=limit)
+        expect(length)
         with arriving():
-            body: bytes = b"" if length > limit else stream.read(limit + 1)
+            body: bytes = stream.read(limit + 1)
     except (OSError, ValueError):
         _malformed("The body did not arrive whole.")
-    if max(length, len(body)) > limit:
+    if len(body) > limit:
         PAYLOAD_TOO_LARGE.refuse(limit=limit)
     if not chunked and len(body) < length:
         _malformed("The body did not arrive whole.")

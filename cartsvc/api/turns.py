@@ -21,6 +21,18 @@ _turn = Lock()
 TURN = "cartsvc.turn"
 
 
+def expect(size: int) -> None:
+    """Refuse a large body before it is read, if as many wait already as may.
+
+    Raises:
+        Refused: `unavailable`.
+    """
+    if size > LARGE_BYTES:
+        _take_place()
+        # Not kept: a body may arrive slowly, and its sender shall hold nobody up.
+        _places.release()
+
+
 def take_turn(request: HttpRequest, size: int) -> None:
     """Wait for the turn if the body, which has arrived, is large; `end_turn` must follow.
 
@@ -29,8 +41,7 @@ def take_turn(request: HttpRequest, size: int) -> None:
     """
     if size <= LARGE_BYTES:
         return
-    if not _places.acquire(blocking=False):
-        UNAVAILABLE.refuse("Too many large bodies have come at once. Try again.")
+    _take_place()
     _turn.acquire()
     request.META[TURN] = True
 
@@ -40,3 +51,8 @@ def end_turn(request: HttpRequest) -> None:
     if request.META.pop(TURN, False):
         _turn.release()
         _places.release()
+
+
+def _take_place() -> None:
+    if not _places.acquire(blocking=False):
+        UNAVAILABLE.refuse("Too many large bodies have come at once. Try again.")

@@ -3,7 +3,10 @@
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPConnection
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from pytest_django import Settings
@@ -59,6 +62,18 @@ def waiting() -> int:
     return int(places._initial_value - places._value)
 
 
+def answer_to_half(caller: HttpApi) -> int:
+    """Return the status that a large body gets of which the rest does not arrive."""
+    address = urlsplit(caller.base)
+    with closing(HTTPConnection(address.netloc, timeout=10)) as connection:
+        connection.putrequest("POST", address.path)
+        connection.putheader("Authorization", f"Bearer {caller.token}")
+        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Content-Length", str(len(LARGE)))
+        connection.endheaders(LARGE[:100].encode())
+        return connection.getresponse().status
+
+
 def test_large_bodies_take_turns(http_api: HttpApi, writes: Writes, settings: Settings) -> None:
     places = settings.THREADS // 2
     with ThreadPoolExecutor(places) as pool, writes:
@@ -68,6 +83,8 @@ def test_large_bodies_take_turns(http_api: HttpApi, writes: Writes, settings: Se
         refused = http_api.post("", LARGE)
         assert (refused.status_code, refused.json()) == (503, BUSY)
         assert refused.headers["Retry-After"] == "1"
+        # Nor is a body read that will be refused: half of it is enough.
+        assert answer_to_half(http_api) == 503
         # Whoever sends little waits for nobody.
         assert http_api.get().status_code == 200
         assert http_api.post("", {"partnerKey": 5}).status_code == 400
