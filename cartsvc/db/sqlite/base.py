@@ -1,11 +1,11 @@
-"""Django's SQLite backend, with files of mode 0600 and writers that wait their turn fairly.
+"""Django's SQLite backend, with files of mode 0600 and a fair wait for the write lock.
 
-SQLite's own wait asks less and less often, down to ten times a second. Among eight writers
-that never rest, one waited 1.4 s and now and then failed at 2 s, though nobody held the
-lock for long. Here it waits 0.5 s at most among sixteen.
+SQLite retries a busy lock less and less often, down to ten times a second. With eight busy
+writers, one waited 1.4 s and sometimes failed at 2 s, though no writer held the lock for
+long. Here, the longest wait among sixteen writers is 0.5 s.
 
-This leans on a private part, `_start_transaction_under_autocommit`, on Django 5.2 to 6.1.
-If it moves, `tests/models/test_sqlite.py` fails: delete that method and raise
+This overrides a private method, `_start_transaction_under_autocommit`, on Django 5.2 to 6.1.
+If Django changes it, `tests/models/test_sqlite.py` fails. Then delete the override and raise
 DB_LOCK_TIMEOUT.
 """
 
@@ -26,14 +26,17 @@ PAUSE_SECONDS = 0.002
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    def get_new_connection(self, conn_params: Any) -> Any:
-        """Return a connection that computes exactly; see `cartsvc.db.decimals`.
+    """An SQLite connection with exact sums, a private file and a fair wait for the lock."""
 
-        A file that is not there yet is made for its user only.
+    def get_new_connection(self, conn_params: Any) -> Any:
+        """Return a connection with the functions of `cartsvc.db.decimals`.
+
+        A new database file is readable by its user only.
         """
         if not self.is_in_memory_db():
-            # SQLite would take the umask's mode. It gives the -wal and -shm that of the file.
-            with suppress(OSError):  # it is there, or SQLite says what is wrong
+            # SQLite would create the file with the umask's mode. It gives the -wal and -shm
+            # files the mode of the database file.
+            with suppress(OSError):  # the file exists, or SQLite reports the error next
                 os.close(os.open(conn_params["database"], os.O_CREAT | os.O_EXCL, 0o600))
         connection = super().get_new_connection(conn_params)
         add_functions(connection)
@@ -41,10 +44,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @contextmanager
     def migrating(self) -> Iterator[None]:
-        """Keep any other migration of the database waiting until this one is done.
+        """Make every other migration of the database wait until the block ends.
 
-        The lock is on a file beside the database: closing the database's own would drop
-        the locks that SQLite holds on it.
+        The lock is on a separate file beside the database. Opening and closing the database
+        file itself would drop SQLite's own locks on it.
         """
         if self.is_in_memory_db():
             yield
@@ -57,12 +60,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
             os.close(file)
 
     def _start_transaction_under_autocommit(self) -> None:
-        """Ask for the write lock often, until the connection's `timeout` has passed."""
+        """Retry for the write lock at short intervals until the connection's `timeout`."""
         timeout = self.settings_dict["OPTIONS"].get("timeout", 5.0)
         deadline = time.monotonic() + timeout
-        # Both cursors are closed at once: a failed attempt's traceback keeps this frame for the
-        # garbage collector, and if that resets a cursor's statement from another thread just
-        # when this connection's INSERT fails, sqlite3 finds no error to raise: the row is lost.
+        # Close both cursors at once. The traceback of a failed attempt keeps this frame alive
+        # until the garbage collector runs, perhaps in another thread. If it then resets an open
+        # cursor's statement just as an INSERT on this connection fails, sqlite3 finds no error
+        # to raise, and the row is lost silently.
         self.connection.execute("PRAGMA busy_timeout = 0").close()
         try:
             while True:
