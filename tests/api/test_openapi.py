@@ -1,4 +1,4 @@
-"""The OpenAPI document says what the specification says."""
+"""The OpenAPI document agrees with the specification."""
 
 from contextlib import closing
 from typing import Any

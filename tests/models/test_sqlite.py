@@ -1,4 +1,4 @@
-"""A writer that waited for another leaves nothing behind on its connection."""
+"""A writer that has waited for the lock leaves no unfinished statement on its connection."""
 
 import gc
 import threading
@@ -23,7 +23,7 @@ def uncollected() -> Iterator[None]:
 
 @pytest.fixture
 def locked() -> Iterator[threading.Event]:
-    """Another writer: holds the lock until the event is set."""
+    """Hold the write lock from another connection until the event is set."""
     holding, release = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -52,9 +52,9 @@ def test_no_statement_is_left_running_after_a_wait(
         locked.set()
         pause(seconds)
 
-    # What the backend does after an attempt that failed; nobody else lets go.
+    # The backend does this after a failed attempt. Nothing else releases the statement.
     monkeypatch.setattr(time, "sleep", let_go)
     with transaction.atomic():
         assert locked.is_set()
     with connection.cursor() as cursor:
-        cursor.execute("VACUUM")  # refused while any statement of the connection is unfinished
+        cursor.execute("VACUUM")  # fails while any statement of the connection is unfinished

@@ -1,8 +1,8 @@
 """One-line sabotages of the code, each of which the tests must catch.
 
 python -m tests.mutation            all of them, each in a copy of the tree
-python -m tests.mutation guard      those whose name holds the word
-python -m tests.mutation --pins     only look whether every line to sabotage is still there
+python -m tests.mutation guard      those whose name contains the word
+python -m tests.mutation --pins     only check that every line to sabotage still exists
 """
 
 import shutil
@@ -355,7 +355,10 @@ MUTANTS = [
 
 
 def stale(mutants: list[Mutant]) -> list[str]:
-    """Say of each mutant whose line is not in its file exactly once, or whose tests are gone."""
+    """Return a complaint for each mutant whose line or tests no longer exist.
+
+    The line must be in its file exactly once.
+    """
     complaints = []
     for mutant in mutants:
         file = ROOT / mutant.file
@@ -375,7 +378,7 @@ def test_paths(mutant: Mutant) -> list[str]:
 
 
 def survives(mutant: Mutant) -> bool:
-    """Run the mutant's tests in a copy of the tree; return whether none of them failed."""
+    """Run the mutant's tests in a copy of the tree. Return whether all of them passed."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         for name in TREE:
             source = ROOT / name
@@ -392,14 +395,14 @@ def survives(mutant: Mutant) -> bool:
             text=True,
             timeout=1200,
         )
-        # 1 is "tests failed"; anything above is that they did not run.
+        # 1 means that tests failed. Anything above means that they did not run.
         if done.returncode > 1:
             raise RuntimeError(f"{mutant.name}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         return done.returncode == 0
 
 
 def unchanged(mutants: list[Mutant]) -> Mutant:
-    """Return the mutant that is none: with it every test must pass."""
+    """Return a mutant that changes nothing. With it, every test must pass."""
     paths = {path for mutant in mutants for path in test_paths(mutant)}
     return Mutant("no sabotage", "manage.py", "", "", " ".join(sorted(paths)))
 
