@@ -58,7 +58,7 @@ class CartChange(View):
         return self.item is not None or self.item_id is None
 
     def gone(self) -> HttpResponse:
-        """Return to the cart with a message that the item no longer exists."""
+        """Redirect to the cart with a message that the item no longer exists."""
         messages.error(self.request, "Somebody has removed this item meanwhile. Nothing was saved.")
         return HttpResponseRedirect(cart_url(self.cart_id))
 

@@ -12,7 +12,7 @@ from cartsvc.api import texts
 
 
 def line_check(model: str, column: str) -> CheckConstraint:
-    """Return the check of a required line: not too long, not blank, no control characters."""
+    """Return the check of a required line: length, not blank, no control characters."""
     return CheckConstraint(
         name=f"carts_{model}_{column}_line",
         condition=_printable(column, texts.LINE_BREAKERS)
@@ -21,7 +21,7 @@ def line_check(model: str, column: str) -> CheckConstraint:
 
 
 def paragraph_check(model: str, column: str) -> CheckConstraint:
-    """Return the check of an optional text: not too long, no controls but tabs and line breaks."""
+    """Return the check of an optional text: length, no controls but tabs and line breaks."""
     return CheckConstraint(
         name=f"carts_{model}_{column}_paragraph",
         condition=Q(**{f"{column}__isnull": True}) | _printable(column, texts.PARAGRAPH_BREAKERS),

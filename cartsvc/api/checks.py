@@ -17,7 +17,7 @@ CONFIGURATION = "(cartsvc/README.md, Configuration)"
 ALGORITHMS = ("HS256", "RS256", "ES256")
 # RFC 7518, section 3.2: the key is at least as long as the hash output.
 MIN_HS256_BYTES = 32
-# Seconds. A clock that is further off than this needs mending, not leeway.
+# Seconds. Clocks that differ by more are wrong and must be corrected.
 MAX_LEEWAY = 300
 
 # The cache whose increment is atomic and visible to every worker.
