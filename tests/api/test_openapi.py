@@ -1,4 +1,4 @@
-"""The OpenAPI document agrees with the specification."""
+"""The OpenAPI document says what the specification says."""
 
 from contextlib import closing
 from typing import Any

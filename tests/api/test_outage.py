@@ -116,10 +116,7 @@ def test_a_database_that_only_reads_is_an_outage_for_writers() -> None:
 
 @contextmanager
 def held(hold: Callable[[], object]) -> Iterator[Callable[[], None]]:
-    """Keep a transaction open after it has called `hold`.
-
-    Calling the yielded value commits it.
-    """
+    """Keep a transaction open that has done `hold`; the value ends it, committed."""
     begun, end = threading.Event(), threading.Event()
 
     def run() -> None:

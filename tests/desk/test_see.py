@@ -160,8 +160,8 @@ def test_a_page_takes_6_queries(
     cart = big_cart(count, options)
     carts = Cart.objects.by(Author("staff", "anna"))
     carts.remove_item(cart.pk, carts.add_item(cart.pk, ItemFactory()).pk)
-    ContentType.objects.get_for_model(Cart)  # one query in the life of a process
-    # session, user, two for permissions, the cart with its contents, the log of staff
+    ContentType.objects.get_for_model(Cart)  # asked once in the life of a process
+    # session, user, two for the rights, the cart with all it holds, the log of staff
     with django_assert_num_queries(6):
         response = viewer.get(page_of(cart))
     assert len(response.context["stretch"].items) == count

@@ -57,4 +57,4 @@ def test_no_statement_is_left_running_after_a_wait(
     with transaction.atomic():
         assert locked.is_set()
     with connection.cursor() as cursor:
-        cursor.execute("VACUUM")  # fails while any statement of the connection is unfinished
+        cursor.execute("VACUUM")  # refused while any statement of the connection is unfinished

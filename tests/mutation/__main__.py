@@ -395,14 +395,14 @@ def survives(mutant: Mutant) -> bool:
             text=True,
             timeout=1200,
         )
-        # 1 means that tests failed. Anything above means that they did not run.
+        # 1 is "tests failed"; anything above is that they did not run.
         if done.returncode > 1:
             raise RuntimeError(f"{mutant.name}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         return done.returncode == 0
 
 
 def unchanged(mutants: list[Mutant]) -> Mutant:
-    """Return a mutant that changes nothing. With it, every test must pass."""
+    """Return the mutant that is none: with it every test must pass."""
     paths = {path for mutant in mutants for path in test_paths(mutant)}
     return Mutant("no sabotage", "manage.py", "", "", " ".join(sorted(paths)))
 
