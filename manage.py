@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""The command line of the cart service: `manage.py help` lists what it can do."""
+"""The command line of the cart service. `manage.py help` lists the commands."""
 
 import os
 import sys
@@ -7,14 +7,15 @@ import sys
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
-# These serve requests; any other command, such as a migration, may take its time.
+# The commands that serve requests. Any other, such as a migration, may take longer than one.
 SERVING = {"serve", "runserver"}
 
 
 def main() -> None:
+    """Run the command, without the requests' timeouts unless it serves requests."""
     if not SERVING & set(sys.argv[1:2]):
         os.environ["DB_STATEMENT_TIMEOUT"] = os.environ["DB_IDLE_TIMEOUT"] = "0"
-        # They answer no requests, and so count none.
+        # These commands answer no requests, so they have nothing to count.
         os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
     try:

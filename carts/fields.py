@@ -1,7 +1,7 @@
-"""The wire types of the specification: strict, and as sent.
+"""The wire types of the specification, which accept values only as sent.
 
 The framework's own fields convert ("5" becomes 5, " a " becomes "a") and run a chain of
-validators. These check once, in `to_internal_value`; their limits come from the model.
+validators. These fields check once, in `to_internal_value`. Their limits come from the model.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,11 @@ from cartsvc.api.problems import INVALID_TYPE, MAX_LENGTH, MAX_VALUE, MIN_VALUE
 
 
 class StringField(serializers.CharField):
-    """string(n): a JSON string of at most n code points, never trimmed or normalised."""
+    """The type string(n): a JSON string of at most n code points, never trimmed or normalised.
+
+    Raises:
+        ValidationError: `invalid_type`, `max_length`, or the code of one of the `validators`.
+    """
 
     max_length: int
 
@@ -35,7 +39,11 @@ class StringField(serializers.CharField):
 
 
 class IntField(serializers.IntegerField):
-    """int and int64: a JSON integer within its bounds; 5.0 is the same number as 5."""
+    """The types int and int64: a JSON integer within bounds. 5.0 is the same number as 5.
+
+    Raises:
+        ValidationError: `invalid_type`, `min_value`, `max_value`.
+    """
 
     min_value: int
     max_value: int
@@ -53,7 +61,11 @@ class IntField(serializers.IntegerField):
 
 
 class DoubleField(serializers.DecimalField):
-    """double, for prices: a JSON number, kept exactly."""
+    """The type double, which only prices have: a JSON number, kept exactly.
+
+    Raises:
+        ValidationError: `invalid_type`, and the codes of `exact_price`.
+    """
 
     def to_internal_value(self, data: Any) -> Decimal:
         if type(data) is not int and type(data) is not Decimal:
@@ -73,5 +85,5 @@ JSON_TYPES = {
 
 
 def invalid_type(wanted: str, data: Any) -> ValidationError:
-    """Return the error of a value that is of another JSON type."""
+    """Return the error for a value of the wrong JSON type."""
     return INVALID_TYPE.invalid(wanted=wanted, sent=JSON_TYPES[type(data)])

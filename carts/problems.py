@@ -1,4 +1,4 @@
-"""What can be wrong with a cart: each problem declared once, beside those of any API."""
+"""Problems with a cart, each declared once. `cartsvc.api.problems` has those of any API."""
 
 from cartsvc.api.problems import declare
 

@@ -1,7 +1,7 @@
 """The limits that models, serializers and admin forms share.
 
-Everything here raises `django.core.exceptions.ValidationError` with a `code`
-that callers of the API see unchanged.
+Every validator raises `django.core.exceptions.ValidationError`. Callers of the API see its
+`code` unchanged.
 """
 
 from decimal import Decimal
@@ -31,22 +31,25 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 QUANTITY_MIN, QUANTITY_MAX = 1, 9_999
 
-# 14 digits pass a double unharmed; 4 decimals cover every ISO 4217 minor unit.
+# A double keeps 14 digits exactly, and 4 decimals are enough for every currency of ISO 4217.
 PRICE_DIGITS, PRICE_DECIMALS = 14, 4
 PRICE_MIN = Decimal(0)
 PRICE_MAX = (10**PRICE_DIGITS - 1) * Decimal(10) ** -PRICE_DECIMALS
 
 CURRENCIES = frozenset(currency.code for currency in Currency)
 
-# What str.isspace() takes for white space, controls apart: \s differs between databases.
+# The white space of str.isspace(), without controls. \s differs between the databases.
 BLANKS = r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
 @deconstructible
 class PrintableText:
-    """Refuse characters that a kitchen or till printer would take for a command.
+    """Refuses characters that a kitchen or till printer would take for a command.
 
-    `multiline` lets tab, line feed and carriage return pass.
+    `multiline` allows tab, line feed and carriage return.
+
+    Raises:
+        ValidationError: `control_character`.
     """
 
     def __init__(self, *, multiline: bool = False) -> None:
@@ -69,24 +72,34 @@ class PrintableText:
 
 
 def validate_not_blank(value: str) -> None:
+    """Refuse a text that is empty or only white space.
+
+    Raises:
+        ValidationError: `blank`.
+    """
     if not value or value.isspace():
         raise BLANK.invalid()
 
 
 def validate_currency(value: str) -> None:
+    """Refuse what is not an upper-case code on the current list of ISO 4217.
+
+    Raises:
+        ValidationError: `invalid_currency`.
+    """
     if value not in CURRENCIES:
         raise INVALID_CURRENCY.invalid()
 
 
 def exact_price(number: int | float | Decimal) -> Decimal:
-    """Return the price that a double stands for, exact, with at most four decimals.
+    """Return the exact price, with at most four decimals, that a number stands for.
 
-    Takes off the noise that a double carries (`10.100000000000001` is 10.1) and
-    never rounds a price that really has more decimals.
+    Removes the noise of a double: `10.100000000000001` becomes 10.1. Never rounds a price
+    that really has more decimals.
 
     Raises:
-        ValidationError: `too_many_decimals`, `min_value`, `max_value`, or
-            `invalid_type` for what is not a finite number.
+        ValidationError: `too_many_decimals`, `min_value`, `max_value`, or `invalid_type` if
+            the number is not finite.
     """
     price = Decimal(number) if isinstance(number, int) else Decimal(str(number))
     if not price.is_finite():
@@ -96,7 +109,7 @@ def exact_price(number: int | float | Decimal) -> Decimal:
     if price > PRICE_MAX:
         raise MAX_VALUE.invalid("A price must not be above %(limit)s.", limit=PRICE_MAX)
     if _decimals(price) > PRICE_DECIMALS:
-        # 15 significant digits are what every double keeps; the rest is noise.
+        # A double keeps 15 significant digits. The rest is noise.
         price, sent = Decimal(f"{float(price):.15g}"), price
         if _decimals(price) > PRICE_DECIMALS or (sent and not price):
             raise TOO_MANY_DECIMALS.invalid(limit=PRICE_DECIMALS)
@@ -108,5 +121,10 @@ def _decimals(price: Decimal) -> int:
 
 
 def validate_count(count: int, limit: int, plural: str) -> None:
+    """Refuse a count above the limit. `plural` names what is counted.
+
+    Raises:
+        ValidationError: `too_many`.
+    """
     if count > limit:
         raise TOO_MANY.invalid(limit=limit, plural=plural)

@@ -1,4 +1,4 @@
-"""System checks: every half-made production configuration is refused with what to set."""
+"""System checks that refuse an incomplete production configuration and say what to set."""
 
 import math
 import re
@@ -147,6 +147,7 @@ def _check_limits() -> Iterator[CheckMessage]:
 
 @register(Tags.security)
 def check_metrics(**_kwargs: Any) -> list[CheckMessage]:
+    """Return an error for a METRICS_BIND that is no address, a warning for a public one."""
     host, _, port = settings.METRICS_BIND.rpartition(":")
     if not settings.METRICS_BIND:
         return []
@@ -154,7 +155,7 @@ def check_metrics(**_kwargs: Any) -> list[CheckMessage]:
         return [
             Error(
                 f"METRICS_BIND is {settings.METRICS_BIND!r}.",
-                # A port alone would be open on every interface.
+                # A port without a host would listen on every interface.
                 hint="Set it to host and port, such as 127.0.0.1:9100, or leave it unset. "
                 "(cartsvc/README.md, Metrics)",
                 id="cartsvc.E032",
@@ -173,7 +174,7 @@ def check_metrics(**_kwargs: Any) -> list[CheckMessage]:
 
 
 def _is_every_interface(host: str) -> bool:
-    """Return whether the address is 0.0.0.0, which has shorter names, such as 0."""
+    """Return whether the host is 0.0.0.0, which may also be written shorter, such as 0."""
     try:
         return socket.inet_aton(host) == bytes(4)
     except OSError:
@@ -182,7 +183,10 @@ def _is_every_interface(host: str) -> bool:
 
 @register(Tags.database)
 def check_connections(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
-    """Every thread of every worker keeps a connection (manage.py check --database default)."""
+    """Warn when PostgreSQL takes fewer connections than there are threads in all workers.
+
+    Each thread keeps a connection. `manage.py check --database default` runs this check.
+    """
     wanted = settings.WEB_CONCURRENCY * settings.THREADS
     return [
         checks.Warning(
@@ -207,4 +211,4 @@ def _allowed_connections(alias: str) -> int | None:
             )
             return int(cursor.fetchone()[0])
     except OperationalError:
-        return None  # the other checks come first, and the command itself says so
+        return None  # the command that runs the checks reports the outage itself

@@ -1,4 +1,4 @@
-"""What the pages of any app share, beside Django's own middleware."""
+"""Middleware for HTML pages, in addition to Django's own."""
 
 from collections.abc import Callable
 from zoneinfo import ZoneInfo
@@ -8,7 +8,7 @@ from django.utils import timezone
 
 
 class ViewerTimeZone:
-    """Show and read the times of a page in the time zone that the viewer's browser names."""
+    """Shows and reads times in the time zone that the browser names in a cookie."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -16,14 +16,14 @@ class ViewerTimeZone:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         try:
             zone = ZoneInfo(request.COOKIES.get("timezone", "UTC"))
-        except (KeyError, ValueError, OSError):  # no such zone, or no name of one at all
+        except (KeyError, ValueError, OSError):  # an unknown zone, or not the name of one
             zone = ZoneInfo("UTC")
         with timezone.override(zone):
             return self.get_response(request)
 
 
 class NoStore:
-    """Let neither browser nor proxy keep a page, a refusal included: it shows what staff see."""
+    """Keeps browsers and proxies from storing pages, because they show customers' data."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -1,7 +1,7 @@
-"""One settings file, read from the environment; the README's table explains each name.
+"""Settings, read from the environment. The table in cartsvc/README.md explains each name.
 
-Nothing set is the embedded default: SQLite and generated secrets under var/, bound to
-loopback. `cartsvc.checks` refuses a half-made production configuration.
+With nothing set, the service uses the embedded default: SQLite and generated secrets under
+var/, listening on loopback. `cartsvc.checks` refuses an incomplete production configuration.
 """
 
 import os
@@ -22,7 +22,11 @@ LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
 
 def generated(name: str) -> str:
-    """Return a secret of the embedded default, made on first use and kept with mode 0600."""
+    """Return a secret from var/. It is created on first use, with mode 0600.
+
+    Raises:
+        ImproperlyConfigured: the file cannot be written or read.
+    """
     path = VAR_DIR / name
     try:
         VAR_DIR.mkdir(mode=0o700, exist_ok=True)
@@ -32,7 +36,7 @@ def generated(name: str) -> str:
                 os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w"
             ) as file:
                 file.write(secrets.token_urlsafe(64))
-            with suppress(FileExistsError):  # another process was faster
+            with suppress(FileExistsError):  # another process has made it first
                 os.link(draft, path)
             draft.unlink()
         return path.read_text()
@@ -49,7 +53,7 @@ try:
     ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK)
     HTTPS_ONLY = env.bool("HTTPS_ONLY", not set(ALLOWED_HOSTS) <= set(LOOPBACK))
     DATABASE = env.dj_db_url("DATABASE_URL", f"sqlite:///{VAR_DIR / 'carts.sqlite3'}")
-    # Seconds. 0 is no limit.
+    # Seconds; 0 means no limit.
     DB_CONNECT_TIMEOUT = env.int("DB_CONNECT_TIMEOUT", 3)
     DB_LOCK_TIMEOUT = env.float("DB_LOCK_TIMEOUT", 2.0)
     DB_STATEMENT_TIMEOUT = env.float("DB_STATEMENT_TIMEOUT", 3.0)
@@ -93,7 +97,7 @@ EMBEDDED = DATABASE["ENGINE"] == "django.db.backends.sqlite3"
 
 JWT_KEY_GENERATED = EMBEDDED and JWT_ALGORITHM == "HS256" and not JWT_SIGNING_KEY
 
-# What stays empty here is refused by cartsvc.checks, with the name of what to set.
+# cartsvc.checks refuses the secrets that are still empty after this, and says what to set.
 if EMBEDDED:
     SECRET_KEY = SECRET_KEY or generated("secret_key")
     if JWT_KEY_GENERATED:
@@ -120,7 +124,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    # An API request passes this one and no other.
+    # API requests pass through this middleware only. The others are for pages.
     "cartsvc.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -174,11 +178,11 @@ TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
 
-# An item's page holds five fields an option, and a few more.
+# The form of an item has five fields for each option, and a few more.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = max(1000, 6 * MAX_OPTIONS + 100)
 
 STATIC_URL = "static/"
-# Straight from the packages: there is no collectstatic to forget.
+# Serve static files from the packages, so that nobody can forget collectstatic.
 WHITENOISE_USE_FINDERS = True
 # They are for our own pages.
 WHITENOISE_ALLOW_ALL_ORIGINS = False
@@ -188,7 +192,7 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 if EMBEDDED:
     DATABASE["ENGINE"] = "cartsvc.db.sqlite"
     DATABASE["OPTIONS"] = {
-        # A deferred transaction that reads before it writes cannot be made to wait.
+        # SQLite cannot wait for the lock in a deferred transaction that reads before it writes.
         "transaction_mode": "IMMEDIATE",
         "timeout": DB_LOCK_TIMEOUT,
         "statement_timeout": DB_STATEMENT_TIMEOUT,
@@ -204,14 +208,14 @@ else:
         "connect_timeout": DB_CONNECT_TIMEOUT,
         "tcp_user_timeout": DB_CONNECT_TIMEOUT * 1000,
         "application_name": "cartsvc",
-        # A statement that comes often is planned once a connection, not once a request.
+        # A frequent statement is then planned once per connection, not once per request.
         "server_side_binding": True,
         "prepare_threshold": DB_PREPARE_THRESHOLD or None,
         "options": " ".join(
             f"-c {name}={setting}"
             for name, setting in {
-                # Compiling takes longer than any query of ours, and while a table has no
-                # statistics PostgreSQL believes that it is worth it.
+                # JIT compilation takes longer than any of our queries. PostgreSQL would still
+                # choose it while a table has no statistics.
                 "jit": "off",
                 "lock_timeout": f"{DB_LOCK_TIMEOUT}s",
                 "statement_timeout": f"{DB_STATEMENT_TIMEOUT}s",
@@ -229,7 +233,7 @@ match CACHE_URL.partition("://")[0]:
         CACHE = {
             "BACKEND": "django.core.cache.backends.redis.RedisCache",
             "LOCATION": CACHE_URL,
-            # Seconds. It is asked on the way of every request, so it is not waited for.
+            # Seconds. Every request asks the cache, so none may wait for it for long.
             "OPTIONS": {"socket_connect_timeout": 0.5, "socket_timeout": 0.5},
         }
     case _:
@@ -239,7 +243,7 @@ CACHES = {"default": CACHE}
 # Security
 
 if HTTPS_ONLY:
-    # The server takes X-Forwarded-Proto from FORWARDED_ALLOW_IPS only, and sets the scheme.
+    # The server sets the scheme. It believes X-Forwarded-Proto from FORWARDED_ALLOW_IPS only.
     SECURE_SSL_REDIRECT = True
     SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
@@ -248,7 +252,7 @@ if HTTPS_ONLY:
     CSRF_COOKIE_SECURE = True
 X_FRAME_OPTIONS = "DENY"
 
-# Pages: the admin and what stands beside it. The API has no sessions.
+# Pages: the admin and the docs. The API has no sessions.
 SESSION_COOKIE_AGE = 8 * 60 * 60
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 CSRF_COOKIE_HTTPONLY = True
@@ -265,15 +269,15 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# By name, not by address: whoever guesses has many. `counted_as` tells known browsers apart.
+# Lock by name, because an attacker has many addresses. `counted_as` tells known browsers apart.
 AXES_LOCKOUT_PARAMETERS = ["username"]
 AXES_USERNAME_CALLABLE = "cartsvc.sign_in.counted_as"
 AXES_CLIENT_IP_CALLABLE = "cartsvc.sign_in.recorded_address"
 AXES_LOCKOUT_CALLABLE = "cartsvc.sign_in.locked_out"
-SILENCED_SYSTEM_CHECKS = ["axes.W006"]  # asks for the address
+SILENCED_SYSTEM_CHECKS = ["axes.W006"]  # wants the lock to go by address
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
-# Else whoever keeps guessing keeps the member of staff out.
+# Otherwise an attacker who keeps guessing would lock a member of staff out for as long.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_DISABLE_ACCESS_LOG = True
@@ -333,9 +337,9 @@ SPECTACULAR_SETTINGS = {
 }
 
 SIMPLE_JWT = {
-    # Keys and algorithm are in cartsvc.api.authentication; this would be SECRET_KEY.
+    # cartsvc.api.authentication sets keys and algorithm. The default here would be SECRET_KEY.
     "SIGNING_KEY": "",
-    # Tokens of other issuers carry neither.
+    # Other issuers' tokens have neither claim.
     "TOKEN_TYPE_CLAIM": None,
     "JTI_CLAIM": None,
 }

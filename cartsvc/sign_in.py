@@ -1,9 +1,11 @@
-"""What signing in may cost the others, and what guessing a password costs.
+"""Limits on signing in: how many passwords are checked at once, and how many may be guessed.
 
 Checking a password keeps a core busy for long, by design. So a process checks one at a time
-and tells the others at once to try again; nobody queues. django-axes counts the failures and
-locks. It counts those of a browser in which the name has signed in before apart from those
-of everybody else, so strangers lock each other out, and not the member of staff.
+and tells the others at once to try again. Nobody queues.
+
+django-axes counts the failures and locks a name. Failures in a browser in which the name has
+signed in before are counted apart from all others. So strangers who guess lock each other
+out, but not the member of staff.
 """
 
 import secrets
@@ -24,10 +26,10 @@ from cartsvc.api.rates import Rate, usage
 
 CHECKING = Lock()
 
-# Attempts of one address; as in operations/nginx.conf.
+# Attempts from one address, as in operations/nginx.conf.
 RATE = Rate(20, seconds=60)
 
-REMEMBERED = 400 * 24 * 60 * 60  # seconds; browsers keep no cookie for longer
+REMEMBERED = 400 * 24 * 60 * 60  # seconds; the longest time that browsers keep a cookie
 
 BUSY = "Somebody else is signing in at this very moment. Nothing was checked: please try again."
 TOO_FAST = "Too many attempts to sign in from your network. Please wait a minute and try again."
@@ -38,7 +40,7 @@ LOCKED = (
 
 
 class SignIn:
-    """Let one attempt in at a time, and remember the browsers of those who succeed."""
+    """Middleware that checks one password at a time and remembers browsers that signed in."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -60,7 +62,10 @@ class SignIn:
 
 
 def refusal(request: HttpRequest, text: str, *, status: int, seconds: int) -> HttpResponse:
-    """Return the sign-in page with the reason, and with what was typed but the password."""
+    """Return the sign-in page with the reason for the refusal and the name that was typed.
+
+    `seconds` is the value of Retry-After.
+    """
     form = AdminAuthenticationForm(request, initial={"username": request.POST.get("username")})
     context = {
         **admin.site.each_context(request),
@@ -76,20 +81,21 @@ def refusal(request: HttpRequest, text: str, *, status: int, seconds: int) -> Ht
 
 
 def locked_out(request: HttpRequest, *_: Any) -> HttpResponse:
+    """Return the answer to an attempt under a locked name. django-axes calls this."""
     seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
     return refusal(request, LOCKED % (seconds // 60), status=429, seconds=seconds)
 
 
 def counted_as(request: HttpRequest, credentials: Mapping[str, Any] | None) -> str:
-    """Return under which name axes counts an attempt."""
+    """Return the name under which django-axes counts an attempt."""
     name = str((credentials or {}).get("username") or "")
     browser = _browser(request, name)
-    # No longer than axes' column. A real name has at most 150 characters.
+    # Cut to fit the column of django-axes. A real name has at most 150 characters.
     return f"{name[:200]} (browser {browser})" if browser else name[:200]
 
 
 def _browser(request: HttpRequest, name: str) -> str:
-    """Return the id of a browser in which this name has signed in before, or nothing."""
+    """Return the id of a browser in which this name has signed in before, else an empty text."""
     return request.get_signed_cookie(_cookie(name), "", salt=name, max_age=REMEMBERED) or ""
 
 
@@ -107,14 +113,14 @@ def _remember(response: HttpResponse, request: HttpRequest, name: str) -> None:
 
 
 def _cookie(name: str) -> str:
-    """Return the name of the cookie, which does not tell whose it is."""
+    """Return the name of the cookie, from which nobody can tell whose it is."""
     return f"signed_in_{salted_hmac(__name__, name).hexdigest()[:16]}"
 
 
 def client_network(request: HttpRequest) -> str | None:
-    """Return the caller's address, of IPv6 the /64, or None where only a proxy's is known.
+    """Return the caller's IPv4 address or IPv6 /64, or None if only a proxy's is known.
 
-    A proxy of `FORWARDED_ALLOW_IPS` says whose request it passes on; nobody else is believed.
+    X-Forwarded-For is believed only from a proxy of `FORWARDED_ALLOW_IPS`.
     """
     address = request.META.get("REMOTE_ADDR", "")
     if not address or {address, "*"} & set(settings.FORWARDED_ALLOW_IPS):
@@ -128,12 +134,15 @@ def client_network(request: HttpRequest) -> str | None:
 
 
 def recorded_address(request: HttpRequest) -> str:
-    """Return the address for axes, whose rows of one name are told apart by it; never none."""
+    """Return the address that django-axes records. It is never empty.
+
+    django-axes keeps one row for each name and address.
+    """
     return client_network(request) or "::"
 
 
 def _seconds_above_rate(request: HttpRequest) -> int:
-    """Count the attempt; return how long the caller must wait, 0 if the attempt may go on."""
+    """Count the attempt. Return how many seconds the caller must wait, 0 if not at all."""
     network = client_network(request)
     if network is None:
         return 0

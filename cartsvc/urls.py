@@ -6,7 +6,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from cartsvc.operations import health
 
-# Swagger UI brings styles in its page and icons in its styles.
+# Swagger UI needs inline styles, and its styles hold icons as data: URLs.
 docs = csp_update({"style-src": ["'unsafe-inline'"], "img-src": ["data:"]})(
     SpectacularSwaggerSplitView.as_view(
         url_name="openapi", template_name="docs.html", http_method_names=["get", "head"]

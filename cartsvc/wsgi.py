@@ -1,4 +1,4 @@
-"""The WSGI application; with a half-made configuration it does not start."""
+"""The WSGI application. It refuses to start with an incomplete configuration."""
 
 import os
 import sys
@@ -22,8 +22,8 @@ from cartsvc.api.authentication import fetch_issuer_keys  # noqa: E402 (needs th
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     """Answer a request.
 
-    A Content-Type that cannot be read is as good as none, which is 415. Django reads it
-    before any middleware runs, and answers with HTML.
+    An unreadable Content-Type is removed here, so that the caller gets a 415 envelope. Django
+    would read it before any middleware runs, and answer with HTML.
     """
     try:
         parse_header_parameters(environ.get("CONTENT_TYPE", ""))
@@ -32,11 +32,11 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     return django_application(environ, start_response)
 
 
-# Whichever server loads this module, a half-made configuration does not start.
+# The check runs here so that it holds for every server that loads this module.
 try:
     call_command("check", "--tag", Tags.security, stdout=StringIO())
 except SystemCheckError as error:
     sys.exit(str(error))
 
-# Else all but one of the first requests would be 503 while that one asks the issuer.
+# Otherwise one of the first requests would fetch the keys, and the others would be 503.
 fetch_issuer_keys()

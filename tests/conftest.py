@@ -9,7 +9,7 @@ from django.db import connection
 from tests.support.callers import Api
 from tests.support.stored import stored
 
-# Other inputs each time; a failure prints what repeats it.
+# Inputs are random each time. A failure prints how to repeat it.
 for name, examples in {"quick": 60, "ci": 625, "long": 20_000}.items():
     hypothesis.settings.register_profile(
         name,
@@ -27,9 +27,10 @@ QUICK = {str(Path(__file__).with_name(name)) for name in ("api", "models", "serv
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Share whole folders of quick tests between the cores; run all else in this process.
+    """Share whole folders of quick tests between the cores. Run all others in this process.
 
-    A single file starts sooner so, and what tests/chaos measures has the machine to itself.
+    A single file starts sooner in one process. The tests in tests/chaos measure times, so
+    they must not run beside others.
     """
     asked = {str(config.invocation_params.dir / arg) for arg in config.args}
     return None if asked <= QUICK else 0
@@ -37,7 +38,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
-    """Cut nothing short that a busy machine is slow with; tests/chaos sees what is cut."""
+    """Turn PostgreSQL's timeouts off, which a busy machine would exceed. tests/chaos has them."""
     options = connection.settings_dict["OPTIONS"]
     if "options" in options:
         options["options"] += " -c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
@@ -51,7 +52,7 @@ def api(db: None) -> Api:
 
 @pytest.fixture
 def unchanged(db: None) -> Iterator[Callable[[], None]]:
-    """Prove that nothing happened: what is stored at the end is what was at the mark.
+    """Fail the test if the database has changed since the mark.
 
     The mark is the start of the test, or the last call of the fixture's value.
     """

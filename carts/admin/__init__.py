@@ -1,4 +1,4 @@
-"""The support desk: the second face of the service, for staff with a customer on the phone."""
+"""The support desk: pages for staff who have a customer on the phone."""
 
 from django.contrib import admin
 

@@ -20,7 +20,10 @@ Extra = dict[str, Any] | None
 
 
 class CartAdmin(admin.ModelAdmin):
-    """Find a cart, see it, change its items. Carts are made and removed elsewhere."""
+    """The pages that find a cart, show it and change its items.
+
+    Carts are neither created nor deleted here.
+    """
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -42,7 +45,10 @@ class CartAdmin(admin.ModelAdmin):
     def page(
         self, request: HttpRequest, template: str, *, status: int = 200, **context: Any
     ) -> HttpResponse:
-        """Return a page of the desk within the admin's frame."""
+        """Return a page of the desk, with the admin's header and footer.
+
+        `template` is a name in templates/admin/carts/cart/, without `.html`.
+        """
         return TemplateResponse(
             request,
             f"admin/carts/cart/{template}.html",
@@ -56,7 +62,7 @@ class CartAdmin(admin.ModelAdmin):
         )
 
     def changelist_view(self, request: HttpRequest, extra_context: Extra = None) -> HttpResponse:
-        """Show the search box and the carts that it finds; a cart's own key opens the cart."""
+        """Show the search box and the carts found. The id of a cart or item opens the cart."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         form = search.FindForm(request.GET)
@@ -82,7 +88,7 @@ class CartAdmin(admin.ModelAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Extra = None
     ) -> HttpResponse:
-        """Show a cart as the order that it is, what will print of it, and its history."""
+        """Show a cart: the order, the two slips that will print, and the history."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         cart_id = parse_guid(object_id)
@@ -117,18 +123,21 @@ class CartAdmin(admin.ModelAdmin):
 
 
 def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:
-    """Lead back to the list. What is no key is not repeated: a link could put any text there."""
+    """Redirect to the list with a warning.
+
+    Only a valid id is repeated in the warning, because a link could hold any text.
+    """
     cart = f"cart {cart_id}" if cart_id else "such cart"
     messages.warning(request, f"There is no {cart}. Perhaps it was deleted?")
     return HttpResponseRedirect(reverse("admin:carts_cart_changelist"))
 
 
-# What the filters suggest: the values of the carts on the page, which cost no query.
+# The filters suggest these columns' values in the carts on the page, which costs no query.
 SUGGESTED = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
 
 
 def _query(request: HttpRequest, **cursor: Any) -> str:
-    """Return the query string of the same search from another key on, or nothing."""
+    """Return the query string of the same search from this key on, or "" without a key."""
     query = request.GET.copy()
     query.pop("before", None), query.pop("after", None)
     query.update({name: str(key) for name, key in cursor.items() if key})

@@ -12,13 +12,17 @@ from carts.models import Cart, contents
 
 Items = list[dict[str, Any]]
 
-# How many items and options of an order a page shows.
+# The most items and options of an order that a page shows.
 LINES = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The part of an order that a page shows, and the items with which its neighbours begin."""
+    """The part of an order that a page shows.
+
+    `first` is the number of its first item, counted from 1, and `total` the order's number of
+    items. `before` and `after` are the first items of the neighbouring parts.
+    """
 
     items: Items
     first: int
@@ -28,11 +32,12 @@ class Stretch:
 
     @property
     def last(self) -> int:
+        """The number of the part's last item, counted from 1."""
         return self.first + len(self.items) - 1
 
 
 def read(cart_id: UUID) -> tuple[Cart, Items] | None:
-    """Return the cart with its history and its items, all as of one moment."""
+    """Return the cart with its history, and its items, from a single query."""
     cart = Cart.objects.with_contents().defer(None).filter(pk=cart_id).first()
     if cart is None:
         return None
@@ -40,12 +45,13 @@ def read(cart_id: UUID) -> tuple[Cart, Items] | None:
 
 
 def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:
+    """Return the path of a cart's page, at one of its items if given."""
     url = reverse("admin:carts_cart_change", args=[cart_id])
     return f"{url}?item={item_id}#item-{item_id}" if item_id else url
 
 
 def summary(cart: Cart) -> dict[str, Any]:
-    """Return a row of the list, of a cart that has been counted."""
+    """Return the cells of a cart's row in the list. The cart's totals must be known."""
     return {
         "cart": cart,
         "url": cart_url(cart.id),
@@ -57,7 +63,7 @@ def summary(cart: Cart) -> dict[str, Any]:
 
 
 def stretch(items: Items, item_id: UUID | None, currency: str) -> Stretch:
-    """Return the part of the order that holds the item; the first if there is no such item."""
+    """Return the part of the order that holds the item, or the first part without the item."""
     place = next((place for place, item in enumerate(items) if item["id"] == item_id), 0)
     starts = _starts(items)
     number = bisect_right(starts, place) - 1
@@ -72,7 +78,10 @@ def stretch(items: Items, item_id: UUID | None, currency: str) -> Stretch:
 
 
 def _starts(items: Items) -> list[int]:
-    """Return the places where the parts of an order begin, each of `LINES` lines at most."""
+    """Return the positions at which the parts of an order begin.
+
+    A part has at most `LINES` lines, unless a single item has more.
+    """
     starts, lines = [0], 0
     for place, item in enumerate(items):
         own = 1 + len(item["options"])
@@ -84,7 +93,7 @@ def _starts(items: Items) -> list[int]:
 
 
 def order_line(item: Mapping[str, Any], currency: str) -> dict[str, Any]:
-    """Return an item with its amounts as people write them."""
+    """Return an item with its amounts formatted for people."""
     return {
         **item,
         "price": amount(item["price"], currency),

@@ -1,4 +1,7 @@
-"""Correct an item and its options: the model's own validators, and texts exactly as typed."""
+"""The forms that correct an item and its options.
+
+They use the model's validators and keep texts exactly as typed.
+"""
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -12,7 +15,7 @@ from carts.models import CartItem, CartItemOption
 
 
 class ExactForm(forms.ModelForm):
-    """Takes texts as typed and hands back as it was what nobody touched."""
+    """A form that does not trim texts and returns untouched values unchanged."""
 
     Meta: ClassVar[Any]
 
@@ -23,11 +26,13 @@ class ExactForm(forms.ModelForm):
                 field.strip = False
 
     def values(self) -> dict[str, Any]:
+        """Return the value of each field: the typed one, or the initial one if untouched."""
         sent = {name: self.cleaned_data[name] for name in self.Meta.fields}
         kept = self.initial.keys() - set(self.changed_data)
         return sent | {name: self.initial[name] for name in kept}
 
     def changes(self) -> Iterator[str]:
+        """Yield each changed field in words, with its old and new value."""
         for name in self.Meta.fields:
             if name in self.changed_data:
                 before, after = self.initial.get(name), self.cleaned_data[name]
@@ -35,6 +40,7 @@ class ExactForm(forms.ModelForm):
 
 
 def shown(value: Any) -> str:
+    """Return the value as the log of changes shows it."""
     match value:
         case None:
             return "nothing"
@@ -44,7 +50,7 @@ def shown(value: Any) -> str:
 
 
 class Paragraph(forms.CharField):
-    """A text of several lines; the browser's line ends are not a change."""
+    """A text of several lines. Browsers send CRLF for a line end, which is not a change."""
 
     widget = forms.Textarea
 
@@ -60,11 +66,13 @@ def _line_feeds(text: Any) -> Any:
 
 
 def _digits() -> forms.TextInput:
-    # A number input would change its value under a mouse wheel.
+    # A mouse wheel would change the value of a number input.
     return forms.TextInput({"inputmode": "numeric"})
 
 
 class ItemForm(ExactForm):
+    """The form of an item without its options."""
+
     class Meta:
         model = CartItem
         fields = (
@@ -88,6 +96,8 @@ class ItemForm(ExactForm):
 
 
 class OptionForm(ExactForm):
+    """The form of one option: a row below the item."""
+
     class Meta:
         model = CartItemOption
         fields = ("display_name", "price", "option_set_key", "option_set_item_key")
@@ -99,7 +109,7 @@ class OptionForm(ExactForm):
         }
 
     def has_changed(self) -> bool:
-        """Tell whether the row is filled in: a blank one at the end is no option."""
+        """Return whether the row is filled in. The blank row at the end is not an option."""
         return any(self.data.get(self.add_prefix(name)) for name in self.Meta.fields)
 
 
@@ -114,7 +124,7 @@ OptionFormSet = forms.formset_factory(
 
 
 class ItemEditor:
-    """The form of one item and those of its options, in one page."""
+    """The forms of one item and its options, which a page shows as one."""
 
     def __init__(
         self, currency: str, item: Mapping[str, Any] | None, data: Mapping[str, Any] | None = None
@@ -129,15 +139,16 @@ class ItemEditor:
         )
 
     def is_valid(self) -> bool:
+        """Validate the item and every option. Return whether all of them are valid."""
         return all([self.form.is_valid(), self.options.is_valid()])
 
     def values(self) -> dict[str, Any]:
-        """Return the item as `CartManager.replace_item` takes it."""
+        """Return the item in the form that `CartManager.replace_item` expects."""
         options = [{**form.values(), "currency": self.currency} for _, form in self._rows()]
         return {**self.form.values(), "currency": self.currency, "options": options}
 
     def changes(self) -> list[str]:
-        """Return what a save changes from what to what, in words."""
+        """Return in words what saving changes, with old and new values."""
         told = list(self.form.changes())
         before = self.options.initial or []
         kept = dict(self._rows())
@@ -155,7 +166,7 @@ class ItemEditor:
         return told
 
     def _rows(self) -> Iterator[tuple[int, OptionForm]]:
-        """Yield the options that the item is to have, by their place in the form."""
+        """Yield the number and the form of each option that the item will have."""
         for number, form in enumerate(self.options.forms):
             if form not in self.options.deleted_forms and form.has_changed():
                 yield number, form
@@ -164,6 +175,6 @@ class ItemEditor:
 def _initial(form: type[ExactForm], values: Mapping[str, Any], currency: str) -> dict[str, Any]:
     initial = {name: values[name] for name in form.Meta.fields if name in values}
     if "price" in initial:
-        # With as many decimals as people write in this currency.
+        # Show as many decimals as the currency has.
         initial["price"] = Decimal(amount(initial["price"], currency).replace(",", ""))
     return initial

@@ -1,7 +1,7 @@
-"""The pages that change a cart, one item at a time, through the model layer's own writes.
+"""The pages that change a cart, one item at a time, through the model layer's writes.
 
-The form carries the version of the cart that it was opened with: who saves after somebody
-else is told, sees what happened since, keeps what they typed, and decides anew.
+A form carries the version of the cart with which it was opened. If the cart has changed
+since, nothing is saved. The page then shows the changes, keeps what was typed, and asks again.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,10 @@ BUSY = "Somebody is changing this cart at this very moment. Nothing was saved; p
 
 
 class CartChange(View):
-    """What changing, adding and removing an item share."""
+    """The base of the pages that change, add and remove an item.
+
+    `desk` is the `CartAdmin`; `template` names the page. `item` is None when one is added.
+    """
 
     desk: Any = None
     template = ""
@@ -46,7 +49,7 @@ class CartChange(View):
         return cast("HttpResponse", super().dispatch(request))
 
     def read(self) -> bool:
-        """Read the cart as it is now, and tell whether it has the item."""
+        """Read the current cart. Return False if the cart or its item does not exist."""
         found = read(self.cart_id)
         if found is None:
             return False
@@ -55,11 +58,16 @@ class CartChange(View):
         return self.item is not None or self.item_id is None
 
     def gone(self) -> HttpResponse:
+        """Redirect to the cart with a message that the item no longer exists."""
         messages.error(self.request, "Somebody has removed this item meanwhile. Nothing was saved.")
         return HttpResponseRedirect(cart_url(self.cart_id))
 
     def page(self, *, since: int | None = None, problem: str = "", **context: Any) -> HttpResponse:
-        """Return the form; `since` is the version that it was opened with, if that is past."""
+        """Return the page with status 200, or 409 if the change was not saved.
+
+        `since` is the outdated version with which the form was opened: the page shows what
+        has happened to the cart since then. `problem` is a reason in words.
+        """
         return self.desk.page(
             self.request,
             self.template,
@@ -73,13 +81,18 @@ class CartChange(View):
         )
 
     def opened_with(self) -> int:
+        """Return the version of the cart that the form carries, or 0 if it carries none."""
         version = self.request.POST.get("version", "")
         return int(version) if version.isdecimal() and len(version) < 10 else 0
 
     def write(
         self, change: Callable[[CartManager], Any], told: str, form: Callable[..., HttpResponse]
     ) -> HttpResponse:
-        """Change the cart and log what changed, in one transaction; refused, show the form."""
+        """Change the cart and log the change, in one transaction.
+
+        `change` makes the change with the manager that it is given. `told` says in words what
+        it changes. `form` returns the form again, with the reason, if the change is refused.
+        """
         version = self.cart.version
         author = Author(
             "staff", self.request.user.get_username(), self.request.META["cartsvc.request_id"]
@@ -103,7 +116,7 @@ class CartChange(View):
 
 
 class ItemView(CartChange):
-    """Correct an item, or add one."""
+    """The page that corrects an item or adds one."""
 
     template = "item"
 
@@ -111,6 +124,7 @@ class ItemView(CartChange):
         return self.form(ItemEditor(self.cart.currency, self.item))
 
     def form(self, editor: ItemEditor, **context: Any) -> HttpResponse:
+        """Return the page with the forms of the item. `context` is that of `page`."""
         title = f"Correct {self.item['display_name']}" if self.item else "Add an item"
         return self.page(title=title, editor=editor, **context)
 
@@ -141,12 +155,15 @@ class ItemView(CartChange):
 
 
 class RemoveItemView(CartChange):
+    """The page that removes an item after a confirmation."""
+
     template = "remove"
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return self.confirmation()
 
     def confirmation(self, **context: Any) -> HttpResponse:
+        """Return the page that asks whether to remove the item."""
         return self.page(title=f"Remove {self.item['display_name']}?", **context)
 
     def post(self, request: HttpRequest) -> HttpResponse:

@@ -1,7 +1,7 @@
 """Find carts by their keys, newest first, without ever reading the whole table.
 
-A key is looked up in its index. A filter on anything else has none, because every index
-costs every write: it looks through a bounded number of carts and says how far it got.
+A key is looked up in its index. Other columns have no index, because each index costs every
+write. A filter on them looks through a bounded number of carts and reports how far it got.
 """
 
 import re
@@ -25,11 +25,13 @@ from cartsvc.db.keys import first_key_at
 
 PAGE_SIZE = 100
 
-# How many carts a filter looks through at a time.
+# The number of carts that a filter looks through at a time.
 WINDOW = 20_000
 
 
 class FindForm(forms.Form):
+    """The search box, the filters, and the position in the list."""
+
     q = forms.CharField(required=False, label="Find a cart", max_length=200)
     partner_key = forms.CharField(required=False, strip=False)
     platform = forms.CharField(required=False, strip=False)
@@ -40,7 +42,7 @@ class FindForm(forms.Form):
     created_to = forms.DateTimeField(required=False, label="Created before")
     changed_from = forms.DateTimeField(required=False, label="Changed from")
     changed_to = forms.DateTimeField(required=False, label="Changed before")
-    # Where the page begins: below one key, or above the other.
+    # The page shows carts below the one key, or above the other.
     before = forms.UUIDField(required=False, widget=forms.HiddenInput)
     after = forms.UUIDField(required=False, widget=forms.HiddenInput)
 
@@ -79,24 +81,27 @@ class FindForm(forms.Form):
         return self.cleaned_data["currency"].upper()
 
     def filters(self) -> list[forms.BoundField]:
+        """Return the fields of the filters, for the template."""
         return [self[name] for name in self.FILTERS]
 
     def is_filtered(self) -> bool:
+        """Return whether any filter is filled in."""
         return any(self[name].data for name in self.FILTERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Carts, newest first, and the keys where the pages beside this one begin."""
+    """Carts, newest first, and the keys at which the newer and the older page begin."""
 
     carts: list[Cart]
     newer: UUID | None = None
     older: UUID | None = None
-    # The filters looked no further than `newer` or `older`; there may be more beyond.
+    # Whether the filters stopped at `newer` or `older`, so that more carts may match beyond.
     partial: bool = False
 
 
 def guid(term: str) -> UUID | None:
+    """Return the term as a UUID, in any notation that Python reads, or None."""
     try:
         return UUID(term.strip())
     except ValueError:
@@ -104,7 +109,7 @@ def guid(term: str) -> UUID | None:
 
 
 def cart_of(key: UUID) -> UUID | None:
-    """Return the id of the cart whose key this is, or whose item's."""
+    """Return the id of the cart that has this id or holds an item with this id."""
     carts = Cart.objects.filter(pk=key).values_list("pk")
     items = CartItem.objects.filter(pk=key).order_by().values_list("cart_id")
     return next((cart_id for (cart_id,) in carts.union(items)), None)
@@ -121,7 +126,7 @@ def find(values: dict[str, Any]) -> Page:
         found += rows
         edges += [edge] if edge else []
     beyond = None
-    if edges:  # the alternatives go on together where the first of them stopped
+    if edges:  # cut all searches where the first one stopped, so that they go on together
         beyond = min(edges) if upward else max(edges)
         found = [cart for cart in found if (cart.id <= beyond if upward else cart.id >= beyond)]
     found.sort(key=lambda cart: cart.id, reverse=not upward)
@@ -136,7 +141,10 @@ def find(values: dict[str, Any]) -> Page:
 
 
 def _keys(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield each key that the search term may be, as the column and the value of an index."""
+    """Yield each indexed column that the search term may be a key of, with the value.
+
+    Yield `("", None)` if only filters are given.
+    """
     term = values["q"]
     if not term:
         yield ("partner_key", values["partner_key"]) if values["partner_key"] else ("", None)
@@ -153,15 +161,15 @@ def _keys(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _stretch(column: str, value: Any, values: dict[str, Any]) -> CartQuerySet:
-    """Return the carts of that value in the order of `column`'s index, oldest first.
+    """Return the carts with that value, oldest first, as one stretch of the column's index.
 
-    As one stretch of the index, compared by pairs: asked for the value by itself, the
-    database may walk along the primary key instead, through all carts that have another.
+    The condition compares pairs of column and id. With a plain condition on the column, the
+    database may walk along the primary key instead, past all carts with another value.
     """
     firsts, lasts = [UUID(int=0)], [UUID(int=2**128 - 1)]
     if values["created_from"]:
         firsts.append(first_key_at(values["created_from"]))
-    # What was changed before was created before, too.
+    # A cart that was last changed before a moment was also created before it.
     latest = filter(None, (values["created_to"], values["changed_to"]))
     lasts += [UUID(int=max(0, first_key_at(moment).int - 1)) for moment in latest]
     if values["after"]:
@@ -180,7 +188,10 @@ def _stretch(column: str, value: Any, values: dict[str, Any]) -> CartQuerySet:
 def _look(
     carts: CartQuerySet, values: dict[str, Any], *, upward: bool
 ) -> tuple[list[Cart], UUID | None]:
-    """Return the first carts, and the last key that was looked at, if there are more."""
+    """Return the first carts that match, and the last key looked at if carts are left.
+
+    The key is None if all carts were looked at, or if there is no filter.
+    """
     if not upward:
         carts = carts.reverse()
     edge = None
@@ -195,7 +206,7 @@ def _look(
 
 
 def _conditions(values: dict[str, Any]) -> Q:
-    """Return what no index answers."""
+    """Return the conditions on columns that the search does not use an index for."""
     conditions = {
         name: values[name]
         for name in ("platform", "ordering_channel", "fulfilment_channel", "currency")

@@ -1,7 +1,7 @@
-"""What will print: the kitchen's docket and the customer's slip, as plain text.
+"""The kitchen's docket and the customer's slip as they will print, in plain text.
 
-The specification separates the two audiences: instructions print in the restaurant's
-kitchen, the note and the prices on the customer's invoice.
+The specification separates the two audiences. Special instructions print in the restaurant's
+kitchen. The note and the prices print on the customer's invoice.
 """
 
 import re
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 WIDTH = 42  # columns of a receipt printer's common font
 INDENT = 4
-# How many items, options and instructions a sheet shows; the largest cart has thousands.
+# The most items, options and instructions on a sheet. The largest cart has thousands.
 LONGEST = 300
 
 Items = Iterable[Mapping[str, Any]]
 
-# Marks that would turn the direction of what stands beside them on the sheet.
+# Marks that would change the direction of the text around them.
 DIRECTION_MARKS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 ISOLATE, END_OF_ISOLATE = "\u2068", "\u2069"
 
 
 def kitchen_docket(cart: "Cart", items: Items) -> str:
-    """Return what the kitchen reads: items, options, instructions, and no prices."""
+    """Return the kitchen's sheet: items, options and instructions, without prices."""
     order: list[Iterator[str]] = []
     for item in items:
         order.append(_hanging(f"{item['quantity']} × ", item["display_name"]))
@@ -43,7 +43,7 @@ def kitchen_docket(cart: "Cart", items: Items) -> str:
 
 
 def customer_slip(cart: "Cart", items: Items) -> str:
-    """Return what the customer reads: prices, totals and the order's note."""
+    """Return the customer's sheet: items, options, prices, the subtotal and the note."""
     order: list[Iterator[str]] = []
     subtotal = Decimal(0)
     for item in items:
@@ -61,7 +61,10 @@ def customer_slip(cart: "Cart", items: Items) -> str:
 
 
 def amount(value: Decimal | int, currency: str) -> str:
-    """Return the exact amount with the minor units of its currency: 1,234.50 or 1,200."""
+    """Return the exact amount with its currency's decimals, such as 1,234.50 or 1,200.
+
+    An amount with more decimals than the currency keeps them all.
+    """
     number = Decimal(value)
     decimals = max(Currency(currency).exponent or 0, -_exponent(number.normalize()))
     return f"{number:,.{decimals}f}"
@@ -79,7 +82,10 @@ def _head(cart: "Cart", title: str) -> Iterator[str]:
 
 
 def _beginning(order: list[Iterator[str]]) -> Iterator[str]:
-    """Yield the order as far as the desk shows it. What is cut off is not even laid out."""
+    """Yield the first `LONGEST` entries of the order, and how many are left out.
+
+    The entries are iterators, so the rest is never laid out.
+    """
     yield from chain.from_iterable(order[:LONGEST])
     if more := len(order[LONGEST:]):
         yield f"… and {more:,} more line{'s' if more > 1 else ''}"
@@ -92,23 +98,28 @@ def _sheet(lines: list[str], title: str, paragraph: str | None) -> str:
 
 
 def _hanging(lead: str, text: str | None, width: int = WIDTH) -> Iterator[str]:
-    """Yield the text in lines of `width` columns, the first led by `lead`, the rest below."""
+    """Yield the text in lines of `width` columns.
+
+    The first line begins with `lead`. The others are indented by its width.
+    """
     for line in _clean(text).splitlines():
-        # A word of one wide character still needs its two columns.
+        # A wide character needs two columns, even if `lead` leaves only one.
         for piece in _wrapped(line, max(2, width - wcwidth.width(lead))):
             yield lead + _isolated(piece)
             lead = " " * wcwidth.width(lead)
 
 
 def _wrapped(line: str, width: int) -> Iterator[str]:
-    """Yield the line in pieces of `width` columns, cut between words where that is possible.
+    """Yield the line in pieces of `width` columns, cut between words where possible.
 
-    In one walk over its characters: `wcwidth.wrap` measures what is left again and again.
+    This is one pass over the characters. `wcwidth.wrap` would measure the rest of the line
+    again for each piece.
     """
     piece: list[tuple[str, int]] = []
-    used = words = 0  # columns of the piece, and how much of it ends with a space
+    used = words = 0  # the piece's columns, and its length up to the last space
+    # A combining mark takes a column of its own after a space or at the start of a line. So
+    # the first cluster of a piece is measured after a space.
     for cluster in wcwidth.iter_graphemes(line):
-        # After a space, because there a mark that has no letter takes a column.
         columns = wcwidth.width(cluster) if piece else wcwidth.width(" " + cluster) - 1
         if used + columns > width and piece and cluster != " ":
             cut = words or len(piece)
@@ -128,7 +139,10 @@ def _joined(piece: list[tuple[str, int]]) -> str:
 
 
 def _priced(lead: str, text: str, value: Decimal, cart: "Cart", *, inset: int = 0) -> Iterator[str]:
-    """Yield the text, with the amount in the column that ends `inset` before the edge."""
+    """Yield the text, with the amount on its last line, right-aligned.
+
+    The amount ends `inset` columns before the edge of the sheet.
+    """
     price = amount(value, cart.currency)
     edge = max(WIDTH - inset, len(price) + len(lead) + 10)
     lines = list(_hanging(lead, text, edge - len(price) - 1))
@@ -139,7 +153,7 @@ def _priced(lead: str, text: str, value: Decimal, cart: "Cart", *, inset: int = 
 
 def _pair(left: str, right: str) -> Iterator[str]:
     right = _clean(right)
-    # After a space, because there a mark that has no letter takes a column.
+    # Measured after a space, where a combining mark takes a column of its own.
     gap = WIDTH - wcwidth.width(left) - wcwidth.width(" " + right) + 1
     if gap < 1:
         yield left

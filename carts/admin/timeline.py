@@ -1,4 +1,4 @@
-"""What happened to a cart, told for people: newest first, with what it was before."""
+"""The history of a cart as the desk shows it: newest first, with the old and new values."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,18 +13,20 @@ from carts.models.history import Record
 
 AUTHORS = {"bearer": "API", "staff": "Staff", "shell": "Command line"}
 
-# How a log entry of the support desk says which version of the cart it made.
+# A log entry of the desk begins with the version of the cart that the change made.
 LOG_MESSAGE = re.compile(r"Version (\d+)\. (.*)", re.DOTALL)
 
-# What no page can hold: the issuer of a token chooses what it calls the bearer.
+# Characters that a page must not show. The name of a bearer comes from the token's issuer.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A record, what its item was before, and what staff say that they changed.
+    """A record of the history, as the page shows it.
 
-    `missing` is how many changes before it are no longer kept.
+    `before` is the item's previous label, if it changed. `details` is the text that the desk
+    logged about the change. `missing` is the number of changes just before it whose records
+    are no longer kept.
     """
 
     record: Record
@@ -34,25 +36,29 @@ class Event:
 
     @property
     def version(self) -> int:
+        """The version of the cart that the change made."""
         return self.record.version
 
     @property
     def by(self) -> str:
+        """The channel of the change: the API, staff or the command line."""
         return AUTHORS.get(self.record.author.kind, self.record.author.kind)
 
     @property
     def name(self) -> str:
+        """The author's name, with unprintable characters replaced."""
         return UNPRINTABLE.sub("\ufffd", self.record.author.name)
 
 
 def events(cart: Cart) -> list[Event]:
-    """Return what happened, newest first; a change of staff with what they changed."""
+    """Return the cart's history, newest first, with the details of changes by staff."""
     records = cart.records()
     details = _details(cart) if any(r.author.kind == "staff" for r in records) else {}
     return list(_told(records, details))[::-1]
 
 
 def log_message(version: int, text: str) -> str:
+    """Return the message that the desk logs for a change which made this version."""
     return f"Version {version}. {text}"
 
 

@@ -1,4 +1,4 @@
-"""Walks along a table by its primary key, a batch at a time."""
+"""Walk along a table by its primary key, a batch at a time."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 
 def stretches(rows: QuerySet[Any], batch: int) -> Iterator[tuple[Any, Any]]:
-    """Yield the first and the last key of each `batch` rows along the primary key."""
+    """Yield the first and last key of each batch of `batch` rows, in order of the key."""
     keys = rows.order_by("pk").values_list("pk", flat=True)
     stretch = list(keys[:batch])
     while stretch:

@@ -33,23 +33,24 @@ class Cart(models.Model):
     note = fields.paragraph("note")
     special_instructions = fields.paragraph("special_instructions")
     version = PositiveBigIntegerField(default=1, editable=False)
-    # Kept by the claims; null in a cart of before they were, until `recount_carts` has run.
+    # The claims keep these up to date. They are null in a cart that an earlier release made,
+    # until `recount_carts` has run.
     item_count = PositiveIntegerField(null=True, editable=False)
     option_count = PositiveIntegerField(null=True, editable=False)
     subtotal = ExactField(null=True, editable=False)
     created_on = models.DateTimeField(default=timezone.now, editable=False)
     modified_on = models.DateTimeField(editable=False)
-    # The first record, and as many of the last ones as fit: see `carts.models.history`.
+    # The first record, and as many of the latest ones as fit. See `carts.models.history`.
     creation = TextField(default="", db_default="", editable=False)
     history = TextField(default="", editable=False)
 
-    # What `CartQuerySet.with_contents` and `with_amounts` read along.
+    # Set by `CartQuerySet.with_contents` and `with_amounts`.
     item_rows: list[list[Any]] | None
 
     objects = CartManager()
 
     class Meta:
-        # None on modified_on: it would make every change of a cart write to every index.
+        # modified_on has no index: with one, every change of a cart would write to all indexes.
         indexes = [
             models.Index(fields=["profile_key", "id"], name="carts_cart_profile_key_id"),
             models.Index(fields=["restaurant_key", "id"], name="carts_cart_restaurant_key_id"),
@@ -70,10 +71,12 @@ class Cart(models.Model):
         return str(self.id)
 
     def save(self, **kwargs: Any) -> None:
-        """Save a changed cart as the API would: validated, claimed, never brought back.
+        """Save a changed cart with the guarantees of the API: validated and claimed.
+
+        A cart that has been deleted is not created again.
 
         Raises:
-            TypeError: the cart is new; `Cart.objects.create_with_items` makes it.
+            TypeError: the cart is new. Use `Cart.objects.create_with_items`.
             ValidationError: values that the specification does not allow.
             Refused: `cart_not_found`, `currency_mismatch`.
         """
@@ -89,31 +92,35 @@ class Cart(models.Model):
             super().save(force_update=True, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        """Delete the cart with its items as nobody is changing it: claimed first."""
+        """Delete the cart with its items. Claim it first, so that no change runs meanwhile.
+
+        Raises:
+            Refused: `cart_not_found`.
+        """
         with transaction.atomic():
             self.claim("Delete Cart")
             return super().delete(*args, **kwargs)
 
     def records(self) -> list[Record]:
-        """Return what happened to the cart, oldest first."""
+        """Return the cart's history, oldest first."""
         return list(history.parse(self.creation, self.history, self.version))
 
     def totals(self) -> Totals | None:
-        """Return what is kept with the cart of what it adds up to, if it has been counted."""
+        """Return the totals stored with the cart, or None if it has not been counted."""
         if self.item_count is None or self.option_count is None or self.subtotal is None:
             return None
         return Totals(self.item_count, self.option_count, self.subtotal)
 
     def count(self, totals: Totals) -> None:
-        """Take over what the cart's items add up to."""
+        """Set the cart's totals, without saving them."""
         self.item_count, self.option_count = totals.item_count, totals.option_count
         self.subtotal = totals.subtotal
 
     def clean_with(self, drafts: list[ItemDraft]) -> None:
-        """Validate the cart with the items that it is to have.
+        """Validate the cart together with the items that it is to have.
 
         Raises:
-            ValidationError: by field; those of an item as `items[0].options[1].price`.
+            ValidationError: errors by field, such as `note` or `items[0].options[1].price`.
         """
         errors = field_errors(self, exclude=())
         try:
@@ -130,7 +137,7 @@ class Cart(models.Model):
             raise ValidationError(errors)
 
     def claim(self, operation: str, **expected: Any) -> None:
-        """Lock the cart and raise its version; see `CartManager.claim`."""
+        """Lock the cart and raise its version. See `CartManager.claim`."""
         type(self).objects.claim(self.pk, operation, **expected)
         self._refresh()
 
@@ -147,7 +154,7 @@ class Cart(models.Model):
         return self.items.get(pk=item_id)
 
     def replace_item(self, item_id: UUID, *, version: int | None = None, **values: Any) -> None:
-        """Replace an item entirely; see `CartManager.replace_item`."""
+        """Replace an item entirely. See `CartManager.replace_item`."""
         type(self).objects.replace_item(self.pk, item_id, values, version=version)
         self._refresh()
 

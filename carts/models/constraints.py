@@ -1,6 +1,6 @@
-"""Named CHECK constraints: the same limits as the validators, in the database itself.
+"""Named CHECK constraints: the limits of the validators, enforced by the database.
 
-They are the backstop for what passes no validator, such as `QuerySet.update` or SQL.
+They catch writes that pass no validator, such as `QuerySet.update` or plain SQL.
 """
 
 from django.db.models import CheckConstraint, F, Q
@@ -12,7 +12,7 @@ from cartsvc.api import texts
 
 
 def line_check(model: str, column: str) -> CheckConstraint:
-    """One line of at most n characters, none of them a control, not all of them blank."""
+    """Return the check of a required line: length, not blank, no control characters."""
     return CheckConstraint(
         name=f"carts_{model}_{column}_line",
         condition=_printable(column, texts.LINE_BREAKERS)
@@ -21,7 +21,7 @@ def line_check(model: str, column: str) -> CheckConstraint:
 
 
 def paragraph_check(model: str, column: str) -> CheckConstraint:
-    """Nothing, or at most n characters, none of them a control but tabs and line breaks."""
+    """Return the check of an optional text: length, no controls but tabs and line breaks."""
     return CheckConstraint(
         name=f"carts_{model}_{column}_paragraph",
         condition=Q(**{f"{column}__isnull": True}) | _printable(column, texts.PARAGRAPH_BREAKERS),
@@ -36,12 +36,14 @@ def _printable(column: str, breakers: str) -> Q:
 
 
 def currency_check(model: str) -> CheckConstraint:
+    """Return the check of a currency's form: three upper-case letters."""
     return CheckConstraint(
         name=f"carts_{model}_currency_code", condition=Q(currency__regex=r"^[A-Z]{3}\Z")
     )
 
 
 def range_check(model: str, column: str, lowest: object, highest: object) -> CheckConstraint:
+    """Return the check that a number is between two bounds, both included."""
     return CheckConstraint(
         name=f"carts_{model}_{column}_range",
         condition=Q(**{f"{column}__gte": lowest, f"{column}__lte": highest}),
@@ -49,9 +51,13 @@ def range_check(model: str, column: str, lowest: object, highest: object) -> Che
 
 
 def int32_check(model: str, column: str) -> CheckConstraint:
-    """Needed on SQLite alone, whose integers all have 64 bits; so int64 needs none."""
+    """Return the check of a 32-bit integer.
+
+    Only SQLite needs it, because all its integers have 64 bits. An int64 needs no check.
+    """
     return range_check(model, column, validators.INT32_MIN, validators.INT32_MAX)
 
 
 def price_check(model: str) -> CheckConstraint:
+    """Return the check that a price is within the limits of the validators."""
     return range_check(model, "price", validators.PRICE_MIN, validators.PRICE_MAX)

@@ -1,7 +1,7 @@
 """Read a cart's items and options together with the cart, in a single statement.
 
-A single statement is a consistent snapshot; two statements under READ COMMITTED,
-such as `prefetch_related` sends, may show half of a change.
+A single statement sees a consistent snapshot. Under READ COMMITTED, two statements, such as
+`prefetch_related` sends, may show half of a change.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from django.db.models import Aggregate, F, Func, Model, OuterRef, QuerySet, Subq
 from django.db.models.functions import Cast
 from django.db.models.sql.compiler import SQLCompiler
 
-# What a caller sends of an item, and of an option.
+# The columns of an item, and below of an option, that a caller sends.
 ITEM_SENT = (
     "menu_key",
     "menu_version",
@@ -34,7 +34,7 @@ OPTION_AMOUNTS = ("price",)
 
 
 def _price(literal: str) -> Decimal:
-    """Return the price exactly, and without the zeros that its column adds."""
+    """Return the exact price, without the trailing zeros that the column adds."""
     return Decimal(literal.rstrip("0").rstrip("."))
 
 
@@ -42,7 +42,7 @@ _decode = JSONDecoder(parse_float=_price).decode
 
 
 class Rows(TextField):
-    """A JSON array of rows; prices stay Decimal on their way."""
+    """A JSON array of rows, decoded with prices as Decimal."""
 
     def from_db_value(self, value: str | None, *_: Any) -> Any:
         return None if value is None else _decode(value)
@@ -51,8 +51,8 @@ class Rows(TextField):
 class Row(Func):
     """The columns of a row as one JSON array.
 
-    Not JSONB of casts, as the framework's own is: PostgreSQL would build a value first and
-    write it afterwards, which takes a cart of 50 items three times as long.
+    The framework's JSONArray builds JSONB from casts. PostgreSQL then makes a value first and
+    writes it as text afterwards, which takes three times as long for a cart of 50 items.
     """
 
     function = "JSON_BUILD_ARRAY"
@@ -63,7 +63,7 @@ class Row(Func):
 
 
 class RowsOf(Aggregate):
-    """All rows as one JSON array; the order of its elements is not defined."""
+    """All rows as one JSON array, in no particular order."""
 
     function = "JSON_AGG"
     output_field = TextField()
@@ -78,10 +78,10 @@ def items_of(
     item_columns: Sequence[str],
     option_columns: Sequence[str],
 ) -> Cast:
-    """Return the outer cart's items as one array of rows, each row with its options at the end.
+    """Return the outer cart's items as one array of rows. Each row ends with its options.
 
-    The options are looked up item by item, by their key. For a join with the items,
-    PostgreSQL reads the whole table of options while it has no statistics of it yet: 95 ms
+    The options are looked up item by item, by their key. A join would be slower while
+    PostgreSQL has no statistics yet: it reads the whole table of options, which takes 95 ms
     for a cart among 700,000 options.
     """
     options = _rows(option_model, "item", [F(column) for column in option_columns])
@@ -101,12 +101,12 @@ def _rows(model: type[Model], parent: str, columns: Sequence[Any]) -> QuerySet[A
 
 
 def in_order(rows: Iterable[Sequence[Any]] | None) -> list[Sequence[Any]]:
-    """Return rows that begin with a position in their order."""
+    """Return the rows sorted by their first column, the position."""
     return sorted(rows or (), key=itemgetter(0))
 
 
 def assemble(item_rows: Iterable[Sequence[Any]] | None) -> list[dict[str, Any]]:
-    """Return the items in their order, each with its options in theirs and its value."""
+    """Return the items in order, each with its id, options and value."""
     return [
         {
             **dict(zip(ITEM_COLUMNS, row, strict=False)),
@@ -125,16 +125,17 @@ OPTION_PRICE = OPTION_COLUMNS.index("price")
 
 
 def item_id(row: Sequence[Any]) -> str:
+    """Return the item's id with dashes."""
     text: str = row[ID]
-    # SQLite keeps a UUID without its dashes.
+    # SQLite stores a UUID without dashes.
     return text if "-" in text else str(UUID(text))
 
 
 def value_of(row: Sequence[Any]) -> Decimal:
-    """Return what the item of a row of `ITEM_COLUMNS` and `OPTION_COLUMNS` costs."""
+    """Return what the item of a row costs. The row has `ITEM_COLUMNS`, then its options."""
     return value(row[PRICE], row[QUANTITY], [option[OPTION_PRICE] for option in row[-1] or ()])
 
 
 def value(price: Decimal, quantity: int, option_prices: Iterable[Decimal]) -> Decimal:
-    """Return what an item costs: its price and its options' prices, times its quantity."""
+    """Return what an item costs: the sum of its price and its options' prices, times quantity."""
     return (price + sum(option_prices)) * quantity

@@ -1,4 +1,4 @@
-"""The columns that the specification's types become, with their validators."""
+"""The model fields for the specification's types, with their validators."""
 
 from decimal import Decimal
 from typing import Any
@@ -11,7 +11,10 @@ from cartsvc.db.fields import BigIntegerField, CharField, IntegerField
 
 
 class PriceField(models.DecimalField):
-    """An exact price; a float's noise is taken off, real decimals are refused."""
+    """An exact price.
+
+    The noise of a float is removed. A float that really has too many decimals is refused.
+    """
 
     def to_python(self, value: Any) -> Any:
         if isinstance(value, float):
@@ -24,13 +27,13 @@ class PriceField(models.DecimalField):
         return connection.ops.adapt_decimalfield_value(value, self.max_digits, self.decimal_places)
 
     def deconstruct(self) -> Any:
-        # To migrations it is the framework's own.
+        # Migrations see the framework's field, because the column is the same.
         name, _path, args, kwargs = super().deconstruct()
         return name, "django.db.models.DecimalField", args, kwargs
 
 
 def line(name: str) -> CharField:
-    """A required text of one line, as long as the specification lets `name` be."""
+    """Return a required text of one line, limited as the specification's table limits `name`."""
     return CharField(
         max_length=validators.MAX_LENGTHS[name],
         validators=[validators.validate_not_blank, validators.PrintableText()],
@@ -38,7 +41,7 @@ def line(name: str) -> CharField:
 
 
 def paragraph(name: str) -> CharField:
-    """An optional text; null is "not sent", which is not the same as sent empty."""
+    """Return an optional text of several lines. Null means "not sent", which is not empty."""
     return CharField(
         max_length=validators.MAX_LENGTHS[name],
         null=True,
@@ -48,17 +51,20 @@ def paragraph(name: str) -> CharField:
 
 
 def currency() -> CharField:
+    """Return a code of ISO 4217."""
     return CharField(
         max_length=validators.MAX_LENGTHS["currency"], validators=[validators.validate_currency]
     )
 
 
 def int32(lowest: int = validators.INT32_MIN, highest: int = validators.INT32_MAX) -> IntegerField:
-    # SQLite would take 64 bits, so the bounds are not left to the column's type.
+    """Return the type int, within the given bounds."""
+    # SQLite's columns take 64 bits, so their type alone does not enforce the bounds.
     return IntegerField(validators=[MinValueValidator(lowest), MaxValueValidator(highest)])
 
 
 def int64() -> BigIntegerField:
+    """Return the type int64."""
     return BigIntegerField(
         validators=[
             MinValueValidator(validators.INT64_MIN),
@@ -68,6 +74,7 @@ def int64() -> BigIntegerField:
 
 
 def price() -> PriceField:
+    """Return a price within its limits."""
     return PriceField(
         max_digits=validators.PRICE_DIGITS,
         decimal_places=validators.PRICE_DECIMALS,

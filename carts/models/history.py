@@ -1,9 +1,10 @@
-"""What happened to a cart: one line a change, written by the claim that begins it.
+"""The history of a cart: one line for each change, written by the claim that begins it.
 
-The lines stand in columns of the cart's own row, which every change updates anyway: a
-record costs no statement, no row and no index, and no change can be without one. The first
-line has a column of its own and stays. Of the others the last ones are kept, because
-PostgreSQL writes the whole row anew with every change.
+The lines are in columns of the cart's own row, which every change updates anyway. So a record
+needs no statement, row or index of its own, and no change can go unrecorded.
+
+The first line has its own column and is kept. Of the others only the latest are kept, because
+PostgreSQL rewrites the whole row with every change.
 """
 
 import json
@@ -17,16 +18,20 @@ from uuid import UUID
 from django.db.models import Expression, F, Func, TextField
 from django.db.models.functions import Right
 
-# Characters of the last records that a cart keeps: about fifteen changes.
+# Characters of the latest records that a cart keeps: about fifteen changes.
 KEPT = 2_600
 
-# Bytes in UTF-8, so that no script of the world makes a record much longer than another.
+# Limits in bytes of UTF-8, so that records have about the same size in every script.
 NAME_BYTES, LABEL_BYTES = 80, 140
 
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who changes carts: the bearer of a token, a member of staff, or somebody in a shell."""
+    """The author of a change.
+
+    `kind` is "bearer", "staff" or "shell". `name` is the token's `sub`, the account's name or
+    the operating system's user.
+    """
 
     kind: str
     name: str
@@ -34,18 +39,19 @@ class Author:
 
     @classmethod
     def shell(cls) -> Self:
-        """Return the user of the operating system."""
+        """Return the operating system's user as the author."""
         try:
             return cls("shell", getuser())
-        except (KeyError, OSError):  # a container's user without a name
+        except (KeyError, OSError):  # the user has no name, as in a container
             return cls("shell", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One change: when, by whom, what was done, to which item, and what it is since.
+    """One change to a cart: its time, author, operation, and item if it changed one.
 
-    `version` is the one that the change made of the cart; 0 before it is written.
+    `label` describes the item after the change. `version` is the version of the cart that the
+    change made, and 0 before the record is written.
     """
 
     at: datetime
@@ -70,7 +76,7 @@ class Record:
 
     @classmethod
     def parse(cls, line: str, version: int) -> Self:
-        """Return the record of the line that the change to this version has left."""
+        """Return the record in `line`, which the change to this version has written."""
         at, kind, name, request_id, operation, item_id, label = json.loads(line)
         return cls(
             datetime.fromisoformat(at),
@@ -86,13 +92,13 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 def _cut(text: str, limit: int) -> str:
-    """Return as much of the beginning as fits into so many bytes of UTF-8."""
+    """Return as much of the start of the text as fits into `limit` bytes of UTF-8."""
     return text.encode(errors="replace")[:limit].decode(errors="ignore")
 
 
 def appended(line: Expression) -> Expression:
-    """Return the expression for a history with `line` at its end."""
-    # Concat would guard both sides against null; neither ever is.
+    """Return the expression that appends `line` to the history and drops its oldest part."""
+    # Django's Concat would guard both sides against null, which neither can be.
     longer = Func(
         F("history"),
         line,
@@ -104,9 +110,9 @@ def appended(line: Expression) -> Expression:
 
 
 def parse(creation: str, history: str, version: int) -> Iterator[Record]:
-    """Yield the records of a cart of this version, oldest first.
+    """Yield the records in a cart's `creation` and `history` columns, oldest first.
 
-    A line that the limit has cut is left out.
+    `version` is the cart's current version. A line that was cut at the limit is left out.
     """
     lines = history.split("\n")[:-1]
     if len(history) >= KEPT:

@@ -1,4 +1,7 @@
-"""Requests that may be sent twice: a record, written with what it protects."""
+"""Idempotency records, which make it safe to send a request twice.
+
+A record is written in the same transaction as the cart or item that it protects.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,13 +19,13 @@ from cartsvc.db.errors import is_held
 
 KEY_MAX_LENGTH = 255
 
-# A stored key is the partner's whose token brought it, a space, which no key holds, and the
-# key: one partner's keys are no concern of another's.
+# A stored key begins with the token's partner, if it has one, and a space, which no key
+# contains. So the keys of two partners never collide.
 STORED_MAX_LENGTH = KEY_MAX_LENGTH + 1 + MAX_LENGTHS["partner_key"]
 
 
 class IdempotencyRecord(models.Model):
-    """A request that its caller gave a key to, and the id of what it created."""
+    """The key of a request, a fingerprint of the request, and the id of what it created."""
 
     pk = models.CompositePrimaryKey("profile_key", "key")
     profile_key = models.UUIDField()
@@ -48,17 +51,17 @@ class IdempotencyRecord(models.Model):
     ) -> tuple[UUID, int | None]:
         """Call `write` with a new id, unless an earlier request of this key did.
 
-        The key is the profile's and, if the request was bound to one, the partner's.
-        `fingerprint` is the same for the same request only.
+        The key belongs to the profile and, if the token is bound to a partner, to that partner.
+        `fingerprint` is a digest of the request.
 
         Returns:
             The id, and what `write` returned; None if an earlier request had created it.
 
         Raises:
-            Refused: `idempotency_key_reused`, or `request_in_progress` when a twin has
-                run for longer than the database waits for a lock.
+            Refused: `idempotency_key_reused`, or `request_in_progress` if the same request is
+                already running and does not end within the lock timeout.
         """
-        # No cart is a longer partner's: such a request is refused by `write`.
+        # Cutting is safe: no cart has a longer partner key, so `write` refuses the request.
         stored = key if partner_key is None else f"{partner_key} {key}"[:STORED_MAX_LENGTH]
         record = cls(profile_key=profile_key, key=stored, fingerprint=fingerprint)
         saved = False
@@ -71,11 +74,11 @@ class IdempotencyRecord(models.Model):
         except IntegrityError:
             if saved:
                 raise
-            # In a transaction, or a request that is refused would have deleted something.
+            # In one transaction, so that a refused request does not leave a record deleted.
             with transaction.atomic():
                 records = cls.objects.filter(pk=record.pk)
-                # Locked, because a lock is written to the log: the answer waits for a standby
-                # as the first one did, and is as true after a failover.
+                # Take a lock, because locking writes to the WAL. So the answer waits for the
+                # standby, as the first answer did, and still holds after a failover.
                 with _request_in_progress():
                     earlier = records.select_for_update().first()
                 if earlier and not earlier.is_expired():
@@ -84,17 +87,17 @@ class IdempotencyRecord(models.Model):
                     return earlier.created_id, None
                 if earlier:
                     records.filter(created_on=earlier.created_on).delete()
-                # Without one, a twin has just put its own in the place of an expired one.
+                # If there is no record, another request has just replaced an expired one.
                 return cls.create_once(profile_key, partner_key, key, fingerprint, write)
 
     def is_expired(self) -> bool:
-        """Return whether the key may be used for another request by now."""
+        """Return whether the record is older than IDEMPOTENCY_HOURS, so the key is free again."""
         return self.created_on < timezone.now() - timedelta(hours=settings.IDEMPOTENCY_HOURS)
 
 
 @contextmanager
 def _request_in_progress() -> Iterator[None]:
-    """Refuse to wait for a twin any longer than the database waits for a lock."""
+    """Turn a lock timeout in the block into `request_in_progress`."""
     try:
         yield
     except OperationalError as error:

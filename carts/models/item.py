@@ -1,4 +1,4 @@
-"""Items and their options; what is about to become one is an `ItemDraft`."""
+"""Items and their options. An `ItemDraft` is an item that is about to be written."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -68,10 +68,10 @@ class CartItem(models.Model):
         return f"{self.quantity} × {self.display_name}"
 
     def save(self, **kwargs: Any) -> None:
-        """Save a changed item as the API would: validated, the cart claimed first.
+        """Save a changed item with the guarantees of the API: validated, with the cart claimed.
 
         Raises:
-            TypeError: the item is new; `cart.add_item` adds it.
+            TypeError: the item is new. Use `cart.add_item`.
             ValidationError: values that the specification does not allow.
             Refused: `item_not_found`, `cart_not_found`, `currency_mismatch`.
         """
@@ -85,7 +85,7 @@ class CartItem(models.Model):
             self.overwrite()
 
     def validate_constraints(self, exclude: Collection[str] | None = None) -> None:
-        """Send no constraint to the database: a validator stands in front of each."""
+        """Do nothing: validators have checked all of it, and Django would send queries."""
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         """Remove the item as the API would; return what Django's `delete` returns."""
@@ -94,28 +94,28 @@ class CartItem(models.Model):
         return sum(gone.values()), {name: count for name, count in gone.items() if count}
 
     def replace(self, *, version: int | None = None, **values: Any) -> None:
-        """Replace the item entirely: what `values` does not name is not kept."""
+        """Replace the item entirely. Fields that `values` does not name are not kept."""
         self.cart.replace_item(self.pk, version=version, **values)
         self.refresh_from_db()
 
     def remove(self, *, version: int | None = None) -> None:
-        """Remove the item and its options; see `CartManager.remove_item`."""
+        """Remove the item and its options. See `CartManager.remove_item`."""
         self.cart.remove_item(self.pk, version=version)
 
     @property
     def value(self) -> Decimal:
-        """The price with its options' prices, times the quantity."""
+        """The sum of the price and the options' prices, times the quantity."""
         return value(self.price, self.quantity, (option.price for option in self.options.all()))
 
     def lock(self) -> None:
-        """Keep others from changing the item's cart before the transaction ends."""
+        """Lock the item's cart until the transaction ends."""
         type(self.cart).objects.lock(self.cart_id)
 
     def overwrite(self) -> None:
-        """Write what is sent of an item over its row; the cart and the position stay.
+        """Update the item's row with the fields that a caller sends. The position stays.
 
         Raises:
-            Refused: `item_not_found`, for a row that is gone is not brought back.
+            Refused: `item_not_found`. A row that was deleted is not created again.
         """
         values = {name: getattr(self, name) for name in ("id", "cart_id", *ITEM_SENT)}
         if not _overwrite().run(**values):
@@ -125,7 +125,7 @@ class CartItem(models.Model):
 class CartItemOption(models.Model):
     """An option that the customer selected (specification: CartItemOption).
 
-    Nothing outside names an option, so its key is its item and its position in it.
+    No caller refers to an option, so its key is its item and its position in the item.
     """
 
     pk = models.CompositePrimaryKey("item_id", "position")
@@ -154,11 +154,17 @@ class CartItemOption(models.Model):
         return self.display_name
 
     def values(self) -> Values:
-        """Return what is sent of an option."""
+        """Return the fields of the option that a caller sends, by name."""
         return {name: getattr(self, name) for name in OPTION_SENT}
 
     def save(self, **kwargs: Any) -> None:
-        """Save a changed option as the API would: validated, the cart claimed first."""
+        """Save a changed option with the guarantees of the API: validated, with the cart claimed.
+
+        Raises:
+            TypeError: the option is new. Use `item.replace(options=[...], ...)`.
+            ValidationError: values that the specification does not allow.
+            Refused: `item_not_found`, `cart_not_found`, `currency_mismatch`.
+        """
         if self._state.adding:
             raise TypeError("Options are chosen with item.replace(options=[...], ...).")
         self.clean_fields(exclude=["item"])
@@ -167,18 +173,18 @@ class CartItemOption(models.Model):
             super().save(force_update=True, **kwargs)
 
     def validate_constraints(self, exclude: Collection[str] | None = None) -> None:
-        """Send no constraint to the database: a validator stands in front of each."""
+        """Do nothing: validators have checked all of it, and Django would send queries."""
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        """Take the option off its item as the API would: the cart claimed first."""
+        """Remove the option from its item with the guarantees of the API."""
         with transaction.atomic():
             self._claim([])
             return super().delete(*args, **kwargs)
 
     def _claim(self, instead: "list[CartItemOption]") -> None:
-        """Claim the cart for the item with other options in this one's place."""
+        """Claim the cart for a change of the item: `instead` takes this option's place."""
         self.item.lock()
-        # What is saved counts, not what somebody may have changed of `self.item` since.
+        # Start from the stored item, because `self.item` may hold unsaved changes.
         item = CartItem.objects.filter(pk=self.item_id).first() or self.item
         options = [
             option.values()
@@ -190,18 +196,18 @@ class CartItemOption(models.Model):
 
 @dataclass(slots=True)
 class ItemDraft:
-    """An item as it is about to be written, with the options that are chosen for it."""
+    """An item that is about to be written, with its options."""
 
     item: CartItem
     options: Sequence[Values]
 
     @classmethod
     def of(cls, *, options: Iterable[Values] = (), **values: Any) -> Self:
-        """Return the draft of an item with these `values` of its fields."""
+        """Return the draft of an item with these field `values` and `options`."""
         return cls(CartItem(**values), list(options))
 
     def label(self) -> str:
-        """Return the item and its options in a few words."""
+        """Return the item and its options in a few words, for the history."""
         options = ", ".join(option["display_name"] for option in self.options)
         return f"{self.item} ({options})" if options else str(self.item)
 
@@ -209,7 +215,7 @@ class ItemDraft:
         """Validate the item and its options.
 
         Raises:
-            ValidationError: by field; the fields of an option as `options[0].price`.
+            ValidationError: errors by field, such as `quantity` or `options[0].price`.
         """
         errors = field_errors(self.item, exclude=("id", "cart", "position"))
         try:
@@ -222,15 +228,18 @@ class ItemDraft:
             errors |= {f"options[{position}].{name}": inner for name, inner in found.items()}
         if errors:
             raise ValidationError(errors)
-        # As validating has left them: a price may have been sent as a float.
+        # Validating may have converted a value, such as a price that came as a float.
         self.options = [row.values() for row in rows]
 
     def has_two_currencies(self) -> bool:
-        """Return whether an option is in another currency than the item."""
+        """Return whether an option has another currency than the item."""
         return any(option["currency"] != self.item.currency for option in self.options)
 
     def currency_problems(self, currency: str, path: str = "") -> list[Problem]:
-        """Return where the item, which is at `path`, is not in `currency`."""
+        """Return a problem for each part of the item that is not in `currency`.
+
+        `path` is the prefix of the fields' names, such as `items[0].`.
+        """
         places = [path] if self.item.currency != currency else []
         places += [
             f"{path}options[{position}]."
@@ -243,13 +252,13 @@ class ItemDraft:
         ]
 
     def value(self) -> Decimal:
-        """Return what the item costs with its options."""
+        """Return what the item costs, options included."""
         return value(
             self.item.price, self.item.quantity, (option["price"] for option in self.options)
         )
 
     def option_rows(self) -> list[tuple[Any, ...]]:
-        """Return the options as `INSERT_OPTIONS` takes them."""
+        """Return the options as rows for `INSERT_OPTIONS`."""
         return [
             (self.item.id, position, *map(option.get, OPTION_SENT))
             for position, option in enumerate(self.options)
@@ -268,13 +277,14 @@ def _overwrite() -> Statement:
 
 @cache
 def remove_options() -> Statement:
-    """Return the DELETE of the options of the item `item_id`."""
+    """Return the DELETE of an item's options. Its parameter is `item_id`."""
     return Statement.delete(
         CartItemOption.objects.filter(**parameters(CartItemOption, ["item_id"]))
     )
 
 
 def field_errors(instance: models.Model, *, exclude: Iterable[str]) -> dict[str, Any]:
+    """Return the errors of `clean_fields`, by field."""
     try:
         instance.clean_fields(exclude=set(exclude))
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The carts: how they are read, and every change that can be made to them."""
+"""The manager of carts: how they are read, and every change that can be made to them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -45,18 +45,18 @@ IN_ALL = "options in all items of a cart together"
 
 
 class CartQuerySet(models.QuerySet["Cart"]):
-    """Carts to look at; what changes them is the manager's."""
+    """Carts to read. To change them, use the manager."""
 
     def without_history(self) -> Self:
-        """Read what a cart is, but not what happened to it."""
+        """Do not read the columns of the history."""
         return self.defer("creation", "history")
 
     def with_contents(self) -> Self:
-        """Read the items and their options along, in the same statement, but no history."""
+        """Read the items and options in the same statement, but not the history."""
         return self._with_items(contents.ITEM_COLUMNS, contents.OPTION_COLUMNS)
 
     def with_amounts(self) -> Self:
-        """Read along only what the number of items and the subtotal take."""
+        """Read only the items' columns that the totals need, and not the history."""
         return self._with_items(contents.ITEM_AMOUNTS, contents.OPTION_AMOUNTS)
 
     def _with_items(self, item_columns: Sequence[str], option_columns: Sequence[str]) -> Self:
@@ -69,24 +69,24 @@ Reads = models.Manager.from_queryset(CartQuerySet)
 
 
 class CartManager(Reads["Cart"]):
-    """All carts, or those that somebody may see: the reads and the writes."""
+    """Reads and writes carts: all of them, or those that `by` has narrowed them to."""
 
     author: Author | None = None
     keys: Mapping[str, Any] = {}
     moment: datetime | None = None
 
     def by(self, author: Author, **keys: Any) -> Self:
-        """Return those of these carts that have the `keys`, to be changed as `author`.
+        """Return a manager of the carts that have the `keys`, for changes by `author`.
 
-        `author` is who the carts' history says it was; `keys` are values of model fields.
+        The carts' history names the author. `keys` are values of model fields.
         """
         carts = copy(self)
-        # What has been narrowed once stays so.
+        # Earlier keys win, so that a second call cannot widen the selection.
         carts.author, carts.keys = author, {**keys, **self.keys}
         return carts
 
     def at(self, moment: datetime) -> Self:
-        """Return these carts, to be changed as if it were that moment. For demonstrations."""
+        """Return a manager whose changes are dated `moment`. For demonstrations."""
         carts = copy(self)
         carts.moment = moment
         return carts
@@ -95,7 +95,7 @@ class CartManager(Reads["Cart"]):
         return CartQuerySet(self.model, using=self._db).filter(**self.keys)
 
     def find(self, cart_id: UUID) -> "Cart | None":
-        """Return the cart with its contents; see `CartQuerySet.with_contents`."""
+        """Return the cart with its contents, or None. See `CartQuerySet.with_contents`."""
         keys = {**self.keys, "id": cart_id}
         found = _get_cart(self.model, tuple(keys)).fetch(**keys)
         return found[0] if found else None
@@ -105,9 +105,9 @@ class CartManager(Reads["Cart"]):
         return self.filter(pk=cart_id).values_list("version", flat=True).first()
 
     def page(self, limit: int, cursor: UUID | None = None) -> list["Cart"]:
-        """Return up to `limit` carts, newest first; with a `cursor` those older than that id.
+        """Return up to `limit` carts, newest first, with their totals.
 
-        Without their items and their history, but with what they add up to.
+        With a `cursor`, return carts older than that id. Items and history are not read.
         """
         page = _page_of_carts(self.model, tuple(self.keys), limit, further=bool(cursor)).fetch(
             cursor=cursor, **self.keys
@@ -116,7 +116,10 @@ class CartManager(Reads["Cart"]):
         return page
 
     def count_uncounted(self, carts: Iterable["Cart"]) -> None:
-        """Count those of these carts that were made before carts were counted."""
+        """Set the totals of the carts that have none, because an earlier release made them.
+
+        The totals are not saved; `recount_carts` does that.
+        """
         uncounted = {cart.pk: cart for cart in carts if cart.item_count is None}
         if uncounted:
             for found in CartQuerySet(self.model).with_amounts().filter(pk__in=uncounted):
@@ -131,12 +134,12 @@ class CartManager(Reads["Cart"]):
     ) -> "Cart":
         """Create a cart with its items and their options (specification: Create Cart).
 
-        `values` and the mappings in `items` (and in their `options`) have the names of
-        the model fields. `validate=False` is for values that a serializer has checked.
+        `values`, the mappings in `items` and those in their `options` use the names of the
+        model fields. `validate=False` is for values that a serializer has checked.
 
         Raises:
             ValidationError: values that the specification does not allow.
-            Refused: `currency_mismatch`.
+            Refused: `currency_mismatch`, `too_many`.
         """
         record = self._record("Create Cart")
         cart = self.model(
@@ -159,7 +162,7 @@ class CartManager(Reads["Cart"]):
         cart.count(sums)
         if sums.option_count > settings.MAX_CART_OPTIONS:
             TOO_MANY.refuse(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field="items")
-        # A single statement would take longer so.
+        # A pipeline of one statement would take longer than the statement alone.
         with atomic(), one_round_trip() if drafts else nullcontext():
             _insert_cart(self.model).run([cart])
             _insert(drafts)
@@ -210,7 +213,7 @@ class CartManager(Reads["Cart"]):
         Raises:
             ValidationError: values that the specification does not allow.
             Refused: `cart_not_found`, `item_not_found`, `version_mismatch`,
-                `currency_mismatch`.
+                `currency_mismatch`, `too_many`.
         """
         draft = ItemDraft.of(id=item_id, cart_id=cart_id, **values)
         if validate:
@@ -263,7 +266,7 @@ class CartManager(Reads["Cart"]):
         if version is not None:
             expected["version"] = version
         if draft is not None:
-            # One of two currencies is not the cart's.
+            # At least one of two currencies is not the cart's.
             if draft.has_two_currencies():
                 self._refuse_claim(cart_id, version, item_id, draft)
             expected["currency"] = draft.item.currency
@@ -282,14 +285,15 @@ class CartManager(Reads["Cart"]):
         }
         while (changed := claim.returned(**values)) is None:
             self._refuse_claim(cart_id, version, item_id, draft)
-            # Somebody changed the cart while the claim waited for them. It is locked now.
+            # Another change was committed while the claim waited for it. Lock the cart, so
+            # that it cannot change again before the next attempt.
             self.lock(cart_id)
         return int(changed)
 
     def _refuse_claim(
         self, cart_id: UUID, version: int | None, item_id: UUID | None, draft: ItemDraft | None
     ) -> None:
-        """Raise the reason why a claim changed no row, if there still is one."""
+        """Raise the reason why a claim changed no row. Return if it no longer applies."""
         cart = self.filter(pk=cart_id).defer("history").first()
         if cart is None:
             CART_NOT_FOUND.refuse()
@@ -311,7 +315,7 @@ class CartManager(Reads["Cart"]):
             TOO_MANY.refuse(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field="options")
 
     def lock(self, cart_id: UUID) -> None:
-        """Keep others from changing the cart before the transaction ends."""
+        """Lock the cart until the transaction ends."""
         self.select_for_update().filter(pk=cart_id).exists()
 
 

@@ -1,9 +1,9 @@
-"""What a cart adds up to: kept with the cart by its claim, so that a list reads no items.
+"""The totals of a cart, stored with the cart so that a list reads no items.
 
-A change adds what the item is about to become and takes away what it was. What it was is
-looked up within the claim's own statement. That sees the items as they were when the
-statement began, so it asks the same of the cart: if somebody changed it meanwhile, the
-claim finds no row, and is made again.
+The claim keeps them up to date. It subtracts the old item and adds the new one. It looks the
+old item up in its own statement, which sees the items as they were when the statement began.
+The cart may have changed since then. So the claim also requires the version that the cart had
+at that time. If the version differs, the claim finds no row and is tried again.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ NONE = Value(0, output_field=INTEGER)
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How many items and options a cart holds, and what they cost."""
+    """The number of items and options in a cart, and their cost."""
 
     item_count: int
     option_count: int
@@ -38,7 +38,7 @@ class Totals:
 
 
 def totals_of(drafts: Iterable[ItemDraft]) -> Totals:
-    """Return what these items add up to."""
+    """Return the totals of these items."""
     drafts = list(drafts)
     return Totals(
         len(drafts),
@@ -48,7 +48,7 @@ def totals_of(drafts: Iterable[ItemDraft]) -> Totals:
 
 
 def counted(item_amounts: Iterable[Any] | None) -> Totals:
-    """Return what the `item_rows` of `CartQuerySet.with_amounts` add up to."""
+    """Return the totals of the `item_rows` that `CartQuerySet.with_amounts` reads."""
     rows = list(item_amounts or ())
     values = [
         value(price, quantity, (price for (price,) in options or ()))
@@ -60,9 +60,10 @@ def counted(item_amounts: Iterable[Any] | None) -> Totals:
 
 
 def changed(*, takes: bool, adds: bool) -> dict[str, Any]:
-    """Return the columns of an UPDATE that takes the item `item_id`, and adds another.
+    """Return the new values of the totals' columns, for the UPDATE of a claim.
 
-    The parameters `options` and `value` are those of the item that is added.
+    `takes` subtracts the item of the parameter `item_id`. `adds` adds an item with the
+    parameters `options`, their number, and `value`.
     """
     if not takes and not adds:
         return {}
@@ -81,11 +82,11 @@ def changed(*, takes: bool, adds: bool) -> dict[str, Any]:
 
 
 def allowed(carts: type["Cart"], *, takes: bool, adds: bool) -> Q:
-    """Return what must hold for the cart before it is changed so.
+    """Return the condition under which a cart may be changed. The arguments are as in `changed`.
 
-    The parameters `most_items` and `most_options` are the limits of a cart. A change that
-    leaves no more options than there were is let through above a lowered limit, and so is
-    one of a cart that has not been counted yet.
+    The parameters `most_items` and `most_options` are the limits of a cart. A change that does
+    not raise the number of options is allowed even above the limit, which may have been lowered.
+    A cart that has not been counted counts as empty.
     """
     allowed = Q()
     if takes:
@@ -105,7 +106,7 @@ def allowed(carts: type["Cart"], *, takes: bool, adds: bool) -> Q:
 
 
 def _options_taken() -> Any:
-    """Return how many options the item `item_id` has."""
+    """Return the number of options of the item that the parameter `item_id` names."""
     options = (
         QuerySet(CartItemOption)
         .filter(**parameters(CartItemOption, ["item_id"]))
@@ -118,7 +119,7 @@ def _options_taken() -> Any:
 
 
 def _value_taken() -> Any:
-    """Return what the item `item_id` costs."""
+    """Return what the item that the parameter `item_id` names costs."""
     extras = (
         QuerySet(CartItemOption)
         .filter(item=OuterRef("pk"))

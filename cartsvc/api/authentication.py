@@ -1,7 +1,8 @@
-"""A bearer token becomes the identity and the claims of who sent it.
+"""Bearer tokens: verify a token and read the caller's identity from its claims.
 
-The service is an OAuth 2.0 resource server: it verifies JSON Web Tokens of others
-and looks nobody up. Source: section "Authentication" of the specification, RFC 6750.
+The service is an OAuth 2.0 resource server. It verifies JSON Web Tokens that an issuer has
+signed, and has no accounts for its callers. Source: section "Authentication" of the
+specification, RFC 6750.
 """
 
 from dataclasses import dataclass
@@ -27,16 +28,16 @@ REALM = 'Bearer realm="cartsvc"'
 INVALID = f'{REALM}, error="invalid_token"'
 EXPIRED = "The token has expired."
 
-# What a token of the wrong shape makes the libraries raise.
+# The exceptions that the libraries raise for a malformed token.
 UNREADABLE = (TokenError, PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """Who sent the request, in the words of the verified token.
+    """The sender of a request, as the verified token describes it.
 
-    `profile_key` and `partner_key` are None for a trusted back end's token, which is
-    not bound to a customer or a partner.
+    `profile_key` and `partner_key` are None if the token is not bound to a customer or a
+    partner. Only a trusted back end has such a token.
     """
 
     subject: str
@@ -48,12 +49,13 @@ class Bearer:
 
 
 def bearer_of(request: Request) -> Bearer:
-    """Return whom `BearerAuthentication` found; the stubs know Django's users only."""
+    """Return the bearer that `BearerAuthentication` found."""
+    # The type stubs know only Django's users.
     return cast("Bearer", request.user)
 
 
 class BearerToken(Token):
-    """An access token, ours or another issuer's: `exp` and `sub` are all it must carry."""
+    """An access token, ours or another issuer's. It must carry `exp` and `sub`."""
 
     token_type = "access"  # noqa: S105
     lifetime = timedelta(hours=1)
@@ -79,16 +81,22 @@ def token_backend() -> TokenBackend:
 
 
 def fetch_issuer_keys() -> None:
-    """Fetch the keys of a JWKS address, if one is set, before the first requests need them."""
+    """Fetch the issuer's keys before the first request needs them, if JWT_JWK_URL is set."""
     client = token_backend().jwks_client
     if client:
         cast("IssuerKeys", client).fetch()
 
 
 class BearerAuthentication(BaseAuthentication):
-    """Authorization: Bearer <token>, and no other way in."""
+    """Accepts `Authorization: Bearer <token>` and nothing else."""
 
     def authenticate(self, request: Request) -> tuple[Bearer, BearerToken]:
+        """Return the bearer and the token of a request.
+
+        Raises:
+            Refused: `not_authenticated`, `invalid_token`, or `unavailable` when the issuer's
+                keys cannot be fetched.
+        """
         scheme, _, credentials = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         credentials = credentials.strip(" ")
         if scheme.lower() != "bearer" or not credentials:
@@ -96,7 +104,7 @@ class BearerAuthentication(BaseAuthentication):
         try:
             token = BearerToken(credentials)
             return _bearer(token), token
-        except ExpiredTokenError:  # its signature is good, or nobody would believe its time
+        except ExpiredTokenError:  # raised only after the signature has been verified
             INVALID_TOKEN.refuse(
                 EXPIRED, headers={"WWW-Authenticate": f'{INVALID}, error_description="{EXPIRED}"'}
             )
@@ -125,7 +133,7 @@ def _bearer(token: BearerToken) -> Bearer:
 
 
 def _text(claims: dict[str, Any], name: str) -> str:
-    """Return the claim, which will be stored, compared and shown on a page."""
+    """Return the claim as text that is safe to store, compare and show on a page."""
     text = claims.get(name)
     if not isinstance(text, str) or not text or control_character(text):
         raise ValueError(name)
@@ -145,7 +153,7 @@ def _profile_key(claims: dict[str, Any]) -> UUID | None:
     if "profileKey" not in claims:
         return None
     profile_key = parse_guid(claims["profileKey"])
-    # A binding that cannot be read must not become no binding.
+    # Treating an unreadable binding as no binding would open every profile.
     if profile_key is None:
         raise ValueError("profileKey")
     return profile_key

@@ -1,4 +1,4 @@
-"""System checks of whose tokens are believed and how many requests they may send."""
+"""System checks of the token settings and the rate limit."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,20 +11,21 @@ from django.core.checks import CheckMessage, Error, Tags, register
 
 from cartsvc.api.rates import parse_rate
 
-# Each hint ends with the section to read.
+# Ends a hint: the section of the README to read.
 CONFIGURATION = "(cartsvc/README.md, Configuration)"
 
 ALGORITHMS = ("HS256", "RS256", "ES256")
-# RFC 7518, section 3.2: a key of the size of the hash output or larger.
+# RFC 7518, section 3.2: the key is at least as long as the hash output.
 MIN_HS256_BYTES = 32
-# Seconds; clocks that differ by more are broken.
+# Seconds. Clocks that differ by more are wrong and must be corrected.
 MAX_LEEWAY = 300
 
-# Where adding one is a single step that every worker sees.
+# The cache whose increment is atomic and visible to every worker.
 COUNTING_CACHE = "django.core.cache.backends.redis.RedisCache"
 
 
 def token_problems() -> Iterator[CheckMessage]:
+    """Yield an error for each JWT setting that is missing, unsafe or contradictory."""
     algorithm = settings.JWT_ALGORITHM
     if algorithm not in ALGORITHMS:
         yield Error(
@@ -115,7 +116,7 @@ def _check_key_address() -> Iterator[CheckMessage]:
 
 
 def _is_safe_address(url: str) -> bool:
-    """Return whether nobody on the way can alter what comes from the address."""
+    """Return whether keys from this address are safe from tampering: HTTPS or loopback."""
     try:
         parts = urlsplit(url)
         host, _port = parts.hostname, parts.port
@@ -128,11 +129,13 @@ def _is_safe_address(url: str) -> bool:
 
 
 def is_one_character(secret: str) -> bool:
+    """Return whether the secret is a single character, however often repeated."""
     return len(set(secret)) == 1
 
 
 @register(Tags.security)
 def check_rate_limit(**_kwargs: Any) -> list[CheckMessage]:
+    """Return an error for a THROTTLE_RATE that cannot be read or that the cache cannot count."""
     return list(_rate_limit_problems())
 
 

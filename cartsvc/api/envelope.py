@@ -1,4 +1,4 @@
-"""The ApiResponse envelope: the only place where an answer of the API is built.
+"""The ApiResponse envelope. Every answer of the API is built here and nowhere else.
 
 Source: the section "ApiResponse envelope" of the Cart Service v2.0 specification.
 """
@@ -11,7 +11,7 @@ from django.http import HttpResponse
 
 from cartsvc.api.problems import MORE_PROBLEMS, MOST_TOLD, Problem
 
-# simplejson, because it writes a Decimal as the JSON number that it is.
+# The standard library cannot write a Decimal as an exact JSON number; simplejson can.
 _encode = simplejson.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), use_decimal=True, namedtuple_as_object=False
 ).encode
@@ -34,14 +34,18 @@ def success(
 
 
 def failure(problems: Sequence[Problem]) -> HttpResponse:
-    """Return an error answer, with the status of the first problem."""
+    """Return an error answer. Its status is that of the first problem."""
     return HttpResponse(
         failure_text(problems), content_type="application/json", status=problems[0].type.status
     )
 
 
 def failure_text(problems: Sequence[Problem]) -> str:
-    """Return the body of an error answer: one notification a problem, or that there are more."""
+    """Return the body of an error answer, with one notification for each problem.
+
+    Only the first `MOST_TOLD` problems are listed. If there are more, a last notification
+    says so.
+    """
     count = str(len(problems))
     if len(problems) > MOST_TOLD:
         count = f"more than {MOST_TOLD}"

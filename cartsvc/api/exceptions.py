@@ -1,4 +1,4 @@
-"""Any error becomes an envelope with the right status and headers; nothing escapes."""
+"""Turn every error of an API request into an envelope with the right status and headers."""
 
 import logging
 from typing import Any

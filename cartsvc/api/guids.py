@@ -1,4 +1,4 @@
-"""GUIDs: in a path, in a claim, in a query."""
+"""GUIDs in paths, token claims and query strings."""
 
 import re
 from uuid import UUID
@@ -7,15 +7,15 @@ GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.
 
 
 def parse_guid(text: str) -> UUID | None:
-    """Return the UUID if `text` is 8-4-4-4-12 hex digits in either case, else None."""
+    """Return the UUID if `text` is 8-4-4-4-12 hex digits, in either case, and None otherwise."""
     return UUID(text) if GUID.fullmatch(text) else None
 
 
 class GuidConverter:
     """A path segment that should be a GUID.
 
-    It takes any segment. What is no GUID is refused with an envelope, and only after
-    authentication: see `cartsvc.api.permissions.HasValidPath`.
+    It accepts any segment. `cartsvc.api.permissions.HasValidPath` refuses those that are not
+    GUIDs, so that the caller gets an envelope, and only after authentication.
     """
 
     regex = "[^/]+"

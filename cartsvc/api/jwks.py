@@ -1,7 +1,8 @@
-"""The keys of another issuer, published at its JWKS address and fetched in the background.
+"""The keys that an issuer publishes at its JWKS address, fetched in the background.
 
-Requests wait for no lock and for no slow issuer. One of them at a time asks, and waits
-`TIMEOUT_SECONDS` at most; a token whose key is known does not wait at all.
+A token whose key is known never waits. For an unknown key, one request at a time starts a
+fetch and waits for it, for at most `TIMEOUT_SECONDS`. The others are answered at once. No
+request waits for a lock.
 """
 
 import logging
@@ -26,17 +27,17 @@ from jwt import (
 
 logger = logging.getLogger(__name__)
 
-# Long enough for a healthy issuer, short enough to answer within four seconds.
+# Long enough for a healthy issuer, and short enough to answer the caller within four seconds.
 TIMEOUT_SECONDS = 2
-# How soon the issuer is asked again, for a key id that is unknown or after it failed.
+# The shortest time between two fetches, whether the first one failed or lacked a key.
 COOLDOWN_SECONDS = 5
-# From this age on, keys are fetched anew while they still serve.
+# Keys older than this are fetched again, but are still used meanwhile.
 REFRESH_SECONDS = 5 * 60
-# At this age they stop serving, though the issuer does not answer.
+# Keys this old are no longer used, even if the issuer does not answer.
 MAX_AGE_SECONDS = 10 * 60
 MAX_BYTES = 256 * 1024
 
-# What an issuer that is down, slow or answers nonsense makes the libraries raise.
+# The exceptions that the libraries raise when the issuer is down, slow or sends nonsense.
 UNUSABLE = (
     OSError,
     HTTPException,
@@ -49,7 +50,7 @@ UNUSABLE = (
 
 
 class IssuerKeys:
-    """What an issuer has published, by key id; it stands in the place of PyJWT's client."""
+    """The keys that an issuer has published, by key id. Replaces PyJWT's `PyJWKClient`."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -58,12 +59,12 @@ class IssuerKeys:
         self.asking = Lock()
 
     def get_signing_key_from_jwt(self, token: str) -> PyJWK:
-        """Return the key that a token names, as simplejwt asks for it.
+        """Return the key whose id the token's header names. simplejwt calls this.
 
         Raises:
-            PyJWKClientError: the issuer does not publish it.
-            PyJWKClientConnectionError: nobody can say right now.
-            InvalidTokenError: the token has no header that can be read.
+            PyJWKClientError: the issuer does not publish that key.
+            PyJWKClientConnectionError: the keys are not known at the moment.
+            InvalidTokenError: the token's header cannot be read.
         """
         kid = get_unverified_header(token).get("kid")
         key = self._known(kid)
@@ -79,7 +80,7 @@ class IssuerKeys:
         raise PyJWKClientError("The issuer publishes no such key.")
 
     def fetch(self) -> None:
-        """Fetch the keys in this thread, which may be forked afterwards."""
+        """Fetch the keys in this thread. No thread is started, so the process may fork later."""
         if self.asking.acquire(blocking=False):
             self._fetch()
 
@@ -90,7 +91,10 @@ class IssuerKeys:
         return self.keys.get(kid) if self._age() < MAX_AGE_SECONDS else None
 
     def _ask(self) -> Thread | None:
-        """Return the thread that fetches the keys, or None if it is too soon or one does."""
+        """Start a thread that fetches the keys and return it.
+
+        Return None if another fetch is running or the last one began too recently.
+        """
         if not self.asking.acquire(blocking=False):
             return None
         thread = Thread(target=self._fetch, name="jwks", daemon=True)
@@ -104,7 +108,7 @@ class IssuerKeys:
     def _fetch(self) -> None:
         self.asked_at = time.monotonic()
         try:
-            # Their age last: nobody may take old keys for new ones.
+            # In this order: another thread must never see old keys with the new age.
             self.keys = _signing_keys(_get(self.url))
             self.fetched_at = time.monotonic()
         except UNUSABLE as error:
@@ -125,12 +129,13 @@ def _signing_keys(document: str) -> Mapping[Any, PyJWK]:
 
 
 def _get(url: str) -> str:
-    """Return what is at the address: within the timeout as a whole, not only each read.
+    """Return the document at the address. The timeout covers the whole exchange, not each read.
 
-    No redirect is followed and no proxy asked. The certificate is checked.
+    The certificate is checked. Redirects are not followed and no proxy is used.
 
     Raises:
-        OSError, HTTPException, ValueError: it is not here in time, too large, or no 200.
+        OSError, HTTPException, ValueError: the document is late or too large, or the status
+            is not 200.
     """
     deadline = time.monotonic() + TIMEOUT_SECONDS
     parts = urlsplit(url)
@@ -141,7 +146,7 @@ def _get(url: str) -> str:
             "GET", path, headers={"Accept": "application/json", "Connection": "close"}
         )
         received = _receive(connection.sock, deadline)
-    # It reads from a socket's file, and all that will ever be in this one is here.
+    # HTTPResponse reads from a socket; `Received` gives it the bytes that are already here.
     response = HTTPResponse(cast("socket", Received(received)))
     response.begin()
     if response.status != 200:
@@ -161,10 +166,11 @@ def _receive(connection: socket, deadline: float) -> bytes:
 
 
 class Received:
-    """A socket's content that has been received, for http.client to read."""
+    """Stands in for a socket whose whole content has been received."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
 
     def makefile(self, _mode: str) -> BytesIO:
+        """Return the content as a file, as http.client asks a socket for it."""
         return BytesIO(self.content)

@@ -1,8 +1,8 @@
-"""Names: snake_case inside, camelCase on the wire."""
+"""Field names: snake_case in Python, camelCase on the wire."""
 
 import re
 
 
 def wire_name(name: str) -> str:
-    """Return the name as the wire has it: `profile_key` is `profileKey`."""
+    """Return the name used on the wire: `profile_key` becomes `profileKey`."""
     return re.sub("_([a-z])", lambda found: found[1].upper(), name)

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 
 class NoNegotiation(BaseContentNegotiation):
-    """A view answers in its own format, whatever Accept says."""
+    """Ignores the Accept header: a view always answers in its own format."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser:
         return next(iter(parsers))

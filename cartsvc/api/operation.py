@@ -1,4 +1,4 @@
-"""An operation of an API, declared once: on the method of the view that serves it.
+"""An operation of an API, declared once, on the view method that serves it.
 
 Permissions, logs, metrics and the API document read the declaration.
 """
@@ -15,17 +15,19 @@ from cartsvc.api.problems import ProblemType
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-# All that are declared, once the URLs are loaded.
+# Every declared operation. Complete once the URLs are loaded.
 OPERATIONS: list["Operation"] = []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """What is declared of an operation.
+    """The declaration of an operation.
 
-    Any one of `scopes` opens it; the last one opens every operation. `problems` are those
-    that it has beyond any other operation's. `data` names the schema of the answer's
-    payload, `takes` and `gives` the headers of its own. `counter` counts its successes.
+    A token needs any one of `scopes`; the last of them opens every operation. `problems` are
+    those that not every operation has. `data` names the schema of the answer's payload.
+    `takes` names the request headers and `gives` the answer headers that are specific to the
+    operation. `specified` tells the specification's operations from the extensions. `counter`
+    counts the successes.
     """
 
     name: str
@@ -40,19 +42,19 @@ class Operation:
     counter: Counter | None = None
 
     def __call__(self, method: Method) -> Method:
-        """Declare this operation of a view's method: a decorator."""
+        """Declare that the decorated view method serves this operation."""
         vars(method)["operation"] = self
         OPERATIONS.append(self)
         return method
 
 
 def operation_of(view: object, action: str | None) -> Operation | None:
-    """Return what the view, or its class, declares of the action."""
+    """Return the operation that the view or view class declares for the action, if any."""
     return getattr(getattr(view, action or "", None), "operation", None)
 
 
 def requested(request: HttpRequest) -> Operation | None:
-    """Return the operation that a request asked for, if its path and method name one."""
+    """Return the operation that the request's path and method name, or None."""
     view: Any = request.resolver_match and request.resolver_match.func
     action = getattr(view, "actions", {}).get((request.method or "").lower())
     return operation_of(view.cls, action) if action else None

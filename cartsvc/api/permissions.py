@@ -15,16 +15,16 @@ from cartsvc.api.names import wire_name
 from cartsvc.api.operation import operation_of
 from cartsvc.api.problems import INSUFFICIENT_SCOPE, INVALID_GUID, PROFILE_MISMATCH, Refused
 
-if TYPE_CHECKING:  # the framework's views import their permission classes
+if TYPE_CHECKING:  # a circular import: the framework's views import their permission classes
     from rest_framework.views import APIView
 
 
 class HasScope(BasePermission):
-    """The token carries one of the scopes that the operation takes."""
+    """Requires one of the operation's scopes in the token (specification: Authentication)."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         action = getattr(view, "action", None)
-        # A method that the path does not have; the framework calls OPTIONS "metadata".
+        # The path does not have this method. The framework calls OPTIONS "metadata".
         if action in {None, "metadata"}:
             return True
         operation = operation_of(view, action)
@@ -42,7 +42,7 @@ class HasScope(BasePermission):
 
 
 class HasValidPath(BasePermission):
-    """Every key in the path is a GUID."""
+    """Requires every key in the path to be a GUID."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         wrong = [
@@ -54,7 +54,7 @@ class HasValidPath(BasePermission):
 
 
 class OwnsProfile(BasePermission):
-    """A token bound to a customer opens what is that customer's only."""
+    """Requires the path's profile to be the token's, if the token is bound to a profile."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         bearer = bearer_of(request)

@@ -1,4 +1,4 @@
-"""What can be wrong with a request: how a problem is declared, and those that any API has.
+"""Problems: how to declare what can be wrong with a request, and the problems every API has.
 
 A problem is declared once, with its code, status, text, meaning and remedy. The answers,
 the API document, the error catalogue and the tests read the declaration.
@@ -14,11 +14,11 @@ from django.core.exceptions import ValidationError
 
 @dataclass(frozen=True, slots=True)
 class ProblemType:
-    """A kind of problem, which programs tell by its `code`.
+    """A kind of problem. Programs recognise it by its `code`.
 
-    `text` is the sentence for people, with `%(name)s` for what differs each time. `meaning`
-    and `remedy` are for the error catalogue. `retry` says whether the same request, sent
-    again, may succeed.
+    `text` is the sentence for people, with `%(name)s` placeholders for the details. `meaning`
+    and `remedy` go into the error catalogue. `retry` says whether the same request may
+    succeed later.
     """
 
     code: str
@@ -42,11 +42,11 @@ class ProblemType:
         headers: Mapping[str, str] | None = None,
         **details: Any,
     ) -> Never:
-        """Raise `Refused` for a single problem of this kind."""
+        """Raise `Refused` with a single problem of this kind."""
         raise Refused(self.problem(text, field=field, **details), headers=headers)
 
     def invalid(self, text: str | None = None, **details: Any) -> ValidationError:
-        """Return the error of a model's validator, which forms and the shell show as well."""
+        """Return the problem as a ValidationError, for validators that forms and models share."""
         return ValidationError(text or self.text, self.code, details)
 
 
@@ -67,7 +67,7 @@ class Problem:
 
 
 class Refused(Exception):
-    """A request that is refused: raised anywhere, answered by `cartsvc.api.exceptions`."""
+    """Refuses a request. Any layer may raise it; `cartsvc.api.exceptions` answers it."""
 
     def __init__(self, *problems: Problem, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(*problems)
@@ -80,17 +80,17 @@ class Refused(Exception):
 
 PROBLEM_TYPES: dict[str, ProblemType] = {}
 
-# So many problems of a request are told. Whoever looks for them stops at one more.
+# At most this many problems are listed in an answer. Checks stop looking after one more.
 MOST_TOLD = 99
 
 
 def declare(
     code: str, status: int, text: str, *, meaning: str, remedy: str, retry: bool = False
 ) -> ProblemType:
-    """Return a new kind of problem, and keep it in `PROBLEM_TYPES` by its code.
+    """Return a new kind of problem and register it in `PROBLEM_TYPES` under its code.
 
     Raises:
-        ValueError: the code is declared already.
+        ValueError: the code is already declared.
     """
     if code in PROBLEM_TYPES:
         raise ValueError(f"{code} is declared twice.")

@@ -1,7 +1,7 @@
-"""Rates: so many of something in so many seconds, counted by the cache for all workers.
+"""Rates: at most so many events in so many seconds, counted in the cache for all workers.
 
-One atomic increment counts. The framework's own throttles read a list from the cache and
-write it back: requests at the same time lose each other's entries and pass above the limit.
+Each event is one atomic increment. The framework's own throttles read a list from the cache
+and write it back, so concurrent requests overwrite each other's entries and exceed the limit.
 """
 
 import hashlib
@@ -19,26 +19,26 @@ logger = logging.getLogger(__name__)
 RATE = re.compile(r"([1-9]\d*)/([1-9]\d*)?(s|m|h|d|sec|min|hour|day)", re.ASCII)
 UNITS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 
-# How much longer a count is kept than it counts: the clocks of machines may differ.
+# How long a count is kept after its window ends, because the machines' clocks may differ.
 SPARE_SECONDS = 10
 
 
 class Rate(NamedTuple):
-    """A number and its window."""
+    """At most `limit` events in a window of `seconds`."""
 
     limit: int
     seconds: int
 
 
 def parse_rate(text: str) -> Rate | None:
-    """Return the rate that a text such as `100/min` or `5/10s` names, or None."""
+    """Return the rate that a text such as `100/min` or `5/10s` names, or None if it names none."""
     found = RATE.fullmatch(text)
     return found and Rate(int(found[1]), int(found[2] or 1) * UNITS[found[3][0]])
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How many of its limit somebody has used, and for how many seconds they count."""
+    """How much of a limit is used, and in how many seconds the window ends."""
 
     limit: int
     sent: int
@@ -46,6 +46,7 @@ class Usage:
 
     @property
     def is_over(self) -> bool:
+        """Whether more was sent than the limit allows."""
         return self.sent > self.limit
 
     def headers(self) -> dict[str, str]:
@@ -58,13 +59,13 @@ class Usage:
 
 
 def usage(who: str, rate: Rate, *, counting: bool) -> Usage | None:
-    """Return how somebody stands, with one more if it is `counting`.
+    """Return how much of the rate `who` has used in this window. `counting` adds one first.
 
-    None when the cache does not answer: a limit protects the service, and must not be what
-    brings it down.
+    Return None when the cache does not answer: a failing rate limit must not take the
+    service down with it.
     """
     name = hashlib.sha256(who.encode())
-    # Everybody's windows end at a time of their own, so that not all come back at once.
+    # Windows end at a different time for each caller, so that they do not all retry at once.
     shifted = int(time.time()) + int.from_bytes(name.digest()[:4]) % rate.seconds
     window, passed = divmod(shifted, rate.seconds)
     key = f"cartsvc.rate.{rate.limit}.{rate.seconds}.{window}.{name.hexdigest()}"

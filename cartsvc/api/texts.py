@@ -1,11 +1,12 @@
-"""Texts from outside: which characters a printer, a log or a database takes for a command.
+"""Characters that no text from outside may contain.
 
-They are Unicode's control characters (Cc) and lone surrogates.
+A printer, a log or a database may take them for a command: Unicode's control characters (Cc)
+and lone surrogates.
 """
 
 import re
 
-# For regular expressions, those of the databases included.
+# Character ranges for regular expressions in Python and in both databases.
 LINE_BREAKERS = r"\u0000-\u001f\u007f-\u009f"
 PARAGRAPH_BREAKERS = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f"
 
@@ -14,11 +15,11 @@ _in_paragraph = re.compile(rf"[{PARAGRAPH_BREAKERS}\ud800-\udfff]").search
 
 
 def control_character(text: str, *, multiline: bool = False) -> str | None:
-    """Return the first control character or lone surrogate of a text, or None.
+    """Return the first control character or lone surrogate in a text, or None.
 
-    `multiline` lets tab, line feed and carriage return pass.
+    `multiline` allows tab, line feed and carriage return.
     """
-    # isprintable() is the fast way out: it is false for every Cc and Cs.
+    # The fast path: isprintable() is false for every Cc and Cs.
     if text.isprintable():
         return None
     found = (_in_paragraph if multiline else _in_line)(text)

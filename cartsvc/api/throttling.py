@@ -1,4 +1,4 @@
-"""Rate limits for each bearer, right across workers. Off until THROTTLE_RATE is set."""
+"""The rate limit of each bearer, shared by all workers. Off unless THROTTLE_RATE is set."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from cartsvc.api import rates
 from cartsvc.api.authentication import Bearer, bearer_of
 from cartsvc.api.rates import Usage
 
-if TYPE_CHECKING:  # the framework's views import their throttle classes
+if TYPE_CHECKING:  # a circular import: the framework's views import their throttle classes
     from rest_framework.views import APIView
 
-# Where a request keeps what was found, so that it counts and asks the cache once.
+# Where a request keeps its usage, so that it counts once and asks the cache once.
 USAGE = "cartsvc.usage"
 
 
 class BearerThrottle(BaseThrottle):
-    """So many requests a bearer and window."""
+    """Limits each bearer to THROTTLE_RATE."""
 
     usage: Usage | None
 
@@ -34,9 +34,9 @@ class BearerThrottle(BaseThrottle):
 
 
 def usage_of(request: HttpRequest) -> Usage | None:
-    """Return how the bearer of a request that was answered stands; None if nobody knows.
+    """Return the bearer's usage for the headers of an answer, or None if it is not known.
 
-    What was refused before it was counted is not counted here either.
+    A request that was refused before the limit was checked is not counted.
     """
     if not settings.THROTTLE_RATE:
         return None
@@ -50,6 +50,6 @@ def usage_of(request: HttpRequest) -> Usage | None:
 
 def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:
     rate = rates.parse_rate(settings.THROTTLE_RATE)
-    if rate is None:  # cartsvc.checks refuses it
+    if rate is None:  # cartsvc.api.checks refuses to start with such a rate
         return None
     return rates.usage(bearer.subject, rate, counting=counting)

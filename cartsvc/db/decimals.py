@@ -1,6 +1,7 @@
-"""Sums that stay exact on SQLite, too, whose own numbers keep 15 digits.
+"""Sums of prices that are exact on both databases.
 
-There they are texts, and functions that the backend brings along compute with them.
+SQLite's own numbers keep only 15 digits. There a sum is stored as text, and functions that
+the backend registers compute with it.
 """
 
 import sqlite3
@@ -15,7 +16,7 @@ DECIMALS = 4
 
 
 class ExactField(models.Field):
-    """A sum of prices: four decimals, and as many digits as it takes."""
+    """A column for a sum of prices, with four decimals and up to 28 digits."""
 
     def db_type(self, connection: Any) -> str:
         return "text" if connection.vendor == "sqlite" else f"numeric(28, {DECIMALS})"
@@ -28,7 +29,7 @@ class ExactField(models.Field):
 
 
 class _Exact(Func):
-    """An operator; on SQLite a function of the backend's."""
+    """An arithmetic operator. On SQLite it calls a function of `add_functions`."""
 
     output_field = ExactField()
     template = "(%(expressions)s)"
@@ -40,25 +41,25 @@ class _Exact(Func):
 
 
 class Plus(_Exact):
-    """The sum of two expressions; null if one of them is."""
+    """The sum of two expressions, or null if either is null."""
 
     arg_joiner, on_sqlite = " + ", "exact_plus"
 
 
 class Minus(_Exact):
-    """The difference of two expressions; null if one of them is."""
+    """The difference of two expressions, or null if either is null."""
 
     arg_joiner, on_sqlite = " - ", "exact_minus"
 
 
 class Times(_Exact):
-    """The product of two expressions; null if one of them is."""
+    """The product of two expressions, or null if either is null."""
 
     arg_joiner, on_sqlite = " * ", "exact_times"
 
 
 class Total(Aggregate):
-    """The sum of a column; null over no rows."""
+    """The sum of a column, or null if there are no rows."""
 
     function = "SUM"
     output_field = ExactField()
@@ -68,7 +69,7 @@ class Total(Aggregate):
 
 
 def add_functions(connection: sqlite3.Connection) -> None:
-    """Give an SQLite connection what the expressions above call."""
+    """Register the functions that the expressions above call on SQLite."""
     for name, operator in (
         ("exact_plus", Decimal.__add__),
         ("exact_minus", Decimal.__sub__),

@@ -1,19 +1,23 @@
-"""What an error of the database means, whichever database it is."""
+"""The meaning of a database error, on either database."""
 
 from django.db import Error, InterfaceError, OperationalError
 from psycopg.errors import LockNotAvailable, ReadOnlySqlTransaction
 
 
 def is_outage(error: Error) -> bool:
-    """Tell an outage from a defect; a primary that was demoted answers that it only reads."""
+    """Return whether the database is unavailable, rather than the code defective.
+
+    A PostgreSQL primary that has been demoted refuses writes as read-only, which counts as
+    an outage.
+    """
     return isinstance(error, OperationalError | InterfaceError) or isinstance(
         error.__cause__, ReadOnlySqlTransaction
     )
 
 
 def is_held(error: Error) -> bool:
-    """Return whether somebody held a row for longer than the database waits for a lock.
+    """Return whether another transaction held a row for longer than the lock timeout.
 
-    SQLite, which locks no rows, never says so.
+    Always false on SQLite, which does not lock rows.
     """
     return isinstance(error.__cause__, LockNotAvailable)

@@ -1,14 +1,17 @@
-"""Statements that the ORM compiles once a process, run with other values each time.
+"""SQL statements that the ORM compiles once per process and that run with new values each time.
 
-The framework takes several times as long to build and compile a query as to send it, and
-only the values differ. Here a `Parameter` stands for each value.
+The framework takes several times as long to build and compile a query as to send it, though
+only the values differ. Here a `Parameter` stands in for each value.
 
-This leans on private parts: the compilers of `django.db.models.sql` and their `as_sql`,
-`klass_info` and `annotation_col_map`; and on psycopg's pipeline and binary arrays.
-It buys, in instructions of a request (`python -m tests.bench.instructions`): 49 to 55 % of
-what creates, 62 % of what replaces, 45 % of what reads, 20 % of what lists. It holds on
-Django 5.2 to 6.1 and psycopg 3.3. If one of them moves,
-`tests/models/test_statements.py` fails: write what the manager runs as plain querysets.
+This uses private parts of Django: the compilers of `django.db.models.sql` and their `as_sql`,
+`klass_info` and `annotation_col_map`. It also uses psycopg's pipeline and binary arrays. It
+holds on Django 5.2 to 6.1 and psycopg 3.3.
+
+It saves this share of a request's instructions (`python -m tests.bench.instructions`): 49 to
+55 % of a create, 62 % of a replacement, 45 % of a read and 20 % of a list.
+
+If a private part changes, `tests/models/test_statements.py` fails. Then rewrite the manager's
+statements as plain querysets.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,8 +28,8 @@ from django.utils.functional import cached_property
 
 from cartsvc.db.fields import SavedAsItIs
 
-# Up to so many values go one by one: for six options that takes two thirds of the time of
-# arrays. With more, psycopg would parse a statement that it has not seen before.
+# Up to this many values are sent one by one, which takes two thirds of the time of arrays for
+# six options. With more values, the text would often be one that psycopg has not parsed yet.
 FEW = 50
 
 _cursor: ContextVar[Any] = ContextVar("cursor")
@@ -34,7 +37,10 @@ _cursor: ContextVar[Any] = ContextVar("cursor")
 
 @contextmanager
 def atomic() -> Iterator[None]:
-    """A transaction whose statements share a cursor: one more takes 5 us of CPU."""
+    """Run the block in a transaction whose statements share a cursor.
+
+    Each cursor that is not opened saves 5 µs of CPU.
+    """
     with transaction.atomic(), connections[DEFAULT_DB_ALIAS].cursor() as cursor:
         token = _cursor.set(cursor)
         try:
@@ -44,16 +50,19 @@ def atomic() -> Iterator[None]:
 
 
 def shared_cursor() -> Any:
-    """Return the transaction's cursor, not to be closed before it ends, or else one's own."""
+    """Return a context manager for the cursor of `atomic()`, or for a new one outside of it.
+
+    Leaving the context does not close the cursor of `atomic()`.
+    """
     shared = _cursor.get(None)
     return nullcontext(shared) if shared else connections[DEFAULT_DB_ALIAS].cursor()
 
 
 @contextmanager
 def one_round_trip() -> Iterator[None]:
-    """Send the block's statements together: one round trip on PostgreSQL, not one each.
+    """Send the block's statements together, in one round trip on PostgreSQL.
 
-    What they did, and whether they failed, is not known before the end of the block.
+    Their results and errors are not known before the end of the block.
     """
     connection = connections[DEFAULT_DB_ALIAS]
     pipeline = getattr(connection.connection, "pipeline", nullcontext)
@@ -62,7 +71,7 @@ def one_round_trip() -> Iterator[None]:
 
 
 class Parameter(Expression):
-    """A value that is not known before the statement runs."""
+    """A placeholder for a value that is given when the statement runs."""
 
     def __init__(self, name: str, field: "Field[Any, Any]") -> None:
         super().__init__(output_field=field)
@@ -74,7 +83,7 @@ class Parameter(Expression):
 
 
 def parameters(model: type[Model], names: Sequence[str]) -> dict[str, Parameter]:
-    """Return a parameter for each of the model's fields, by its name."""
+    """Return a parameter for each of the named fields of the model, by name."""
     return dict(zip(names, map(Parameter, names, _fields(model, names)), strict=True))
 
 
@@ -83,7 +92,10 @@ def _fields(model: type[Model], names: Iterable[str]) -> list[Any]:
 
 
 def named(sql: str, parameters: Sequence[Any]) -> tuple[str, dict[str, Any]]:
-    """Return the statement with names for its parameters: one that comes often is sent once."""
+    """Return the statement with named parameters, and the parameters by name.
+
+    A parameter that occurs several times is then sent only once.
+    """
     names = [
         part.name if type(part) is Parameter else f"constant_{number}"
         for number, part in enumerate(parameters)
@@ -94,7 +106,7 @@ def named(sql: str, parameters: Sequence[Any]) -> tuple[str, dict[str, Any]]:
 
 
 class Statement:
-    """An UPDATE, a DELETE or a SELECT."""
+    """A compiled UPDATE, DELETE or SELECT."""
 
     def __init__(self, query: Query, ending: str = "") -> None:
         self.query = query
@@ -111,11 +123,11 @@ class Statement:
 
     @classmethod
     def delete(cls, rows: QuerySet[Any]) -> "Statement":
-        """Return the DELETE of these rows; nothing may refer to them."""
+        """Return the DELETE of these rows. No other row may refer to them: nothing cascades."""
         return cls(rows.query.chain(DeleteQuery))
 
     def run(self, **values: Any) -> int:
-        """Run with the parameters' values, by name; return how many rows were matched."""
+        """Run the statement with these values of its parameters. Return how many rows matched."""
         with shared_cursor() as cursor:
             cursor.execute(*self.bound(cursor.db, values))
             return int(cursor.rowcount)
@@ -128,7 +140,7 @@ class Statement:
         return rows[0][0] if rows else None
 
     def bound(self, connection: Any, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Return the statement's text, and its parameters as the database takes them."""
+        """Return the statement's text and the values prepared for the database, by name."""
         sql, parameters = self.compiled
         return sql, {
             name: part.prepared(values[name], connection) if type(part) is Parameter else part
@@ -142,12 +154,13 @@ class Statement:
         return sql + self.ending, parameters
 
     def compiler(self) -> Any:
-        # Compiling changes a query, and another thread may be at it.
+        """Return a compiler for a copy of the query."""
+        # Compiling changes the query, and another thread may be compiling it, too.
         return self.query.clone().get_compiler(DEFAULT_DB_ALIAS)
 
 
 class Select(Statement):
-    """Rows of a model, with what the queryset is annotated with."""
+    """A SELECT of model instances, with the queryset's annotations."""
 
     def __init__(self, rows: QuerySet[Any]) -> None:
         super().__init__(rows.query)
@@ -166,7 +179,7 @@ class Select(Statement):
         return compiled
 
     def fetch(self, **values: Any) -> list[Any]:
-        """Return the rows as instances of the model, all at once."""
+        """Run the SELECT with these values of its parameters. Return the model's instances."""
         with shared_cursor() as cursor:
             cursor.execute(*self.bound(cursor.db, values))
             rows = cursor.fetchall()
@@ -174,6 +187,7 @@ class Select(Statement):
         return [self.instance(row) for row in compiler.apply_converters(rows, self.converters)]
 
     def instance(self, row: Sequence[Any]) -> Any:
+        """Return the model instance of one converted row."""
         instance = self.model.from_db(DEFAULT_DB_ALIAS, self.names, row[self.fields])
         for name, position in self.annotations.items():
             setattr(instance, name, row[position])
@@ -181,7 +195,7 @@ class Select(Statement):
 
 
 class Insert:
-    """New rows: objects with attributes of these names, or the values in their order."""
+    """An INSERT of any number of rows into the fields `names` of a model."""
 
     def __init__(self, model: type[Model], names: Sequence[str]) -> None:
         self.model = model
@@ -189,6 +203,7 @@ class Insert:
         self.values_of = attrgetter(*names)
 
     def run(self, rows: Iterable[Any]) -> None:
+        """Insert the rows: objects with attributes of these names, or tuples in their order."""
         values = [row if type(row) is tuple else self.values_of(row) for row in rows]
         if not values:
             return
@@ -206,22 +221,24 @@ class Insert:
                 cursor.executemany(self.of_rows(1), prepared)
 
     def of_rows(self, count: int) -> str:
-        """Return the statement that takes the values of so many rows."""
+        """Return the text of the statement that inserts `count` rows."""
         into, values, row = self.of_one.partition("VALUES ")
         return into + values + ", ".join([row] * count)
 
     @cached_property
     def of_one(self) -> str:
+        """The text of the statement that inserts one row."""
         return self.compiled(rows=1)[0]
 
     @cached_property
     def of_columns(self) -> str | None:
-        """The statement that takes the values of each column as one array, if there is one."""
+        """The statement that takes each column as one array, or None on SQLite."""
         sql, parameters = self.compiled(rows=2)
-        # An array in PostgreSQL's binary format takes both sides less than half of the time.
+        # An array in binary format takes client and server less than half the time of text.
         return sql.replace("%s", "%b") if isinstance(parameters[0], list) else None
 
     def compiled(self, rows: int) -> tuple[str, Sequence[Any]]:
+        """Return the framework's INSERT of so many rows: its text and its parameters."""
         query = InsertQuery(self.model)
         query.insert_values(self.fields, [self.model() for _ in range(rows)])
         [compiled] = query.get_compiler(DEFAULT_DB_ALIAS).as_sql()

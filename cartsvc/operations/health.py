@@ -1,4 +1,4 @@
-"""What a load balancer asks: does the process run, and can it serve?"""
+"""Health checks for a load balancer: whether the process runs and whether it can serve."""
 
 from functools import cache
 from typing import Any
@@ -16,12 +16,12 @@ class Pending(Exception):
 
 
 def process(_request: HttpRequest) -> JsonResponse:
-    """Answer as long as the process can: restart it when this fails."""
+    """Answer 200 as long as the process runs. If this fails, restart it."""
     return _answer(200, "ok")
 
 
 def ready(_request: HttpRequest) -> JsonResponse:
-    """Answer 200 when requests can be served: send traffic elsewhere when this fails."""
+    """Answer 200 if requests can be served, else 503. If this fails, send traffic elsewhere."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -43,7 +43,7 @@ def pending_migrations() -> list[Any]:
     return executor.migration_plan(executor.loader.graph.leaf_nodes())
 
 
-@cache  # migrations are not unapplied under a running server; a refusal is not kept
+@cache  # only success is cached: migrations are not unapplied under a running server
 def _check_migrations() -> None:
     if pending_migrations():
         raise Pending

@@ -1,4 +1,4 @@
-"""Log lines: one a request, with nothing in it that must not be known."""
+"""Log lines: one for each request, without anything confidential."""
 
 import hashlib
 import logging
@@ -13,12 +13,12 @@ from pythonjsonlogger.json import JsonFormatter
 
 access = logging.getLogger("cartsvc.access")
 
-# The API request that this thread works for, so that each line it logs names it.
+# The API request that this thread is serving, so that each log line can name it.
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 
 class RequestId(logging.Filter):
-    """Name the request in every line that is logged on its way."""
+    """Adds the request's id to every line that is logged while it is served."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.request_id = request_id.get()
@@ -26,21 +26,21 @@ class RequestId(logging.Filter):
 
 
 class Pages(logging.Filter):
-    """Drop what Django logs of an answer of the API: its access line says it."""
+    """Drops Django's own lines about API requests, which the access log repeats."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return request_id.get() is None
 
 
 class LineFormatter(JsonFormatter):
-    """One JSON object a line; what a line does not have is left out."""
+    """Formats a line as one JSON object, without the members that are None."""
 
     def __init__(self) -> None:
         super().__init__(
             ["levelname", "name", "message"],
             rename_fields={"levelname": "level", "name": "logger"},
             timestamp="time",
-            # What Django adds to its own lines; a request shows its path with the keys.
+            # Django adds these to its lines. The request would show its path with the keys.
             reserved_attrs=[*RESERVED_ATTRS, "request", "server_time", "status_code"],
         )
 
@@ -51,7 +51,10 @@ class LineFormatter(JsonFormatter):
 def log_access(
     operation: str, request: HttpRequest, response: HttpResponse, seconds: float
 ) -> None:
-    """Log an answer: never a body, a token, a path with its keys or a query string."""
+    """Log that a request was answered. `seconds` is the time it took.
+
+    Bodies, tokens, paths with keys and query strings are never logged.
+    """
     if not access.isEnabledFor(logging.INFO):
         return
     subject = getattr(getattr(request, "user", None), "subject", None)
@@ -69,7 +72,7 @@ def log_access(
 
 
 def pseudonym(subject: str) -> str:
-    """Return what stands for a bearer in the logs: the same each time, and not reversible."""
+    """Return the name of a bearer in the logs. It is always the same and cannot be reversed."""
     return hashlib.blake2b(
         subject.encode(errors="surrogatepass"), key=_pseudonym_key(), digest_size=8
     ).hexdigest()

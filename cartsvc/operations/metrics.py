@@ -1,7 +1,7 @@
-"""What Prometheus may scrape, at METRICS_BIND.
+"""Metrics for Prometheus, served at METRICS_BIND.
 
-Each worker counts in files of its own, where PROMETHEUS_MULTIPROC_DIR says when this module
-is imported, and any worker answers a scrape with the sum of all.
+Each worker counts in files of its own. They are in the folder that PROMETHEUS_MULTIPROC_DIR
+names when this module is imported. Any worker answers a scrape with the sum of all workers.
 """
 
 from threading import Thread
@@ -26,9 +26,9 @@ DATABASE_ERRORS = Counter("cartsvc_database_errors", "Requests that the database
 def count(
     operation: str, response: HttpResponse, seconds: float, successes: Counter | None = None
 ) -> None:
-    """Count a request for an operation that was answered after so many seconds.
+    """Count an answered request. `seconds` is the time it took.
 
-    `successes` is the operation's own counter of what it did, replays apart.
+    `successes` is the operation's own counter of successes. It does not count replays.
     """
     status = response.status_code
     REQUESTS.labels(operation, status).inc()
@@ -42,18 +42,20 @@ def count(
 
 
 class SharedServer(ThreadingWSGIServer):
-    """Every worker listens on the same port, so a worker's end does not end the metrics."""
+    """A server whose port all workers share, so that metrics outlive any one worker."""
 
     allow_reuse_port = True
 
 
 class QuietHandler(WSGIRequestHandler):
+    """Handles scrapes without logging them: there is one every few seconds."""
+
     def log_message(self, *args: object) -> None:
-        """A scrape every few seconds is no news."""
+        """Log nothing."""
 
 
 def serve(host: str, port: int) -> None:
-    """Answer scrapes in a thread of their own, away from the public port."""
+    """Answer scrapes at this address, in a background thread, apart from the public port."""
     registry = CollectorRegistry()
     multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     server = make_server(host, port, make_wsgi_app(registry), SharedServer, QuietHandler)

@@ -6,5 +6,5 @@ from tests.support.callers import HttpApi
 
 @pytest.fixture
 def http_api(live_server: LiveServer) -> HttpApi:
-    """A caller of a real server in this process."""
+    """Return a caller of a real server that runs in this process."""
     return HttpApi(live_server.url, kept=False)

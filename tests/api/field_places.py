@@ -1,4 +1,4 @@
-"""Every place where a field may be sent: the cart, item or option of each operation."""
+"""Every place of a field in a request: the cart, item or option of each operation."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +14,16 @@ from tests.support.left_out import sent
 
 
 def raw(literal: str) -> Any:
-    """Return a value that stands in the body exactly as `literal`."""
+    """Return a value that the body will contain exactly as `literal`."""
     return simplejson.RawJSON(literal)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A part of an operation's body, behind the first one of its kind where it is in a list."""
+    """A part of an operation's body: the cart, an item or an option.
+
+    In a list, it is the second of its kind.
+    """
 
     operation: str
     part: str
@@ -34,7 +37,7 @@ class Place:
         return {"cart": "", "item": items, "option": f"{items}/options/1"}[self.part]
 
     def body(self, changes: dict[str, Any]) -> dict[str, Any]:
-        """Return a valid body but for `changes` to this part; LEFT_OUT leaves a field out."""
+        """Return a valid body with `changes` to this part. LEFT_OUT omits a field."""
         part = sent(getattr(bodies, self.part)() | changes)
         if self.part == "option":
             part = bodies.item(options=[bodies.option(), part])
@@ -51,7 +54,7 @@ PLACES = [
 
 
 class Target:
-    """A place to which values are sent, and from which they are read back."""
+    """Sends values to a place and reads them back."""
 
     def __init__(self, api: Api, place: Place) -> None:
         self.api, self.place = api, place
@@ -68,7 +71,7 @@ class Target:
         return self.api.put(f"{items}/{item['itemId']}", body)
 
     def kept(self, field: str, response: HttpResponse) -> Any:
-        """Return what Get Cart shows of a field that was sent with success."""
+        """Send a field, which must succeed. Return its value as Get Cart shows it."""
         assert response.status_code == 200, response.content
         cart_id = self.cart_id or response.json()["data"]["cartId"]
         part = shown(self.api, cart_id)
@@ -80,7 +83,7 @@ class Target:
 
 
 def everywhere(fields: dict[str, dict[str, Any]]) -> list[Any]:
-    """Return (place, field, detail) of each field in each place of its part."""
+    """Return (place, field, detail) for each field in each place of its part."""
     return [
         pytest.param(place, name, detail, id=f"{place}-{name}")
         for place in PLACES

@@ -1,4 +1,4 @@
-"""Tokens that are not valid here: 401 with the header of RFC 6750, and nothing changes."""
+"""Invalid tokens: 401 with the header of RFC 6750, and nothing changes."""
 
 import time
 from collections.abc import Callable
@@ -118,7 +118,7 @@ def test_an_expired_token_says_so(
     with verified_with(**CONFIGURED[algorithm]()):
         response = Api(token=mint(algorithm, exp=exp())).post(body=bodies.cart())
         forged = mint(algorithm, exp=exp(), key=private_key(algorithm, 1))
-        refused(forged, algorithm)  # and is told nothing
+        refused(forged, algorithm)  # and does not learn that it has expired
     assert response.status_code == 401
     assert response.json() == error("invalid_token", "The token has expired.")
     assert response["WWW-Authenticate"] == (
@@ -133,7 +133,7 @@ def altered(token: str, part: int, text: str) -> str:
 
 
 def last_changed(text: str) -> str:
-    """Change the first character: the last one of base64 may carry no bit at all."""
+    """Change the first character, because the last one of base64 may carry no bits."""
     return ("A" if text[0] != "A" else "B") + text[1:]
 
 
@@ -216,7 +216,7 @@ def test_refuses_bad_tokens(unchanged: Callable[[], None], make: Callable[[str],
 
 @pytest.mark.parametrize("configured", ["RS256", "ES256"])
 def test_the_public_key_is_no_shared_secret(unchanged: Callable[[], None], configured: str) -> None:
-    """The classic confusion: a token signed by HMAC with what everybody knows."""
+    """The classic confusion: a token that is signed by HMAC with the public key as the secret."""
     public = public_pem(configured)
     with verified_with(**CONFIGURED[configured]()):
         for secret in (public, public.strip(), public + "\n"):

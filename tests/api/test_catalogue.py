@@ -1,4 +1,4 @@
-"""The error catalogue that integrators read is the declarations', word for word."""
+"""The error catalogue in carts/README.md matches the declared problems word for word."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Many callers of a real server at once: changes to one cart happen one after another."""
+"""Many concurrent callers of a real server: changes to one cart happen one after another."""
 
 import threading
 from collections import Counter
@@ -22,14 +22,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def counted_right(transactional_db: None) -> Iterator[None]:
-    """Whatever a test did: what is kept with each cart is what its items come to."""
+    """Check after each test that every cart's stored totals match its items."""
     yield
     for cart in Cart.objects.with_amounts():
         assert cart.totals() == counted(cart.item_rows)
 
 
 def signed(writer: int) -> dict[str, Any]:
-    """Return an item of which every part tells who wrote it."""
+    """Return an item whose parts all name the writer."""
     return bodies.item(
         displayName=f"writer {writer}",
         price=writer,
@@ -40,7 +40,7 @@ def signed(writer: int) -> dict[str, Any]:
 
 
 def writer_of(item: dict[str, Any]) -> int:
-    """Return who wrote the item; fail if it was more than one."""
+    """Return the writer of the item. Fail if its parts name more than one."""
     sent = signed(item["quantity"])
     assert {name: item[name] for name in sent} == sent
     writer: int = item["quantity"]
@@ -96,7 +96,7 @@ def test_a_reader_never_sees_half_of_a_change(http_api: HttpApi) -> None:
     assert statuses == {200}
     for seen in readers:
         assert seen
-        # Every even version is the longer item's, and no reader sees time go backwards.
+        # Every even version has the longer item, and no reader sees an older version after a newer.
         assert all((writer == 5) == (version % 2 == 0) for version, writer in seen)
         assert seen == sorted(seen, key=lambda pair: pair[0])
 

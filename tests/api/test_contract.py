@@ -1,4 +1,4 @@
-"""The service held to its own OpenAPI document, in process, by schemathesis."""
+"""schemathesis checks the service against its own OpenAPI document, in process."""
 
 import os
 import uuid
@@ -18,7 +18,7 @@ from tests.support.callers import PROFILE
 from tests.support.factories import CartFactory, ItemFactory
 from tests.support.tokens import mint
 
-# For each operation: how many cases, and how many of them must be answered with success.
+# For each operation, the number of cases and how many of them must succeed.
 CASES, SUCCESSES = (500, 50) if os.environ.get("CI") else (100, 1)
 
 OPERATIONS = {
@@ -28,16 +28,16 @@ OPERATIONS = {
     ).get_all_operations()
 }
 
-# What the document cannot say: that currencies must match, and four decimals at most.
+# The document cannot say that currencies must match, nor limit prices to four decimals.
 UNSAYABLE = CHECKS.get_one("positive_data_acceptance")
-# Unknown query parameters are ignored, which schemathesis takes for bad data accepted.
+# Unknown query parameters are ignored. schemathesis would call that accepting bad data.
 REJECTION = CHECKS.get_one("negative_data_rejection")
 
 
 def exchange_ids(case: Case) -> None:
-    """Let a valid path name a cart and an item that exist, seven times out of eight.
+    """Put an existing cart and item into a valid path, seven times out of eight.
 
-    So reads, updates and removals reach their success as well as their 404.
+    So reads, updates and removals give both success and 404.
     """
     path = case.path_parameters
     if not all(parse_guid(str(value)) for value in path.values()):
@@ -54,7 +54,7 @@ def exchange_ids(case: Case) -> None:
 
 
 def agree_on_currency(value: object) -> None:
-    """Let every currency that is one be the cart's."""
+    """Replace every valid currency with the cart's."""
     if isinstance(value, dict):
         if value.get("currency") in CURRENCIES:
             value["currency"] = "EUR"

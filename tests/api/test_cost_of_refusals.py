@@ -1,6 +1,6 @@
-"""Refusing a body costs little more than taking a valid one of the same size.
+"""Refusing a body costs little more than accepting a valid one of the same size.
 
-What is counted are calls, Python's and C's: they do not depend on how busy the machine is.
+The tests count calls of Python and C functions, which do not depend on the machine's load.
 """
 
 import json
@@ -60,7 +60,7 @@ WRONG: dict[str, Any] = {
 
 
 def calls(function: Callable[[], Any]) -> tuple[int, Any]:
-    """Return how many calls the function makes, and what it returns."""
+    """Return the number of calls that the function makes, and its result."""
     count = 0
 
     def counted(_frame: Any, event: str, _argument: Any) -> None:
@@ -83,7 +83,7 @@ def calls_a_byte(api: Api, body: Any) -> tuple[float, Any]:
 
 @pytest.fixture
 def valid(api: Api) -> float:
-    """Return the calls a byte of a valid body with as many items and options."""
+    """Return the calls per byte for a valid body of ITEMS items with OPTIONS options each."""
     api.post(body=bodies.cart(items=1))
     body = bodies.cart(items=ITEMS, options=OPTIONS)
     cost, response = calls_a_byte(api, body)

@@ -1,4 +1,4 @@
-"""Codes of ISO 4217, and the rule that items and options are in the cart's currency."""
+"""ISO 4217 codes, and the rule that items and options have the cart's currency."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What else becomes an answer: errors that no request of ours can cause by itself."""
+"""The answers to errors that no request can cause alone."""
 
 import json
 from collections.abc import Callable

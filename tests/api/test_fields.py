@@ -1,4 +1,4 @@
-"""Each field absent, null or of another type; lists; members that are not fields."""
+"""Fields that are absent, null or of another type; lists; members that are not fields."""
 
 from collections.abc import Callable
 from typing import Any

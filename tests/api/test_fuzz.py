@@ -1,9 +1,9 @@
-"""Inputs that nobody thought of: never 5xx; what is taken is what is read back; what is
-refused changes nothing. For a longer run, with other inputs each time:
+"""Random inputs. The answer is never 5xx, accepted values are read back as they were sent, and
+refused requests change nothing. For a longer run, with new inputs each time:
 
 pytest tests/api/test_fuzz.py --hypothesis-profile=long
 
-What it finds becomes an @example here.
+Each input that fails becomes an @example here.
 """
 
 import copy
@@ -51,7 +51,7 @@ any_json = st.recursive(
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the path to every member and element."""
+    """Return the path to every member and element of a body."""
     inner = value.items() if isinstance(value, dict) else enumerate(value)
     found = []
     for key, each in inner:
@@ -63,7 +63,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 @st.composite
 def nearly(draw: Callable[[Any], Any], whole: Any) -> Any:
-    """A valid body with one to three members that are changed, gone or new."""
+    """Draw a valid body with one to three members changed, removed or added."""
     body = copy.deepcopy(whole)
     for _ in range(draw(st.integers(1, 3))):
         path = draw(st.sampled_from(places(body) or [()]))
@@ -83,7 +83,7 @@ def nearly(draw: Callable[[Any], Any], whole: Any) -> Any:
 
 
 class Service:
-    """A cart with an item to send to, and what is stored before each request."""
+    """A cart with an item as the target of requests, and the database's content before each."""
 
     def __init__(self) -> None:
         self.api = Api()
@@ -97,7 +97,7 @@ class Service:
         }
 
     def send(self, kind: str, text: str | bytes, **headers: str) -> int:
-        """Send a body and hold the answer to the three properties; return its status."""
+        """Send a body and check the three properties. Return the answer's status."""
         with transaction.atomic():
             response = self.api.request(
                 kind.split(maxsplit=1)[0], self.paths[kind], text, **headers
@@ -144,7 +144,7 @@ def read(api: Api, cart_id: Any) -> dict[str, Any]:
 
 
 def taken_item(sent: dict[str, Any]) -> dict[str, Any]:
-    """Return how an item that was taken must read, itemId and value apart."""
+    """Return how an accepted item must be read back, without itemId and value."""
     item = {name: as_read(name, sent.get(name)) for name in ITEM_FIELDS}
     item["options"] = [
         {name: as_read(name, each.get(name)) for name in OPTION_FIELDS}
@@ -157,7 +157,7 @@ def as_read(name: str, sent: Any) -> Any:
     if name == "price":
         exact = Decimal(sent)
         if exact != round(exact, 4):
-            exact = round(Decimal(float(exact)), 4)  # the noise of a double, not decimals
+            exact = round(Decimal(float(exact)), 4)  # removes the noise of a double
             assert abs(exact - Decimal(sent)) <= abs(exact) * Decimal("1e-14")
         return exact
     return sent
@@ -219,7 +219,7 @@ def test_any_number_literal(service: Service, kind: str, literal: str, field: st
     try:
         service.send(kind, item if "item" in kind else cart)
     except ValueError:
-        # What Python cannot read must not have been taken.
+        # The service must not accept a body that Python cannot read.
         assert service.send(kind, item if "item" in kind else cart) == 400
 
 

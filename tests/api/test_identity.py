@@ -1,4 +1,4 @@
-"""Who may call: scopes, bindings to a profile and a partner, headers of RFC 6750."""
+"""Authorisation: scopes, tokens bound to a profile or a partner, headers of RFC 6750."""
 
 import time
 import uuid
@@ -208,7 +208,7 @@ def test_issuer_and_audience_are_checked_when_configured(
 
 
 def test_the_checks_are_made_in_this_order(api: Api, unchanged: Callable[[], None]) -> None:
-    """Everything is wrong at first; one wrong after the other is put right."""
+    """At first everything is wrong. Then one fault after another is corrected."""
     cart_id, [item_id] = created_with_items(api, "Calzone")
     unchanged()
     profile, items = "me", f"/{STRANGER}/items/{item_id}"
@@ -237,7 +237,7 @@ def test_the_checks_are_made_in_this_order(api: Api, unchanged: Callable[[], Non
     body["quantity"] = 1
     assert answer() == (404, [("cart_not_found", None)])
     items = f"/{cart_id}/items/{item_id}"
-    assert answer() == (404, [("cart_not_found", None)])  # another partner's
+    assert answer() == (404, [("cart_not_found", None)])  # the cart is another partner's
     token["partnerKey"] = "ACME"
     assert answer() == (412, [("version_mismatch", "If-Match")])
     headers["If_Match"] = '"1"'

@@ -1,4 +1,4 @@
-"""The keys of another issuer: rotated, forged, withheld. The issuer is a real HTTP server."""
+"""An issuer's keys: rotated, forged and withheld. The issuer is a real HTTP server."""
 
 import socket
 import time
@@ -34,7 +34,7 @@ def public(name: str, **changes: Any) -> dict[str, Any]:
 
 
 class Clock:
-    """What the service takes for time.monotonic: stands still until it is put forward."""
+    """Replaces time.monotonic in the service. The time stands still until a test advances it."""
 
     def __init__(self) -> None:
         self.now = time.monotonic()
@@ -57,7 +57,7 @@ def issuer(db: None, clock: Clock) -> Iterator[Issuer]:
 
 
 def token(kid: Any, signer: Any = None, **headers: Any) -> str:
-    """Return a token that names this key and is signed with it, or with another."""
+    """Return a token that names this key. It is signed with this key or with another."""
     return mint("RS256", key=signer or key(kid), headers={"kid": kid, **headers})
 
 
@@ -163,7 +163,7 @@ def test_known_keys_open_while_the_issuer_is_out_of_order(issuer: Issuer, clock:
 
 
 def decoded(bearer: str) -> str:
-    """Return what becomes of a token, without the database that a thread has no part in."""
+    """Return the result of verifying a token, without the test's database, which threads lack."""
     try:
         authentication.token_backend().decode(bearer)
     except TokenBackendError as error:
@@ -172,7 +172,7 @@ def decoded(bearer: str) -> str:
 
 
 def settled() -> None:
-    """Wait until nobody asks the issuer any more."""
+    """Wait until no fetch from the issuer is running."""
     keys: Any = authentication.token_backend().jwks_client
     wait_until(lambda: not keys.asking.locked(), 10)
 
@@ -180,7 +180,7 @@ def settled() -> None:
 def test_an_issuer_that_hangs_holds_up_one_caller_only(
     issuer: Issuer, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not those whose key is known, nor the probes, nor nine of ten whose key is unknown."""
+    """Callers with a known key, probes, and nine of ten with an unknown key do not wait."""
     monkeypatch.setattr(jwks, "TIMEOUT_SECONDS", 20)
     assert ask(token("old")).status_code == 200
     clock.now += jwks.COOLDOWN_SECONDS + 0.1
@@ -199,7 +199,7 @@ def test_an_issuer_that_hangs_holds_up_one_caller_only(
 
 
 def test_an_issuer_that_drips_is_cut_off(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each byte comes well in time; all of them would take minutes."""
+    """Each byte comes in time, but all of them would take minutes."""
     monkeypatch.setattr(jwks, "TIMEOUT_SECONDS", 0.5)
     monkeypatch.setattr(jwks, "COOLDOWN_SECONDS", 0)
     with published(public("old")) as issuer:
@@ -272,7 +272,7 @@ def test_old_keys_do_not_serve_for_ever(issuer: Issuer, clock: Clock) -> None:
 
 
 def connections_of(listener: socket.socket) -> int:
-    """Return how many connections came and were not taken yet."""
+    """Return how many connections are waiting to be accepted."""
     listener.setblocking(False)
     count = 0
     with suppress(BlockingIOError):

@@ -1,4 +1,4 @@
-"""The keys that verify tokens: RS256 and ES256, as a public key or behind a JWKS URL."""
+"""Verifying tokens with RS256 and ES256, by a public key or a JWKS URL."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -50,7 +50,7 @@ def test_refuses_tokens_of_other_keys(unchanged: Callable[[], None], issuer: Iss
         response = call(token)
         assert response.status_code == 401
         assert response.json() == error("invalid_token", "The bearer token is not valid here.")
-    # A flood of unknown ids does not become a flood of requests to the issuer.
+    # A flood of unknown key ids does not cause a flood of requests to the issuer.
     assert issuer.asked <= 2
 
 

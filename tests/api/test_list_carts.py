@@ -40,7 +40,7 @@ def test_a_customer_without_carts_has_an_empty_list(api: Api) -> None:
 
 
 def pages(api: Api, limit: int) -> list[list[str]]:
-    """Return the ids of each page, from the newest to the last cursor."""
+    """Return the ids on each page, following the cursors from the first page to the last."""
     found, query = [], f"?limit={limit}"
     while query:
         data = api.get(query).json()["data"]

@@ -1,4 +1,4 @@
-"""The headers that say what a body is: Content-Type and Content-Encoding."""
+"""The headers that describe a body: Content-Type and Content-Encoding."""
 
 import json
 from collections.abc import Callable
@@ -16,7 +16,7 @@ BODY = json.dumps(bodies.cart())
 
 
 def send(api: Api, body: bytes | str, content_type: str | None, **headers: Any) -> Any:
-    """Post a body as it is; without a Content-Type header if that is None."""
+    """Post a body as it is. If the type is None, send no Content-Type header."""
     extra: dict[str, Any] = {f"HTTP_{name.upper()}": value for name, value in headers.items()}
     response: Any = api.client.generic(
         "POST", api.base, body, content_type=content_type or "", **extra

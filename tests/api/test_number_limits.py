@@ -122,7 +122,7 @@ def test_what_is_no_number_is_refused(
         )
 
 
-# What is sent, and what it is kept as.
+# The value sent, and the value stored.
 KEPT_PRICES = {
     "0": "0",
     "0.0": "0",

@@ -1,4 +1,4 @@
-"""A database that cannot be reached, or a row that another holds too long: 503."""
+"""503 when the database cannot be reached or another request holds a row for too long."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -35,13 +35,13 @@ def test_nothing_is_waited_for_longer_than_a_caller_may_wait(settings: Settings)
 
 
 def database_errors() -> float:
-    """Return how often the metrics say that the database did not serve."""
+    """Return the metrics' count of requests that the database did not serve."""
     return REGISTRY.get_sample_value("cartsvc_database_errors_total") or 0
 
 
 @pytest.fixture
 def unreachable(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Any]]:
-    """Return a context in which the database cannot be connected to."""
+    """Return a context in which connecting to the database fails."""
 
     @contextmanager
     def outage() -> Iterator[None]:
@@ -80,7 +80,7 @@ def test_an_unreachable_database_is_an_outage_and_not_an_error(
             assert response.status_code == 503
             assert response.json() == UNAVAILABLE
             assert response["Retry-After"] == "1"
-        # What needs no database is answered as ever.
+        # Requests that need no database are answered as usual.
         assert problems(api.post("", {})) != [("unavailable", None)]
 
     assert database_errors() == counted + 7
@@ -89,7 +89,7 @@ def test_an_unreachable_database_is_an_outage_and_not_an_error(
 
 
 def test_a_database_that_only_reads_is_an_outage_for_writers() -> None:
-    """What a primary becomes when another takes over from it."""
+    """A PostgreSQL primary becomes read-only when it is demoted."""
     api = Api()
     cart_id = created(api)
     before = shown(api, cart_id)
@@ -120,7 +120,7 @@ def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(
     mine = CartFactory(profile_key=PROFILE).pk
     other = CartFactory(profile_key=PROFILE).pk
 
-    # Who is refused is so while the row is held; tests/chaos takes the time.
+    # The refusal comes while the row is still held. tests/chaos measures how soon.
     with held(lambda: Cart.objects.filter(pk=mine).update(version=F("version") + 5)):
         reader, writer, elsewhere = together(
             [
@@ -171,7 +171,7 @@ def test_a_twin_that_runs_too_long_is_told_so(http_api: HttpApi) -> None:
             "A request with this Idempotency-Key is still running.",
             "Idempotency-Key",
         )
-    else:  # which cannot tell a twin from any other writer
+    else:  # SQLite cannot tell which request holds the lock
         assert (answer.status_code, answer.json()) == (503, UNAVAILABLE)
     assert not Cart.objects.exists()
-    assert create().status_code == 422  # the twin has committed another request by now
+    assert create().status_code == 422  # the other request has committed by now

@@ -1,4 +1,4 @@
-"""A stranger's cart, and an item of another cart, are like ones that do not exist."""
+"""A stranger's cart and an item of another cart are answered as if they did not exist."""
 
 import uuid
 from collections.abc import Callable
@@ -17,7 +17,7 @@ NO_ITEM = error("item_not_found", "The cart has no such item.")
 
 Call = Callable[[Api, str, str], HttpResponse]
 
-# The operations on a cart that exists, and what each sends.
+# The operations on an existing cart, with the body of each.
 ON_A_CART: dict[str, Call] = {
     "get": lambda api, cart, _: api.get(f"/{cart}"),
     "add": lambda api, cart, _: api.post(f"/{cart}/items", bodies.item()),

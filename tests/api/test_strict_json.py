@@ -89,7 +89,7 @@ def nested_objects(depth: int) -> str:
 def test_refuses_what_is_not_json(
     api: Api, unchanged: Callable[[], None], body: str | bytes
 ) -> None:
-    # The test client leaves out the media type of an empty body.
+    # The test client sends no Content-Type with an empty body.
     response: Any = api.client.post(
         api.base, body, content_type="application/json", CONTENT_TYPE="application/json"
     )
@@ -154,7 +154,7 @@ def test_refuses_a_larger_body(
 
 
 def send_stream(api: Api, stream: Any, **environ: Any) -> Any:
-    """Post a body as a server hands it over."""
+    """Post a body as a stream, as a server passes it to the application."""
     response: Any = api.client.generic(
         "POST",
         api.base,
@@ -164,7 +164,7 @@ def send_stream(api: Api, stream: Any, **environ: Any) -> Any:
 
 
 def send_chunked(api: Api, body: bytes) -> Any:
-    """Post a body that ends by itself; its length is unknown."""
+    """Post a body without a length: the stream's end is the body's end."""
     return send_stream(
         api,
         io.BytesIO(body),
@@ -185,7 +185,7 @@ def test_a_chunked_body_may_be_too_large(
 
 
 class Endless(io.RawIOBase):
-    """A body that never ends, and says how much of it was asked for."""
+    """A body that never ends, and records how much of it was read."""
 
     taken = 0
 
@@ -214,7 +214,7 @@ def test_an_empty_chunked_body_is_not_json(api: Api, unchanged: Callable[[], Non
 
 
 class Broken(io.RawIOBase):
-    """A caller that goes away in the middle of its body."""
+    """A body whose caller closes the connection before the end."""
 
     def read(self, size: int = -1) -> bytes:
         raise OSError(f"Connection reset by peer, {size} bytes short")

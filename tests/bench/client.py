@@ -1,7 +1,7 @@
-"""A load generator that costs little: prepared bytes out, a status and a length back.
+"""A cheap load generator: it sends prepared bytes and reads only a status and a length.
 
-It is no `HttpApi`, whose library takes longer for a request than the service does: the two
-share the machine's cores, and it would be measured instead.
+`HttpApi` will not do. Its library takes longer for a request than the service does, and both
+share the machine's cores, so the benchmark would measure the library.
 """
 
 import itertools
@@ -17,11 +17,11 @@ LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 @dataclass
 class Sample:
-    """What one run of requests showed."""
+    """The measurements of one run."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
-    # How many others were answered while each request waited for its own answer.
+    # For each request, how many others were answered while it waited.
     overtaken: list[int] = field(default_factory=list)
 
     @property
@@ -30,7 +30,7 @@ class Sample:
 
 
 class Connection:
-    """One keep-alive connection with one request under way."""
+    """A keep-alive connection with one request at a time."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -89,7 +89,7 @@ def run(
     concurrency: int,
     more: Callable[[Sample, float], bool],
 ) -> Sample:
-    """Send the requests, over and over, as long as `more` says; any error ends the run."""
+    """Send the requests over and over while `more` returns true. Any error ends the run."""
     sample, endless = Sample(), itertools.cycle(requests)
     connections = [Connection(port) for _ in range(concurrency)]
     with selectors.DefaultSelector() as selector:

@@ -1,4 +1,4 @@
-"""Time every page of the support desk on a loaded database, and say how it finds its rows.
+"""Time every page of the support desk on a loaded database, and show how it finds its rows.
 
 DATABASE_URL=postgres://... python -m tests.bench.desk
 """
@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-# What a busy year leaves behind; rolled back at the end.
+# The rows that a busy year adds. They are rolled back at the end.
 LOG = """
 INSERT INTO django_admin_log (action_time, user_id, content_type_id, object_id, object_repr,
     action_flag, change_message)
@@ -36,7 +36,7 @@ INDEX = re.compile(r"Index (?:Only )?Scan(?: Backward)? (?:using|on) (\w+)")
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Yield each page's name and path; half-way into the table."""
+    """Yield the name and path of each page, for a cart in the middle of the table."""
     from carts.models import Cart, CartItem  # noqa: PLC0415 (Django is set up by now)
 
     first, last = Cart.objects.earliest("id"), Cart.objects.latest("id")
@@ -88,7 +88,7 @@ def _half(first: object, last: object) -> object:
 
 
 def plan(client: Client, path: str) -> tuple[set[str], set[str]]:
-    """Return the indexes that a page's queries use, and the tables that they scan."""
+    """Return the indexes that a page's queries use and the tables that they scan."""
     with CaptureQueriesContext(connection) as queries:
         client.get(path)
     used, scanned = set(), set()

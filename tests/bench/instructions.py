@@ -1,18 +1,17 @@
-"""A gate that noise cannot move: instructions of a request, counted by callgrind.
+"""A gate that does not depend on load: the instructions of a request, counted by callgrind.
 
 python -m tests.bench.instructions            compare with the record; fails at ±3 %
 python -m tests.bench.instructions --update   measure, and write the record
 
-The WSGI application is called in process; PostgreSQL is outside of the count. One process
-starts under valgrind and forks a child for each count: a few requests, and some more. The
-difference between the two is requests and nothing else.
+The WSGI application is called in process, so PostgreSQL is not counted. One process starts
+under valgrind and forks two children for each scenario. One child makes a few requests, the
+other a few more. The difference between their counts is the cost of requests alone.
 
-A gain has to be recorded as well: unrecorded, it would be room for the next loss.
+A gain fails the gate, too. If it were not recorded, it would hide the next loss.
 
-Figures of another interpreter or of other packages cannot be compared with the record.
-There, the commit that wrote the record is measured on the spot, and the two runs are
-compared instead. So nothing is ever skipped; it takes twice the time and the history of
-the repository.
+With another interpreter or other packages, the figures cannot be compared with the record.
+The gate then measures the commit that wrote the record, on the spot, and compares the two
+runs. So the gate never skips. It then takes twice the time and needs the repository's history.
 """
 
 import argparse
@@ -37,7 +36,7 @@ from tests.support.clusters import private_cluster
 
 RECORD = Path(__file__).with_suffix(".json")
 TOLERANCE = 0.03
-# What runs in a request.
+# The packages whose code runs in a request.
 PACKAGES = (
     "Django",
     "djangorestframework",
@@ -105,7 +104,7 @@ def table(counts: Counts, recorded: Counts) -> str:
 
 
 def measure_commit_of_record() -> Counts:
-    """Return what the code of the record's last commit counts on this interpreter."""
+    """Return the counts, on this interpreter, of the commit that last wrote the record."""
     git = ["git", "-C", str(servers.ROOT)]
     found = subprocess.run(
         [*git, "log", "-1", "--format=%H", "--", RECORD], check=True, text=True, capture_output=True
@@ -129,7 +128,7 @@ def measure() -> Counts:
     with private_cluster() as cluster, tempfile.TemporaryDirectory() as folder:
         servers.migrate(cluster, "service")
         variables = servers.environment(cluster, "service", PYTHONHASHSEED="0")
-        # Under valgrind everything takes fifty times as long.
+        # Everything takes fifty times as long under valgrind.
         variables |= {f"DB_{name}_TIMEOUT": "0" for name in ("LOCK", "STATEMENT", "IDLE")}
         subprocess.run(
             [
@@ -161,7 +160,7 @@ def total(folder: str, pid: int) -> int:
 
 
 def run_inside(folder: Path) -> None:
-    """Run under valgrind: prepare, then fork a child for each scenario and length."""
+    """Prepare, then fork a child for each scenario and number of requests. Runs under valgrind."""
     from django.db import connection  # noqa: PLC0415
 
     scenarios = {name: caller(*request) for name, request in prepare().items()}
@@ -202,7 +201,7 @@ def prepare() -> dict[str, tuple[Any, ...]]:
 
 
 def caller(method: str, path: str, body: Any = None) -> Callable[[], bytes]:
-    """Return a function that sends the request to the application and returns the answer."""
+    """Return a function that calls the application with the request and returns the answer."""
     from cartsvc.wsgi import application  # noqa: PLC0415
 
     sent = b"" if body is None else json.dumps(body).encode()
@@ -244,7 +243,7 @@ def caller(method: str, path: str, body: Any = None) -> Callable[[], bytes]:
 
 
 def counted_child(call: Callable[[], bytes], times: int) -> int:
-    """Call that many times in a process of its own, and return its id."""
+    """Fork a process that makes this many calls, and return the process's id."""
     pid = os.fork()
     if pid == 0:
         status = 1

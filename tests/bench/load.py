@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 CHUNK = 20_000
 
-# The role of a replica: foreign keys that hold by construction are not looked up row by row.
+# As a replica, PostgreSQL does not check foreign keys row by row. They hold by construction.
 PREPARE = """
 SET session_replication_role = replica;
 SET synchronous_commit = off;
@@ -33,7 +33,7 @@ CREATE TEMPORARY TABLE loaded (
 );
 """
 
-# Keys grow with the time of creation, as those that the service makes do.
+# Keys grow with the time of creation, like the service's own.
 CARTS = """
 INSERT INTO loaded
 SELECT number,
@@ -101,7 +101,7 @@ TRUNCATE loaded;
 
 
 def load(database_url: str, carts: int, items: int = 3, options: int = 2) -> None:
-    """Add that many carts; every call adds others. Takes a superuser."""
+    """Add this many carts to those that exist. Needs a superuser."""
     values = {"salt": secrets.token_hex(4), "carts": carts, "items": items, "options": options}
     with psycopg.connect(
         database_url, autocommit=True, cursor_factory=psycopg.ClientCursor

@@ -1,4 +1,4 @@
-"""The runs: every server in its turn, every round in another order."""
+"""The benchmark's runs. Each round measures every server, in a new order."""
 
 import argparse
 import statistics
@@ -21,7 +21,7 @@ CONCURRENCIES = (1, 2, 4, 8, 16, 32, 64)
 
 @contextmanager
 def counting_cluster() -> Iterator[Cluster]:
-    """Run a cluster that can count statements; it does so in a run of its own."""
+    """Run a cluster that can count statements. Counting has a run of its own."""
     with private_cluster(
         max_connections=300,
         shared_preload_libraries="pg_stat_statements",
@@ -36,7 +36,7 @@ def seconds(limit: float) -> Callable[[Sample, float], bool]:
 
 
 def rivals(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure the service, the floor, the tutorial, FastAPI, and the service once more."""
+    """Measure the service, the floor, the tutorial, FastAPI, and the service again."""
     chosen = options.only or scenarios.NAMES
     with counting_cluster() as cluster, servers.all_of_them(cluster) as running:
         for server in running:
@@ -73,7 +73,7 @@ def rivals(options: argparse.Namespace) -> dict[str, Any]:
 def count_statements(
     cluster: Cluster, running: list[Server], prepared: dict[tuple[str, str], Prepared]
 ) -> dict[tuple[str, str], float]:
-    """Return how many statements a request takes, BEGIN and COMMIT included."""
+    """Return the number of statements of a request, BEGIN and COMMIT included."""
     track_statements(cluster, "top")
     counted = {}
     for (name, server_name), requests in prepared.items():
@@ -90,13 +90,13 @@ def count_statements(
 def track_statements(cluster: Cluster, which: str) -> None:
     cluster.execute(f"ALTER SYSTEM SET pg_stat_statements.track = '{which}'")
     cluster.execute("SELECT pg_reload_conf()")
-    time.sleep(1)  # until every connection has heard of it
+    time.sleep(1)  # every connection must have read the new setting
 
 
 def statements_sent(cluster: Cluster, database: str) -> int:
-    """Return how many statements the database has been sent since the last call.
+    """Return how many statements the database has received since the last call.
 
-    What its foreign keys look up for themselves is no statement.
+    The look-ups of its own foreign keys do not count.
     """
     [(calls,)] = cluster.execute(
         "SELECT coalesce(sum(calls), 0)::int FROM pg_stat_statements"
@@ -128,7 +128,7 @@ def measure(
 
 
 def summary(cells: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return medians over the rounds; times in milliseconds."""
+    """Return the medians over the rounds. Times are in milliseconds."""
     rates = [cell["rate"] for cell in cells]
     latencies = sorted(latency for cell in cells for latency in cell["latencies"])
     return {
@@ -144,13 +144,13 @@ def summary(cells: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def growth(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure the service alone, on ever more carts, and with ever more callers."""
+    """Measure the service alone, with growing numbers of carts and of callers."""
     sizes: dict[int, Any] = {}
     for size in options.growth:
         with counting_cluster() as cluster:
             servers.migrate(cluster, "service")
             servers.load(cluster, "service", size)
-            # What loading leaves behind is not the requests' to pay.
+            # Clean up after loading, so that the requests do not pay for it.
             cluster.execute("VACUUM", "service")
             cluster.execute("CHECKPOINT")
             with servers.service(cluster, "service") as server:
@@ -202,7 +202,7 @@ def grown(cluster: Cluster, server: Server, options: argparse.Namespace) -> dict
 
 
 def loaded_carts(cluster: Cluster, server: Server) -> list[tuple[str, str, str]]:
-    """Return path, item and currency of carts from all over the year."""
+    """Return the path, an item and the currency of carts from the whole year."""
     rows = cluster.execute(
         "SELECT profile_key, c.id, i.id, c.currency FROM carts_cart c"
         " JOIN carts_cartitem i ON i.cart_id = c.id AND i.position = 1"
@@ -226,7 +226,7 @@ def wal_bytes(cluster: Cluster) -> int:
 
 
 def soak(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure the memory of the service's two workers under a load of everything."""
+    """Measure the memory of the service's two workers under a mix of all operations."""
     series = []
     with counting_cluster() as cluster:
         servers.migrate(cluster, "service")

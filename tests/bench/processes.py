@@ -1,4 +1,4 @@
-"""What a tree of processes costs, read from /proc."""
+"""The CPU time and memory of a tree of processes, read from /proc."""
 
 import os
 import socket
@@ -24,7 +24,7 @@ def wait_for_port(port: int, process: subprocess.Popen, seconds: float = 30) -> 
 
 
 def tree(pid: int) -> list[int]:
-    """Return the process and all that it started."""
+    """Return the ids of the process and of its descendants."""
     children: dict[int, list[int]] = {}
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended
@@ -37,7 +37,7 @@ def tree(pid: int) -> list[int]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the CPU time that the tree has used, with that of its processes that ended."""
+    """Return the CPU time of the tree, including processes that have ended."""
     total = 0
     for process in tree(pid):
         with suppress(OSError):  # it has ended
@@ -49,7 +49,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def pss_megabytes(processes: Iterable[int]) -> float:
-    """Return the processes' memory; of what several share, each has its part."""
+    """Return the memory of the processes. Shared memory is divided among those that share it."""
     total = 0
     for process in processes:
         for row in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():

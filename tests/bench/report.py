@@ -1,4 +1,4 @@
-"""The results as Markdown and, for the rivals, as a chart."""
+"""Write the results as Markdown, and those of the rivals as a chart, too."""
 
 import statistics
 from html import escape
@@ -24,9 +24,9 @@ def table(header: list[str], rows: list[list[Any]]) -> str:
 
 
 def ratio(cells: Results, rival: str) -> float:
-    """Return the median of the rounds' ratios: what slows a round slows both.
+    """Return the median of the rounds' ratios. Noise in a round affects both sides of a ratio.
 
-    Both runs of the service count, but where they are compared with one another.
+    Both runs of the service count, except where they are compared with each other.
     """
     runs = {"service", "service again"} - {rival}
     return statistics.median(
@@ -142,7 +142,7 @@ def written(path: Path, parts: list[str]) -> str:
 
 
 def chart(scenarios: Results) -> str:
-    """Return bars of requests a second, in each scenario against the floor's."""
+    """Return bars of requests a second, relative to the floor in each scenario."""
     left, width, bar, gap = 150, 460, 13, 16
     parts, y = [], 46
     for index, server in enumerate(NAMES):

@@ -1,4 +1,4 @@
-"""What is asked of every server, and the proof that it answers right."""
+"""The requests that every server gets, and the check that it answers them correctly."""
 
 import json
 import uuid
@@ -11,7 +11,7 @@ from tests.bench.rivals.floor import BUILT
 from tests.bench.servers import Server
 from tests.support import bodies
 
-# Updates and reads go round so many carts, so that nobody waits for another's.
+# Updates and reads take turns over this many carts, so that callers do not wait for each other.
 PROFILES, CARTS_OF_A_PROFILE = 10, 20
 LARGE_CARTS = 20
 VARIANTS_OF_A_CREATE = 100
@@ -32,7 +32,7 @@ Prepared = list[bytes]
 
 
 def prepare(server: Server, names: Iterable[str]) -> dict[str, Prepared]:
-    """Return the requests of the scenarios; what they read or change is created."""
+    """Return the requests of each scenario. Create the carts that they read or change."""
     profiles = [uuid.uuid4() for _ in range(PROFILES)]
     paths = [
         made(server, profile, items=3, options=2)
@@ -40,7 +40,7 @@ def prepare(server: Server, names: Iterable[str]) -> dict[str, Prepared]:
         for profile in profiles
     ]
     large = [made(server, uuid.uuid4(), items=50, options=5) for _ in range(LARGE_CARTS)]
-    # One item of every cart, then the next one's.
+    # The first item of every cart, then the second, and so on.
     shown = [fetch(server, path)["items"] for path in paths]
     items = [
         f"{path}/items/{of_cart[position]['itemId']}"
@@ -105,7 +105,7 @@ def made(server: Server, profile: uuid.UUID, *, items: int, options: int) -> str
 
 
 def verify(server: Server) -> None:
-    """Refuse to measure a server whose answers are wrong."""
+    """Check the server's answers, and fail if one is wrong."""
     profile = uuid.uuid4()
     for items, options in (0, 0), (3, 2), (50, 5):
         path = made(server, profile, items=items, options=options)
@@ -132,7 +132,7 @@ def expect(server: Server, shown: Any, sent: Any) -> None:
 
 
 def plain(value: Any, like: Any) -> Any:
-    """Return of `value` what `like` has as well; a price is one however it is written."""
+    """Return the members of `value` that `like` has, too, with prices in one notation."""
     if isinstance(like, dict):
         return {name: plain(value[name], inner) for name, inner in like.items()}
     if isinstance(like, list):

@@ -28,7 +28,7 @@ TUTORIAL = "tests.bench.rivals.tutorial"
 
 @dataclass
 class Server:
-    """A server that runs."""
+    """A running server."""
 
     name: str
     pid: int
@@ -38,7 +38,7 @@ class Server:
 
 
 def bench_python() -> str:
-    """Return the interpreter of the benchmark's own environment, installed on first use."""
+    """Return the interpreter of the benchmark's own environment. It is installed on first use."""
     python = ENVIRONMENT / "bin" / "python"
     wanted, stamp = REQUIREMENTS.read_text(), ENVIRONMENT / "requirements.txt"
     if not stamp.exists() or stamp.read_text() != wanted:
@@ -50,7 +50,7 @@ def bench_python() -> str:
 
 
 def gunicorn(application: str) -> list[str]:
-    """Return the command that runs another application, under a server as it comes."""
+    """Return the command that runs a rival under a plain gunicorn."""
     return [
         *(bench_python(), "-m", "gunicorn", application, "--bind=127.0.0.1:{port}"),
         *(f"--workers={WORKERS}", f"--threads={THREADS}", "--no-control-socket"),
@@ -152,7 +152,7 @@ def fastapi(cluster: Cluster, database: str) -> Iterator[Server]:
 
 @contextmanager
 def all_of_them(cluster: Cluster) -> Iterator[list[Server]]:
-    """Start the service, its rivals, and the service once more: the error bar."""
+    """Start the service, its rivals, and the service again, which gives the error bar."""
     with ExitStack() as stack:
         for database in "service", "floor", "again":
             migrate(cluster, database)

@@ -34,7 +34,7 @@ document.addEventListener("securitypolicyviolation", (event) => {
 """
 
 
-# For the module, not the session: under the driver's loop Django has other connections.
+# Scoped to the module, because Django has other connections while the driver's loop runs.
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     try:
@@ -43,7 +43,7 @@ def chromium() -> Iterator[Any]:
         missing("playwright")
     path = program("chromium")
     before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
-    # The browser's driver runs a loop in this thread; nothing else does.
+    # Allowed because only the browser's driver runs an event loop in this thread.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
@@ -55,7 +55,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(chromium: Any, live_server: Any) -> Iterator[Callable[..., Any]]:
-    """Open a browser's page; at the end, nothing may have been complained about in any."""
+    """Open browser pages. At the end, none of them may have logged an error."""
     complaints: list[str] = []
     contexts = []
 

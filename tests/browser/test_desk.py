@@ -161,7 +161,7 @@ def tab_to(page: Any, selector: str) -> None:
 
 
 def type_at_focus(page: Any, text: str) -> None:
-    """Type where the page puts the focus, which it may do a moment after it has loaded."""
+    """Wait until the page has set the focus, which may be after it has loaded. Then type."""
     page.locator("input:focus").wait_for()
     page.keyboard.type(text)
 
@@ -201,7 +201,7 @@ def test_the_keyboard_alone_does_it(cart: Cart, open_page: Callable[..., Any]) -
 
 
 def check(page: Any, name: str) -> None:
-    """Photograph the page; nothing serious is against it, and nothing sticks out."""
+    """Take a screenshot. Check that axe finds nothing serious and that nothing overflows."""
     from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
 
     shoot(page, name)

@@ -1,4 +1,4 @@
-"""Callers who write down what the service acknowledged, and the audit afterwards."""
+"""Callers that record what the service acknowledged, and an audit of the database."""
 
 import random
 import threading
@@ -16,7 +16,7 @@ from tests.support.callers import HttpApi
 
 
 def item(writer: str, options: int) -> dict[str, Any]:
-    """An item whose every row names its writer, and whose quantity counts its options."""
+    """Return an item whose rows all name the writer and whose quantity counts its options."""
     return bodies.item(
         displayName=writer,
         quantity=options,
@@ -34,14 +34,14 @@ class Ledger:
         self.acknowledged = 0
         self.over = threading.Event()
         self.profile = uuid.uuid4()
-        # One cart, and one item in it, that everybody replaces.
+        # One cart and one item in it, which all callers replace.
         self.shared_cart, (self.shared_item,) = self.create(self.everybody(), "all", 1)
 
     def everybody(self) -> HttpApi:
         return HttpApi(self.url, self.profile, key=SIGNING_KEY)
 
     def insist(self, caller: HttpApi, *request: Any, **headers: str) -> requests.Response:
-        """Repeat a request until it is acknowledged, as a careful caller does."""
+        """Repeat a request until it is acknowledged, as a careful client would."""
         while True:
             try:
                 response = caller.request(*request, **headers)
@@ -52,7 +52,7 @@ class Ledger:
                     self.acknowledged += 1
                     return response
                 self.refusals[response.status_code] += 1
-                # Anything else would be an answer that nobody can act on.
+                # A client could not act on any other answer.
                 assert response.status_code in {409, 503}, response.text
             time.sleep(0.05)
 
@@ -71,7 +71,7 @@ class Ledger:
         self.changes[cart] += 1
 
     def write(self, client: int) -> None:
-        """Create and replace until it is over."""
+        """Create and replace until the run is over."""
         caller, everybody = HttpApi(self.url, uuid.uuid4(), key=SIGNING_KEY), self.everybody()
         turn = 0
         while not self.over.is_set():
@@ -84,7 +84,7 @@ class Ledger:
             self.replace(everybody, writer, self.shared_cart, self.shared_item)
 
     def run(self, clients: int, faults: list[Any]) -> None:
-        """Let the clients write while one fault after the other happens."""
+        """Let the clients write while the faults happen one after another."""
         with ThreadPoolExecutor(clients) as pool:
             running = [pool.submit(self.write, client) for client in range(clients)]
             try:
@@ -103,7 +103,7 @@ class Ledger:
             time.sleep(0.02)
 
     def audit(self, connection: Any) -> dict[str, int]:
-        """Compare with what a fresh connection finds; every number must be 0."""
+        """Compare the record with what a fresh connection reads. Every number must be 0."""
         carts = {
             uuid.UUID(str(key)): (note, version)
             for key, note, version in connection.execute("SELECT id, note, version FROM carts_cart")

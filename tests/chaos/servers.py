@@ -1,4 +1,4 @@
-"""Real servers on free ports, each in a folder of its own and gone with its test."""
+"""Real servers on free ports, each in its own folder, stopped when the test ends."""
 
 import os
 import signal
@@ -55,7 +55,7 @@ class Service:
         return done.stdout
 
     def caller(self, **claims: Any) -> HttpApi:
-        """Return somebody who speaks for a profile of their own."""
+        """Return a caller for a profile of its own."""
         return HttpApi(self.url, uuid.uuid4(), key=SIGNING_KEY, **claims)
 
     def start(self) -> None:
@@ -97,7 +97,7 @@ class Service:
 
 @contextmanager
 def service(database_url: str = "", *, root: Path = ROOT, **env: str) -> Iterator[Service]:
-    """Run the service, on a SQLite file of its own if no database is named."""
+    """Run the service. Without a database given, it has an SQLite file of its own."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cartsvc-")))
         url = database_url or f"sqlite:///{folder / 'carts.sqlite3'}"
@@ -110,9 +110,9 @@ def service(database_url: str = "", *, root: Path = ROOT, **env: str) -> Iterato
 
 
 def timed(caller: HttpApi, *request: Any) -> tuple[requests.Response, float]:
-    """Return the answer and the seconds it took, less what a busy machine adds to them.
+    """Return the answer and its time in seconds, without the delay of a busy machine.
 
-    That is ten times what /healthz takes, which waits for nothing.
+    The delay is taken to be ten times the time of /healthz, which waits for nothing.
     """
     times = [time.monotonic()]
     requests.get(f"{caller.base.partition('/v2.0')[0]}/healthz", timeout=60)

@@ -1,4 +1,4 @@
-"""The commands of the README, word for word: back up under load, restore, compare."""
+"""The README's backup commands, word for word: back up under load, restore, compare."""
 
 import sqlite3
 import subprocess
@@ -24,7 +24,7 @@ def contents(connection: Any) -> dict[str, list[Any]]:
 
 
 def under_load(ledger: Ledger, backup: Any) -> None:
-    """Call `backup` while two clients write."""
+    """Call `backup` while two clients are writing."""
     clients = [threading.Thread(target=ledger.write, args=[number]) for number in range(2)]
     for client in clients:
         client.start()
@@ -38,7 +38,7 @@ def under_load(ledger: Ledger, backup: Any) -> None:
 
 
 def assert_serves(server: Service, ledger: Ledger) -> None:
-    """The restored service knows the carts, and new ones can be made."""
+    """Check that the restored service has the carts and can create new ones."""
     restored = HttpApi(server.url, ledger.profile, key=SIGNING_KEY)
     cart = restored.get(f"/{ledger.shared_cart}").json()["data"]
     assert cart["items"][0]["itemId"] == str(ledger.shared_item)
@@ -46,7 +46,7 @@ def assert_serves(server: Service, ledger: Ledger) -> None:
 
 
 def by_half(ledger: Ledger, connection: Any) -> dict[str, int]:
-    """Audit a backup that was made under load: what came after it is not lost."""
+    """Audit a backup made under load. Writes after the backup do not count as lost."""
     return {**ledger.audit(connection), "lost": 0}
 
 
@@ -72,7 +72,7 @@ def test_postgresql(tmp_path: Path) -> None:
 
 @contextmanager
 def restored(programs: Path, dump: str) -> Iterator[Cluster]:
-    """Restore into a new and empty cluster."""
+    """Restore the backup into a new, empty cluster."""
     with private_cluster() as copy:
         restore = [programs / "pg_restore", "--exit-on-error", f"--dbname={copy.url()}", dump]
         subprocess.run(restore, check=True)
@@ -85,7 +85,7 @@ def test_sqlite(tmp_path: Path) -> None:
         ledger = Ledger(server.url)
 
         def copy() -> None:
-            # VACUUM INTO would call the functions of the CHECK constraints, which Django brings.
+            # VACUUM INTO fails: the CHECK constraints call functions that only Django registers.
             with (
                 closing(sqlite3.connect(server.sqlite)) as live,
                 closing(sqlite3.connect(backup)) as target,

@@ -1,4 +1,4 @@
-"""Faults under load: nothing acknowledged is lost, nothing is there twice or by half."""
+"""Faults under load: no acknowledged write is lost, doubled or half-written."""
 
 import os
 import random
@@ -68,7 +68,7 @@ def test_on_sqlite() -> None:
         ledger.run(6, [lambda: kill_a_worker(server)] * 30)
         with closing(sqlite3.connect(server.sqlite)) as fresh:
             assert ledger.audit(fresh) == NOTHING
-            # The CHECK constraints call functions that Django brings.
+            # The CHECK constraints call functions that only Django registers.
             fresh.execute("PRAGMA ignore_check_constraints = on")
             assert fresh.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     report("SQLite", 30, ledger)
@@ -118,7 +118,7 @@ CARTS = (
 
 
 def fill(disk: Path, server: Service) -> list[str]:
-    """Create carts until the disk is full, and one more when there is room again."""
+    """Create carts until the disk is full. Make room, and create another."""
     filler = disk / "filler"
     free = shutil.disk_usage(disk).free
     filler.write_bytes(bytes(free - 1024 * 1024))

@@ -1,4 +1,4 @@
-"""An issuer that hardly answers stops nobody whose key is known."""
+"""An issuer that hardly answers does not stop callers whose key is known."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -28,11 +28,11 @@ def test_unknown_keys_at_an_issuer_that_drips() -> None:
         honest.token = token("known")
         assert honest.get().status_code == 200
         issuer.pause = 1
-        time.sleep(5)  # sooner, the issuer is not asked again
+        time.sleep(5)  # the issuer is not asked again any sooner
         until = time.monotonic() + 8
 
         def attack(number: int) -> set[int]:
-            """Send one token after the other, whose key nobody knows."""
+            """Send one token after another, each with an unknown key id."""
             caller = server.caller()
             caller.token = token(f"unknown-{number}")
             statuses = set()
@@ -51,7 +51,7 @@ def test_unknown_keys_at_an_issuer_that_drips() -> None:
                 ]
                 time.sleep(0.05)
         assert set().union(*(attacked.result() for attacked in attacks)) <= {401, 503}
-        assert issuer.asked in (3, 4)  # once at first, then once in five seconds
+        assert issuer.asked in (3, 4)  # once at the start, then once in five seconds
         print(f"\n{len(waits)} answers to others, {max(waits):.2f} s at most")
         assert max(waits) < 1
 

@@ -1,4 +1,4 @@
-"""Full speed for a while: no error, no growth. LOAD_SECONDS=60 makes it a long while."""
+"""Full speed: no errors and no growth of memory. LOAD_SECONDS=60 makes it run for a minute."""
 
 import os
 import re
@@ -18,7 +18,7 @@ CLIENTS = 16
 
 
 def resident_kib(server: Service) -> int:
-    """Return the memory that the workers hold and share with nobody."""
+    """Return the workers' own memory in KiB, without what they share."""
     total = 0
     for pid in server.workers():
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
@@ -52,7 +52,7 @@ def test_load_held(on_postgres: Service) -> None:
     over.set()
     for client in clients:
         client.join()
-    # The first second fills caches and pools.
+    # Leave out the first second, which fills caches and pools.
     window = max(1, len(samples) // 6)
     first, last = max(samples[2 : 2 + window]), max(samples[-window:])
     print(f"\n{SECONDS} s, {CLIENTS} clients: {dict(statuses)}; {first} KiB, then {last} KiB")

@@ -30,7 +30,7 @@ def test_one_of_two_migrations_waits_for_the_other(cluster: Cluster) -> None:
 
 
 def test_it_waits_for_longer_than_for_a_row(cluster: Cluster) -> None:
-    """The timeouts of rows and statements are not the migration's."""
+    """The lock and statement timeouts do not hold for a waiting migration."""
     cluster.execute("CREATE DATABASE held")
     waiting = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
     longer = (

@@ -1,4 +1,4 @@
-"""The documented set-up: the real nginx with the very file that is shipped."""
+"""The documented set-up: a real nginx with the nginx.conf that is shipped."""
 
 import json
 import os
@@ -106,7 +106,7 @@ def proxy() -> Iterator[Proxy]:
 
 
 def is_open(connection: ssl.SSLSocket) -> bool:
-    """Return whether nginx has neither answered nor hung up so far."""
+    """Return whether nginx has neither answered nor closed the connection yet."""
     connection.setblocking(False)
     try:
         connection.recv(1)
@@ -146,7 +146,7 @@ def test_requests_pass_and_count_as_https(proxy: Proxy) -> None:
     assert answer.status_code == 200
     assert answer.headers["X-Request-ID"] == "mine-to-keep"
     assert "max-age" in answer.headers["Strict-Transport-Security"]
-    # Nobody but the proxy says what is HTTPS, and it says what is true.
+    # Only the proxy says whether a request came by HTTPS, and it tells the truth.
     plain = requests.get(f"{proxy.server.url}/v2.0/", allow_redirects=False, timeout=5)
     assert plain.status_code == 301
 
@@ -169,7 +169,7 @@ def test_stalled_bodies_and_headers_hold_up_nobody(proxy: Proxy) -> None:
         with ThreadPoolExecutor(8) as pool:
             answers = list(pool.map(lambda n: callers[n % 8].get(), range(200)))
         assert {answer.status_code for answer in answers} == {200}
-        # All of them were answered while the others still stalled.
+        # All of them were answered while the others were still stalled.
         assert all(map(is_open, stalled))
     (line,) = {json.loads(line)["status"] for line in access_lines(proxy)[-200:]}
     assert line == 200
@@ -285,10 +285,10 @@ def test_underscores_do_not_smuggle_a_header(proxy: Proxy) -> None:
 def test_an_address_may_try_to_sign_in_ten_times_at_once(proxy: Proxy) -> None:
     login = f"{proxy.url}/admin/login/"
     with requests.Session() as browser:
-        # As from port 443, which the documented set-up has.
+        # The Referer that a browser sends for port 443, which the documented set-up uses.
         headers = {"Referer": f"https://{HOST}/admin/login/"}
         ask = partial(browser.request, verify=proxy.certificate, headers=headers)
-        for _ in range(15):  # to look at the page is not an attempt
+        for _ in range(15):  # opening the page does not count as an attempt
             page = ask("GET", login, timeout=5)
             assert page.status_code == 200
         token = re.search(r'csrfmiddlewaretoken" value="([^"]+)', page.text)[1]
@@ -303,5 +303,5 @@ def test_an_address_may_try_to_sign_in_ten_times_at_once(proxy: Proxy) -> None:
     assert refused.headers["Cache-Control"] == "no-store"
     assert "Please wait a minute" in refused.text
     assert proxy.caller().get().status_code == 200
-    # The service knows whose attempts these were.
+    # The service knows which address made these attempts.
     assert "127.0.0.1" in proxy.server.manage("axes_list_attempts")

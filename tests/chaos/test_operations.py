@@ -1,4 +1,4 @@
-"""What runs the service sees of it: metrics, logs, probes, start and stop."""
+"""The service as its operators see it: metrics, logs, probes, start and stop."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def test_metrics_are_not_on_the_public_port(on_sqlite: Service) -> None:
 
 
 def lines(server: Service) -> list[dict[str, Any]]:
-    """Return the lines of requests; the server's own are JSON, too."""
+    """Return the log lines of requests, and check that the server's own are JSON, too."""
     found = map(json.loads, server.log.read_text().splitlines())
     return [line for line in found if line["logger"] == "cartsvc.access"]
 

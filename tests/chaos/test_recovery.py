@@ -1,4 +1,4 @@
-"""How soon the service says so when its database is gone, and serves when it is back."""
+"""How soon the service answers 503 when its database is gone, and 200 when it is back."""
 
 import socket
 import sqlite3
@@ -19,7 +19,7 @@ from tests.support.programs import wait_until
 
 @pytest.fixture(scope="module")
 def server(cluster: Cluster) -> Iterator[Service]:
-    # One thread serves every request, so that each finds the connection that was kept.
+    # A single thread serves every request, so that each one gets the kept connection.
     with service(cluster.url(), WEB_CONCURRENCY="1", THREADS="1") as running:
         yield running
 
@@ -87,7 +87,7 @@ def test_a_restart_between_two_requests_is_not_noticed(cluster: Cluster, server:
 
 
 def test_a_database_that_hangs(cluster: Cluster) -> None:
-    """A host that takes connections and says nothing, as behind a firewall."""
+    """The host accepts connections but never answers, as behind a firewall."""
     with socket.create_server(("127.0.0.1", 0)) as silent, service(cluster.url()) as running:
         port = silent.getsockname()[1]
         running.restart(DATABASE_URL=f"postgres://postgres@127.0.0.1:{port}/postgres")

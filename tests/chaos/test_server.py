@@ -1,4 +1,4 @@
-"""The server by itself: who it serves beside the slow, and what becomes of it and its workers."""
+"""The server without nginx: slow callers beside others, and how it and its workers end."""
 
 import os
 import signal
@@ -41,7 +41,7 @@ def test_callers_who_say_nothing_take_no_thread(two_workers: Service) -> None:
             silent = socket.create_connection(("127.0.0.1", two_workers.port))
             stack.enter_context(silent).sendall(b"GET /healthz HT"[: number % 15])
         for _ in range(20):
-            # Answered while they still say nothing; else nobody would be.
+            # These are answered while the slow callers are still silent.
             assert requests.get(f"{two_workers.url}/healthz", timeout=5).status_code == 200
 
 
@@ -126,7 +126,7 @@ def received(connection: socket.socket) -> bytes:
 
 
 def test_callers_who_never_rest_do_not_keep_out_others() -> None:
-    """Every thread always has the next request of those whose connections it keeps."""
+    """Their kept connections always have a next request ready for every thread."""
     path = f"/v2.0/customers/{uuid.uuid4()}/carts"
     request = client.request("GET", path, f"Bearer {mint(key=SIGNING_KEY)}")
     with service(WEB_CONCURRENCY="1", THREADS="2") as server:
@@ -137,7 +137,7 @@ def test_callers_who_never_rest_do_not_keep_out_others() -> None:
 
 
 def test_a_worker_that_is_killed_again_and_again_is_replaced(two_workers: Service) -> None:
-    """Granian gives up on a worker that dies twice within seconds; the service does not."""
+    """Granian gives up when a worker dies twice within seconds. The service does not."""
     for _ in range(3):
         dead = two_workers.workers()[0]
         os.kill(dead, signal.SIGKILL)
@@ -162,7 +162,7 @@ def test_workers_do_not_outlive_a_parent_that_is_killed(two_workers: Service) ->
 
 @contextmanager
 def callers(server: Service) -> Iterator[Counter[int | str]]:
-    """Ask without a rest, each time on a connection of one's own; count what comes back."""
+    """Send requests without pause, each on a new connection. Count the results."""
     counted: Counter[int | str] = Counter()
     over = threading.Event()
 
@@ -190,7 +190,7 @@ def test_sighup_exchanges_the_workers_one_after_the_other(two_workers: Service) 
         wait_until(lambda: counted[200] > 500)
     assert len(two_workers.workers()) == 2
     print(f"\n{dict(counted)}")
-    # What waits in the queue of a worker's own socket is lost with it.
+    # Connections that wait in the queue of a worker's own socket are lost with the worker.
     assert counted.total() - counted[200] <= counted.total() / 100
 
 

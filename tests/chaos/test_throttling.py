@@ -42,7 +42,7 @@ def test_a_rate_holds_exactly_across_workers(
         assert other.get().status_code == 200
         assert requests.get(f"{server.url}/healthz", timeout=60).ok
 
-        # The limit protects the service and must not be what brings it down.
+        # A failing rate limit must not take the service down with it.
         process.kill()
         process.wait()
         unlimited, seconds = timed(bearer[0], "GET")

@@ -1,7 +1,8 @@
-"""Bytes that no well-meaning client sends, to the server without nginx: never 500, never HTML.
+"""Malformed bytes sent to the server without nginx: never 500, never HTML.
 
-What reaches Django is answered with an envelope. What the server refuses by itself has a
-status and no body: tests/chaos/test_nginx.py shows that nginx makes an envelope of it.
+A request that reaches Django is answered with an envelope. A request that the server refuses
+gets a status without a body. tests/chaos/test_nginx.py shows that nginx turns it into an
+envelope.
 """
 
 import json
@@ -33,7 +34,7 @@ def head(
 
 
 def change(*headers: str) -> bytes:
-    """Return a request that adds an item to a cart that is not there."""
+    """Return a request that adds an item to a cart that does not exist."""
     path = f"/v2.0/customers/{uuid.uuid4()}/carts/{uuid.uuid4()}/items"
     item = json.dumps(bodies.item()).encode()
     return head("POST", f"Content-Length: {len(item)}", *headers, path=path) + item
@@ -54,7 +55,7 @@ def chunk(data: bytes) -> bytes:
 def exchange(
     server: Service, sent: bytes, *, half_closed: bool = False
 ) -> list[tuple[int, bytes, bytes]]:
-    """Send the bytes and return status, body and head of each answer until the end."""
+    """Send the bytes. Return the status, body and head of each answer until the end."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
         connection.sendall(sent)
         if half_closed:
@@ -73,7 +74,7 @@ def exchange(
 
 
 def status_of(server: Service, sent: bytes, **how: bool) -> int:
-    """Return the status of the one answer, which is an envelope."""
+    """Return the status of the only answer, and check that it is an envelope."""
     (answer,) = exchange(server, sent, **how)
     status, body, answer_head = answer
     assert b"content-type: application/json" in answer_head
@@ -129,14 +130,14 @@ BAD = {
     "lower-case underscored": (401, head("GET").replace(b"Authorization", b"http_authorization")),
 }
 
-# Whoever goes away in the middle of a body.
+# A caller that closes the connection in the middle of a body.
 BROKEN_OFF = {
     "chunk shorter than said": chunked(b"ff\r\n{}\r\n"),
     "huge chunk size": chunked(b"f" * 16 + b"\r\n{}"),
     "body shorter than its length": head("POST", "Content-Length: 999") + BODY,
 }
 
-# What never reaches Django.
+# Requests that never reach Django.
 REFUSED = {
     "length of 10^30": (400, head("POST", f"Content-Length: {10**30}") + b"{}"),
     "two lengths": (400, head("POST", LENGTH, "Content-Length: 2") + BODY),

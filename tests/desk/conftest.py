@@ -15,14 +15,17 @@ CARTS = "/admin/carts/cart/"
 
 
 def support_group(name: str) -> Group:
-    """Return a group that `migrate` makes; an earlier test's flush may have taken it along."""
+    """Return a group that `migrate` creates.
+
+    Create it again if an earlier test's flush has removed it.
+    """
     migration = import_module("carts.migrations.0002_support_groups")
     migration.create_groups(apps, SimpleNamespace(connection=connection))
     return Group.objects.get(name=name)
 
 
 def staff(group: str | None = None, name: str = "anna") -> Client:
-    """Return the browser of a member of staff who has signed in."""
+    """Return a client that is signed in as a member of staff."""
     user = User.objects.create_user(name, is_staff=True)
     if group:
         user.groups.add(support_group(group))
@@ -47,7 +50,7 @@ def cart(db: None) -> Cart:
 
 
 def items(cart: Cart) -> list[dict[str, Any]]:
-    """Return the items as they are stored now."""
+    """Return the items as they are stored."""
     now = Cart.objects.with_contents().get(pk=cart.pk)
     return contents.assemble(now.item_rows)
 
@@ -61,7 +64,7 @@ def item_page(cart: Cart, number: int = 0) -> str:
 
 
 def form_of(client: Client, url: str) -> dict[str, Any]:
-    """Return what the browser would send of the page's form if nobody touched it."""
+    """Return what a browser would send if the page's form were submitted untouched."""
     context = client.get(url).context
     editor = context["editor"]
     fields = [*editor.form, *(field for row in editor.options for field in row)]

@@ -206,7 +206,7 @@ def test_the_second_of_two_editors_is_told(lead: Client, cart: Cart) -> None:
     assert "7 × <bdi>Pizza Margherita</bdi>" in response.text
     assert 'value="Calzone"' in response.text
     assert LogEntry.objects.count() == 1
-    # Having seen it, they decide: the page now carries the version that they saw.
+    # The page now carries the version that it shows, so that saving again succeeds.
     again = mine | {"display_name": "Calzone", "version": response.context["cart"].version}
     assert lead.post(url, again).status_code == 302
     assert (items(cart)[0]["display_name"], items(cart)[0]["quantity"]) == ("Calzone", 2)
@@ -341,18 +341,18 @@ def test_a_save_takes_15_queries(
 ) -> None:
     url = item_page(cart)
     sent = form_of(lead, url) | {"quantity": "3"}
-    ContentType.objects.clear_cache()  # else an earlier test may have asked for it
+    ContentType.objects.clear_cache()  # an earlier test may have filled it
     with django_assert_num_queries(
         1  # the session
         + 1  # the user
-        + 2  # their rights, and those of their groups
+        + 2  # the user's permissions, and those of the groups
         + 1  # the cart with all it holds
         + 2  # SAVEPOINT of the page and of the change
         + 1  # UPDATE the cart: the claim
         + 1  # UPDATE the item
         + 2  # DELETE its options, INSERT the new ones
         + 1  # RELEASE the change's
-        + 2  # the content type and the record of the log of staff
+        + 2  # the content type and the entry in the log of staff
         + 1  # RELEASE the page's
     ):
         response = lead.post(url, sent)

@@ -156,7 +156,7 @@ def test_pages_hold_every_cart_once(
 def test_pages_of_a_number_that_is_a_partner_key_as_well_hold_every_cart_once(
     viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The two searches get through their windows at a different pace."""
+    """The two searches stop at different carts."""
     for number in range(24):
         key: dict[str, Any] = {"restaurant_key": 4711} if number % 4 else {"partner_key": "4711"}
         CartFactory(**{"restaurant_key": 1} | key, platform="web" if number % 3 else "kiosk")
@@ -187,7 +187,7 @@ def test_a_list_of_100_carts_takes_5_queries(
 ) -> None:
     for _ in range(101):
         CartFactory(items=[ItemFactory(with_option=True)])
-    # session, user, two for the rights, the carts with their amounts
+    # session, user, two for permissions, the carts with their totals
     with django_assert_num_queries(5):
         response = viewer.get(CARTS)
     assert len(response.context["rows"]) == 100
@@ -211,7 +211,7 @@ def test_the_list_costs_the_same_whatever_the_carts_hold(
 def test_a_search_takes_6_queries(
     viewer: Client, cart: Cart, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
-    # one more: whether it is the key of a cart or an item
+    # one more, to find out whether it is the id of a cart or an item
     with django_assert_num_queries(6):
         viewer.get(CARTS, {"q": str(cart.profile_key)})
 

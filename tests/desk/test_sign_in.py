@@ -104,7 +104,7 @@ def test_strangers_do_not_lock_out_a_known_browser(anna: User) -> None:
     known.post("/admin/logout/")
     assert guess(stranger)[-1] == 429
     assert sign_in(known) == 302
-    # Nor does that let the strangers in.
+    # The strangers are still locked out.
     assert sign_in(stranger) == 429
 
 

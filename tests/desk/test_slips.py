@@ -154,7 +154,7 @@ texts = st.text(
 
 
 @given(texts, texts, texts)
-@example("0", "0", "\u1067")  # a mark without its letter
+@example("0", "0", "\u1067")  # a combining mark without a letter
 def test_no_line_is_wider_than_the_sheet(name: str, choice: str, channel: str) -> None:
     order = cart(note=name * 3, special_instructions=choice * 3, fulfilment_channel=channel[:50])
     value = Decimal("99999999999999.9999")

@@ -1,4 +1,4 @@
-"""The database refuses what the validators refuse, whoever writes past them."""
+"""The database refuses what the validators refuse, also in writes that bypass them."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 Model = type[models.Model]
 
-# All white space of Unicode that is no control character.
+# Unicode's white space without the control characters.
 BLANKS = [chr(code) for code in range(0xA0, 0x110000) if chr(code).isspace()]
 INT32, INT64 = 2**31, 2**63
 LINES = {
@@ -34,7 +34,7 @@ PRICED: list[Model] = [CartItem, CartItemOption]
 
 
 def bad_values() -> list[Any]:
-    """Return (model, field, value, the validator's code) for every rule."""
+    """Return (model, field, value, validator's code) for every rule."""
     found: list[tuple[Any, str, Any, str]] = []
     for model, lines in LINES.items():
         for field, limit in lines.items():
@@ -181,7 +181,7 @@ def test_every_validator_has_a_named_constraint_behind_it(model: Model) -> None:
         for constraint in model._meta.constraints
         if isinstance(constraint, CheckConstraint)
     }
-    # 64 bits are the columns' own limit on both databases.
+    # The columns hold 64 bits on both databases.
     for column in columns(model) - set(INT64S.get(model, [])):
         rules = [name for name in names if name.startswith(f"{table}_{column}_")]
         assert len(rules) == 1, column

@@ -8,7 +8,7 @@ from tests.support.factories import CartFactory, ItemFactory
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no hash joins")
 @pytest.mark.parametrize("read", ["with_contents", "with_amounts"])
 def test_a_cart_is_read_by_indexes_before_there_are_statistics(db: None, read: str) -> None:
-    """So it is from the first carts of a new database on until it is first analysed."""
+    """A new database has no statistics until it is first analysed."""
     cart = CartFactory(items=[ItemFactory(with_option=True)])
     other = CartFactory(items=[ItemFactory(with_option=True)])
     with connection.cursor() as cursor:

@@ -31,7 +31,7 @@ def test_the_carts_are_of_the_last_weeks(db: None) -> None:
     assert max(created) - min(created) > timedelta(weeks=2)
     assert min(created) > before - timedelta(weeks=4)
     for cart in carts:
-        # The key is of the moment, so the desk lists them by it.
+        # The key is made from the time of creation, because the desk sorts by it.
         made = datetime.fromtimestamp((cart.id.int >> 80) / 1000, UTC)
         assert timedelta() <= cart.created_on - made < timedelta(milliseconds=2)
         assert cart.id.version == 7

@@ -1,4 +1,4 @@
-"""What a cart remembers of its changes: who, when, what, and what it was since."""
+"""The history of a cart: author, time, operation and result of each change."""
 
 import uuid
 from datetime import UTC, datetime
@@ -51,7 +51,7 @@ def test_a_save_in_the_shell_is_recorded_with_all_options(db: None) -> None:
 
     item.quantity = 3
     item.save()
-    item.quantity = 9  # and not saved
+    item.quantity = 9  # not saved
     rucola, speck = item.options.all()
     rucola.display_name = "Grana"
     rucola.save()
@@ -163,7 +163,7 @@ def test_the_oldest_records_go_but_the_first_stays(db: None) -> None:
 
 
 def test_a_dozen_changes_are_kept_whatever_the_script(api: Api) -> None:
-    """Astral characters were escaped to twelve each."""
+    """An escaped astral character would take twelve characters."""
     name = "\U0001f355" * 100
     cart_id, [item_id] = created_with_items(api, name)
     for _ in range(12):

@@ -185,7 +185,7 @@ def test_after_a_day_a_key_may_come_with_another_body(api: Api) -> None:
 
 
 def test_an_expired_key_survives_a_refused_request(api: Api, unchanged: Callable[[], None]) -> None:
-    """What a refusal would have to bring back must not be taken away."""
+    """A refused request must not delete the expired record."""
     cart_id = created(api, bodies.bare_cart())
     api.post(f"/{cart_id}/items", bodies.item(), Idempotency_Key="key-1")
     grow_older(hours=25)

@@ -1,4 +1,4 @@
-"""The model layer by itself: a shell has the same guarantees as a caller of the API."""
+"""The model layer without HTTP: a shell has the same guarantees as a caller of the API."""
 
 import uuid
 from collections.abc import Callable
@@ -148,7 +148,7 @@ def test_refuses_another_version(cart: Cart, unchanged: Callable[[], None]) -> N
 
 
 def test_a_write_is_whole_or_not_at_all(cart: Cart, unchanged: Callable[[], None]) -> None:
-    """Values that pass no validator are refused by the database, with all that came before."""
+    """The database refuses values that bypass the validators, and undoes the rest of the write."""
     item = item_of(cart)
     unchanged()
     broken = ItemFactory(options=[OptionFactory(), OptionFactory(price=-1)])

@@ -1,4 +1,4 @@
-"""A kept connection that the server has ended is noticed before a request needs it."""
+"""The backend replaces a kept connection that the server has ended before a request uses it."""
 
 import pytest
 from django.db import OperationalError, close_old_connections, connection, connections
@@ -16,7 +16,7 @@ def backend() -> int:
 
 
 def end(pid: int) -> None:
-    """End a backend from outside, and wait until it is gone."""
+    """Terminate a connection's backend from another connection, and wait until it has ended."""
     other = connections.create_connection("default")
     try:
         with other.cursor() as cursor:
@@ -27,10 +27,10 @@ def end(pid: int) -> None:
 
 
 def test_an_open_connection_is_kept() -> None:
-    connection.close()  # the tests' own may be past CONN_MAX_AGE, which ends it too
+    connection.close()  # the test's own may be older than CONN_MAX_AGE, which would also close it
     first = backend()
     assert connection.is_usable()
-    close_old_connections()  # what a request begins with
+    close_old_connections()  # every request begins with this
     assert backend() == first
 
 

@@ -24,13 +24,13 @@ def purge(*arguments: str) -> list[str]:
 
 
 def key(age: timedelta) -> uuid.UUID:
-    """Return a key as it was made that long ago."""
+    """Return a key made this long ago."""
     made = (NOW - age).timestamp() * 1000
     return uuid.UUID(int=(int(made) << 80) | (7 << 76) | (uuid.uuid4().int & ~(~0 << 76)))
 
 
 def old_cart(days: int, *, untouched: int | None = None) -> Cart:
-    """Make a cart that is so many days old, and that nobody has touched for so many."""
+    """Create a cart of this age in days, last changed this many days ago."""
     cart: Any = CartFactory(
         id=key(timedelta(days=days)), items=[ItemFactory(with_option=True) for _ in range(2)]
     )
@@ -109,7 +109,7 @@ def test_a_cart_that_a_customer_is_changing_stays() -> None:
         busy.claim("Add Item")
         thread = in_background(lambda: purge("--older-than", "30d"))
         if connection.vendor == "postgresql":
-            thread.join()  # it passes over the cart whose row is locked
+            thread.join()  # it skips the cart whose row is locked
     thread.join()
     assert list(Cart.objects.all()) == [busy]
 
@@ -141,7 +141,7 @@ def test_two_runs_and_a_customer_at_once() -> None:
     left = Cart.objects.all()
     assert sum(counts) + len(left) == 40
     assert len(counts) == 2
-    # What is left is what the customer reached first, with what they added.
+    # The carts that are left are those that the customer changed first, with the new items.
     assert {cart.pk for cart in left} <= {cart.pk for cart in carts[::4]}
     assert all(cart.items.count() == 3 for cart in left)
     assert len(left) + len(refused) == 10

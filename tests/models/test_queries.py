@@ -1,4 +1,4 @@
-"""How many statements each operation sends, BEGIN and COMMIT included."""
+"""The number of statements of each operation, BEGIN and COMMIT included."""
 
 from collections.abc import Callable
 from typing import Any
@@ -66,7 +66,7 @@ def test_create_with_a_key(django_assert_num_queries: DjangoAssertNumQueries, it
 
     with django_assert_num_queries(
         1  # BEGIN
-        + 1  # INSERT the key's record, in vain
+        + 1  # INSERT the key's record, which fails
         + 1  # ROLLBACK
         + 3  # BEGIN, SELECT the earlier record and lock it, COMMIT
     ):
@@ -120,9 +120,9 @@ def test_remove(
     item_id = shown(api, cart_id)["items"][-1]["itemId"]
     with django_assert_num_queries(
         1  # BEGIN
-        + 1  # SELECT the item, for the record of what is removed
+        + 1  # SELECT the item, to record what is removed
         + 1  # UPDATE the cart: the claim
-        + 1  # SELECT the item, for its options' sake
+        + 1  # SELECT the item, whose options Django deletes with it
         + 1  # DELETE its options
         + 1  # DELETE the item
         + 1  # COMMIT
@@ -143,7 +143,7 @@ def test_list(django_assert_num_queries: DjangoAssertNumQueries, carts: int, ite
     api = Api()
     for _ in range(carts):
         created(api, bodies.cart(items=items))
-    with django_assert_num_queries(1):  # the carts of a page and their amounts
+    with django_assert_num_queries(1):  # the carts of a page with their totals
         assert len(api.get().json()["data"]["carts"]) == carts
 
 
@@ -180,7 +180,7 @@ def test_a_cart_that_does_not_exist(
     api = Api()
     with django_assert_num_queries(
         1  # BEGIN
-        + 1  # UPDATE the cart, in vain
+        + 1  # UPDATE the cart, which matches no row
         + 1  # SELECT why
         + 1  # ROLLBACK
     ):

@@ -28,7 +28,7 @@ def uncollected() -> Iterator[None]:
 
 @pytest.fixture
 def locked() -> Iterator[threading.Event]:
-    """Another writer: holds the lock until the event is set."""
+    """Hold the write lock from another connection until the event is set."""
     holding, release = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -57,7 +57,7 @@ def test_no_statement_is_left_running_after_a_wait(
         locked.set()
         pause(seconds)
 
-    # What the backend does after an attempt that failed; nobody else lets go.
+    # The backend does this after a failed attempt. Nothing else releases the statement.
     monkeypatch.setattr(time, "sleep", let_go)
     with transaction.atomic():
         assert locked.is_set()

@@ -1,4 +1,4 @@
-"""What is compiled once must not remember what it was run with, or by whom."""
+"""A compiled statement must not depend on the values or the caller of an earlier run."""
 
 import uuid
 from collections.abc import Callable
@@ -109,7 +109,7 @@ def test_a_delete_removes_what_matches_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 4, 5, 300])
 def test_an_insert_takes_any_number_of_rows(count: int) -> None:
-    """Up to four items by their values, more as arrays or, on SQLite, one after another."""
+    """Up to four items are sent as values, more as arrays or, on SQLite, one by one."""
     cart = CartFactory()
     items = [
         CartItem(cart_id=cart.pk, position=position, **ItemFactory(quantity=position + 1))

@@ -1,4 +1,4 @@
-"""What a cart adds up to is kept with it, and is what its items come to, exactly."""
+"""The totals stored with a cart match its items exactly."""
 
 import random
 from decimal import Decimal
@@ -107,7 +107,7 @@ def test_random_sequences_count(seed: int) -> None:
 
 
 def test_the_largest_lawful_subtotal_is_exact(settings: Any) -> None:
-    """Its 22 digits are more than SQLite's numbers have."""
+    """It has 22 digits, more than SQLite's own numbers keep."""
     most = "9999999999.9999"
     item = ItemFactory(price=Decimal(most), quantity=9_999, options=options(*[most] * 10))
 
@@ -125,7 +125,7 @@ def test_the_largest_lawful_subtotal_is_exact(settings: Any) -> None:
 
 
 class TestLimits:
-    """As many options in a cart as MAX_CART_OPTIONS says."""
+    """MAX_CART_OPTIONS limits the options in all items of a cart."""
 
     def test_of_a_new_cart(self, api: Api, settings: Any, unchanged: Any) -> None:
         settings.MAX_CART_OPTIONS = 5
@@ -180,14 +180,14 @@ def recount(*arguments: str) -> str:
 
 
 class TestCartsOfBefore:
-    """Carts that were made before carts were counted."""
+    """Carts of an earlier release, which stored no totals."""
 
     def test_are_listed_right(self, django_assert_num_queries: Any) -> None:
         cart = CartFactory(items=[ItemFactory(options=options("0.5"))] * 2)
         CartFactory(profile_key=cart.profile_key)
         uncount(cart)
 
-        with django_assert_num_queries(2):  # the page, and those that are not counted
+        with django_assert_num_queries(2):  # the page, and the uncounted carts
             page = Cart.objects.by(None, profile_key=cart.profile_key).page(10)
 
         assert [found.totals() for found in page] == [
@@ -236,7 +236,7 @@ def test_a_cart_that_a_customer_is_changing_is_left_to_the_next_run() -> None:
 
 def test_a_cart_that_differs_is_told_and_mended() -> None:
     right, wrong = CartFactory(), CartFactory(items=[ItemFactory(), ItemFactory()])
-    CartItem.objects.filter(cart=wrong, position=0).update(quantity=5)  # goes around the claim
+    CartItem.objects.filter(cart=wrong, position=0).update(quantity=5)  # bypasses the claim
 
     told = f"{wrong.pk} keeps 2 items, 0 options, 40.4, holds 2 items, 0 options, 70.7"
     with pytest.raises(CommandError, match="Nothing was changed"):

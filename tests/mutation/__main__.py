@@ -1,8 +1,8 @@
 """One-line sabotages of the code, each of which the tests must catch.
 
 python -m tests.mutation            all of them, each in a copy of the tree
-python -m tests.mutation guard      those whose name holds the word
-python -m tests.mutation --pins     only look whether every line to sabotage is still there
+python -m tests.mutation guard      those whose name contains the word
+python -m tests.mutation --pins     only check that every line to sabotage still exists
 """
 
 import os
@@ -617,7 +617,10 @@ MUTANTS = [
 
 
 def stale(mutants: list[Mutant]) -> list[str]:
-    """Say of each mutant whose line is not in its file exactly once, or whose tests are gone."""
+    """Return a complaint for each mutant whose line or tests no longer exist.
+
+    The line must be in its file exactly once.
+    """
     complaints = []
     for mutant in mutants:
         file = ROOT / mutant.file
@@ -637,7 +640,7 @@ def test_paths(mutant: Mutant) -> list[str]:
 
 
 def survives(mutant: Mutant) -> bool:
-    """Run the mutant's tests in a copy of the tree; return whether none of them failed."""
+    """Run the mutant's tests in a copy of the tree. Return whether all of them passed."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         for name in TREE:
             source = ROOT / name

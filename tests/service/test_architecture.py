@@ -1,4 +1,4 @@
-"""The house: what stands at the top, and which way imports run."""
+"""The structure of the project: its top level and the direction of imports."""
 
 import ast
 import re
@@ -41,8 +41,8 @@ def test_top_level_is_the_agreed_one() -> None:
     }
 
 
-# What each room may know of the project, beside itself. A room is a package or a module;
-# the longest name counts, so what is in a package and has a row of its own follows that.
+# What each room may import from the project, beside itself. A room is a package or a module.
+# The first row that matches a module counts.
 ROOMS = {
     "cartsvc.settings": set(),
     "cartsvc.management": {"cartsvc.api"},
@@ -132,7 +132,7 @@ def test_a_module_imports_what_its_room_may_know(path: Path) -> None:
     assert [name for name in ours if not within(name, {room, *ROOMS[room]})] == []
 
 
-# All that the project says of the domain: that it is installed, and where it answers.
+# The only lines of the project that name the domain.
 SAID_OF_CARTS = {
     ("apps.py", "class CartServiceConfig(AppConfig):"),
     (
@@ -151,7 +151,7 @@ SAID_OF_CARTS = {
 
 
 def test_the_project_knows_no_cart() -> None:
-    """Not by an import, and not by a string either; its own name apart."""
+    """Neither an import nor a string names carts, except the project's own name."""
     said = {
         (path.name, line.strip())
         for path in (ROOT / "cartsvc").rglob("*")

@@ -1,4 +1,4 @@
-"""Half-made configurations do not start, and say what to set."""
+"""An incomplete configuration does not start, and the error says what to set."""
 
 import os
 import re

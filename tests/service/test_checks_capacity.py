@@ -9,7 +9,7 @@ REDIS = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "
 
 
 def ids(**options: Any) -> list[str]:
-    """Return the ids of what `manage.py check` finds."""
+    """Return the ids of the messages of `manage.py check`."""
     try:
         call_command("check", fail_level="WARNING", **options)
     except SystemCheckError as error:

@@ -19,7 +19,7 @@ def test_the_process_answers_without_a_database() -> None:
     # Without the `db` fixture any query fails the test.
     response = Client(headers=ELSEWHERE).get("/healthz")
     assert (response.status_code, response.json()) == (200, {"status": "ok"})
-    # Yesterday's health is of no use to anybody.
+    # A cached answer would say nothing about the present.
     assert response["Cache-Control"] == "no-store"
 
 

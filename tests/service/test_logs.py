@@ -18,7 +18,7 @@ from tests.support.callers import Api
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    """What the service writes to stdout in production."""
+    """Return the stream that gets what the service writes to stdout in production."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(LineFormatter())
@@ -73,7 +73,7 @@ def test_what_a_caller_sends_cannot_forge_a_line(db: None, log: io.StringIO, for
     api = Api(sub=f"till {forged}")
     response = api.post("", bodies.cart(note="x"), X_Request_ID=forged.replace("\r\n", ""))
     (line,) = lines(log)
-    # A control character makes nobody of the bearer.
+    # A token whose sub has a control character is refused, so the line names no bearer.
     bearer = pseudonym(f"till {forged}") if response.status_code == 200 else None
     assert (line["status"], line.get("bearer")) == (response.status_code, bearer)
     assert forged not in log.getvalue()

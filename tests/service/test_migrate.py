@@ -1,4 +1,4 @@
-"""Two migrations of one SQLite database at once, and who may read it; chaos has PostgreSQL."""
+"""Two migrations of one SQLite database at once, and its file's mode. chaos/ has PostgreSQL."""
 
 import os
 import sqlite3
@@ -18,7 +18,7 @@ from tests.support.programs import wait_until
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    """A folder that anybody may read, and no file in it."""
+    """Return the path of a database that does not exist, in a folder that anybody may read."""
     tmp_path.chmod(0o755)
     return tmp_path / "new.sqlite3"
 
@@ -68,7 +68,7 @@ def test_a_file_that_the_service_makes_is_its_users_only(database: Path) -> None
     process = migrating(database)
     printed, _ = process.communicate(timeout=60)
     assert process.returncode == 0, printed
-    with closing(sqlite3.connect(database)) as reader:  # brings the -wal and the -shm
+    with closing(sqlite3.connect(database)) as reader:  # creates the -wal and the -shm
         reader.execute("SELECT count(*) FROM django_migrations").fetchone()
         modes = {
             file.name: stat.filemode(file.stat().st_mode) for file in database.parent.iterdir()

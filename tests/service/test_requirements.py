@@ -1,4 +1,4 @@
-"""cartsvc/requirements.txt is all that the service needs, and the tests' packages are not."""
+"""cartsvc/requirements.txt lists what the service needs, without the tests' packages."""
 
 import ast
 import re
@@ -16,14 +16,14 @@ TESTS = ROOT / "requirements.txt"
 
 
 def required(file: Path) -> dict[str, Requirement]:
-    """Return what the file itself names, by its name."""
+    """Return the requirements that the file itself lists, by name."""
     lines = [line.partition("#")[0].strip() for line in file.read_text().splitlines()]
     found = [Requirement(line) for line in lines if line and not line.startswith("-")]
     return {canonicalize_name(requirement.name): requirement for requirement in found}
 
 
 def imported() -> set[str]:
-    """Return the top-level modules that the service imports, or that its settings name."""
+    """Return the top-level modules that the service imports or its settings name."""
     names = {*settings.INSTALLED_APPS, *settings.MIDDLEWARE}
     for module in (*(ROOT / "cartsvc").rglob("*.py"), *(ROOT / "carts").rglob("*.py")):
         for node in ast.walk(ast.parse(module.read_text())):

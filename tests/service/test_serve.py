@@ -1,4 +1,4 @@
-"""`manage.py serve` as a newcomer meets it: a copy of the project, nothing configured."""
+"""`manage.py serve` for a newcomer: a copy of the project with nothing configured."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def clone(tmp_path: Path) -> Path:
 
 @contextmanager
 def serving(clone: Path, port: int, *options: str, **environment: str) -> Iterator[str]:
-    """Run the server until it listens; yield what it printed."""
+    """Start the server, wait until it listens, and yield what it has printed."""
     printed = clone / "printed.txt"
     with printed.open("w") as out:
         process = subprocess.Popen(
@@ -59,13 +59,13 @@ def serving(clone: Path, port: int, *options: str, **environment: str) -> Iterat
             yield printed.read_text()
         finally:
             process.send_signal(signal.SIGTERM)
-            # A worker that is only just starting misses the signal: then it is waited for as
-            # long as one at work, 30 s.
+            # A worker that is just starting misses the signal. The server then waits for it
+            # for 30 s, as for a busy one.
             assert process.wait(120) == 0
 
 
 def run_curl(line: str) -> Any:
-    """Do what the printed curl line does, where no curl is installed, too."""
+    """Send the request of the printed curl command, which needs no curl installed."""
     url, headers, data = "", {}, None
     words = iter(shlex.split(line))
     for word in words:
@@ -101,7 +101,7 @@ def test_first_cart_with_the_printed_lines(clone: Path) -> None:
     assert all((var / name).stat().st_mode & 0o777 == 0o600 for name in secrets)
     assert len(set(secrets.values())) == 2
 
-    # A second start finds the same secrets, and so the first token still opens the cart.
+    # A second start reads the same secrets, so the first token still opens the cart.
     with serving(clone, port):
         assert run_curl(show)["data"]["carts"] == [cart]
     assert {name: (var / name).read_text() for name in secrets} == secrets
@@ -162,7 +162,7 @@ def test_address_in_use_is_named(clone: Path) -> None:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the server was asked to do, in place of it."""
+    """Replace the server, and return the list of the calls that would have started it."""
     asked: list[Any] = []
     monkeypatch.setattr(server, "run", lambda *arguments: asked.append(arguments))
     return asked
@@ -236,7 +236,7 @@ def test_address_that_is_none_is_named(bind: str) -> None:
 
 def test_read_only_folder_is_named(clone: Path) -> None:
     clone.chmod(0o500)
-    # Root writes everywhere, unless it gives up the right to.
+    # Root may write everywhere unless it drops that capability.
     humbled = [program("setpriv"), "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
     refused = subprocess.run(
         [*humbled, sys.executable, "manage.py", "serve"],

@@ -1,4 +1,4 @@
-"""The rate limit in process; tests/chaos proves it across workers on a real cache."""
+"""The rate limit, in process. tests/chaos tests it across workers with a real cache."""
 
 import time
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def test_a_bearer_over_the_limit_is_told_when_to_come_back(
 
 
 def remaining(response: HttpResponse) -> str | None:
-    """Return what is left of the rate, once the other two headers are as they must be."""
+    """Return the RateLimit-Remaining of an answer, and check the other two headers."""
     headers = {name: value for name, value in response.items() if name.startswith("RateLimit")}
     if not headers:
         return None
@@ -55,7 +55,7 @@ def remaining(response: HttpResponse) -> str | None:
 def test_every_answer_to_a_known_bearer_says_what_is_left(
     limited: None, unchanged: Callable[[], None]
 ) -> None:
-    """Each request counts once; one that is refused before the limit does not count."""
+    """Each request counts once. A request that is refused before the limit does not count."""
     api, may_not_write = Api(), Api(scope="none")
 
     assert remaining(may_not_write.post(body=bodies.cart())) == "2"  # 403
@@ -99,7 +99,7 @@ def test_a_rate_is_a_number_and_a_period(text: str, rate: tuple[int, int] | None
 
 
 class BrokenCache(LocMemCache):
-    """What a cache without errors of its own does when its connection breaks."""
+    """A cache that raises a plain OSError when its connection breaks."""
 
     def add(self, *args: Any, **kwargs: Any) -> bool:
         raise ConnectionResetError

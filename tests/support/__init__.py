@@ -1,1 +1,1 @@
-"""What more than one layer of the tests uses; nothing here tests anything."""
+"""Code that several layers of the tests share. Nothing here is a test."""

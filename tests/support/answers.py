@@ -1,4 +1,4 @@
-"""Whole bodies of answers, to compare with, and what an answer says."""
+"""Whole bodies to compare answers with, and functions that read an answer."""
 
 import json
 from decimal import Decimal
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def success(text: str, data: Any = None) -> dict[str, Any]:
-    """Return the whole body of a 200 answer; no `data`, no property of that name."""
+    """Return the whole body of a 200 answer. Without `data`, it has no such property."""
     body: dict[str, Any] = {
         "message": text,
         "notifications": [
@@ -47,5 +47,5 @@ def problems(response: Any) -> list[tuple[str, str | None]]:
 
 
 def exact(response: Any) -> Any:
-    """Return the body with its numbers as they stand in the text, not as doubles."""
+    """Return the decoded body, with fractions as Decimal."""
     return json.loads(response.content, parse_float=Decimal)

@@ -1,4 +1,4 @@
-"""Request bodies in the words of the specification; each call returns a new one."""
+"""Request bodies with the specification's names. Each call returns a new one."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ Parts = list[Any]
 
 
 def item(*, options: int | Parts = 1, **changes: Any) -> dict[str, Any]:
-    """A CartItem with all its fields and these options, or that many."""
+    """Return a CartItem with all its fields and these options, or this many."""
     if isinstance(options, int):
         options = [option(optionSetItemKey=number) for number in range(options)]
     return {
@@ -36,14 +36,14 @@ def item(*, options: int | Parts = 1, **changes: Any) -> dict[str, Any]:
 
 
 def bare_item(**changes: Any) -> dict[str, Any]:
-    """A CartItem with its required fields only."""
+    """Return a CartItem with its required fields only."""
     whole = item()
     del whole["options"], whole["specialInstructions"]
     return {**whole, **changes}
 
 
 def bare_cart(**changes: Any) -> dict[str, Any]:
-    """A CreateCart with its required fields only."""
+    """Return a CreateCart with its required fields only."""
     return {
         "partnerKey": "ACME",
         "restaurantKey": 4711,
@@ -56,7 +56,10 @@ def bare_cart(**changes: Any) -> dict[str, Any]:
 
 
 def cart(*, items: int | Parts = 1, options: int = 1, **changes: Any) -> dict[str, Any]:
-    """A CreateCart with all its fields and these items, or that many of that many options."""
+    """Return a CreateCart with all its fields and these items.
+
+    If `items` is a number, it has that many items with `options` options each.
+    """
     if isinstance(items, int):
         items = [item(options=options) for _ in range(items)]
     return bare_cart(

@@ -1,6 +1,6 @@
-"""Callers of the API: `Api` in process, `HttpApi` over HTTP. Both are used alike.
+"""Callers of the API with the same methods: `Api` in process, `HttpApi` over HTTP.
 
-A header is an argument, its dashes written as underscores: `If_Match='"1"'`.
+A header is an argument with underscores for its dashes: `If_Match='"1"'`.
 """
 
 import json
@@ -18,12 +18,12 @@ STRANGER = uuid.UUID("7c9e6679-7425-40de-944b-e07fc1f90ae7")
 
 
 class Caller:
-    """A bearer of some claims who speaks for one profile."""
+    """A client with a token, which calls the API for one profile."""
 
     base: str
 
     def request(self, method: str, path: str = "", body: Any = None, **headers: str) -> Any:
-        """Send a body as JSON, or as it is if it is text; return the transport's response."""
+        """Send the body, as JSON unless it is text or bytes. Return the transport's response."""
         raise NotImplementedError
 
     def post(self, path: str = "", body: Any = None, **headers: str) -> Any:
@@ -40,7 +40,7 @@ class Caller:
 
 
 class Api(Caller):
-    """Its token is a new one of these claims, if none is given."""
+    """A caller in process. Without a token, it mints one with these claims."""
 
     def __init__(
         self, profile: uuid.UUID = PROFILE, *, token: str | None = None, **claims: Any
@@ -59,10 +59,10 @@ class Api(Caller):
 
 
 class HttpApi(Caller):
-    """May be shared by threads.
+    """A caller over HTTP, which threads may share.
 
-    Its connections are kept, or new for each request, as whoever tests with a server in its
-    own process must have it: a kept one keeps the test's database in use.
+    `kept=False` opens a new connection for each request. A test with a server in its own
+    process needs that, because a kept connection keeps the test's database in use.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The error catalogue of carts/README.md, as the declarations have it.
+"""The error catalogue of carts/README.md, generated from the declared problems.
 
 python -m tests.support.catalogue    writes it
 """
@@ -12,7 +12,7 @@ README = Path(__file__).resolve().parents[2] / "carts/README.md"
 
 
 def catalogue() -> str:
-    """Return the table of all declared problems, by status and code."""
+    """Return the table of all declared problems, sorted by status and code."""
     import_module("carts.problems")
     problems = import_module("cartsvc.api.problems").PROBLEM_TYPES.values()
     rows = sorted(
@@ -27,7 +27,7 @@ def catalogue() -> str:
 
 
 def renewed(text: str) -> str:
-    """Return the paper with the catalogue as it is now."""
+    """Return the text with its catalogue replaced by the current one."""
     before, rest = text.split(BEGIN)
     return before + BEGIN + "\n" + catalogue() + "\n" + END + rest.split(END)[1]
 

@@ -1,4 +1,4 @@
-"""A certificate that signs itself, and its key."""
+"""A self-signed certificate and its key."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 def make_certificate(folder: Path, host: str) -> None:
-    """Write certificate.pem and key.pem."""
+    """Write certificate.pem and key.pem, for this host, to the folder."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
     now = datetime.now(UTC)

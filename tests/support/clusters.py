@@ -1,6 +1,6 @@
-"""A private PostgreSQL cluster, in a folder of its own and gone with what it was made for.
+"""A private PostgreSQL cluster in a temporary folder, removed at the end.
 
-Every commit reaches the disk, as initdb leaves it and production has it.
+It keeps initdb's durable settings: every commit reaches the disk, as in production.
 """
 
 import os
@@ -40,7 +40,7 @@ class Cluster:
 
     @property
     def programs(self) -> Path:
-        """The folder of this version's pg_dump, pg_restore and the like."""
+        """The folder of this PostgreSQL version's programs, such as pg_dump."""
         return Path(self.pg_ctl).resolve().parent
 
     @property
@@ -84,5 +84,5 @@ def private_cluster(**settings: object) -> Iterator[Cluster]:
         try:
             yield cluster
         finally:
-            with suppress(subprocess.CalledProcessError):  # a test may have stopped it
+            with suppress(subprocess.CalledProcessError):  # a test may have stopped it already
                 cluster.stop()

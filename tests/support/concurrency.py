@@ -1,4 +1,4 @@
-"""Several threads of a test, and their connections to the database."""
+"""Threads of a test, which close their database connections when they end."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 
 def together(calls: Iterable[Callable[[], Any]]) -> list[Any]:
-    """Call all of them in a thread each, started together; return what they return."""
+    """Start all calls at the same moment, each in its own thread. Return their results."""
     calls = list(calls)
     start = threading.Barrier(len(calls))
 
@@ -27,7 +27,7 @@ def together(calls: Iterable[Callable[[], Any]]) -> list[Any]:
 
 
 def in_background(work: Callable[[], Any]) -> Thread:
-    """Start the work in a thread of its own; join it."""
+    """Start the work in a new thread and return the thread. The caller must join it."""
 
     def run() -> None:
         try:

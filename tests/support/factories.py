@@ -18,7 +18,7 @@ class OptionFactory(factory.DictFactory):
 
 
 class ItemFactory(factory.DictFactory):
-    """Values of an item, as `cart.add_item(**values)` takes them."""
+    """Values of an item for `cart.add_item(**values)`."""
 
     menu_key = "DINNER-2026"
     menu_version = 7

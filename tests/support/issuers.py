@@ -1,4 +1,4 @@
-"""Whose tokens the service believes, and an issuer that publishes its keys over HTTP."""
+"""The settings that verify tokens, and an issuer that publishes its keys over HTTP."""
 
 import json
 import ssl
@@ -17,7 +17,7 @@ from cartsvc.api.authentication import token_backend
 
 @contextmanager
 def verified_with(**values: Any) -> Iterator[None]:
-    """Verify tokens with these JWT settings (ALGORITHM, VERIFYING_KEY, ISSUER, ...)."""
+    """Run the block with these JWT settings, such as ALGORITHM, VERIFYING_KEY or ISSUER."""
     with override_settings(**{f"JWT_{name}": value for name, value in values.items()}):
         token_backend.cache_clear()
         try:
@@ -27,9 +27,10 @@ def verified_with(**values: Any) -> Iterator[None]:
 
 
 class Issuer:
-    """A real server that publishes `keys`, or answers the bytes of `raw`; counts who asks.
+    """A real HTTP server that publishes `keys`, or sends the bytes of `raw` if that is set.
 
-    It answers nobody while `answering` is not set, and byte by byte with a `pause`, seconds.
+    `asked` counts the requests. While `answering` is not set, requests wait, for 30 seconds at
+    most. With a `pause` the server waits that many seconds after each byte.
     """
 
     def __init__(self, *keys: dict[str, Any]) -> None:
@@ -64,7 +65,7 @@ class Issuer:
         self.url = f"http://127.0.0.1:{self.server.server_port}/jwks"
 
     def encrypt(self, folder: Path) -> None:
-        """Take HTTPS from here on, with the certificate for localhost in the folder."""
+        """Serve HTTPS from now on, with the certificate for localhost in the folder."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
         self.server.socket = context.wrap_socket(
@@ -75,7 +76,7 @@ class Issuer:
 
 @contextmanager
 def running(*keys: dict[str, Any]) -> Iterator[Issuer]:
-    """Run an issuer of these keys."""
+    """Run an issuer that publishes these keys."""
     issuer = Issuer(*keys)
     thread = threading.Thread(target=issuer.server.serve_forever, args=[0.02])
     thread.start()
@@ -89,6 +90,6 @@ def running(*keys: dict[str, Any]) -> Iterator[Issuer]:
 
 @contextmanager
 def published(*keys: dict[str, Any]) -> Iterator[Issuer]:
-    """Run an issuer of these keys, whose RS256 tokens the service believes meanwhile."""
+    """Run an issuer that publishes these keys. The service accepts its RS256 tokens meanwhile."""
     with running(*keys) as issuer, verified_with(ALGORITHM="RS256", JWK_URL=issuer.url):
         yield issuer

@@ -1,10 +1,10 @@
-"""The one way to say that a member or a claim is not sent at all; None is sent as null."""
+"""LEFT_OUT stands for a member or claim that is not sent at all. None is sent as null."""
 
 from typing import Any
 
 
 class _LeftOut:
-    def __repr__(self) -> str:  # the same in every process: ids of tests are made of it
+    def __repr__(self) -> str:  # part of tests' ids, so it must be the same in every process
         return "LEFT_OUT"
 
 
@@ -12,5 +12,5 @@ LEFT_OUT: Any = _LeftOut()
 
 
 def sent(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values without those that are left out."""
+    """Return the values without those that are LEFT_OUT."""
     return {name: value for name, value in values.items() if value is not LEFT_OUT}

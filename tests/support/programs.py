@@ -1,4 +1,4 @@
-"""Programs beside the service's own: where they are, on which port, until they answer."""
+"""Other programs that tests run: find one, give it a free port, wait until it answers."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ FOLDERS = os.pathsep.join([*map(str, POSTGRESQL), os.environ.get("PATH", ""), "/
 
 
 def missing(what: str) -> Never:
-    """Skip where a machine lacks something; in CI it must be there."""
+    """Skip the test because something is missing on this machine. In CI, fail instead."""
     if os.environ.get("CI"):
         pytest.fail(f"{what} is missing")
     pytest.skip(f"{what} is missing")
@@ -35,7 +35,7 @@ def free_port() -> int:
 
 
 def wait_until(happened: Callable[[], Any], seconds: float = 30) -> float:
-    """Return how long it took until `happened()` was true."""
+    """Wait until `happened()` is true, and fail after `seconds`. Return the seconds it took."""
     started = time.monotonic()
     while not happened():
         assert time.monotonic() - started < seconds, "it did not happen in time"

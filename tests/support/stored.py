@@ -1,4 +1,4 @@
-"""All that the service holds, to compare before and after."""
+"""The whole content of the service's tables, to compare before and after."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""The tests' one minter of bearer tokens: good ones, and some that no library would make.
+"""Bearer tokens for all tests: valid ones, and some that no library would make.
 
-It needs no Django settings when it is given a key.
+With a key given, minting needs no Django settings.
 """
 
 import base64
@@ -21,7 +21,7 @@ from tests.support.left_out import sent
 
 
 def claims(**changes: Any) -> dict[str, Any]:
-    """Return the claims of a token that may write; LEFT_OUT leaves one out."""
+    """Return the claims of a token that may write. A claim that is LEFT_OUT is omitted."""
     whole = {"sub": "partner-app", "scope": "Cart.Write", "exp": int(time.time()) + 3600}
     return sent(whole | changes)
 
@@ -33,9 +33,9 @@ def mint(
     headers: dict[str, Any] | None = None,
     **changes: Any,
 ) -> str:
-    """Return a token that may write, but for `changes` to its claims.
+    """Return a token that may write, with `changes` to its claims.
 
-    Without a key it is signed with the service's own of that algorithm.
+    Without a key, it is signed with the service's own key for that algorithm.
     """
     header = header_of(algorithm, **(headers or {}))
     return mint_raw(header, written(**changes), algorithm, key)
@@ -44,17 +44,17 @@ def mint(
 def mint_raw(
     header: bytes, payload: bytes | None = None, algorithm: str = "HS256", key: Any = None
 ) -> str:
-    """Return a token of any two texts, its signature right."""
+    """Return a correctly signed token of any header and payload, even malformed ones."""
     signing_input = f"{encode(header)}.{encode(written() if payload is None else payload)}"
     implementation = jwt.get_algorithm_by_name(algorithm)
     key = private_key(algorithm) if key is None else key
-    # Bytes are a secret as they are, where PyJWT would refuse a public key for one.
+    # Use bytes as a secret directly, because PyJWT refuses a public key as a secret.
     prepared = key if isinstance(key, bytes) else implementation.prepare_key(key)
     return f"{signing_input}.{encode(implementation.sign(signing_input.encode(), prepared))}"
 
 
 def written(**changes: Any) -> bytes:
-    """Return the claims as a token carries them."""
+    """Return the claims of a token as JSON."""
     return json.dumps(claims(**changes)).encode()
 
 
@@ -67,7 +67,7 @@ def encode(text: bytes) -> str:
 
 
 def private_key(algorithm: str, number: int = 0) -> Any:
-    """Return the key of this number for an algorithm; 0 is the service's."""
+    """Return the key with this number for an algorithm. Number 0 is the service's own."""
     if algorithm.startswith("HS"):
         return settings.JWT_SIGNING_KEY if number == 0 else f"{number}" * 64
     return generated(algorithm, number)
@@ -87,7 +87,7 @@ def public_pem(algorithm: str, number: int = 0) -> str:
 
 
 def public_jwk(algorithm: str, number: int = 0, **members: Any) -> dict[str, Any]:
-    """Return the public key as an issuer publishes it, with `members` such as its kid."""
+    """Return the public key as an issuer publishes it, with extra `members` such as `kid`."""
     key = private_key(algorithm, number).public_key()
     found: dict[str, Any] = jwt.get_algorithm_by_name(algorithm).to_jwk(key, as_dict=True)
     return {**found, "use": "sig", "alg": algorithm, **members}

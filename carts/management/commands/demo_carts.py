@@ -18,10 +18,10 @@ from carts.models.manager import CartManager
 
 PARTNER = "DEMO"
 
-# How far back the carts reach, and how long a customer takes over a change.
+# The age of the oldest carts, and the longest time that a customer takes for a change.
 SPREAD, CHOOSING = timedelta(weeks=4), timedelta(minutes=20)
 
-# currency, menu key, items with their prices, options with theirs, instructions
+# currency, menu key, items and prices, options and prices, instructions
 MENUS = (
     (
         "EUR",
@@ -81,7 +81,7 @@ class Command(BaseCommand):
             raise CommandError(
                 "There are real carts in this database. Give --beside-real-carts if you mean it."
             )
-        chance = random.Random()  # noqa: S311 (nothing here is a secret)
+        chance = random.Random()  # noqa: S311 (no secret depends on it)
         profiles = [uuid4() for _ in range(1 + carts // 3)]
         now = timezone.now()
         for _ in tqdm(range(carts), unit="cart", file=sys.stderr):
@@ -90,7 +90,7 @@ class Command(BaseCommand):
 
 
 def _order(chance: random.Random, profile_key: UUID, created: datetime, latest: datetime) -> None:
-    """Create a cart, and now and then change it, as customers do: soon after."""
+    """Create a cart. Some of the carts are changed soon afterwards, as customers do."""
     number = chance.randrange(len(MENUS))
     platform = chance.choice(PLATFORMS)
 

@@ -21,6 +21,11 @@ ATTEMPTS = 5
 
 
 def positive(text: str) -> int:
+    """Return the number that `text` names. For use as an argparse type.
+
+    Raises:
+        ArgumentTypeError: the text is not a whole number above 0.
+    """
     if not text.isdecimal() or not int(text):
         raise ArgumentTypeError(f"{text!r} is not a number of carts.")
     return int(text)
@@ -66,8 +71,9 @@ class Command(BaseCommand):
 def expired_carts(limit: datetime, batch: int) -> Iterator[QuerySet[Cart]]:
     """Yield the carts last changed before `limit`, a batch at a time.
 
-    Walks along the primary key, in which carts stand by age, as far as it can hold any:
-    no cart is changed before it is created. There is no index on the time of change.
+    There is no index on the time of change. The primary key sorts carts by creation, and a
+    cart is never changed before it is created. So this walks along the primary key and stops
+    at the first key made after `limit`.
     """
     candidates = Cart.objects.filter(pk__lt=first_key_at(limit))
     for first, last in stretches(candidates, batch):
@@ -75,17 +81,22 @@ def expired_carts(limit: datetime, batch: int) -> Iterator[QuerySet[Cart]]:
 
 
 def expired_records(limit: datetime, batch: int) -> Iterator[QuerySet[IdempotencyRecord]]:
+    """Yield the idempotency records created before `limit`, a batch at a time."""
     for first, last in stretches(IdempotencyRecord.objects.all(), batch):
         yield IdempotencyRecord.objects.filter(pk__gte=first, pk__lte=last, created_on__lt=limit)
 
 
 def delete(rows: QuerySet[Any]) -> int:
-    """Delete the rows, but those that somebody is writing."""
+    """Delete the rows except those that are being changed. Return how many were deleted.
+
+    Raises:
+        OperationalError: the database was still busy at the last attempt.
+    """
     for attempt in range(ATTEMPTS):
         try:
             with transaction.atomic():
-                # Locked first: a row that is being changed is skipped, and one that just
-                # was is looked at anew, and is not old any more.
+                # Lock the rows before deleting them. A row that is being changed is skipped. A
+                # row that has just been changed is read again, and no longer matches.
                 keys = list(
                     rows.select_for_update(
                         skip_locked=connection.features.has_select_for_update_skip_locked
@@ -93,7 +104,7 @@ def delete(rows: QuerySet[Any]) -> int:
                 )
                 rows.model.objects.filter(pk__in=keys).delete()
                 return len(keys)
-        except OperationalError:  # a database of one writer may be busy for long
+        except OperationalError:  # SQLite has one writer at a time and may be busy for long
             if attempt == ATTEMPTS - 1:
                 raise
             sleep(1)

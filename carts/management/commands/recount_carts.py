@@ -49,10 +49,13 @@ class Command(BaseCommand):
 
 
 def _differing(rows: Any, *, mend: bool) -> Iterator[tuple[Cart, Totals | None, Totals]]:
-    """Yield the carts that keep other totals than they hold, with both; None for uncounted."""
+    """Yield each cart whose stored totals are wrong, with the stored and the true totals.
+
+    The stored totals are None in a cart that has never been counted. `mend` corrects them.
+    """
     with transaction.atomic():
-        # Locked first, and read by another statement: what somebody has just changed would
-        # be seen as it was before.
+        # Lock first and read with a second statement. The first one could still see the items
+        # as they were before a change that has just been committed.
         skip = connection.features.has_select_for_update_skip_locked
         keys = list(rows.select_for_update(skip_locked=skip).values_list("pk", flat=True))
         different = []

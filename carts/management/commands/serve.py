@@ -26,8 +26,8 @@ DEMO_CARTS = 200
 
 
 class Command(BaseCommand):
-    # The other checks load the views, and these the metrics, before the server has said where
-    # its workers count.
+    # The other checks would import the views, and with them the metrics. That is too early:
+    # the server has not yet set the folder in which its workers count.
     requires_system_checks = [Tags.security]
     help = (
         "Run the service. With nothing configured it makes its own database and secrets "
@@ -90,7 +90,7 @@ class Command(BaseCommand):
             call_command("demo_carts", carts=DEMO_CARTS, stdout=self.stdout)
 
     def _make_first_account(self) -> None:
-        """Make an account for the support desk, if there is none, and say its password once."""
+        """Create an account for the support desk if there is none, and print its password."""
         accounts = get_user_model().objects
         if accounts.exists():
             return
@@ -138,7 +138,10 @@ curl -s {carts} -H {shlex.quote(f"Authorization: Bearer {token}")}
 
 
 def _check_free(bind: str) -> None:
-    """Refuse an address that is taken: the workers share theirs, with anybody else's too."""
+    """Refuse an address that is taken.
+
+    The server would not notice: its workers share their port, even with another program.
+    """
     if bind.startswith("unix:"):
         _check_free_file(Path(bind.removeprefix("unix:")))
         return
@@ -157,7 +160,7 @@ def _check_free(bind: str) -> None:
 
 
 def _check_free_file(path: Path) -> None:
-    """Refuse a file that is taken; remove the socket of a server that was killed."""
+    """Refuse a path that is taken, but remove the socket that a killed server has left."""
     if not path.exists():
         return
     with closing(socket.socket(socket.AF_UNIX)) as probe:

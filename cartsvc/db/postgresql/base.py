@@ -1,9 +1,9 @@
-"""Django's PostgreSQL backend, which looks at a kept connection instead of asking it.
+"""Django's PostgreSQL backend, with a cheaper health check of kept connections.
 
-The framework asks `SELECT 1` before the first statement of every request. That is a round
-trip, one of two in a read, to learn what the server says by itself when it ends a
-connection. `is_usable` is the framework's own hook for backends, on Django 5.2 to 6.1;
-`tests/models/test_postgresql.py` holds that an ended connection is replaced before use.
+The framework sends `SELECT 1` before the first statement of every request. In a read, that is
+one of two round trips. It is not needed: a server that ends a connection sends a message that
+this backend can look for. `is_usable` is the framework's own hook, on Django 5.2 to 6.1.
+`tests/models/test_postgresql.py` proves that an ended connection is replaced before use.
 """
 
 from collections.abc import Iterator
@@ -16,11 +16,12 @@ from psycopg import OperationalError
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
+    """A PostgreSQL connection that knows its health without a query."""
+
     def is_usable(self) -> bool:
         """Return whether the server has left the connection open.
 
-        A server that ends a connection says so: there is something to read, though nothing
-        was asked.
+        No query is pending, so anything to read means that the server has ended it.
         """
         if self.connection is None:
             return False
@@ -33,15 +34,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @contextmanager
     def migrating(self) -> Iterator[None]:
-        """Keep any other migration of the database waiting until this one is done.
+        """Make every other migration of the database wait until the block ends.
 
-        The lock is a transaction's, so that it holds through a pooler as well, and that of
-        a connection of its own: it ends with the process, whatever becomes of that.
+        A transaction holds the lock, so that it also works through a pooler. The transaction
+        has a connection of its own, which ends with the process, however that ends.
         """
         with closing(connections.create_connection(self.alias)) as other:
             other.set_autocommit(False)
             with other.cursor() as cursor:
-                # A migration takes its time, and may wait as long for another.
+                # Waiting for another migration may take longer than these allow.
                 for timeout in (
                     "lock_timeout",
                     "statement_timeout",

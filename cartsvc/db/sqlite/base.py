@@ -1,8 +1,8 @@
 """Django's SQLite backend: files of mode 0600, fair turns for writers, an end to statements.
 
-SQLite's own wait asks less and less often, down to ten times a second. Among eight writers
-that never rest, one waited 1.4 s and now and then failed at 2 s, though nobody held the
-lock for long. Here it waits 0.5 s at most among sixteen.
+SQLite retries a busy lock less and less often, down to ten times a second. With eight busy
+writers, one waited 1.4 s and sometimes failed at 2 s, though no writer held the lock for
+long. Here, the longest wait among sixteen writers is 0.5 s.
 
 SQLite knows no statement timeout. Its progress handler looks at the clock instead: a statement
 that is late is interrupted, and SQLite undoes the transaction if it was writing.
@@ -27,8 +27,8 @@ from django.db.backends.sqlite3 import base
 from cartsvc.db.decimals import add_functions
 
 PAUSE_SECONDS = 0.002
-# Of SQLite's machine, between two looks at the clock: under a millisecond as a rule, and more
-# than any statement of a small request takes.
+# Virtual machine instructions between two looks at the clock: usually under a millisecond,
+# and more than any statement of a small request takes.
 INSTRUCTIONS = 10_000
 
 
@@ -45,13 +45,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return parameters
 
     def get_new_connection(self, conn_params: Any) -> Any:
-        """Return a connection that computes exactly; see `cartsvc.db.decimals`.
+        """Return a connection with the functions of `cartsvc.db.decimals`.
 
-        A file that is not there yet is made for its user only.
+        A new database file is readable by its user only.
         """
         if not self.is_in_memory_db():
-            # SQLite would take the umask's mode. It gives the -wal and -shm that of the file.
-            with suppress(OSError):  # it is there, or SQLite says what is wrong
+            # SQLite would create the file with the umask's mode. It gives the -wal and -shm
+            # files the mode of the database file.
+            with suppress(OSError):  # the file exists, or SQLite reports the error next
                 os.close(os.open(conn_params["database"], os.O_CREAT | os.O_EXCL, 0o600))
         connection = super().get_new_connection(conn_params)
         add_functions(connection)
@@ -59,7 +60,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return connection
 
     def _within_timeout(self, execute: Callable[..., Any], *args: Any) -> Any:
-        """Begin a statement: a wrapper, as Django has them for each that it runs."""
+        """Set the deadline of the statement that is about to run: a Django execute wrapper."""
         self.deadline = time.monotonic() + self.timeout
         return execute(*args)
 
@@ -68,10 +69,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @contextmanager
     def migrating(self) -> Iterator[None]:
-        """Keep any other migration of the database waiting until this one is done.
+        """Make every other migration of the database wait until the block ends.
 
-        The lock is on a file beside the database: closing the database's own would drop
-        the locks that SQLite holds on it.
+        The lock is on a separate file beside the database. Opening and closing the database
+        file itself would drop SQLite's own locks on it.
         """
         if self.is_in_memory_db():
             yield
@@ -84,12 +85,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
             os.close(file)
 
     def _start_transaction_under_autocommit(self) -> None:
-        """Ask for the write lock often, until the connection's `timeout` has passed."""
+        """Retry for the write lock at short intervals until the connection's `timeout`."""
         timeout = self.settings_dict["OPTIONS"].get("timeout", 5.0)
         deadline = time.monotonic() + timeout
-        # Both cursors are closed at once: a failed attempt's traceback keeps this frame for the
-        # garbage collector, and if that resets a cursor's statement from another thread just
-        # when this connection's INSERT fails, sqlite3 finds no error to raise: the row is lost.
+        # Close both cursors at once. The traceback of a failed attempt keeps this frame alive
+        # until the garbage collector runs, perhaps in another thread. If it then resets an open
+        # cursor's statement just as an INSERT on this connection fails, sqlite3 finds no error
+        # to raise, and the row is lost silently.
         self.connection.execute("PRAGMA busy_timeout = 0").close()
         try:
             while True:

@@ -21,7 +21,7 @@ class Command(BaseCommand):
         scopes = sorted({scope for operation in OPERATIONS for scope in operation.scopes})
         parser.add_argument(
             "--scope",
-            # The one that opens every operation.
+            # The scope that opens every operation.
             default=OPERATIONS[0].scopes[-1],
             help=f"scopes, space-delimited: {', '.join(scopes)} (%(default)s)",
         )

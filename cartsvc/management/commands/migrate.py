@@ -5,9 +5,9 @@ from django.db import connections
 
 
 class Command(migrate.Command):
-    """Django's own command; of two at once, one waits for the other."""
+    """Django's own command, except that two at once run one after the other."""
 
     def handle(self, *args: Any, **options: Any) -> None:
-        database: Any = connections[options["database"]]  # one of cartsvc.db
+        database: Any = connections[options["database"]]  # a backend of cartsvc.db
         with database.migrating():
             super().handle(*args, **options)

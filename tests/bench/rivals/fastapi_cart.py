@@ -1,6 +1,6 @@
 """The service's operations on FastAPI, pydantic, SQLAlchemy's asynchronous ORM and asyncpg.
 
-The same schema, validation and token check, as an ordinary good developer writes them.
+It has the same schema, validation and token check, as a good developer would usually write them.
 """
 
 import json
@@ -329,7 +329,7 @@ async def replace(
     for name, value in body.model_dump(exclude={"options"}).items():
         setattr(item, name, value)
     item.options.clear()
-    await session.flush()  # else the new options meet the old ones' keys
+    await session.flush()  # otherwise the new options collide with the old ones' keys
     item.options = option_rows(body)
     await session.commit()
     return answer("The item was updated.")

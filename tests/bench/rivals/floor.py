@@ -1,7 +1,7 @@
-"""The floor: what the database and a bare WSGI application cost.
+"""The floor: the cost of the database and a bare WSGI application.
 
-The service's schema and writes in hand-written SQL on raw psycopg. No framework, no
-validation, no authentication.
+It has the service's schema and writes, in hand-written SQL on raw psycopg. It has no
+framework, no validation and no authentication.
 """
 
 import json
@@ -16,7 +16,7 @@ from uuid_utils.compat import uuid7
 
 local = threading.local()
 
-# The query that asks the floor for a body built in Python; nobody else knows it.
+# The query string that asks the floor for a body built in Python. Other servers ignore it.
 BUILT = "built"
 
 INSERT_CART = """
@@ -103,7 +103,7 @@ SELECT json_build_object('carts', json_agg(cart)) FROM (
 def connection() -> psycopg.Connection:
     if not hasattr(local, "connection"):
         local.connection = psycopg.connect(os.environ["DATABASE_URL"], autocommit=True)
-        # The answers are handed on as the database wrote them.
+        # The answers are sent as the database wrote them.
         local.connection.adapters.register_loader("json", psycopg.types.string.TextLoader)
     return local.connection
 
@@ -130,7 +130,7 @@ def application(environ: dict[str, Any], start_response: Callable[..., object]) 
 
 
 def built(cart: str) -> str:
-    """Return the cart's JSON as one who shows what it means would: its amounts computed."""
+    """Return the cart's JSON with amounts computed in Python, as the other servers do."""
     shown = json.loads(cart)
     for item in shown["items"]:
         prices = [item["price"], *(option["price"] for option in item["options"])]

@@ -1,4 +1,4 @@
-"""A cart as the tutorials of nested serializers build it."""
+"""A cart as tutorials on nested serializers build it."""
 
 import uuid
 from typing import ClassVar
