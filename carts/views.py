@@ -54,6 +54,7 @@ READ = ("Cart.Read", "Cart.Write")
 WRITE = ("Cart.Write",)
 
 CREATED = Counter("cartsvc_carts_created", "Carts created.")
+RECORDED = Counter("cartsvc_idempotency_records", "Idempotency-Keys recorded.")
 
 ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"')
 VERSION_TAG = re.compile(r'"([1-9][0-9]{0,18})"')
@@ -146,9 +147,12 @@ class CartServiceViewSet(ViewSet):
         request = [self.action, self.kwargs, bearer_of(self.request).partner_key, body]
         canonical = simplejson.dumps(request, sort_keys=True, use_decimal=True, default=str)
         fingerprint = hashlib.sha256(canonical.encode()).digest()
-        return IdempotencyRecord.create_once(
+        created_id, replayed = IdempotencyRecord.create_once(
             self.kwargs["profile_key"], bearer_of(self.request).partner_key, key, fingerprint, write
         )
+        if not replayed:
+            RECORDED.inc()
+        return created_id, replayed
 
 
 class CartViewSet(CartServiceViewSet):
