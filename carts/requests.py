@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import simplejson
+from prometheus_client import Counter
 from rest_framework.request import Request
 from rest_framework.viewsets import ViewSet
 from uuid_utils.compat import uuid7
@@ -26,6 +27,8 @@ from cartsvc.api.body import json_object
 from cartsvc.api.headers import entity_tag, prefers_strict, versions
 from cartsvc.api.names import wire_name
 from cartsvc.api.problems import INVALID_HEADER, MOST_TOLD, Problem, Refused
+
+RECORDED = Counter("cartsvc_idempotency_records", "Idempotency-Keys recorded.")
 
 NO_VERSION = 0  # versions begin at 1
 IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
@@ -149,6 +152,9 @@ class CartServiceViewSet(ViewSet):
         request = [self.action, self.kwargs, bearer_of(self.request).partner_key, body]
         canonical = simplejson.dumps(request, sort_keys=True, use_decimal=True, default=str)
         fingerprint = hashlib.sha256(canonical.encode()).digest()
-        return IdempotencyRecord.create_once(
+        created_id, version = IdempotencyRecord.create_once(
             self.kwargs["profile_key"], bearer_of(self.request).partner_key, key, fingerprint, write
         )
+        if version is not None:
+            RECORDED.inc()
+        return created_id, version

@@ -51,6 +51,13 @@ class Caller:
         self.target, self.kept = target, kept
         self.connection: socket.socket | None = None
 
+    def __enter__(self) -> "Caller":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.connection:
+            self.connection.close()
+
     def ask(self, sent: bytes) -> tuple[str, bytes]:
         """Return the answer; OSError when there is none."""
         connection, self.connection = self.connection or self.target.connect(), None
@@ -74,6 +81,9 @@ class Caller:
             received += part_of(connection)
         head, _, body = received.partition(b"\r\n\r\n")
         length = LENGTH.search(head + b"\r\n")
+        if b"transfer-encoding: chunked" in head.lower():
+            while not body.endswith(b"0\r\n\r\n"):
+                body += part_of(connection)
         parts, wanted = [body], 0 if bodiless or not length else int(length[1]) - len(body)
         while wanted > 0:
             parts.append(part_of(connection))
@@ -106,12 +116,12 @@ def attacked(name: str, target: Target, seconds: float) -> Answers:
 
 def asked(attack: Attack, target: Target, sent: Iterator[bytes], until: float) -> Answers:
     answers: Answers = Counter()
-    caller = Caller(target, kept=attack.keeps)
-    while time.monotonic() < until:
-        try:
-            answers[caller.ask(next(sent))[0]] += 1
-        except OSError:
-            answers["none"] += 1
+    with Caller(target, kept=attack.keeps) as caller:
+        while time.monotonic() < until:
+            try:
+                answers[caller.ask(next(sent))[0]] += 1
+            except OSError:
+                answers["none"] += 1
     return answers
 
 
@@ -140,26 +150,27 @@ class Seen:
 
 def honest(target: Target, seconds: float) -> Seen:
     """Create a cart and read it, over and over, with a pause between any two requests."""
-    caller, owner = Caller(target), replace(target, profile=uuid.uuid4())
+    owner = replace(target, profile=uuid.uuid4())
     create = owner.request(
         "POST", owner.carts, json.dumps(bodies.cart(items=3, options=2)).encode()
     )
     seen, sent, began = Seen(seconds), create, time.monotonic()
-    while time.monotonic() - began < seconds:
-        asked_at = time.monotonic()
-        try:
-            status, body = caller.ask(sent)
-        except OSError as error:
-            status, body = type(error).__name__, b""
-        took = time.monotonic() - asked_at
-        seen.waits.append(took)
-        if status == "200" and sent is create:
-            sent = owner.request("GET", f"{owner.carts}/{json.loads(body)['data']['cartId']}")
-        else:
-            sent = create
-        if status != "200":
-            seen.refused[status] += 1
-        time.sleep(max(0, PACE_SECONDS - took))
+    with Caller(target) as caller:
+        while time.monotonic() - began < seconds:
+            asked_at = time.monotonic()
+            try:
+                status, body = caller.ask(sent)
+            except OSError as error:
+                status, body = type(error).__name__, b""
+            took = time.monotonic() - asked_at
+            seen.waits.append(took)
+            if status == "200" and sent is create:
+                sent = owner.request("GET", f"{owner.carts}/{json.loads(body)['data']['cartId']}")
+            else:
+                sent = create
+            if status != "200":
+                seen.refused[status] += 1
+            time.sleep(max(0, PACE_SECONDS - took))
     return seen
 
 
@@ -203,10 +214,9 @@ def made(target: Target, body: Any) -> str:
 
 def prepared(target: Target) -> Target:
     """Make what the attacks read and change."""
-    caller = Caller(target)
     target.largest = made(target, LARGE)
     cart_id = made(target, bodies.cart())
-    _, answer = caller.ask(target.request("GET", f"{target.carts}/{cart_id}"))
+    _, answer = Caller(target, kept=False).ask(target.request("GET", f"{target.carts}/{cart_id}"))
     item_id = json.loads(answer)["data"]["items"][0]["itemId"]
     target.hot = f"{cart_id}/items/{item_id}"
     return target

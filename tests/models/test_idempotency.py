@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from django.db import IntegrityError, connection
 from django.db.models import F
+from prometheus_client import REGISTRY
 
 from carts.models import Cart, CartItem, IdempotencyRecord
 from tests.support import bodies
@@ -68,6 +69,18 @@ def test_an_add_is_answered_again_though_its_own_change_moved_the_cart(
 
     assert second.content == first.content
     assert shown(api, cart_id)["version"] == 2
+
+
+def test_records_are_counted(api: Api) -> None:
+    def recorded() -> float:
+        return REGISTRY.get_sample_value("cartsvc_idempotency_records_total") or 0
+
+    before = recorded()
+    for key in ("key-1", "key-1", "key-2"):
+        api.post("", bodies.cart(), Idempotency_Key=key)
+    api.post("", bodies.cart())
+    api.post("", {}, Idempotency_Key="key-3")
+    assert recorded() == before + 2 == before + IdempotencyRecord.objects.count()
 
 
 def test_a_body_written_otherwise_is_the_same_body(api: Api) -> None:
