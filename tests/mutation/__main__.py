@@ -376,7 +376,7 @@ MUTANTS = [
         CARTS,
         "list(islice(found, MOST_TOLD + 1))",
         "list(islice(found, None))",
-        "tests/api/test_cost_of_refusals.py",
+        "tests/models/test_models.py -k currencies",
     ),
     Mutant(
         "totals of another moment than the claim",
@@ -601,10 +601,9 @@ MUTANTS = [
     Mutant(
         "an operation that names no scope",
         PERMISSIONS,
-        "        if operation is None:\n",
-        "        if operation is None and (view.kwargs or True):\n            return True\n"
-        "        if operation is None:\n",
-        "tests/api/test_identity.py tests/api/test_exceptions.py",
+        "            raise ImproperlyConfigured(",
+        "            return True or print(",
+        "tests/api/test_identity.py -k declares_none",
     ),
     Mutant(
         "a held cart is no answer on the desk",
@@ -612,6 +611,34 @@ MUTANTS = [
         "return form(problem=BUSY)",
         "raise",
         "tests/desk/test_change.py -k holds",
+    ),
+    Mutant(
+        "a conflict found late is any problem",
+        "carts/admin/items.py",
+        "            if self.cart.version != version:\n                return form(since",
+        "            if False:\n                return form(since",
+        "tests/desk/test_change.py -k between",
+    ),
+    Mutant(
+        "a page remembers where another began",
+        "carts/admin/desk.py",
+        '    query.pop("before", None), query.pop("after", None)\n',
+        "",
+        "tests/desk/test_find.py -k both_ways",
+    ),
+    Mutant(
+        "conflicts that nobody counts",
+        "cartsvc/operations/metrics.py",
+        "    elif status in (409, 412, 422):\n",
+        "    elif status in (409, 422):\n",
+        "tests/service/test_metrics.py",
+    ),
+    Mutant(
+        "carts of any age are purged",
+        "carts/management/commands/purge_carts.py",
+        "            required=True,\n",
+        '            default="1h",\n',
+        "tests/models/test_purge_carts.py -k age",
     ),
 ]
 
