@@ -330,6 +330,20 @@ MUTANTS = [
         "tests/chaos/test_recovery.py::test_a_command_may_take_longer_than_a_request",
     ),
     Mutant(
+        "every thread may wait for a body",
+        PARSERS,
+        "max(1, settings.THREADS - 1)",
+        "settings.THREADS",
+        "tests/chaos/test_server.py -k bodies",
+    ),
+    Mutant(
+        "counts among what is not ours",
+        "cartsvc/operations/server.py",
+        '    folder = tempfile.mkdtemp(prefix="cartsvc-metrics-", dir=place)\n',
+        '    folder = place or tempfile.mkdtemp(prefix="cartsvc-metrics-")\n',
+        "tests/chaos/test_server.py -k counts",
+    ),
+    Mutant(
         "a server that gives up on its workers",
         "cartsvc/operations/server.py",
         "        if not server.interrupt_signal:\n            time.sleep(1)\n",
