@@ -1,0 +1,63 @@
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import org.openapitools.client.ApiClient;
+import org.openapitools.client.ApiException;
+import org.openapitools.client.api.CartsApi;
+import org.openapitools.client.api.ItemsApi;
+import org.openapitools.client.model.*;
+
+/** Calls every operation with the Java client of openapi-generator. */
+public class Program {
+  static final Map<String, String> ENV = System.getenv();
+  static final UUID PROFILE = UUID.fromString(ENV.get("PROFILE"));
+  static final ApiClient CLIENT = new ApiClient();
+  static ItemsApi items;
+
+  static void check(Object found, Object expected) {
+    if (!found.equals(expected)) {
+      throw new AssertionError(found + " is not " + expected);
+    }
+  }
+
+  static String replaced(UUID cart, UUID item, Currency currency, String tag) throws Exception {
+    UpdateCartItem body = new UpdateCartItem().menuKey("DINNER").menuVersion(1)
+        .menuItemKey(Long.MAX_VALUE).displayName("Pizza").currency(currency).price(9.95).quantity(2);
+    try {
+      items.updateItem(PROFILE, cart, item, body, tag);
+    } catch (ApiException error) {
+      ErrorResponse told =
+          ApiClient.createDefaultObjectMapper().readValue(error.getResponseBody(), ErrorResponse.class);
+      return error.getCode() + " " + told.getNotifications().get(0).getCode();
+    }
+    return "200";
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    CLIENT.updateBaseUri(ENV.get("BASE_URL"));
+    CLIENT.setRequestInterceptor(
+        request -> request.header("Authorization", "Bearer " + ENV.get("TOKEN")));
+    CartsApi carts = new CartsApi(CLIENT);
+    items = new ItemsApi(CLIENT);
+    CartItem pizza = new CartItem().menuKey("DINNER").menuVersion(1).menuItemKey(Long.MAX_VALUE)
+        .displayName("Pizza").currency(Currency.EUR).price(9.95).quantity(2);
+    CreateCart body = new CreateCart().partnerKey("DEMO").restaurantKey(1).platform("test")
+        .orderingChannel("WEB").fulfilmentChannel("DELIVERY").currency(Currency.EUR)
+        .items(List.of(pizza));
+
+    UUID cart = carts.createCart(PROFILE, body, null).getData().getCartId();
+    UUID item = items.addItem(PROFILE, cart, pizza, null, null).getData().getItemId();
+    var read = carts.getCartWithHttpInfo(PROFILE, cart);
+    check(read.getData().getData().getSubtotal(), 39.8);
+    check(read.getData().getData().getItems().get(1).getMenuItemKey(), Long.MAX_VALUE);
+    String tag = read.getHeaders().get("etag").get(0);
+
+    check(replaced(cart, item, Currency.EUR, tag), "200");
+    check(replaced(cart, item, Currency.USD, "*"), "400 currency_mismatch");
+    check(replaced(UUID.randomUUID(), item, Currency.EUR, "*"), "404 cart_not_found");
+    check(replaced(cart, item, Currency.EUR, tag), "412 version_mismatch");
+    items.removeItem(PROFILE, cart, item, null);
+    check(carts.listCarts(PROFILE, null, null).getData().getCarts().get(0).getItemCount(), 1);
+    System.out.println("done");
+  }
+}

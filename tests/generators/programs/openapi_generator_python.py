@@ -1,0 +1,57 @@
+"""Calls every operation with the Python client of openapi-generator."""
+
+import os
+import uuid
+
+from openapi_client import ApiClient, CartsApi, Configuration, ItemsApi
+from openapi_client.exceptions import ApiException
+from openapi_client.models import CartItem, CreateCart, Currency, ErrorResponse, UpdateCartItem
+
+PIZZA = CartItem(
+    menuKey="DINNER",
+    menuVersion=1,
+    menuItemKey=2**62,
+    displayName="Pizza",
+    currency=Currency.EUR,
+    price=9.95,
+    quantity=2,
+)
+client = ApiClient(Configuration(host=os.environ["BASE_URL"], access_token=os.environ["TOKEN"]))
+carts, items = CartsApi(client), ItemsApi(client)
+profile = os.environ["PROFILE"]
+
+cart = carts.create_cart(
+    profile,
+    CreateCart(
+        partnerKey="DEMO",
+        restaurantKey=1,
+        platform="test",
+        orderingChannel="WEB",
+        fulfilmentChannel="DELIVERY",
+        currency=Currency.EUR,
+        items=[PIZZA],
+    ),
+).data.cart_id
+item = items.add_item(profile, cart, PIZZA).data.item_id
+read = carts.get_cart_with_http_info(profile, cart)
+assert read.data.data.subtotal == 39.8
+assert read.data.data.items[1].menu_item_key == 2**62
+tag = read.headers["ETag"]
+
+
+def replaced(cart: str, currency: Currency, tag: str) -> tuple[int, str | None]:
+    body = UpdateCartItem(**{**PIZZA.model_dump(by_alias=True), "currency": currency})
+    try:
+        items.update_item(profile, cart, item, body, if_match=tag)
+    except ApiException as error:
+        return error.status, ErrorResponse.from_json(error.body).notifications[0].code
+    return 200, None
+
+
+assert replaced(cart, Currency.EUR, tag) == (200, None)
+assert replaced(cart, Currency.USD, "*") == (400, "currency_mismatch")
+assert replaced(str(uuid.uuid4()), Currency.EUR, "*") == (404, "cart_not_found")
+assert replaced(cart, Currency.EUR, tag) == (412, "version_mismatch")
+items.remove_item(profile, cart, item)
+assert [one.item_count for one in carts.list_carts(profile).data.carts] == [1]
+print("done")
