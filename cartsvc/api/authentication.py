@@ -22,6 +22,7 @@ from cartsvc.api.guids import parse_guid
 from cartsvc.api.jwks import IssuerKeys
 from cartsvc.api.problems import INVALID_TOKEN, NOT_AUTHENTICATED, UNAVAILABLE
 from cartsvc.api.texts import control_character
+from cartsvc.api.verified import VerifiedTokens
 
 REALM = 'Bearer realm="cartsvc"'
 INVALID = f'{REALM}, error="invalid_token"'
@@ -78,6 +79,19 @@ def token_backend() -> TokenBackend:
     return backend
 
 
+VERIFIED = VerifiedTokens[Bearer]()
+
+
+def _keys() -> object | None:
+    """Return what verifies tokens now, another object after a change of keys.
+
+    None if an issuer's keys are old enough to be fetched anew, which verifying one does.
+    """
+    backend = token_backend()
+    client = backend.jwks_client
+    return cast("IssuerKeys", client).fresh() if client else backend
+
+
 def fetch_issuer_keys() -> None:
     """Fetch the keys of a JWKS address, if one is set, before the first requests need them."""
     client = token_backend().jwks_client
@@ -88,14 +102,13 @@ def fetch_issuer_keys() -> None:
 class BearerAuthentication(BaseAuthentication):
     """Authorization: Bearer <token>, and no other way in."""
 
-    def authenticate(self, request: Request) -> tuple[Bearer, BearerToken]:
+    def authenticate(self, request: Request) -> tuple[Bearer, None]:
         scheme, _, credentials = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         credentials = credentials.strip(" ")
         if scheme.lower() != "bearer" or not credentials:
             NOT_AUTHENTICATED.refuse(headers={"WWW-Authenticate": REALM})
         try:
-            token = BearerToken(credentials)
-            return _bearer(token), token
+            return _verified(credentials), None
         except ExpiredTokenError:  # its signature is good, or nobody would believe its time
             INVALID_TOKEN.refuse(
                 EXPIRED, headers={"WWW-Authenticate": f'{INVALID}, error_description="{EXPIRED}"'}
@@ -104,6 +117,17 @@ class BearerAuthentication(BaseAuthentication):
             if _caused_by_outage(error):
                 UNAVAILABLE.refuse("The keys that verify tokens cannot be fetched right now.")
             INVALID_TOKEN.refuse(headers={"WWW-Authenticate": INVALID})
+
+
+def _verified(credentials: Any) -> Bearer:
+    keys = _keys()
+    if bearer := VERIFIED.get(credentials, keys):
+        return bearer
+    token = BearerToken(credentials)
+    bearer = _bearer(token)
+    ends = int(token.payload["exp"]) + settings.JWT_LEEWAY
+    VERIFIED.keep(credentials, bearer, keys, ends)
+    return bearer
 
 
 def _caused_by_outage(error: BaseException | None) -> bool:
