@@ -23,6 +23,7 @@ from cartsvc.api.guids import parse_guid
 from cartsvc.api.jwks import IssuerKeys
 from cartsvc.api.problems import INVALID_TOKEN, NOT_AUTHENTICATED, UNAVAILABLE
 from cartsvc.api.texts import control_character
+from cartsvc.api.verified import VerifiedTokens
 
 REALM = 'Bearer realm="cartsvc"'
 INVALID = f'{REALM}, error="invalid_token"'
@@ -80,6 +81,19 @@ def token_backend() -> TokenBackend:
     return backend
 
 
+VERIFIED = VerifiedTokens[Bearer]()
+
+
+def _keys() -> object | None:
+    """Return what verifies tokens now, another object after a change of keys.
+
+    None if an issuer's keys are old enough to be fetched anew, which verifying one does.
+    """
+    backend = token_backend()
+    client = backend.jwks_client
+    return cast("IssuerKeys", client).fresh() if client else backend
+
+
 def fetch_issuer_keys() -> None:
     """Fetch the issuer's keys before the first request needs them, if JWT_JWK_URL is set."""
     client = token_backend().jwks_client
@@ -90,8 +104,8 @@ def fetch_issuer_keys() -> None:
 class BearerAuthentication(BaseAuthentication):
     """Accepts `Authorization: Bearer <token>` and nothing else."""
 
-    def authenticate(self, request: Request) -> tuple[Bearer, BearerToken]:
-        """Return the bearer and the token of a request.
+    def authenticate(self, request: Request) -> tuple[Bearer, None]:
+        """Return the bearer of a request.
 
         Raises:
             Refused: `not_authenticated`, `invalid_token`, or `unavailable` when the issuer's
@@ -102,8 +116,7 @@ class BearerAuthentication(BaseAuthentication):
         if scheme.lower() != "bearer" or not credentials:
             NOT_AUTHENTICATED.refuse(headers={"WWW-Authenticate": REALM})
         try:
-            token = BearerToken(credentials)
-            return _bearer(token), token
+            return _verified(credentials), None
         except ExpiredTokenError:  # raised only after the signature has been verified
             INVALID_TOKEN.refuse(
                 EXPIRED, headers={"WWW-Authenticate": f'{INVALID}, error_description="{EXPIRED}"'}
@@ -112,6 +125,17 @@ class BearerAuthentication(BaseAuthentication):
             if _caused_by_outage(error):
                 UNAVAILABLE.refuse("The keys that verify tokens cannot be fetched right now.")
             INVALID_TOKEN.refuse(headers={"WWW-Authenticate": INVALID})
+
+
+def _verified(credentials: Any) -> Bearer:
+    keys = _keys()
+    if bearer := VERIFIED.get(credentials, keys):
+        return bearer
+    token = BearerToken(credentials)
+    bearer = _bearer(token)
+    ends = int(token.payload["exp"]) + settings.JWT_LEEWAY
+    VERIFIED.keep(credentials, bearer, keys, ends)
+    return bearer
 
 
 def _caused_by_outage(error: BaseException | None) -> bool:

@@ -79,6 +79,10 @@ class IssuerKeys:
             raise PyJWKClientConnectionError("The issuer's keys are not here yet.")
         raise PyJWKClientError("The issuer publishes no such key.")
 
+    def fresh(self) -> object | None:
+        """Return the keys as fetched, another object each time; None if they are to be anew."""
+        return self.keys if self._age() <= REFRESH_SECONDS else None
+
     def fetch(self) -> None:
         """Fetch the keys in this thread. No thread is started, so the process may fork later."""
         if self.asking.acquire(blocking=False):

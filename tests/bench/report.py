@@ -5,13 +5,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-NAMES = ("service", "floor", "tutorial", "fastapi")
-COLOURS = dict(zip(NAMES, ("#0b6e4f", "#9aa5b1", "#d9822b", "#3b6fb6"), strict=True))
+NAMES = ("service", "floor", "tutorial", "fastapi", "asyncpg")
+COLOURS = dict(zip(NAMES, ("#0b6e4f", "#9aa5b1", "#d9822b", "#3b6fb6", "#7b4fa3"), strict=True))
 TITLES = {
     "service": "this service",
     "floor": "floor: bare WSGI, raw SQL",
     "tutorial": "tutorial DRF cart",
     "fastapi": "FastAPI + SQLAlchemy",
+    "asyncpg": "FastAPI, SQL on asyncpg",
     "service again": "this service, once more",
 }
 
@@ -146,7 +147,7 @@ def chart(scenarios: Results) -> str:
     left, width, bar, gap = 150, 460, 13, 16
     parts, y = [], 46
     for index, server in enumerate(NAMES):
-        x = 10 + index * 185
+        x = 10 + index * 180
         parts.append(f'<rect x="{x}" y="10" width="12" height="12" fill="{COLOURS[server]}"/>')
         parts.append(f'<text x="{x + 17}" y="20">{escape(TITLES[server])}</text>')
     longest = max(
@@ -170,7 +171,7 @@ def chart(scenarios: Results) -> str:
             y += bar
         y += gap
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="760" height="{y}" font-size="12"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="910" height="{y}" font-size="12"'
         f' font-family="sans-serif" fill="#222"><rect width="100%" height="100%" fill="#fff"/>'
         f"{''.join(parts)}</svg>\n"
     )

@@ -26,6 +26,7 @@ NAMES = [
     "read 3x2, built",
     "read 50x5",
     "list 20",
+    "list 20, built",
 ]
 
 Prepared = list[bytes]
@@ -57,6 +58,7 @@ def prepare(server: Server, names: Iterable[str]) -> dict[str, Prepared]:
         "read 3x2, built": read(server, [f"{path}?{BUILT}" for path in paths]),
         "read 50x5": read(server, large),
         "list 20": read(server, map(carts_path, profiles)),
+        "list 20, built": read(server, [f"{carts_path(profile)}?{BUILT}" for profile in profiles]),
     }
     return {name: requests[name] for name in names}
 

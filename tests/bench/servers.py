@@ -140,13 +140,15 @@ def tutorial(cluster: Cluster, database: str) -> Iterator[Server]:
 
 
 @contextmanager
-def fastapi(cluster: Cluster, database: str) -> Iterator[Server]:
-    migrate(cluster, database)
+def fastapi(cluster: Cluster, name: str) -> Iterator[Server]:
+    """Run FastAPI on SQLAlchemy, `fastapi`, or on asyncpg alone."""
+    migrate(cluster, name)
     command = [
-        *(bench_python(), "-m", "uvicorn", "tests.bench.rivals.fastapi_cart:app"),
+        *(bench_python(), "-m", "uvicorn", f"tests.bench.rivals.{name}_cart:app"),
+        *("--loop=uvloop", "--http=httptools"),
         *("--port={port}", f"--workers={WORKERS}", "--no-access-log"),
     ]
-    with started("fastapi", command, environment(cluster, database), bearer(), database) as server:
+    with started(name, command, environment(cluster, name), bearer(), name) as server:
         yield server
 
 
@@ -163,6 +165,7 @@ def all_of_them(cluster: Cluster) -> Iterator[list[Server]]:
                 floor(cluster, "floor"),
                 tutorial(cluster, "tutorial"),
                 fastapi(cluster, "fastapi"),
+                fastapi(cluster, "asyncpg"),
                 service(cluster, "again", "service again"),
             )
         ]

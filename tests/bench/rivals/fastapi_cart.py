@@ -3,24 +3,35 @@
 It has the same schema, validation and token check, as a good developer would usually write them.
 """
 
-import json
 import os
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any
 from uuid import UUID
 
-import jwt
 from fastapi import Depends, FastAPI, HTTPException
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from iso4217 import Currency as Iso4217
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
-from pydantic.alias_generators import to_camel
-from sqlalchemy import BigInteger, DateTime, ForeignKey, Numeric, String, Text, select
+from sqlalchemy import BigInteger, DateTime, ForeignKey, Numeric, String, Text, func, select
 from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship, selectinload
 from uuid_utils.compat import uuid7
+
+from tests.bench.rivals.wire import (
+    CARTS,
+    ITEM_NAMES,
+    KEPT,
+    Answer,
+    CartCreated,
+    CartHead,
+    CartIn,
+    CartList,
+    CartOut,
+    ItemIn,
+    answer,
+    authorised,
+    check_currency,
+    record,
+)
 
 engine = create_async_engine(
     os.environ["DATABASE_URL"].replace("postgres://", "postgresql+asyncpg://")
@@ -46,8 +57,12 @@ class Cart(Base):
     note: Mapped[str | None] = mapped_column(String(300))
     special_instructions: Mapped[str | None] = mapped_column(String(300))
     version: Mapped[int] = mapped_column(default=1)
+    item_count: Mapped[int]
+    option_count: Mapped[int]
+    subtotal: Mapped[Decimal] = mapped_column(Numeric(28, 4))
     created_on: Mapped[datetime] = mapped_column(DateTime(timezone=True))
     modified_on: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    creation: Mapped[str] = mapped_column(Text, deferred=True)
     history: Mapped[str] = mapped_column(Text, deferred=True)
     items: Mapped[list["CartItem"]] = relationship(
         back_populates="cart", order_by="CartItem.position", cascade="all, delete-orphan"
@@ -86,142 +101,7 @@ class CartItemOption(Base):
     price: Mapped[Decimal] = mapped_column(Numeric(14, 4))
 
 
-CURRENCIES = frozenset(currency.code for currency in Iso4217)
-
-
-def known_currency(code: str) -> str:
-    if code not in CURRENCIES:
-        raise ValueError("not an ISO 4217 currency")
-    return code
-
-
-def line(limit: int) -> Any:
-    return Annotated[
-        str,
-        StringConstraints(
-            strict=True,
-            max_length=limit,
-            pattern=r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f]"
-            r"[^\x00-\x1f\x7f-\x9f]*$",
-        ),
-    ]
-
-
-Paragraph = Annotated[
-    str,
-    StringConstraints(
-        strict=True, max_length=300, pattern=r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$"
-    ),
-]
-Currency = Annotated[str, AfterValidator(known_currency)]
-Int32 = Annotated[int, Field(strict=True, ge=-(2**31), lt=2**31)]
-Int64 = Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
-Quantity = Annotated[int, Field(strict=True, ge=1, le=9999)]
-Price = Annotated[Decimal, Field(ge=0, le=Decimal("9999999999.9999"), decimal_places=4)]
-
-
-class Wire(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, from_attributes=True)
-
-
-class OptionIn(Wire):
-    option_set_key: Int64
-    option_set_item_key: Int64
-    display_name: line(100)
-    currency: Currency
-    price: Price
-
-
-class ItemIn(Wire):
-    menu_key: line(20)
-    menu_version: Int32
-    menu_item_key: Int64
-    display_name: line(100)
-    currency: Currency
-    price: Price
-    quantity: Quantity
-    options: list[OptionIn] = Field(default=[], max_length=100)
-    special_instructions: Paragraph | None = None
-
-
-class CartIn(Wire):
-    partner_key: line(4)
-    restaurant_key: Int32
-    items: list[ItemIn] = Field(default=[], max_length=500)
-    platform: line(50)
-    ordering_channel: line(50)
-    fulfilment_channel: line(50)
-    currency: Currency
-    note: Paragraph | None = None
-    special_instructions: Paragraph | None = None
-
-
-class OptionOut(Wire):
-    option_set_key: int
-    option_set_item_key: int
-    display_name: str
-    currency: str
-    price: float
-
-
-class ItemOut(Wire):
-    id: UUID = Field(serialization_alias="itemId")
-    menu_key: str
-    menu_version: int
-    menu_item_key: int
-    display_name: str
-    currency: str
-    price: float
-    quantity: int
-    options: list[OptionOut]
-    special_instructions: str | None
-    value: float
-
-
-class CartHead(Wire):
-    id: UUID = Field(serialization_alias="cartId")
-    profile_key: UUID
-    partner_key: str
-    restaurant_key: int
-    platform: str
-    ordering_channel: str
-    fulfilment_channel: str
-    currency: str
-    note: str | None
-    special_instructions: str | None
-    subtotal: float
-    created_on: datetime
-    modified_on: datetime
-    version: int
-
-
-class CartOut(CartHead):
-    items: list[ItemOut]
-
-
-class CartSummary(CartHead):
-    item_count: int
-
-
-class CartList(Wire):
-    carts: list[CartSummary]
-
-
-class CartCreated(Wire):
-    cart_id: UUID
-
-
-Data = TypeVar("Data")
-
-
-class Answer(BaseModel, Generic[Data]):
-    message: str
-    notifications: list[dict[str, str | None]]
-    data: Data | None = None
-
-
 app = FastAPI()
-bearer = HTTPBearer()
 
 
 async def session() -> AsyncIterator[AsyncSession]:
@@ -229,37 +109,7 @@ async def session() -> AsyncIterator[AsyncSession]:
         yield opened
 
 
-def authorised(credentials: Annotated[HTTPAuthorizationCredentials, Depends(bearer)]) -> None:
-    try:
-        claims = jwt.decode(
-            credentials.credentials,
-            os.environ["JWT_SIGNING_KEY"],
-            algorithms=["HS256"],
-            options={"require": ["exp", "sub"]},
-        )
-    except jwt.PyJWTError as error:
-        raise HTTPException(401) from error
-    if "Cart.Write" not in claims.get("scope", "").split():
-        raise HTTPException(403)
-
-
 Session = Annotated[AsyncSession, Depends(session)]
-CARTS = "/v2.0/customers/{profile_key}/carts"
-
-
-def answer(message: str, data: Any = None) -> Answer[Any]:
-    notification = {"severity": "Success", "text": message, "code": None, "additionalData": None}
-    return Answer(message=message, notifications=[notification], data=data)
-
-
-def record(now: datetime, operation: str) -> str:
-    return json.dumps([now.isoformat(), "bearer", "bench", None, operation, None, ""]) + "\n"
-
-
-def check_currency(currency: str, items: list[ItemIn]) -> None:
-    for item in items:
-        if any(row.currency != currency for row in (item, *item.options)):
-            raise HTTPException(400, "currency_mismatch")
 
 
 def option_rows(item: ItemIn) -> list[CartItemOption]:
@@ -269,16 +119,12 @@ def option_rows(item: ItemIn) -> list[CartItemOption]:
     ]
 
 
-def item_value(item: CartItem) -> Decimal:
+def item_value(item: CartItem | ItemIn) -> Decimal:
     return (item.price + sum(option.price for option in item.options)) * item.quantity
 
 
 def head(cart: Cart) -> dict[str, Any]:
-    names = CartHead.model_fields.keys() - {"subtotal"}
-    return {
-        **{name: getattr(cart, name) for name in names},
-        "subtotal": sum(map(item_value, cart.items)),
-    }
+    return {name: getattr(cart, name) for name in CartHead.model_fields}
 
 
 @app.post(CARTS, dependencies=[Depends(authorised)])
@@ -290,7 +136,11 @@ async def create(profile_key: UUID, body: CartIn, session: Session) -> Answer[Ca
         profile_key=profile_key,
         created_on=now,
         modified_on=now,
-        history=record(now, "Create Cart"),
+        creation=record(now, "Create Cart"),
+        history="",
+        item_count=len(body.items),
+        option_count=sum(len(item.options) for item in body.items),
+        subtotal=sum(map(item_value, body.items)),
         items=[
             CartItem(
                 position=position,
@@ -325,7 +175,9 @@ async def replace(
     now = datetime.now(UTC)
     cart.version += 1
     cart.modified_on = now
-    cart.history = Cart.history + record(now, "Update Item")
+    cart.history = func.right(Cart.history + record(now, "Update Item"), KEPT)
+    cart.option_count += len(body.options) - len(item.options)
+    cart.subtotal += item_value(body) - item_value(item)
     for name, value in body.model_dump(exclude={"options"}).items():
         setattr(item, name, value)
     item.options.clear()
@@ -351,19 +203,12 @@ async def retrieve(profile_key: UUID, cart_id: UUID, session: Session) -> Answer
     return answer("The cart was found.", {**head(cart), "items": items})
 
 
-ITEM_NAMES = ItemOut.model_fields.keys() - {"value"}
-
-
 @app.get(CARTS, dependencies=[Depends(authorised)])
 async def list_carts(profile_key: UUID, session: Session) -> Answer[CartList]:
     carts = await session.scalars(
-        select(Cart)
-        .where(Cart.profile_key == profile_key)
-        .order_by(Cart.id.desc())
-        .limit(20)
-        .options(selectinload(Cart.items).selectinload(CartItem.options))
+        select(Cart).where(Cart.profile_key == profile_key).order_by(Cart.id.desc()).limit(20)
     )
     return answer(
         "The carts were found.",
-        {"carts": [{**head(cart), "item_count": len(cart.items)} for cart in carts]},
+        {"carts": [{**head(cart), "item_count": cart.item_count} for cart in carts]},
     )

@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import psycopg
@@ -22,9 +23,9 @@ BUILT = "built"
 INSERT_CART = """
 INSERT INTO carts_cart (
     id, profile_key, partner_key, restaurant_key, platform, ordering_channel,
-    fulfilment_channel, currency, note, special_instructions, version, created_on, modified_on,
-    history
-) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 1, %s, %s, %s)
+    fulfilment_channel, currency, note, special_instructions, version, item_count,
+    option_count, subtotal, created_on, modified_on, creation, history
+) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 1, %s, %s, %s, %s, %s, %s, '')
 """
 INSERT_ITEMS = """
 INSERT INTO carts_cartitem (
@@ -44,7 +45,14 @@ INSERT INTO carts_cartitemoption (
 """
 CLAIM = """
 UPDATE carts_cart
-SET version = version + 1, modified_on = %s, history = right(history || %s, 65536)
+SET version = version + 1, modified_on = %s, history = right(history || %s, 2600),
+    option_count = option_count + %s
+        - (SELECT count(*) FROM carts_cartitemoption WHERE item_id = %s),
+    subtotal = subtotal + %s - (
+        SELECT (price + coalesce(
+            (SELECT sum(o.price) FROM carts_cartitemoption o WHERE o.item_id = i.id), 0
+        )) * quantity FROM carts_cartitem i WHERE id = %s
+    )
 WHERE id = %s AND profile_key = %s AND currency = %s
 """
 UPDATE_ITEM = """
@@ -59,13 +67,13 @@ HEAD = """
     'restaurantKey', c.restaurant_key, 'platform', c.platform,
     'orderingChannel', c.ordering_channel, 'fulfilmentChannel', c.fulfilment_channel,
     'currency', c.currency, 'note', c.note, 'specialInstructions', c.special_instructions,
-    'createdOn', c.created_on, 'modifiedOn', c.modified_on, 'version', c.version
+    'subtotal', c.subtotal, 'createdOn', c.created_on, 'modifiedOn', c.modified_on,
+    'version', c.version
 """
 READ = f"""
-SELECT json_build_object({HEAD}, 'items', coalesce(i.rows, '[]'), 'subtotal', coalesce(i.value, 0))
+SELECT json_build_object({HEAD}, 'items', coalesce(i.rows, '[]'))
 FROM carts_cart c, LATERAL (
-    SELECT sum((i.price + coalesce(o.value, 0)) * i.quantity) AS value,
-        json_agg(json_build_object(
+    SELECT json_agg(json_build_object(
             'itemId', i.id, 'menuKey', i.menu_key, 'menuVersion', i.menu_version,
             'menuItemKey', i.menu_item_key, 'displayName', i.display_name,
             'currency', i.currency, 'price', i.price, 'quantity', i.quantity,
@@ -85,17 +93,8 @@ WHERE c.id = %s AND c.profile_key = %s
 """
 LIST = f"""
 SELECT json_build_object('carts', json_agg(cart)) FROM (
-    SELECT json_build_object(
-        {HEAD}, 'itemCount', i.count, 'subtotal', coalesce(i.value, 0)
-    ) AS cart
-    FROM carts_cart c, LATERAL (
-        SELECT count(*), sum((i.price + coalesce(o.value, 0)) * i.quantity) AS value
-        FROM carts_cartitem i, LATERAL (
-            SELECT sum(o.price) AS value FROM carts_cartitemoption o WHERE o.item_id = i.id
-        ) o
-        WHERE i.cart_id = c.id
-    ) i
-    WHERE c.profile_key = %s ORDER BY c.id DESC LIMIT 20
+    SELECT json_build_object({HEAD}, 'itemCount', c.item_count) AS cart
+    FROM carts_cart c WHERE c.profile_key = %s ORDER BY c.id DESC LIMIT 20
 ) carts
 """
 
@@ -120,6 +119,9 @@ def application(environ: dict[str, Any], start_response: Callable[..., object]) 
             data = built(connection().execute(READ, (cart_id, profile_key)).fetchone()[0])
         case "GET", [cart_id]:
             data = connection().execute(READ, (cart_id, profile_key)).fetchone()[0]
+        case "GET", [] if environ["QUERY_STRING"] == BUILT:
+            data = connection().execute(LIST, (profile_key,)).fetchone()[0]
+            data = json.dumps(json.loads(data), separators=(",", ":"))
         case "GET", []:
             data = connection().execute(LIST, (profile_key,)).fetchone()[0]
     answer = f'{{"message":"Done.","notifications":[],"data":{data}}}'.encode()
@@ -140,7 +142,12 @@ def built(cart: str) -> str:
 
 
 def body(environ: dict[str, Any]) -> Any:
-    return json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
+    sent = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+    return json.loads(sent, parse_float=Decimal)
+
+
+def value(item: dict[str, Any]) -> Decimal:
+    return (item["price"] + sum(option["price"] for option in item["options"])) * item["quantity"]
 
 
 def record(now: datetime, operation: str) -> str:
@@ -185,6 +192,9 @@ def create(profile_key: str, cart: dict[str, Any]) -> str:
                 cart["currency"],
                 cart.get("note"),
                 cart.get("specialInstructions"),
+                len(items),
+                len(options),
+                sum(map(value, cart.get("items", ()))),
                 now,
                 now,
                 record(now, "Create Cart"),
@@ -199,7 +209,18 @@ def replace(profile_key: str, cart_id: str, item_id: str, item: dict[str, Any]) 
     now = datetime.now(UTC)
     with connection().transaction():
         connection().execute(
-            CLAIM, (now, record(now, "Update Item"), cart_id, profile_key, item["currency"])
+            CLAIM,
+            (
+                now,
+                record(now, "Update Item"),
+                len(item["options"]),
+                item_id,
+                value(item),
+                item_id,
+                cart_id,
+                profile_key,
+                item["currency"],
+            ),
         )
         connection().execute(
             UPDATE_ITEM,
