@@ -50,3 +50,17 @@ def test_openapi_generator_typescript_fetch(
     shutil.copy(PROGRAMS / "openapi_generator_fetch.ts", project / "program.ts")
     run(node / "tsc")
     assert run(program("node"), "built/program.js").strip() == "done"
+
+
+def test_hey_api(run: Run, node: Path, document: Path, project: Path) -> None:
+    (project / "hey.config.mjs").write_text(
+        f"""export default {{
+  input: {json.dumps(str(document))},
+  output: {{ path: "client", module: {{ extension: ".js" }} }},
+}};"""
+    )
+    said = run(node / "openapi-ts", "-f", "hey.config.mjs")
+    assert "warn" not in said.lower(), said
+    shutil.copy(PROGRAMS / "hey_api.ts", project / "program.ts")
+    run(node / "tsc")
+    assert run(program("node"), "built/program.js").strip() == "done"
