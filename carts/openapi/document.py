@@ -6,6 +6,7 @@ from their declarations. `schemas` describes what the service answers.
 
 from functools import cache
 from http import HTTPStatus
+from threading import Lock
 from typing import Any
 
 import simplejson
@@ -85,7 +86,13 @@ class DocumentView(APIView):
 
     def get(self, request: Request) -> HttpResponse:
         """Return the document."""
-        return HttpResponse(_document(), content_type="application/json")
+        # Who comes while it is built waits: two builds at once have failed.
+        with BUILDING:
+            document = _document()
+        return HttpResponse(document, content_type="application/json")
+
+
+BUILDING = Lock()
 
 
 @cache
