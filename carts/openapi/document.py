@@ -7,6 +7,7 @@ service answers, `descriptions` has the words, `examples` the examples.
 
 import re
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import simplejson
@@ -63,7 +64,13 @@ class DocumentView(APIView):
 
     def get(self, request: Request) -> HttpResponse:
         """Return the document."""
-        return HttpResponse(_document(), content_type="application/json")
+        # Who comes while it is built waits: two builds at once have failed.
+        with BUILDING:
+            document = _document()
+        return HttpResponse(document, content_type="application/json")
+
+
+BUILDING = Lock()
 
 
 @cache

@@ -28,6 +28,7 @@ from typing import Any
 
 import django
 import psycopg
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.bench.client import LENGTH
 from tests.chaos.hostile import ATTACKS, LARGE, Attack, Target
@@ -236,7 +237,12 @@ def plain(database: str) -> Iterator[Target]:
 def with_issuer(database: str) -> Iterator[Target]:
     from tests.support.issuers import running  # noqa: PLC0415 (needs Django's settings)
 
-    key = generated("RS256", 0)
+    # As text, which a process can be handed.
+    key = (
+        generated("RS256", 0)
+        .private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        .decode()
+    )
     with (
         running(public_jwk("RS256", kid="known")) as issuer,
         service(
