@@ -9,6 +9,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from carts.views import CartViewSet
+from cartsvc.api.envelope import success
 from tests.support import bodies
 from tests.support.answers import error, problems
 from tests.support.callers import PROFILE, STRANGER, Api
@@ -284,3 +286,18 @@ def test_a_bearer_token_does_not_open_the_admin(db: None, changes: dict[str, Any
 
     assert response.status_code == 302
     assert response["Location"].startswith("/admin/login/")
+
+
+def test_an_operation_opens_for_nobody_if_it_declares_none(
+    api: Api,
+    unchanged: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(CartViewSet, "list", lambda *_, **__: success("Anybody may see this."))
+
+    response = api.get()
+
+    assert response.status_code == 500
+    assert response.json() == error("internal_error", "Something went wrong on our side.")
+    assert "CartViewSet declares no operation: list" in caplog.text

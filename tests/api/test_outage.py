@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import F
 from prometheus_client import REGISTRY
 from pytest_django import Settings
@@ -17,7 +17,7 @@ from tests.support import bodies
 from tests.support.answers import error, problems
 from tests.support.callers import PROFILE, Api, HttpApi
 from tests.support.carts import created, shown
-from tests.support.concurrency import together
+from tests.support.concurrency import held, together
 from tests.support.factories import CartFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -112,34 +112,6 @@ def test_a_database_that_only_reads_is_an_outage_for_writers() -> None:
     assert response["Retry-After"] == "1"
     assert shown(api, cart_id) == before
     assert api.post(f"/{cart_id}/items", bodies.item()).status_code == 200
-
-
-@contextmanager
-def held(hold: Callable[[], object]) -> Iterator[Callable[[], None]]:
-    """Keep a transaction open that has done `hold`; the value ends it, committed."""
-    begun, end = threading.Event(), threading.Event()
-
-    def run() -> None:
-        try:
-            with transaction.atomic():
-                hold()
-                begun.set()
-                end.wait(60)
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    assert begun.wait(60)
-
-    def release() -> None:
-        end.set()
-        thread.join()
-
-    try:
-        yield release
-    finally:
-        release()
 
 
 def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(

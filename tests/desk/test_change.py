@@ -10,6 +10,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
+from carts.admin.forms import ItemEditor
 from carts.models import Cart
 from carts.models.history import Author
 from tests.desk.conftest import (
@@ -20,7 +21,7 @@ from tests.desk.conftest import (
     page_of,
     staff,
 )
-from tests.support.concurrency import in_background
+from tests.support.concurrency import held, in_background
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 
@@ -284,6 +285,39 @@ def test_of_two_who_save_at_once_one_is_told(db: None) -> None:
     assert sorted(statuses) == [302, 409]
     assert Cart.objects.get().version == 2
     assert LogEntry.objects.count() == 1
+
+
+def test_a_change_between_reading_and_saving_is_told(
+    lead: Client, cart: Cart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = ItemEditor.changes
+
+    def meanwhile(editor: ItemEditor) -> list[str]:
+        cart.add_item(**ItemFactory())
+        return changes(editor)
+
+    monkeypatch.setattr(ItemEditor, "changes", meanwhile)
+    url = item_page(cart)
+    response = lead.post(url, form_of(lead, url) | {"quantity": "5"})
+
+    assert response.status_code == 409
+    assert [event.record.operation for event in response.context["missed"]] == ["Add Item"]
+    assert [item["quantity"] for item in items(cart)] == [2, 2]
+    assert not LogEntry.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_cart_that_somebody_holds_is_not_changed(db: None, unchanged: Callable[[], None]) -> None:
+    lead, cart = staff("Cart support lead"), CartFactory(items=[ItemFactory()])
+    sent = form_of(lead, item_page(cart)) | {"quantity": "5"}
+    unchanged()
+
+    with held(lambda: Cart.objects.lock(cart.pk)):
+        response = lead.post(item_page(cart), sent)
+
+    assert response.status_code == 409
+    assert "Somebody is changing this cart at this very moment. Nothing was saved" in response.text
+    assert response.context["editor"].form["quantity"].value() == "5"
 
 
 @pytest.mark.parametrize("page", ["add/", "{}/", "{}/remove/"])

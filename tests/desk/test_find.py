@@ -153,6 +153,18 @@ def test_pages_hold_every_cart_once(
     assert list(chain(*back[::-1])) == wanted
 
 
+def test_a_page_leads_both_ways_whichever_way_it_was_come_to(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    carts = [CartFactory() for _ in range(5)]
+    monkeypatch.setattr(search, "PAGE_SIZE", 1)
+    there = {"newer": f"?q=4711&after={carts[2].pk}", "older": f"?q=4711&before={carts[2].pk}"}
+    for way in (f"after={carts[1].pk}", f"before={carts[3].pk}"):
+        context = viewer.get(f"{CARTS}?q=4711&{way}").context
+        assert [row["cart"] for row in context["rows"]] == [carts[2]]
+        assert {name: context[name] for name in there} == there
+
+
 def test_pages_of_a_number_that_is_a_partner_key_as_well_hold_every_cart_once(
     viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from itertools import chain
 from time import process_time
 from typing import Any
@@ -8,6 +9,7 @@ from uuid import UUID
 import pytest
 from django.contrib.contenttypes.models import ContentType
 from django.test import Client
+from django.utils import timezone
 
 from carts.models import Cart
 from carts.models.history import Author
@@ -43,6 +45,7 @@ def test_a_cart_reads_like_the_order(viewer: Client) -> None:
             )
         ],
     )
+    Cart.objects.update(created_on=timezone.now() - timedelta(days=2))
     response = viewer.get(page_of(cart))
     assert response.status_code == 200
     assert [
@@ -64,7 +67,7 @@ def test_a_cart_reads_like_the_order(viewer: Client) -> None:
         "MOBILE",
         "DELIVERY",
         "ios-app",
-        "now",
+        "2\xa0days ago",
         "UTC",
         "No egg",
         "Ring twice",

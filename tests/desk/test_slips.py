@@ -78,6 +78,14 @@ def test_the_customer_reads_prices_totals_and_the_note() -> None:
     ]
 
 
+def test_the_customer_reads_what_one_of_several_costs() -> None:
+    slip = customer_slip(cart(), [item("Cola", quantity=2, options=[], value=Decimal(5))])
+    assert slip.splitlines()[3:5] == [
+        "2 × Cola                              5.00",
+        "    each                 10.10",
+    ]
+
+
 def test_wide_characters_take_two_columns() -> None:
     slip = customer_slip(cart(currency="JPY"), [item("味噌ラーメン", value=Decimal(1200))])
     line = slip.splitlines()[3]

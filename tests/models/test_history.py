@@ -109,6 +109,25 @@ def test_a_system_user_without_a_name_may_write(db: None, monkeypatch: pytest.Mo
     assert records()[0].author == Author("shell", "")
 
 
+def test_a_system_user_with_an_unreadable_name_may_write(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("carts.models.history.getuser", lambda: "ann\udce4")
+    CartFactory()
+
+    assert records()[0].author == Author("shell", "ann?")
+
+
+def test_a_record_is_a_line_as_short_as_can_be() -> None:
+    moment = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
+    record = Record(moment, Author("bearer", "till 7", "request-1"), "Add Item", PROFILE, "Größe")
+
+    assert record.line() == (
+        '["2026-05-04T12:30:00+00:00","bearer","till 7","request-1","Add Item",'
+        f'"{PROFILE}","Größe"]\n'
+    )
+
+
 @pytest.mark.parametrize("letter", ["n", "\u00fc", "\U0001f355"], ids=["ASCII", "Latin", "astral"])
 def test_long_names_and_labels_are_cut_between_characters(db: None, letter: str) -> None:
     author = Author("staff", letter * 300)

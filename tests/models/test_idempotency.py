@@ -3,15 +3,19 @@
 import json
 from collections.abc import Callable
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
+from django.db import IntegrityError, connection
 from django.db.models import F
 
 from carts.models import Cart, CartItem, IdempotencyRecord
 from tests.support import bodies
 from tests.support.answers import error, problems, success
-from tests.support.callers import STRANGER, Api
+from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, created_with_items, shown
+from tests.support.concurrency import held
+from tests.support.factories import CartFactory
 
 REUSED = error(
     "idempotency_key_reused",
@@ -245,3 +249,37 @@ def test_a_key_means_nothing_to_the_other_operations(api: Api) -> None:
         assert "Idempotent-Replayed" not in response
     assert not IdempotencyRecord.objects.exists()
     assert shown(api, cart_id)["version"] == 3
+
+
+def test_a_write_that_fails_is_not_taken_for_a_twin(unchanged: Callable[[], None]) -> None:
+    taken = CartFactory().pk
+    written: list[UUID] = []
+    unchanged()
+
+    def write(new_id: UUID) -> None:
+        written.append(new_id)
+        CartFactory(id=taken)
+
+    with pytest.raises(IntegrityError):
+        IdempotencyRecord.create_once(PROFILE, None, "key-1", b"fingerprint", write)
+
+    assert len(written) == 1
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite locks no rows")
+@pytest.mark.django_db(transaction=True)
+def test_a_replay_locks_what_it_answers_from(api: Api, unchanged: Callable[[], None]) -> None:
+    """A lock is in the log, so the answer waits for a standby as the first one did."""
+    first = api.post(body=bodies.cart(), Idempotency_Key="key-1")
+    unchanged()
+
+    with held(lambda: IdempotencyRecord.objects.select_for_update().get()):
+        refused = api.post(body=bodies.cart(), Idempotency_Key="key-1")
+
+    assert refused.status_code == 409
+    assert refused.json() == error(
+        "request_in_progress",
+        "A request with this Idempotency-Key is still running.",
+        "Idempotency-Key",
+    )
+    assert api.post(body=bodies.cart(), Idempotency_Key="key-1").content == first.content

@@ -11,7 +11,7 @@ from django.db import DatabaseError
 
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.history import Author
-from cartsvc.api.problems import Refused
+from cartsvc.api.problems import MOST_TOLD, Refused
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 pytestmark = pytest.mark.django_db
@@ -100,6 +100,13 @@ def test_refuses_another_currency(unchanged: Callable[[], None]) -> None:
         ("currency_mismatch", "items[0].options[0].currency"),
     ]
     assert str(error.value) == "The cart's currency is EUR.; The cart's currency is EUR."
+
+
+def test_looks_for_no_more_currencies_after_a_hundred(unchanged: Callable[[], None]) -> None:
+    options = [OptionFactory(currency="USD")] * 3
+    with pytest.raises(Refused) as error:
+        CartFactory(items=[ItemFactory(currency="USD", options=options)] * 50)
+    assert len(error.value.problems) == MOST_TOLD + 1
 
 
 def test_adds_replaces_and_removes(cart: Cart) -> None:

@@ -92,6 +92,13 @@ def test_an_age_that_is_none_is_refused(db: None, unchanged: Callable[[], None],
         purge(f"--older-than={age}")
 
 
+def test_no_age_is_refused(db: None, unchanged: Callable[[], None]) -> None:
+    old_cart(400)
+    unchanged()
+    with pytest.raises(CommandError, match="are required: --older-than"):
+        purge()
+
+
 @pytest.mark.parametrize("batch", ["0", "-5", "x"])
 def test_a_batch_that_is_none_is_refused(
     db: None, unchanged: Callable[[], None], batch: str

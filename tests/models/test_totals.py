@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from carts.models import Cart, CartItem
 from carts.models.totals import Totals, counted
@@ -15,6 +16,7 @@ from tests.support import bodies
 from tests.support.answers import exact, problems
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
+from tests.support.concurrency import held as kept_open
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 pytestmark = pytest.mark.django_db
@@ -215,6 +217,21 @@ class TestCartsOfBefore:
         assert [kept(cart.pk) for cart in carts] == [held(cart.pk) for cart in carts]
         assert dict(Cart.objects.values_list("pk", "version")) == versions
         assert recount("--check") == "0 carts were uncounted, 0 differed.\n"
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer at a time")
+@pytest.mark.django_db(transaction=True)
+def test_a_cart_that_a_customer_is_changing_is_left_to_the_next_run() -> None:
+    busy, idle = CartFactory(), CartFactory()
+    for cart in (busy, idle):
+        uncount(cart)
+
+    with kept_open(lambda: busy.add_item(**ItemFactory())):
+        assert recount() == "1 carts were uncounted, 0 differed.\n"
+
+    assert (kept(busy.pk), kept(idle.pk)) == (None, held(idle.pk))
+    assert recount() == "1 carts were uncounted, 0 differed.\n"
+    assert kept(busy.pk) == held(busy.pk) == Totals(1, 0, Decimal("20.2"))
 
 
 def test_a_cart_that_differs_is_told_and_mended() -> None:

@@ -1,12 +1,13 @@
 """Several threads of a test, and their connections to the database."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 
 
 def together(calls: Iterable[Callable[[], Any]]) -> list[Any]:
@@ -37,3 +38,31 @@ def in_background(work: Callable[[], Any]) -> Thread:
     thread = Thread(target=run)
     thread.start()
     return thread
+
+
+@contextmanager
+def held(hold: Callable[[], object]) -> Iterator[Callable[[], None]]:
+    """Keep a transaction open that has done `hold`; the value ends it, committed."""
+    begun, end = threading.Event(), threading.Event()
+
+    def run() -> None:
+        try:
+            with transaction.atomic():
+                hold()
+                begun.set()
+                end.wait(60)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert begun.wait(60)
+
+    def release() -> None:
+        end.set()
+        thread.join()
+
+    try:
+        yield release
+    finally:
+        release()
