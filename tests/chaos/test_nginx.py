@@ -1,95 +1,27 @@
-"""The documented set-up: a real nginx with the nginx.conf that is shipped."""
+"""The documented set-up: what nginx takes, refuses and keeps from the service."""
 
 import json
-import os
 import re
-import socket
 import ssl
-import subprocess
 import tempfile
 import time
-import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from http.client import HTTPResponse
 from pathlib import Path
-from string import Template
 
 import pytest
 import requests
 
 from cartsvc.api.envelope import failure
 from cartsvc.api.problems import PROBLEM_TYPES
-from tests.chaos.servers import ROOT, SIGNING_KEY, Service, service
+from tests.chaos.proxies import HOST, Proxy
+from tests.chaos.servers import ROOT, SIGNING_KEY, service
 from tests.support import bodies
-from tests.support.callers import HttpApi
-from tests.support.certificates import make_certificate
-from tests.support.programs import free_port, program, wait_until
+from tests.support.programs import wait_until
 from tests.support.tokens import mint
-
-HOST = "localhost"
-
-MAIN = """
-daemon off;
-pid $folder/pid;
-error_log $folder/error.log;
-$user
-events {}
-http {
-    access_log off;
-    client_body_temp_path $folder/body;
-    proxy_temp_path $folder/proxy;
-    fastcgi_temp_path $folder/fastcgi;
-    uwsgi_temp_path $folder/uwsgi;
-    scgi_temp_path $folder/scgi;
-    include $folder/cartsvc.conf;
-}
-"""
-
-
-class Proxy:
-    def __init__(self, folder: Path, server: Service) -> None:
-        self.port = free_port()
-        self.server = server
-        self.url = f"https://{HOST}:{self.port}"
-        self.certificate = str(folder / "certificate.pem")
-        make_certificate(folder, HOST)
-        shipped = Template((ROOT / "cartsvc/operations/nginx.conf").read_text())
-        filled = shipped.safe_substitute(
-            LISTEN=f"127.0.0.1:{self.port}",
-            SERVER_NAME=HOST,
-            CERTIFICATE=self.certificate,
-            CERTIFICATE_KEY=folder / "key.pem",
-            BIND=f"127.0.0.1:{server.port}",
-        )
-        (folder / "cartsvc.conf").write_text(filled)
-        user = "user root;" if os.geteuid() == 0 else ""
-        main = folder / "nginx.conf"
-        main.write_text(Template(MAIN).substitute(folder=folder, user=user))
-        self.process = subprocess.Popen([program("nginx"), "-c", main, "-p", folder])
-
-    def is_up(self) -> bool:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
-            return True
-        return False
-
-    def caller(self) -> HttpApi:
-        caller = HttpApi(self.url, uuid.uuid4(), key=SIGNING_KEY)
-        caller.verify = self.certificate
-        return caller
-
-    def raw(self, sent: bytes, *, receive: int = 0) -> ssl.SSLSocket:
-        context = ssl.create_default_context(cafile=self.certificate)
-        plain = socket.socket()
-        plain.settimeout(30)
-        if receive:
-            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
-        plain.connect(("127.0.0.1", self.port))
-        connection = context.wrap_socket(plain, server_hostname=HOST)
-        connection.sendall(sent)
-        return connection
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,107 @@
+"""The real nginx with the very file that is shipped, in front of a service."""
+
+import os
+import socket
+import ssl
+import subprocess
+import uuid
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from string import Template
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from tests.chaos.servers import ROOT, SIGNING_KEY, Service
+from tests.support.callers import HttpApi
+from tests.support.programs import free_port, program
+
+HOST = "localhost"
+
+MAIN = """
+daemon off;
+pid $folder/pid;
+error_log $folder/error.log;
+$user
+events {}
+http {
+    access_log off;
+    client_body_temp_path $folder/body;
+    proxy_temp_path $folder/proxy;
+    fastcgi_temp_path $folder/fastcgi;
+    uwsgi_temp_path $folder/uwsgi;
+    scgi_temp_path $folder/scgi;
+    include $folder/cartsvc.conf;
+}
+"""
+
+
+def make_certificate(folder: Path) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, HOST)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+
+
+class Proxy:
+    def __init__(self, folder: Path, server: Service) -> None:
+        self.port = free_port()
+        self.server = server
+        self.url = f"https://{HOST}:{self.port}"
+        self.certificate = str(folder / "certificate.pem")
+        make_certificate(folder)
+        shipped = Template((ROOT / "cartsvc/operations/nginx.conf").read_text())
+        filled = shipped.safe_substitute(
+            LISTEN=f"127.0.0.1:{self.port}",
+            SERVER_NAME=HOST,
+            CERTIFICATE=self.certificate,
+            CERTIFICATE_KEY=folder / "key.pem",
+            BIND=f"127.0.0.1:{server.port}",
+        )
+        (folder / "cartsvc.conf").write_text(filled)
+        user = "user root;" if os.geteuid() == 0 else ""
+        main = folder / "nginx.conf"
+        main.write_text(Template(MAIN).substitute(folder=folder, user=user))
+        self.process = subprocess.Popen([program("nginx"), "-c", main, "-p", folder])
+
+    def is_up(self) -> bool:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+            return True
+        return False
+
+    def caller(self) -> HttpApi:
+        caller = HttpApi(self.url, uuid.uuid4(), key=SIGNING_KEY)
+        caller.verify = self.certificate
+        return caller
+
+    def raw(self, sent: bytes, *, receive: int = 0) -> ssl.SSLSocket:
+        context = ssl.create_default_context(cafile=self.certificate)
+        plain = socket.socket()
+        plain.settimeout(30)
+        if receive:
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+        plain.connect(("127.0.0.1", self.port))
+        connection = context.wrap_socket(plain, server_hostname=HOST)
+        connection.sendall(sent)
+        return connection
