@@ -20,8 +20,8 @@ ORDER = ("Create Cart", "Add Item", "List Carts", "Get Cart", "Update Item", "Re
 def test_every_imported_request_works_unchanged(on_sqlite: Service, tmp_path: Path) -> None:
     document, collection = tmp_path / "openapi.json", tmp_path / "collection.json"
     document.write_text(requests.get(f"{on_sqlite.url}/v2.0/openapi.json", timeout=60).text)
-    command = [program("openapi2postmanv2"), "-O", "parametersResolution=Example"]
-    subprocess.run([*command, "-s", str(document), "-o", str(collection)], check=True, timeout=120)
+    command = [program("openapi2postmanv2"), "-s", str(document), "-o", str(collection)]
+    subprocess.run([*command, "-O", "parametersResolution=Example"], check=True, timeout=120)
     imported = dict(requests_of(json.loads(collection.read_text())))
     assert imported.keys() == set(ORDER)
 
