@@ -178,14 +178,15 @@ CartServiceViewSet.schema = DeclaredSchema()
 
 
 def _parameter(place: str, name: str, schema: Schema) -> Schema:
-    return {
+    parameter = {
         "name": name,
         "in": place,
         "required": place == "path",
         "description": descriptions.PARAMETERS[name],
         "schema": schema,
-        "example": examples.PARAMETERS[name],
     }
+    # Pages that try an operation send what an optional one has for an example.
+    return parameter | ({"example": examples.KEYS[name]} if place == "path" else {})
 
 
 class StringFieldSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]

@@ -49,17 +49,7 @@ PROFILE_KEY = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 CART_ID = "019aa8c1-5b1e-7c60-9d3f-0b8f6f1e2a34"
 ITEM_ID = "019aa8c1-5b1f-7a02-8c4d-6e5f4a3b2c1d"
 
-PARAMETERS = {
-    "profileKey": PROFILE_KEY,
-    "cartId": CART_ID,
-    "itemId": ITEM_ID,
-    "limit": 20,
-    "cursor": CART_ID,
-    "Idempotency-Key": "order-4711-attempt",
-    "If-Match": '"3"',
-    "If-None-Match": '"3"',
-    "Prefer": "handling=strict",
-}
+KEYS = {"profileKey": PROFILE_KEY, "cartId": CART_ID, "itemId": ITEM_ID}
 
 _HEAD = {
     "cartId": CART_ID,
