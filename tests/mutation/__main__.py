@@ -569,7 +569,7 @@ MUTANTS = [
         "lines measured again for each character",
         SLIPS,
         "        columns = wcwidth.width(cluster) if piece",
-        "        columns = wcwidth.width(line) and wcwidth.width(cluster) if piece",
+        "        columns = sum(map(wcwidth.width, line)) and wcwidth.width(cluster) if piece",
         "tests/desk/test_slips.py -k moment",
     ),
     Mutant(

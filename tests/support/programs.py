@@ -3,9 +3,9 @@
 import os
 import shutil
 import socket
-import time
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, Never
 
 import pytest
@@ -35,9 +35,12 @@ def free_port() -> int:
 
 
 def wait_until(happened: Callable[[], Any], seconds: float = 30) -> float:
-    """Wait until `happened()` is true, and fail after `seconds`. Return the seconds it took."""
-    started = time.monotonic()
+    """Wait until `happened()` is true, and fail after `seconds`. Return the seconds it took.
+
+    It uses a clock that no test stops.
+    """
+    started = monotonic()
     while not happened():
-        assert time.monotonic() - started < seconds, "it did not happen in time"
-        time.sleep(0.02)
-    return time.monotonic() - started
+        assert monotonic() - started < seconds, "it did not happen in time"
+        sleep(0.02)
+    return monotonic() - started
