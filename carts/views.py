@@ -7,6 +7,7 @@ from django.http import HttpResponse, HttpResponseNotModified
 from prometheus_client import Counter
 from rest_framework.request import Request
 
+from carts.bodies import cart_body, summary_body
 from carts.problems import (
     CART_NOT_FOUND,
     IDEMPOTENCY_KEY_REUSED,
@@ -21,8 +22,6 @@ from carts.serializers import (
     CREATE_CART,
     CartItemSerializer,
     CreateCartSerializer,
-    cart_body,
-    summary_body,
 )
 from cartsvc.api.authentication import bearer_of
 from cartsvc.api.envelope import success

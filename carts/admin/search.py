@@ -20,7 +20,7 @@ from django.db.models.fields.tuple_lookups import (
 
 from carts import validators
 from carts.models import Cart, CartItem
-from carts.models.manager import CartQuerySet
+from carts.models.reads import CartQuerySet
 from cartsvc.db.keys import first_key_at
 
 PAGE_SIZE = 100

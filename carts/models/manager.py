@@ -14,23 +14,22 @@ from django.db import models
 from django.db.models import F, Max, QuerySet
 from django.utils import timezone
 
-from carts.models import contents, history, totals
+from carts.models import history, totals
 from carts.models.history import Author, Record
 from carts.models.item import (
     INSERT_ITEMS,
     INSERT_OPTIONS,
     CartItem,
-    CartItemOption,
     ItemDraft,
     Values,
     remove_options,
 )
+from carts.models.reads import CartQuerySet, Reads, get_cart, page_of_carts
 from carts.problems import CART_NOT_FOUND, ITEM_NOT_FOUND, TOO_MANY, VERSION_MISMATCH
 from cartsvc.api.problems import MOST_TOLD, Refused
 from cartsvc.db.statements import (
     Insert,
     Parameter,
-    Select,
     Statement,
     atomic,
     one_round_trip,
@@ -42,30 +41,6 @@ if TYPE_CHECKING:
 
 
 IN_ALL = "options in all items of a cart together"
-
-
-class CartQuerySet(models.QuerySet["Cart"]):
-    """Carts to read. To change them, use the manager."""
-
-    def without_history(self) -> Self:
-        """Do not read the columns of the history."""
-        return self.defer("creation", "history")
-
-    def with_contents(self) -> Self:
-        """Read the items and options in the same statement, but not the history."""
-        return self._with_items(contents.ITEM_COLUMNS, contents.OPTION_COLUMNS)
-
-    def with_amounts(self) -> Self:
-        """Read only the items' columns that the totals need, and not the history."""
-        return self._with_items(contents.ITEM_AMOUNTS, contents.OPTION_AMOUNTS)
-
-    def _with_items(self, item_columns: Sequence[str], option_columns: Sequence[str]) -> Self:
-        return self.without_history().annotate(
-            item_rows=contents.items_of(CartItem, CartItemOption, item_columns, option_columns)
-        )
-
-
-Reads = models.Manager.from_queryset(CartQuerySet)
 
 
 class CartManager(Reads["Cart"]):
@@ -97,7 +72,7 @@ class CartManager(Reads["Cart"]):
     def find(self, cart_id: UUID) -> "Cart | None":
         """Return the cart with its contents, or None. See `CartQuerySet.with_contents`."""
         keys = {**self.keys, "id": cart_id}
-        found = _get_cart(self.model, tuple(keys)).fetch(**keys)
+        found = get_cart(self.model, tuple(keys)).fetch(**keys)
         return found[0] if found else None
 
     def version_of(self, cart_id: UUID) -> int | None:
@@ -109,7 +84,7 @@ class CartManager(Reads["Cart"]):
 
         With a `cursor`, return carts older than that id. Items and history are not read.
         """
-        page = _page_of_carts(self.model, tuple(self.keys), limit, further=bool(cursor)).fetch(
+        page = page_of_carts(self.model, tuple(self.keys), limit, further=bool(cursor)).fetch(
             cursor=cursor, **self.keys
         )
         self.count_uncounted(page)
@@ -343,18 +318,3 @@ def _claim(model: type["Cart"], expected: tuple[str, ...], *, takes: bool, adds:
         },
         returning="version",
     )
-
-
-@cache
-def _get_cart(model: type["Cart"], keys: tuple[str, ...]) -> Select:
-    return Select(CartQuerySet(model).with_contents().filter(**parameters(model, keys)))
-
-
-@cache
-def _page_of_carts(
-    model: type["Cart"], keys: tuple[str, ...], limit: int, *, further: bool
-) -> Select:
-    page = CartQuerySet(model).without_history().filter(**parameters(model, keys)).order_by("-id")
-    if further:
-        page = page.filter(id__lt=Parameter("cursor", models.UUIDField()))
-    return Select(page[:limit])

@@ -163,7 +163,7 @@ MUTANTS = [
     ),
     Mutant(
         "oldest first",
-        CARTS,
+        "carts/models/reads.py",
         'order_by("-id")',
         'order_by("id")',
         "tests/api/test_list_carts.py",

@@ -71,6 +71,7 @@ ROOMS = {
         "carts.validators",
         "cartsvc.api.problems",
     },
+    "carts.bodies": {"carts.models", "carts.serializers"},
     "carts.requests": {
         "carts.models",
         "carts.problems",
@@ -79,6 +80,7 @@ ROOMS = {
         "cartsvc.api",
     },
     "carts.views": {
+        "carts.bodies",
         "carts.requests",
         "carts.models",
         "carts.problems",

@@ -1,0 +1,74 @@
+"""The bodies of the answers: a cart as Get Cart and List Carts show it."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from carts.models import Cart, contents
+from carts.serializers import CART_ITEM, CREATE_CART, CartItemOptionSerializer
+
+CART_NAMES = CREATE_CART.wire_names()
+ITEM_NAMES = [CART_ITEM.wire_names()[column] for column in contents.ITEM_SENT]
+OPTION_NAMES = [CartItemOptionSerializer().wire_names()[column] for column in contents.OPTION_SENT]
+
+
+def cart_body(cart: Cart) -> dict[str, Any]:
+    """Return a cart read by `CartManager.find`, as Get Cart shows it."""
+    rows = contents.in_order(cart.item_rows)
+    values = [contents.value_of(row) for row in rows]
+    return {
+        **_head(cart),
+        "items": list(map(_item_body, rows, values)),
+        **_tail(cart, sum(values, ZERO)),
+    }
+
+
+def summary_body(cart: Cart) -> dict[str, Any]:
+    """Return a cart read by `CartManager.page`, as List Carts shows it."""
+    return {**_head(cart), "itemCount": cart.item_count, **_tail(cart, cart.subtotal or ZERO)}
+
+
+ZERO = Decimal(0)
+
+
+def _head(cart: Cart) -> dict[str, Any]:
+    return {
+        "cartId": str(cart.id),
+        "profileKey": str(cart.profile_key),
+        **{name: getattr(cart, column) for column, name in CART_NAMES.items()},
+    }
+
+
+def _tail(cart: Cart, subtotal: Decimal) -> dict[str, Any]:
+    return {
+        "subtotal": _number(subtotal),
+        "createdOn": _timestamp(cart.created_on),
+        "modifiedOn": _timestamp(cart.modified_on),
+        "version": cart.version,
+    }
+
+
+def _item_body(row: Sequence[Any], value: Decimal) -> dict[str, Any]:
+    _position, _id, *sent, options = row
+    return {
+        "itemId": contents.item_id(row),
+        **dict(zip(ITEM_NAMES, sent, strict=True)),
+        "options": [
+            dict(zip(OPTION_NAMES, option[1:], strict=True))
+            for option in contents.in_order(options)
+        ],
+        "value": _number(value),
+    }
+
+
+def _number(amount: Decimal | int) -> Decimal:
+    """Return the amount without trailing zeros, and never with an exponent."""
+    # SQLite's JSON has a whole price as an integer.
+    amount = Decimal(amount)
+    whole = amount.to_integral_value()
+    return whole if amount == whole else amount.normalize()
+
+
+def _timestamp(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
