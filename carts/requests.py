@@ -1,4 +1,4 @@
-"""How an operation reads its request: whose carts it sees, its headers and its body."""
+"""How the operations read a request: the bearer's carts, the headers and the body."""
 
 import hashlib
 import re
@@ -35,13 +35,13 @@ IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
 
 WARNINGS = 10
 
-# Where a request has what the models call by these names.
+# The headers that carry what the models call by these names.
 HEADERS = {"version": "If-Match", "key": "Idempotency-Key"}
 
 
 @contextmanager
 def located() -> Iterator[None]:
-    """Say of what the models refuse where the request has it: in a header, or in its body."""
+    """Name the header or the place in the body instead of the model's field in a refusal."""
     try:
         yield
     except Refused as refused:
@@ -61,14 +61,14 @@ def _located(field: str | None) -> str | None:
 
 
 class CartServiceViewSet(ViewSet):
-    """What the operations share: whose carts they see, and how they read a request."""
+    """The base of the operations: the bearer's carts, and how a request is read."""
 
     http_method_names = ["get", "head", "post", "put", "delete"]
-    # Whether the caller asked to refuse what would else be ignored.
+    # True when the caller prefers strict handling: unknown members are refused.
     strict = False
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
-        """Say which preference counted, also on an error."""
+        """Name the preference that was applied, on errors as well."""
         if self.strict:
             response["Preference-Applied"] = "handling=strict"
         return super().finalize_response(request, response, *args, **kwargs)
@@ -94,7 +94,7 @@ class CartServiceViewSet(ViewSet):
         return body, values
 
     def warnings(self, serializer: WireSerializer, body: dict[str, Any]) -> Iterable[Problem]:
-        """Return what was ignored of a body that was taken."""
+        """Return a warning for each of the first unknown members of an accepted body."""
         if not serializer.has_unknown_members(body):
             return ()
         return islice(serializer.unknown_members(body), WARNINGS)

@@ -30,7 +30,7 @@ from cartsvc.api.problems import (
 
 
 class WireSerializer(serializers.ModelSerializer):
-    """A JSON object of the specification; unknown members are ignored, and can be told."""
+    """A JSON object of the specification. Unknown members are ignored, and can be listed."""
 
     serializer_field_mapping: ClassVar = {
         models.CharField: StringField,
@@ -79,7 +79,7 @@ class WireSerializer(serializers.ModelSerializer):
         """Each member's name on the wire, its name in the model, and its field.
 
         Raises:
-            TypeError: a field is declared with what `run_validation` does not heed.
+            TypeError: a field has an argument that `run_validation` ignores.
         """
         for name, field in self.fields.items():
             if field.read_only or field.default is not empty or hasattr(self, f"validate_{name}"):
@@ -88,12 +88,12 @@ class WireSerializer(serializers.ModelSerializer):
 
     @cached_property
     def known(self) -> frozenset[str]:
-        """The members that may be sent: those of the object, and what reading it shows."""
+        """The members that may be sent: those of the object, and those that a read shows."""
         return SHOWN.union(name for name, _, _ in self.members)
 
     @cached_property
     def lists(self) -> dict[str, "WireSerializer"]:
-        """The members that are lists of objects, with the serializer of these."""
+        """The members that are lists of objects, with the serializer of the objects."""
         return {
             name: field.child
             for name, _, field in self.members
@@ -101,12 +101,12 @@ class WireSerializer(serializers.ModelSerializer):
         }
 
     def has_unknown_members(self, data: dict[str, Any]) -> bool:
-        """Return whether an object, valid otherwise, has members that it should not have."""
+        """Return whether an otherwise valid object has unknown members."""
         if not self.known.issuperset(data):
             return True
         for name, child in self.lists.items():
             elements = data.get(name) or ()
-            # Without a call for each of many options.
+            # Checked here, because a call for each of many options would cost more.
             if not all(map(child.known.issuperset, elements)):
                 return True
             if child.lists and any(map(child.has_unknown_members, elements)):
@@ -164,12 +164,12 @@ def _problem(error: ValidationError, pointer: str) -> Problem:
 
 
 def _below(pointer: str, refused: Refused) -> Iterator[Problem]:
-    """Yield the problems of what is at `pointer`, as its parent tells of them."""
+    """Yield the problems of a part of the body, with `pointer` in front of each field."""
     return (replace(problem, field=f"{pointer}{problem.field}") for problem in refused.problems)
 
 
 def _token(name: str) -> str:
-    """Return a member's name for a JSON Pointer, shortened, and whole in UTF-8."""
+    """Return a member's name as a JSON Pointer token, shortened and valid in UTF-8."""
     shortened = name[:NAME_SHOWN].encode(errors="replace").decode()
     return shortened.replace("~", "~0").replace("/", "~1")
 

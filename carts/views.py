@@ -1,4 +1,4 @@
-"""Parse, call the model, wrap: the operations of the service."""
+"""The six operations: each parses the request, calls the model and wraps the result."""
 
 import re
 from uuid import UUID
@@ -195,7 +195,7 @@ class CartItemViewSet(CartServiceViewSet):
 
 
 def _changed(response: HttpResponse, version: int | None) -> HttpResponse:
-    """Name the cart's version in an answer, or say that an earlier request was answered."""
+    """Add the cart's version as the ETag, or mark the answer as a replay if there is none."""
     if version is None:
         response["Idempotent-Replayed"] = "true"
     else:

@@ -1,4 +1,4 @@
-"""Strict JSON in: one UTF-8 object, or a refusal that says what is wrong with it."""
+"""Read a request body as one JSON object in UTF-8, or refuse it and say why."""
 
 import json
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ from cartsvc.api.problems import (
 )
 from cartsvc.api.turns import expect, take_turn
 
-# The threads of a process that may wait for a body at once: all but one, which whoever sends
-# none can rely on. A body that has arrived is read in far less than the patience.
+# All threads of a process but one may wait for a body at once. The last one is left for
+# requests without a body. A body that has arrived is read in far less than the patience.
 _waiting = BoundedSemaphore(max(1, settings.THREADS - 1))
 PATIENCE_SECONDS = 0.05
 
@@ -59,10 +59,10 @@ def json_object(request: HttpRequest) -> dict[str, Any]:
 
 @contextmanager
 def arriving() -> Iterator[None]:
-    """Let this thread wait for a body, which the server does without a limit of time.
+    """Hold one of the places in which a thread may wait for a body, without a time limit.
 
     Raises:
-        Refused: `unavailable`, because the other threads wait for one already.
+        Refused: `unavailable`, when every place is taken.
     """
     if not _waiting.acquire(timeout=PATIENCE_SECONDS):
         UNAVAILABLE.refuse("Too many bodies have not arrived yet. Try again.")

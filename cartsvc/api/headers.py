@@ -1,11 +1,12 @@
-"""Request headers that many operations read: versions of a resource, and preferences."""
+"""Request headers that several operations share: entity tags and preferences."""
 
 import re
 from urllib.request import parse_http_list
 
 from cartsvc.api.problems import INVALID_HEADER
 
-# RFC 9110, section 8.8.3. Compressing proxies make a tag weak, but a version names one state.
+# RFC 9110, section 8.8.3. Weak tags are accepted: compressing proxies make them of strong
+# ones, and a version names one state.
 ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"')
 VERSION_TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,18})"')
 
@@ -18,7 +19,7 @@ def entity_tag(version: int) -> str:
 def versions(header: str, name: str) -> frozenset[int] | None:
     """Return the versions in If-Match or If-None-Match; None for `*`, which is any version.
 
-    A tag that is not of this service names no version.
+    Tags of other services are ignored.
 
     Raises:
         Refused: `invalid_header`.

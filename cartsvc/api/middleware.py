@@ -1,4 +1,4 @@
-"""What every API request passes, whatever becomes of it."""
+"""Middleware that every API request passes through."""
 
 import re
 import uuid
@@ -27,10 +27,10 @@ REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
 class ApiMiddleware:
-    """Answer API requests by itself; let pages pass on to the rest of the middleware.
+    """Answers API requests without the rest of the middleware, which only pages need.
 
-    The API has no sessions, cookies or messages, so it pays for none. Whatever happens
-    before a view is reached is answered with an envelope, too.
+    The API has no sessions, cookies or messages. Errors that occur before a view is reached
+    are answered with an envelope, too.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -80,7 +80,7 @@ class ApiMiddleware:
             return handle(error)
 
     def _page(self, request: HttpRequest) -> HttpResponse:
-        """Answer as a page, once a form has arrived: nothing else may wait for it."""
+        """Answer as a page. Wait for a form here, where few threads may wait at once."""
         if request.method == "POST":
             try:
                 with arriving():

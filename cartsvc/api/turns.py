@@ -1,7 +1,7 @@
 """Large bodies take turns: one at a time in a process is parsed, checked and written.
 
-Each is tens of thousands of steps under the interpreter's lock. Several at once would take
-it from small requests as often as there are threads, whoever sends them.
+Each takes tens of thousands of steps under the interpreter's lock. Several at once would
+slow small requests down by as many times.
 """
 
 from threading import BoundedSemaphore, Lock
@@ -13,31 +13,31 @@ from cartsvc.api.problems import UNAVAILABLE
 
 LARGE_BYTES = 64 * 1024
 
-# Half of the threads may be at a large body or wait for their turn: others need the rest.
+# At most half of the threads work on a large body or wait for their turn.
 _places = BoundedSemaphore(max(1, settings.THREADS // 2))
 _turn = Lock()
 
-# Where a request keeps that it has the turn.
+# The key in request.META that marks the request whose turn it is.
 TURN = "cartsvc.turn"
 
 
 def expect(size: int) -> None:
-    """Refuse a large body before it is read, if as many wait already as may.
+    """Refuse a large body before it is read, if every place is taken.
 
     Raises:
         Refused: `unavailable`.
     """
     if size > LARGE_BYTES:
         _take_place()
-        # Not kept: a body may arrive slowly, and its sender shall hold nobody up.
+        # Do not keep the place: the body may arrive slowly.
         _places.release()
 
 
 def take_turn(request: HttpRequest, size: int) -> None:
-    """Wait for the turn if the body, which has arrived, is large; `end_turn` must follow.
+    """Wait for the turn, if the body that has arrived is large. Call `end_turn` afterwards.
 
     Raises:
-        Refused: `unavailable`, because as many wait already as may.
+        Refused: `unavailable`, when every place is taken.
     """
     if size <= LARGE_BYTES:
         return
@@ -47,7 +47,7 @@ def take_turn(request: HttpRequest, size: int) -> None:
 
 
 def end_turn(request: HttpRequest) -> None:
-    """Let the next large body be worked on, if it was this request's turn."""
+    """Pass the turn on, if this request had it."""
     if request.META.pop(TURN, False):
         _turn.release()
         _places.release()

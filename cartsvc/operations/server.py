@@ -38,7 +38,7 @@ Application = Callable[..., Any]
 
 
 def run(bind: str, workers: int) -> None:
-    """Serve at HOST:PORT or unix:PATH until SIGTERM or SIGINT; SIGHUP exchanges the workers.
+    """Serve at HOST:PORT or unix:PATH until SIGTERM or SIGINT; SIGHUP replaces the workers.
 
     The caller is within `shared_counts`.
     """
@@ -113,7 +113,7 @@ def _follow(parent: int) -> None:
 
 @contextmanager
 def shared_counts() -> Iterator[None]:
-    """Have a folder where each worker counts; prometheus_client looks for it when imported."""
+    """Create the folder in which the workers count, before prometheus_client is imported."""
     if not settings.METRICS_BIND:
         yield
         return
