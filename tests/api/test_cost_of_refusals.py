@@ -4,7 +4,6 @@ What is counted are calls, Python's and C's: they do not depend on how busy the 
 """
 
 import json
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 
 from tests.support import bodies
 from tests.support.callers import Api
+from tests.support.costs import calls
 
 ITEMS, OPTIONS = 500, 10
 
@@ -57,22 +57,6 @@ WRONG: dict[str, Any] = {
     "no objects": nested(lambda options: bodies.item(options=options), 5),
     "options of options": nested(lambda options: {"options": [{"options": options}] * 10}, {}),
 }
-
-
-def calls(function: Callable[[], Any]) -> tuple[int, Any]:
-    """Return how many calls the function makes, and what it returns."""
-    count = 0
-
-    def counted(_frame: Any, event: str, _argument: Any) -> None:
-        nonlocal count
-        count += event in {"call", "c_call"}
-
-    sys.setprofile(counted)
-    try:
-        returned = function()
-    finally:
-        sys.setprofile(None)
-    return count, returned
 
 
 def calls_a_byte(api: Api, body: Any) -> tuple[float, Any]:
