@@ -4,7 +4,6 @@ The tests count calls of Python and C functions, which do not depend on the mach
 """
 
 import json
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 
 from tests.support import bodies
 from tests.support.callers import Api
+from tests.support.costs import calls
 
 ITEMS, OPTIONS = 500, 10
 
@@ -57,22 +57,6 @@ WRONG: dict[str, Any] = {
     "no objects": nested(lambda options: bodies.item(options=options), 5),
     "options of options": nested(lambda options: {"options": [{"options": options}] * 10}, {}),
 }
-
-
-def calls(function: Callable[[], Any]) -> tuple[int, Any]:
-    """Return the number of calls that the function makes, and its result."""
-    count = 0
-
-    def counted(_frame: Any, event: str, _argument: Any) -> None:
-        nonlocal count
-        count += event in {"call", "c_call"}
-
-    sys.setprofile(counted)
-    try:
-        returned = function()
-    finally:
-        sys.setprofile(None)
-    return count, returned
 
 
 def calls_a_byte(api: Api, body: Any) -> tuple[float, Any]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from carts.admin.slips import ISOLATE, LONGEST, amount, customer_slip, kitchen_docket
 from carts.models import Cart
+from tests.support.costs import calls
 
 
 def cart(**changes: Any) -> Cart:
@@ -138,6 +139,15 @@ def test_the_sheets_of_the_largest_cart_take_a_moment(name: str) -> None:
     kitchen_docket(cart(), lines)
     customer_slip(cart(), lines)
     assert process_time() - started < 0.5
+
+
+@pytest.mark.parametrize("text", ["🍕", "W", "W ", "شاورما "], ids=range(4))
+def test_twice_the_text_costs_twice_as_much(text: str) -> None:
+    def cost(times: int) -> int:
+        return calls(lambda: kitchen_docket(cart(), [item(text * times, options=[])]))[0]
+
+    cost(1)
+    assert cost(2_000) < 2.2 * cost(1_000)
 
 
 def test_a_long_order_is_cut_and_says_so() -> None:

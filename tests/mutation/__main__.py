@@ -569,8 +569,8 @@ MUTANTS = [
         "lines measured again for each character",
         SLIPS,
         "        columns = wcwidth.width(cluster) if piece",
-        "        columns = sum(map(wcwidth.width, line)) and wcwidth.width(cluster) if piece",
-        "tests/desk/test_slips.py -k moment",
+        "        columns = sum(wcwidth.width(c) for c in line) and wcwidth.width(cluster) if piece",
+        "tests/desk/test_slips.py -k twice_the_text",
     ),
     Mutant(
         "counts in a folder of others",
