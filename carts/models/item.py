@@ -65,7 +65,7 @@ class CartItem(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.quantity} × {self.display_name}"
+        return _label(self.quantity, self.display_name)
 
     def save(self, **kwargs: Any) -> None:
         """Save a changed item as the API would: validated, the cart claimed first.
@@ -80,7 +80,8 @@ class CartItem(models.Model):
         self.clean_fields(exclude=["cart"])
         with transaction.atomic():
             self.lock()
-            draft = ItemDraft(self, [option.values() for option in self.options.all()])
+            options = [option.values() for option in self.options.all()]
+            draft = ItemDraft.of_item(self, options)
             self.cart.claim("Update Item", item_id=self.pk, draft=draft)
             self.overwrite()
 
@@ -115,9 +116,7 @@ class CartItem(models.Model):
         Raises:
             Refused: `item_not_found`, for a row that is gone is not brought back.
         """
-        values = {name: getattr(self, name) for name in ("id", "cart_id", *ITEM_SENT)}
-        if not _overwrite().run(**values):
-            ITEM_NOT_FOUND.refuse()
+        ItemDraft.of_item(self, ()).overwrite()
 
 
 class CartItemOption(models.Model):
@@ -183,25 +182,39 @@ class CartItemOption(models.Model):
             for kept in item.options.all()
             for option in (instead if kept.position == self.position else [kept])
         ]
-        item.cart.claim("Update Item", item_id=item.pk, draft=ItemDraft(item, options))
+        item.cart.claim("Update Item", item_id=item.pk, draft=ItemDraft.of_item(item, options))
 
 
 @dataclass(slots=True)
 class ItemDraft:
-    """An item as it is about to be written, with the options that are chosen for it."""
+    """An item as it is about to be written, with the options that are chosen for it.
 
-    item: CartItem
+    The item's fields are in a mapping: a model's instance for each would take 8 % of the
+    instructions of a request that creates 50 items.
+    """
+
+    values: dict[str, Any]
     options: Sequence[Values]
 
     @classmethod
     def of(cls, *, options: Iterable[Values] = (), **values: Any) -> Self:
         """Return the draft of an item with these `values` of its fields."""
-        return cls(CartItem(**values), list(options))
+        return cls({"id": uuid7(), "special_instructions": None, **values}, list(options))
+
+    @classmethod
+    def of_item(cls, item: CartItem, options: Sequence[Values]) -> Self:
+        """Return the draft of an item as it is now, with other options."""
+        return cls({name: getattr(item, name) for name in OVERWRITTEN}, options)
+
+    def item(self) -> CartItem:
+        """Return the item, as it is before it is written."""
+        return CartItem(**self.values)
 
     def label(self) -> str:
         """Return the item and its options in a few words."""
         options = ", ".join(option["display_name"] for option in self.options)
-        return f"{self.item} ({options})" if options else str(self.item)
+        label = _label(self.values["quantity"], self.values["display_name"])
+        return f"{label} ({options})" if options else label
 
     def clean(self) -> None:
         """Validate the item and its options.
@@ -209,7 +222,8 @@ class ItemDraft:
         Raises:
             ValidationError: by field; the fields of an option as `options[0].price`.
         """
-        errors = field_errors(self.item, exclude=("id", "cart", "position"))
+        item = self.item()
+        errors = field_errors(item, exclude=("id", "cart", "position"))
         try:
             validators.validate_count(len(self.options), settings.MAX_OPTIONS, "options on an item")
         except ValidationError as error:
@@ -221,15 +235,16 @@ class ItemDraft:
         if errors:
             raise ValidationError(errors)
         # As validating has left them: a price may have been sent as a float.
+        self.values |= {name: getattr(item, name) for name in ITEM_SENT}
         self.options = [row.values() for row in rows]
 
     def has_two_currencies(self) -> bool:
         """Return whether an option is in another currency than the item."""
-        return any(option["currency"] != self.item.currency for option in self.options)
+        return any(option["currency"] != self.values["currency"] for option in self.options)
 
     def currency_problems(self, currency: str, path: str = "") -> list[Problem]:
         """Return where the item, which is at `path`, is not in `currency`."""
-        places = [path] if self.item.currency != currency else []
+        places = [path] if self.values["currency"] != currency else []
         places += [
             f"{path}options[{position}]."
             for position, option in enumerate(self.options)
@@ -242,20 +257,34 @@ class ItemDraft:
 
     def value(self) -> Decimal:
         """Return what the item costs with its options."""
-        return value(
-            self.item.price, self.item.quantity, (option["price"] for option in self.options)
-        )
+        prices = (option["price"] for option in self.options)
+        return value(self.values["price"], self.values["quantity"], prices)
+
+    def overwrite(self) -> None:
+        """Write the item over its row; see `CartItem.overwrite`."""
+        if not _overwrite().run(**{name: self.values[name] for name in OVERWRITTEN}):
+            ITEM_NOT_FOUND.refuse()
+
+    def item_row(self) -> tuple[Any, ...]:
+        """Return the item as `INSERT_ITEMS` takes it."""
+        return tuple(map(self.values.get, INSERTED))
 
     def option_rows(self) -> list[tuple[Any, ...]]:
         """Return the options as `INSERT_OPTIONS` takes them."""
         return [
-            (self.item.id, position, *map(option.get, OPTION_SENT))
+            (self.values["id"], position, *map(option.get, OPTION_SENT))
             for position, option in enumerate(self.options)
         ]
 
 
-INSERT_ITEMS = Insert(CartItem, ["cart_id", *ITEM_COLUMNS])
+INSERTED = ("cart_id", *ITEM_COLUMNS)
+OVERWRITTEN = ("id", "cart_id", *ITEM_SENT)
+INSERT_ITEMS = Insert(CartItem, INSERTED)
 INSERT_OPTIONS = Insert(CartItemOption, ["item_id", *OPTION_COLUMNS])
+
+
+def _label(quantity: int, display_name: str) -> str:
+    return f"{quantity} × {display_name}"
 
 
 @cache

@@ -179,15 +179,15 @@ class CartManager(Reads["Cart"]):
         draft = ItemDraft.of(cart_id=cart_id, **values)
         if validate:
             draft.clean()
-        item = draft.item
         with atomic():
             self.claim(cart_id, "Add Item", version=version, draft=draft)
             last = CartItem.objects.filter(cart_id=cart_id).aggregate(
                 position=Max("position", default=-1)
             )
-            item.position = last["position"] + 1
+            draft.values["position"] = last["position"] + 1
             with one_round_trip():
                 _insert([draft])
+        item = draft.item()
         item._state.adding = False
         return item
 
@@ -214,7 +214,7 @@ class CartManager(Reads["Cart"]):
             draft.clean()
         with atomic():
             self.claim(cart_id, "Update Item", version=version, item_id=item_id, draft=draft)
-            draft.item.overwrite()
+            draft.overwrite()
             with one_round_trip():
                 remove_options().run(item_id=item_id)
                 INSERT_OPTIONS.run(draft.option_rows())
@@ -268,9 +268,9 @@ class CartManager(Reads["Cart"]):
             # One of two currencies is not the cart's.
             if draft.has_two_currencies():
                 self._refuse_claim(cart_id, version, item_id, draft)
-            expected["currency"] = draft.item.currency
+            expected["currency"] = draft.values["currency"]
             label = draft.label()
-        record = self._record(operation, draft.item.id if draft else item_id, label)
+        record = self._record(operation, draft.values["id"] if draft else item_id, label)
         claim = _claim(self.model, tuple(expected), takes=bool(item_id), adds=bool(draft))
         values = {
             **expected,
@@ -317,7 +317,7 @@ class CartManager(Reads["Cart"]):
 
 
 def _insert(drafts: Sequence[ItemDraft]) -> None:
-    INSERT_ITEMS.run(draft.item for draft in drafts)
+    INSERT_ITEMS.run(map(ItemDraft.item_row, drafts))
     INSERT_OPTIONS.run(chain.from_iterable(map(ItemDraft.option_rows, drafts)))
 
 
