@@ -65,7 +65,7 @@ class CartItem(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.quantity} × {self.display_name}"
+        return _label(self.quantity, self.display_name)
 
     def save(self, **kwargs: Any) -> None:
         """Save a changed item with the guarantees of the API: validated, with the cart claimed.
@@ -80,7 +80,8 @@ class CartItem(models.Model):
         self.clean_fields(exclude=["cart"])
         with transaction.atomic():
             self.lock()
-            draft = ItemDraft(self, [option.values() for option in self.options.all()])
+            options = [option.values() for option in self.options.all()]
+            draft = ItemDraft.of_item(self, options)
             self.cart.claim("Update Item", item_id=self.pk, draft=draft)
             self.overwrite()
 
@@ -117,9 +118,7 @@ class CartItem(models.Model):
         Raises:
             Refused: `item_not_found`. A row that was deleted is not created again.
         """
-        values = {name: getattr(self, name) for name in ("id", "cart_id", *ITEM_SENT)}
-        if not _overwrite().run(**values):
-            ITEM_NOT_FOUND.refuse()
+        ItemDraft.of_item(self, ()).overwrite()
 
 
 class CartItemOption(models.Model):
@@ -191,25 +190,39 @@ class CartItemOption(models.Model):
             for kept in item.options.all()
             for option in (instead if kept.position == self.position else [kept])
         ]
-        item.cart.claim("Update Item", item_id=item.pk, draft=ItemDraft(item, options))
+        item.cart.claim("Update Item", item_id=item.pk, draft=ItemDraft.of_item(item, options))
 
 
 @dataclass(slots=True)
 class ItemDraft:
-    """An item that is about to be written, with its options."""
+    """An item that is about to be written, with its options.
 
-    item: CartItem
+    The item's fields are in a mapping. A model instance for each item would take 8 % of the
+    instructions of a request that creates 50 items.
+    """
+
+    values: dict[str, Any]
     options: Sequence[Values]
 
     @classmethod
     def of(cls, *, options: Iterable[Values] = (), **values: Any) -> Self:
         """Return the draft of an item with these field `values` and `options`."""
-        return cls(CartItem(**values), list(options))
+        return cls({"id": uuid7(), "special_instructions": None, **values}, list(options))
+
+    @classmethod
+    def of_item(cls, item: CartItem, options: Sequence[Values]) -> Self:
+        """Return the draft of an item as it is now, with these `options`."""
+        return cls({name: getattr(item, name) for name in OVERWRITTEN}, options)
+
+    def item(self) -> CartItem:
+        """Return the item as an unsaved instance."""
+        return CartItem(**self.values)
 
     def label(self) -> str:
         """Return the item and its options in a few words, for the history."""
         options = ", ".join(option["display_name"] for option in self.options)
-        return f"{self.item} ({options})" if options else str(self.item)
+        label = _label(self.values["quantity"], self.values["display_name"])
+        return f"{label} ({options})" if options else label
 
     def clean(self) -> None:
         """Validate the item and its options.
@@ -217,7 +230,8 @@ class ItemDraft:
         Raises:
             ValidationError: errors by field, such as `quantity` or `options[0].price`.
         """
-        errors = field_errors(self.item, exclude=("id", "cart", "position"))
+        item = self.item()
+        errors = field_errors(item, exclude=("id", "cart", "position"))
         try:
             validators.validate_count(len(self.options), settings.MAX_OPTIONS, "options on an item")
         except ValidationError as error:
@@ -229,18 +243,19 @@ class ItemDraft:
         if errors:
             raise ValidationError(errors)
         # Validating may have converted a value, such as a price that came as a float.
+        self.values |= {name: getattr(item, name) for name in ITEM_SENT}
         self.options = [row.values() for row in rows]
 
     def has_two_currencies(self) -> bool:
         """Return whether an option has another currency than the item."""
-        return any(option["currency"] != self.item.currency for option in self.options)
+        return any(option["currency"] != self.values["currency"] for option in self.options)
 
     def currency_problems(self, currency: str, path: str = "") -> list[Problem]:
         """Return a problem for each part of the item that is not in `currency`.
 
         `path` is the prefix of the fields' names, such as `items[0].`.
         """
-        places = [path] if self.item.currency != currency else []
+        places = [path] if self.values["currency"] != currency else []
         places += [
             f"{path}options[{position}]."
             for position, option in enumerate(self.options)
@@ -253,20 +268,34 @@ class ItemDraft:
 
     def value(self) -> Decimal:
         """Return what the item costs, options included."""
-        return value(
-            self.item.price, self.item.quantity, (option["price"] for option in self.options)
-        )
+        prices = (option["price"] for option in self.options)
+        return value(self.values["price"], self.values["quantity"], prices)
+
+    def overwrite(self) -> None:
+        """Update the item's row. See `CartItem.overwrite`."""
+        if not _overwrite().run(**{name: self.values[name] for name in OVERWRITTEN}):
+            ITEM_NOT_FOUND.refuse()
+
+    def item_row(self) -> tuple[Any, ...]:
+        """Return the item as a row for `INSERT_ITEMS`."""
+        return tuple(map(self.values.get, INSERTED))
 
     def option_rows(self) -> list[tuple[Any, ...]]:
         """Return the options as rows for `INSERT_OPTIONS`."""
         return [
-            (self.item.id, position, *map(option.get, OPTION_SENT))
+            (self.values["id"], position, *map(option.get, OPTION_SENT))
             for position, option in enumerate(self.options)
         ]
 
 
-INSERT_ITEMS = Insert(CartItem, ["cart_id", *ITEM_COLUMNS])
+INSERTED = ("cart_id", *ITEM_COLUMNS)
+OVERWRITTEN = ("id", "cart_id", *ITEM_SENT)
+INSERT_ITEMS = Insert(CartItem, INSERTED)
 INSERT_OPTIONS = Insert(CartItemOption, ["item_id", *OPTION_COLUMNS])
+
+
+def _label(quantity: int, display_name: str) -> str:
+    return f"{quantity} × {display_name}"
 
 
 @cache

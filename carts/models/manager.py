@@ -166,7 +166,7 @@ class CartManager(Reads["Cart"]):
             last = CartItem.objects.filter(cart_id=cart_id).aggregate(
                 position=Max("position", default=-1)
             )
-            draft.item.position = last["position"] + 1
+            draft.values["position"] = last["position"] + 1
             with one_round_trip():
                 _insert([draft])
         return changed
@@ -197,7 +197,7 @@ class CartManager(Reads["Cart"]):
             changed = self.claim(
                 cart_id, "Update Item", version=version, item_id=item_id, draft=draft
             )
-            draft.item.overwrite()
+            draft.overwrite()
             with one_round_trip():
                 remove_options().run(item_id=item_id)
                 INSERT_OPTIONS.run(draft.option_rows())
@@ -244,9 +244,9 @@ class CartManager(Reads["Cart"]):
             # At least one of two currencies is not the cart's.
             if draft.has_two_currencies():
                 self._refuse_claim(cart_id, version, item_id, draft)
-            expected["currency"] = draft.item.currency
+            expected["currency"] = draft.values["currency"]
             label = draft.label()
-        record = self._record(operation, draft.item.id if draft else item_id, label)
+        record = self._record(operation, draft.values["id"] if draft else item_id, label)
         claim = _claim(self.model, tuple(expected), takes=bool(item_id), adds=bool(draft))
         values = {
             **expected,
@@ -295,7 +295,7 @@ class CartManager(Reads["Cart"]):
 
 
 def _insert(drafts: Sequence[ItemDraft]) -> None:
-    INSERT_ITEMS.run(draft.item for draft in drafts)
+    INSERT_ITEMS.run(map(ItemDraft.item_row, drafts))
     INSERT_OPTIONS.run(chain.from_iterable(map(ItemDraft.option_rows, drafts)))
 
 

@@ -57,7 +57,7 @@ MUTANTS = [
     Mutant(
         "items of any currency",
         CARTS,
-        '            expected["currency"] = draft.item.currency\n',
+        '            expected["currency"] = draft.values["currency"]\n',
         "            pass\n",
         "tests/api/test_currency.py",
     ),
