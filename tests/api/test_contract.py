@@ -56,7 +56,7 @@ def exchange_ids(case: Case) -> None:
 def agree_on_currency(value: object) -> None:
     """Replace every valid currency with the cart's."""
     if isinstance(value, dict):
-        if value.get("currency") in CURRENCIES:
+        if str(value.get("currency")) in CURRENCIES:
             value["currency"] = "EUR"
         for inner in value.values():
             agree_on_currency(inner)
