@@ -114,7 +114,8 @@ def _remember(response: HttpResponse, request: HttpRequest, name: str) -> None:
 
 def _cookie(name: str) -> str:
     """Return the name of the cookie, from which nobody can tell whose it is."""
-    return f"signed_in_{salted_hmac(__name__, name).hexdigest()[:16]}"
+    digest = salted_hmac(__name__, name, algorithm="sha256").hexdigest()
+    return f"signed_in_{digest[:16]}"
 
 
 def client_network(request: HttpRequest) -> str | None:

@@ -6,16 +6,12 @@ import ssl
 import subprocess
 import uuid
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from string import Template
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-
 from tests.chaos.servers import ROOT, SIGNING_KEY, Service
 from tests.support.callers import HttpApi
+from tests.support.certificates import make_certificate
 from tests.support.programs import free_port, program
 
 HOST = "localhost"
@@ -38,39 +34,13 @@ http {
 """
 
 
-def make_certificate(folder: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, HOST)])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    (folder / "key.pem").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-
-
 class Proxy:
     def __init__(self, folder: Path, server: Service) -> None:
         self.port = free_port()
         self.server = server
         self.url = f"https://{HOST}:{self.port}"
         self.certificate = str(folder / "certificate.pem")
-        make_certificate(folder)
+        make_certificate(folder, HOST)
         shipped = Template((ROOT / "cartsvc/operations/nginx.conf").read_text())
         filled = shipped.safe_substitute(
             LISTEN=f"127.0.0.1:{self.port}",
