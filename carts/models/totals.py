@@ -90,7 +90,9 @@ def allowed(carts: type["Cart"], *, takes: bool, adds: bool) -> Q:
     """
     allowed = Q()
     if takes:
-        seen: QuerySet[Any] = QuerySet(carts).filter(**parameters(carts, ["id"])).values("version")
+        seen: QuerySet[Any] = (
+            QuerySet(carts).filter(**parameters(carts, ["id"])).values("version")[:1]
+        )
         allowed &= Q(Exists(_item_taken().filter(cart=OuterRef("pk"))), version=Subquery(seen))
     if adds:
         before = Coalesce(F("option_count"), NONE)
