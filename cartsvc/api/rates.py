@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from django.core.cache import cache
-from redis import RedisError
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +63,9 @@ def usage(who: str, rate: Rate, *, counting: bool) -> Usage | None:
     Return None when the cache does not answer: a failing rate limit must not take the
     service down with it.
     """
+    # Here, because most services have no limit: it would be 6 % of what the start imports.
+    from redis import RedisError  # noqa: PLC0415
+
     name = hashlib.sha256(who.encode())
     # Windows end at a different time for each caller, so that they do not all retry at once.
     shifted = int(time.time()) + int.from_bytes(name.digest()[:4]) % rate.seconds

@@ -255,9 +255,9 @@ def test_the_same_strictness_holds_for_items(api: Api, unchanged: Callable[[], N
 
 
 def test_tells_the_line_and_the_column(api: Api, unchanged: Callable[[], None]) -> None:
-    response = api.post(body='{\n  "partnerKey": "ACME",\n  "restaurantKey": 4711,\n}')
+    response = api.post(body='{\n  "partnerKey": "ACME",\n  "restaurantKey": x\n}')
 
     assert response.status_code == 400
     [notification] = response.json()["notifications"]
     assert notification["code"] == "malformed_json"
-    assert notification["text"].endswith("at line 4, column 1.")
+    assert notification["text"].endswith("at line 3, column 20.")

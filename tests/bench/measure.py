@@ -3,6 +3,7 @@
 import argparse
 import statistics
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -226,17 +227,51 @@ def wal_bytes(cluster: Cluster) -> int:
 
 
 def soak(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure the memory of the service's two workers under a mix of all operations."""
+    """Measure the service's waits and memory minute by minute, under a load of everything.
+
+    Any error ends the run.
+    """
     series = []
+    minutes = max(2, round(options.soak / 60))
     with counting_cluster() as cluster:
         servers.migrate(cluster, "service")
         with servers.service(cluster, "service") as server:
             prepared = scenarios.prepare(server, scenarios.NAMES).values()
             mixed = [request for turn in zip(*prepared, strict=False) for request in turn]
             master, *workers = processes.tree(server.pid)
-            step = options.soak / 12
-            for turn in range(12):
-                client.run(server.port, mixed, concurrency=16, more=seconds(step))
-                used = processes.pss_megabytes(workers), processes.pss_megabytes([master])
-                series.append((round((turn + 1) * step), *used))
-    return {"memory": series}
+            for _ in range(minutes):
+                more = seconds(options.soak / minutes)
+                sample = client.run(server.port, mixed, concurrency=16, more=more)
+                latencies = sorted(sample.latencies)
+                series.append(
+                    {
+                        "requests": sent(sample),
+                        "p50": 1000 * latencies[len(latencies) // 2],
+                        "p99": 1000 * latencies[len(latencies) * 99 // 100],
+                        "workers": processes.pss_megabytes(workers),
+                        "master": processes.pss_megabytes([master]),
+                    }
+                )
+    return {"seconds": options.soak, "minutes": series}
+
+
+def cold(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure the service from its start to its first answer."""
+    starts = []
+    with private_cluster() as cluster:
+        servers.migrate(cluster, "service")
+        for _ in range(options.cold):
+            began = time.perf_counter()
+            with servers.service(cluster, "service") as server:
+                scenarios.ask(server, "GET", scenarios.carts_path(uuid.uuid4()))
+                waited = time.perf_counter() - began
+                master, *workers = processes.tree(server.pid)
+                starts.append(
+                    {
+                        "seconds": waited,
+                        "cpu": processes.cpu_seconds(server.pid),
+                        "master": processes.pss_megabytes([master]),
+                        "workers": processes.pss_megabytes(workers),
+                    }
+                )
+    return {"starts": starts}

@@ -125,15 +125,34 @@ def growth(results: Results, out: Path) -> str:
 
 
 def soak(results: Results, out: Path) -> str:
-    seconds, *used = zip(*results["memory"], strict=True)
-    memory = table(
-        ["seconds under load", *map(str, seconds)],
+    minutes = results["minutes"]
+    length = results["seconds"] / len(minutes)
+    by_minute = table(
+        [f"part of {length:g} s", "requests", "p50 ms", "p99 ms", "workers' PSS, MB",
+         "master's PSS, MB"],
         [
-            [f"PSS of {whose}, MB", *(f"{megabytes:.0f}" for megabytes in series)]
-            for whose, series in zip(("the two workers", "the master"), used, strict=True)
+            [number, part["requests"], f"{part['p50']:.1f}", f"{part['p99']:.1f}",
+             f"{part['workers']:.1f}", f"{part['master']:.1f}"]
+            for number, part in enumerate(minutes, start=1)
         ],
+    )  # fmt: skip
+    total = sum(part["requests"] for part in minutes)
+    return written(
+        out / "soak.md", [f"`{results['command']}`", by_minute, f"{total:,} requests, no error."]
     )
-    return written(out / "soak.md", [f"`{results['command']}`", memory])
+
+
+def cold(results: Results, out: Path) -> str:
+    middle = {
+        name: statistics.median(start[name] for start in results["starts"])
+        for name in ("seconds", "cpu", "master", "workers")
+    }
+    found = table(
+        ["a start, median", "first answer, s", "CPU, s", "master's PSS, MB", "workers' PSS, MB"],
+        [[len(results["starts"]), f"{middle['seconds']:.2f}", f"{middle['cpu']:.2f}",
+          f"{middle['master']:.0f}", f"{middle['workers']:.0f}"]],
+    )  # fmt: skip
+    return written(out / "cold.md", [f"`{results['command']}`", found])
 
 
 def written(path: Path, parts: list[str]) -> str:

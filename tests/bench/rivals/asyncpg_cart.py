@@ -103,9 +103,16 @@ ITEM_NAMES = [name for name in ItemOut.model_fields if name not in ("options", "
 OPTION_NAMES = list(OptionIn.model_fields)
 
 
+async def nothing_to_reset(_: asyncpg.Connection) -> None:
+    """Leave the connection as it is: no session is changed."""
+
+
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    async with asyncpg.create_pool(os.environ["DATABASE_URL"], min_size=4) as pool:
+    # The pool would send four statements with each connection that it gets back.
+    async with asyncpg.create_pool(
+        os.environ["DATABASE_URL"], min_size=4, reset=nothing_to_reset
+    ) as pool:
         app.state.pool = pool
         yield
 
