@@ -1,7 +1,6 @@
 """An issuer's keys: rotated, forged and withheld. The issuer is a real HTTP server."""
 
 import socket
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -17,6 +16,7 @@ from cartsvc.api import authentication, jwks
 from tests.support.answers import problems
 from tests.support.callers import Api
 from tests.support.certificates import make_certificate
+from tests.support.clock import Clock
 from tests.support.issuers import Issuer, published, running, verified_with
 from tests.support.left_out import LEFT_OUT
 from tests.support.programs import wait_until
@@ -31,23 +31,6 @@ def key(name: str) -> Any:
 
 def public(name: str, **changes: Any) -> dict[str, Any]:
     return public_jwk("RS256", NUMBERS[name], **{"kid": name} | changes)
-
-
-class Clock:
-    """Replaces time.monotonic in the service. The time stands still until a test advances it."""
-
-    def __init__(self) -> None:
-        self.now = time.monotonic()
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    standing = Clock()
-    monkeypatch.setattr(time, "monotonic", standing)
-    return standing
 
 
 @pytest.fixture

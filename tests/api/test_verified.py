@@ -11,24 +11,9 @@ from cartsvc.api import jwks, verified
 from cartsvc.api.authentication import VERIFIED, BearerToken
 from cartsvc.api.verified import VerifiedTokens
 from tests.support.callers import Api
+from tests.support.clock import Clock
 from tests.support.issuers import published, verified_with
 from tests.support.tokens import mint, private_key, public_jwk
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = time.monotonic()
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """What the service takes for time.monotonic: stands still until it is put forward."""
-    standing = Clock()
-    monkeypatch.setattr(time, "monotonic", standing)
-    return standing
 
 
 @pytest.fixture(autouse=True)
