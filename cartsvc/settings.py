@@ -15,6 +15,8 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, EnvError, validate
 
+from cartsvc.db.urls import database_at
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
 
@@ -52,7 +54,7 @@ try:
     DEBUG = env.bool("DEBUG", False)
     ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK)
     HTTPS_ONLY = env.bool("HTTPS_ONLY", not set(ALLOWED_HOSTS) <= set(LOOPBACK))
-    DATABASE = env.dj_db_url("DATABASE_URL", f"sqlite:///{VAR_DIR / 'carts.sqlite3'}")
+    DATABASE_URL = env.str("DATABASE_URL", f"sqlite:///{VAR_DIR / 'carts.sqlite3'}")
     # Seconds; 0 means no limit.
     DB_CONNECT_TIMEOUT = env.int("DB_CONNECT_TIMEOUT", 3)
     DB_LOCK_TIMEOUT = env.float("DB_LOCK_TIMEOUT", 2.0)
@@ -93,7 +95,11 @@ try:
 except (EnvError, ValueError) as error:
     raise ImproperlyConfigured(str(error)) from error
 
-EMBEDDED = DATABASE["ENGINE"] == "django.db.backends.sqlite3"
+try:
+    DATABASE = database_at(DATABASE_URL)
+except ValueError as error:
+    raise ImproperlyConfigured(f"DATABASE_URL: {error}") from None
+EMBEDDED = DATABASE["ENGINE"] == "cartsvc.db.sqlite"
 
 JWT_KEY_GENERATED = EMBEDDED and JWT_ALGORITHM == "HS256" and not JWT_SIGNING_KEY
 
@@ -190,7 +196,6 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 # Database
 
 if EMBEDDED:
-    DATABASE["ENGINE"] = "cartsvc.db.sqlite"
     DATABASE["OPTIONS"] = {
         # SQLite cannot wait for the lock in a deferred transaction that reads before it writes.
         "transaction_mode": "IMMEDIATE",
@@ -199,12 +204,8 @@ if EMBEDDED:
         "init_command": "PRAGMA journal_mode=WAL",
     }
     DATABASE["TEST"] = {"NAME": VAR_DIR / "test.sqlite3"}
-elif DATABASE["ENGINE"] != "django.db.backends.postgresql":
-    raise ImproperlyConfigured("DATABASE_URL must begin with postgres:// or sqlite://.")
 else:
-    DATABASE["ENGINE"] = "cartsvc.db.postgresql"
-    DATABASE["OPTIONS"] = {
-        **DATABASE.get("OPTIONS", {}),
+    DATABASE["OPTIONS"] |= {
         "connect_timeout": DB_CONNECT_TIMEOUT,
         "tcp_user_timeout": DB_CONNECT_TIMEOUT * 1000,
         "application_name": "cartsvc",

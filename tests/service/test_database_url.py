@@ -1,0 +1,69 @@
+"""DATABASE_URL as an operator may write it."""
+
+from typing import Any
+
+import pytest
+
+from cartsvc.db.urls import database_at
+
+HOSTS = {"HOST": "h1,h2,h3", "PORT": "5432,5433,5434"}
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgres://u:p@h:5432/n", {"HOST": "h", "PORT": "5432"}),
+        ("postgresql://u:p%40ss@h/n", {"HOST": "h", "PASSWORD": "p@ss"}),
+        ("postgres://u:p@h1:5432,h2:5433,h3:5434/n", HOSTS),
+        ("postgres://u:p@/n?host=h1,h2,h3&port=5432,5433,5434", HOSTS),
+        ("postgres://u:p@/n?host=h1,h2&port=5433", {"HOST": "h1,h2", "PORT": "5433"}),
+        ("postgres://u:p@h1:5433,h2/n", {"HOST": "h1,h2", "PORT": "5433,"}),
+        ("postgres://u:p@[::1]:5432/n", {"HOST": "::1", "PORT": "5432"}),
+        ("postgres://u:p@%2Frun%2Fpostgresql/n", {"HOST": "/run/postgresql"}),
+        (
+            "postgres://u:p@h/n?target_session_attrs=read-write&sslmode=require",
+            {
+                "HOST": "h",
+                "OPTIONS": {"target_session_attrs": "read-write", "sslmode": "require"},
+            },
+        ),
+    ],
+)
+def test_what_postgresql_understands(url: str, said: dict[str, Any]) -> None:
+    plain = {"NAME": "n", "USER": "u", "PASSWORD": "p", "HOST": "", "PORT": "", "OPTIONS": {}}
+    assert database_at(url) == {"ENGINE": "cartsvc.db.postgresql", **plain, **said}
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("sqlite:///var/x.sqlite3", "var/x.sqlite3"),
+        ("sqlite:////srv/a%20b.sqlite3", "/srv/a b.sqlite3"),
+        ("sqlite://:memory:", ":memory:"),
+    ],
+)
+def test_a_file_of_sqlite(url: str, path: str) -> None:
+    assert database_at(url)["NAME"] == path
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3cret",
+        "",
+        "mysql://u:s3cret@h/n",
+        "postgres://u:s3cret@h:abc/n",
+        "postgres://u:s3cret@h:0/n",
+        "postgres://u:s3cret@h:65536/n",
+        "postgres://u:s3cret@h1:5432,h2:/n?port=1,2,3",
+        "postgres://u:x@s3cret@h/n",
+        "postgres://u:x/s3cret@h/n",
+        "postgres://u:s3cret%zz@h/n",
+        "postgres://u:s3cret@h/n?nonsense=1",
+        "postgres://u:s3cret@h1,h2/n?host=h3&port=1,2",
+    ],
+)
+def test_nonsense_is_refused_without_repeating_a_password(url: str) -> None:
+    with pytest.raises(ValueError, match="it ") as refused:
+        database_at(url)
+    assert "s3cret" not in str(refused.value)
