@@ -6,10 +6,13 @@ from decimal import Decimal
 from typing import Any
 
 from carts.models import Cart, contents
+from carts.models.reads import CartSummary
 from carts.serializers import CART_ITEM, CREATE_CART, CartItemOptionSerializer
+from cartsvc.api.names import wire_name
 
 CART_NAMES = CREATE_CART.wire_names()
 ITEM_NAMES = [CART_ITEM.wire_names()[column] for column in contents.ITEM_SENT]
+SUMMARY_NAMES = ["cartId", *map(wire_name, CartSummary._fields[1:])]
 OPTION_NAMES = [CartItemOptionSerializer().wire_names()[column] for column in contents.OPTION_SENT]
 
 
@@ -18,34 +21,27 @@ def cart_body(cart: Cart) -> dict[str, Any]:
     rows = contents.in_order(cart.item_rows)
     values = [contents.value_of(row) for row in rows]
     return {
-        **_head(cart),
-        "items": list(map(_item_body, rows, values)),
-        **_tail(cart, sum(values, ZERO)),
-    }
-
-
-def summary_body(cart: Cart) -> dict[str, Any]:
-    """Return a cart read by `CartManager.page`, as List Carts shows it."""
-    return {**_head(cart), "itemCount": cart.item_count, **_tail(cart, cart.subtotal or ZERO)}
-
-
-ZERO = Decimal(0)
-
-
-def _head(cart: Cart) -> dict[str, Any]:
-    return {
         "cartId": str(cart.id),
         "profileKey": str(cart.profile_key),
         **{name: getattr(cart, column) for column, name in CART_NAMES.items()},
-    }
-
-
-def _tail(cart: Cart, subtotal: Decimal) -> dict[str, Any]:
-    return {
-        "subtotal": _number(subtotal),
+        "items": list(map(_item_body, rows, values)),
+        "subtotal": _number(sum(values)),
         "createdOn": _timestamp(cart.created_on),
         "modifiedOn": _timestamp(cart.modified_on),
         "version": cart.version,
+    }
+
+
+def summary_body(cart: CartSummary) -> dict[str, Any]:
+    """Return a cart read by `CartManager.page`, as List Carts shows it."""
+    return {
+        **dict(zip(SUMMARY_NAMES, cart, strict=True)),
+        "cartId": str(cart.id),
+        "profileKey": str(cart.profile_key),
+        "itemCount": cart.item_count or 0,
+        "subtotal": _number(cart.subtotal or 0),
+        "createdOn": _timestamp(cart.created_on),
+        "modifiedOn": _timestamp(cart.modified_on),
     }
 
 

@@ -201,7 +201,11 @@ def _look(
             carts = carts.filter(Q(id__lte=edge) if upward else Q(id__gte=edge))
         carts = carts.filter(conditions)
     found = list(carts.without_history()[: PAGE_SIZE + 1])
-    Cart.objects.count_uncounted(found)
+    if uncounted := [cart for cart in found if cart.item_count is None]:
+        anew = Cart.objects.counted_anew([cart.pk for cart in uncounted])
+        for cart in uncounted:
+            if cart.pk in anew:  # nobody has deleted it meanwhile
+                cart.count(anew[cart.pk])
     return found, edge
 
 

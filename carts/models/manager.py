@@ -24,7 +24,7 @@ from carts.models.item import (
     Values,
     remove_options,
 )
-from carts.models.reads import CartQuerySet, Reads, get_cart, page_of_carts
+from carts.models.reads import CartQuerySet, CartSummary, Reads, get_cart, page_of_carts
 from carts.problems import CART_NOT_FOUND, ITEM_NOT_FOUND, TOO_MANY, VERSION_MISMATCH
 from cartsvc.api.problems import MOST_TOLD, Refused
 from cartsvc.db.statements import (
@@ -79,26 +79,23 @@ class CartManager(Reads["Cart"]):
         """Return the cart's version; None if there is no such cart."""
         return self.filter(pk=cart_id).values_list("version", flat=True).first()
 
-    def page(self, limit: int, cursor: UUID | None = None) -> list["Cart"]:
+    def page(self, limit: int, cursor: UUID | None = None) -> list[CartSummary]:
         """Return up to `limit` carts, newest first, with their totals.
 
         With a `cursor`, return carts older than that id. Items and history are not read.
         """
-        page = page_of_carts(self.model, tuple(self.keys), limit, further=bool(cursor)).fetch(
-            cursor=cursor, **self.keys
-        )
-        self.count_uncounted(page)
-        return page
-
-    def count_uncounted(self, carts: Iterable["Cart"]) -> None:
-        """Set the totals of the carts that have none, because an earlier release made them.
-
-        The totals are not saved; `recount_carts` does that.
-        """
-        uncounted = {cart.pk: cart for cart in carts if cart.item_count is None}
-        if uncounted:
-            for found in CartQuerySet(self.model).with_amounts().filter(pk__in=uncounted):
-                uncounted[found.pk].count(totals.counted(found.item_rows))
+        statement = page_of_carts(self.model, tuple(self.keys), limit, further=bool(cursor))
+        page = list(map(CartSummary._make, statement.rows(cursor=cursor, **self.keys)))
+        uncounted = [cart.id for cart in page if cart.item_count is None]
+        if not uncounted:
+            return page
+        anew = self.counted_anew(uncounted)
+        return [
+            cart._replace(item_count=anew[cart.id].item_count, subtotal=anew[cart.id].subtotal)
+            if cart.id in anew
+            else cart
+            for cart in page
+        ]
 
     def _record(self, operation: str, item_id: UUID | None = None, label: str = "") -> Record:
         at, author = self.moment or timezone.now(), self.author or Author.shell()

@@ -160,7 +160,7 @@ class Statement:
 
 
 class Select(Statement):
-    """A SELECT of model instances, with the queryset's annotations."""
+    """A SELECT of model instances with the queryset's annotations, or of columns alone."""
 
     def __init__(self, rows: QuerySet[Any]) -> None:
         super().__init__(rows.query)
@@ -172,19 +172,24 @@ class Select(Statement):
         compiled = named(*compiler.as_sql())
         columns = [column for column, _, _ in compiler.select]
         self.converters: dict[int, Any] = compiler.get_converters(columns)
-        self.annotations: dict[str, int] = compiler.annotation_col_map
-        positions: list[int] = compiler.klass_info["select_fields"]
-        self.fields = slice(positions[0], positions[-1] + 1)
-        self.names = frozenset(column.target.attname for column in columns[self.fields])
+        if compiler.klass_info:  # None if the rows are no instances
+            self.annotations: dict[str, int] = compiler.annotation_col_map
+            positions: list[int] = compiler.klass_info["select_fields"]
+            self.fields = slice(positions[0], positions[-1] + 1)
+            self.names = frozenset(column.target.attname for column in columns[self.fields])
         return compiled
 
     def fetch(self, **values: Any) -> list[Any]:
         """Run the SELECT with these values of its parameters. Return the model's instances."""
+        return [self.instance(row) for row in self.rows(**values)]
+
+    def rows(self, **values: Any) -> Iterable[Sequence[Any]]:
+        """Run the SELECT with these values of its parameters. Return its columns, row by row."""
         with shared_cursor() as cursor:
             cursor.execute(*self.bound(cursor.db, values))
-            rows = cursor.fetchall()
+            rows: list[Sequence[Any]] = cursor.fetchall()
         compiler = self.query.get_compiler(connection=cursor.db)
-        return [self.instance(row) for row in compiler.apply_converters(rows, self.converters)]
+        return compiler.apply_converters(rows, self.converters)
 
     def instance(self, row: Sequence[Any]) -> Any:
         """Return the model instance of one converted row."""

@@ -71,7 +71,7 @@ ROOMS = {
         "carts.validators",
         "cartsvc.api.problems",
     },
-    "carts.bodies": {"carts.models", "carts.serializers"},
+    "carts.bodies": {"carts.models", "carts.serializers", "cartsvc.api.names"},
     "carts.requests": {
         "carts.models",
         "carts.problems",
