@@ -1,7 +1,15 @@
-"""The backend replaces a kept connection that the server has ended before a request uses it."""
+"""What the backend adds: ended connections are replaced, moments are read in C."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import OperationalError, close_old_connections, connection, connections
+from django.db.backends.postgresql.base import TIMESTAMPTZ_OID
+from psycopg import adapters
+from psycopg.pq import Format
+
+from cartsvc.db.postgresql.base import TimestampLoader
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -58,3 +66,18 @@ def test_a_closed_connection_is_not_usable() -> None:
     assert not connection.is_usable()
     connection.close()
     assert not connection.is_usable()
+
+
+def test_moments_are_read_by_the_drivers_own_loader() -> None:
+    """The framework replaces the loader for a cursor when it does not know its time zone."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT '2026-02-03 04:05:06.789+02'::timestamptz")
+        [[moment]] = cursor.fetchall()
+        loader = cursor.connection.adapters.get_loader(TIMESTAMPTZ_OID, Format.TEXT)
+        assert cursor.cursor.adapters.get_loader(TIMESTAMPTZ_OID, Format.TEXT) is loader
+
+    assert loader is TimestampLoader
+    load: Any = loader(TIMESTAMPTZ_OID, connection.connection).load
+    assert type(load.__self__) is adapters.get_loader(TIMESTAMPTZ_OID, Format.TEXT)
+    assert moment == datetime(2026, 2, 3, 2, 5, 6, 789000, UTC)
+    assert moment.utcoffset() == timedelta(0)
