@@ -218,6 +218,12 @@ class TestCartsOfBefore:
         assert dict(Cart.objects.values_list("pk", "version")) == versions
         assert recount("--check") == "0 carts were uncounted, 0 differed.\n"
 
+    @pytest.mark.parametrize("batch", ["0", "-5", "x"])
+    def test_are_not_passed_over_by_a_batch_that_is_none(self, batch: str) -> None:
+        uncount(CartFactory())
+        with pytest.raises(CommandError, match="is not a number of carts"):
+            recount("--check", f"--batch={batch}")
+
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer at a time")
 @pytest.mark.django_db(transaction=True)

@@ -67,12 +67,14 @@ DOORS = (None, None, "Ring twice\nSecond floor", "Leave at reception", "Cutlery 
 
 
 class Command(BaseCommand):
-    help = "Fill the database with believable carts, to try the support desk with."
+    help = "Fill the database with believable carts of the last four weeks, to try the desk with."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--carts", type=int, default=500)
+        parser.add_argument("--carts", type=int, default=500, help="how many (%(default)s)")
         parser.add_argument(
-            "--beside-real-carts", action="store_true", help="even if there are real carts"
+            "--beside-real-carts",
+            action="store_true",
+            help=f"even if a partner other than {PARTNER} has carts",
         )
 
     def handle(self, *args: Any, carts: int, beside_real_carts: bool, **options: Any) -> None:

@@ -1,4 +1,4 @@
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from time import sleep
@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from tqdm import tqdm
 
-from carts.management.stretches import stretches
+from carts.management.stretches import batch_size, stretches
 from carts.models import Cart, IdempotencyRecord
 from cartsvc.db.keys import first_key_at
 from cartsvc.management.durations import duration
@@ -20,20 +20,9 @@ IDEMPOTENCY_AGE = timedelta(hours=settings.IDEMPOTENCY_HOURS)
 ATTEMPTS = 5
 
 
-def positive(text: str) -> int:
-    """Return the number that `text` names. For use as an argparse type.
-
-    Raises:
-        ArgumentTypeError: the text is not a whole number above 0.
-    """
-    if not text.isdecimal() or not int(text):
-        raise ArgumentTypeError(f"{text!r} is not a number of carts.")
-    return int(text)
-
-
 class Command(BaseCommand):
     help = (
-        "Delete the carts that nobody has touched for a time, and expired idempotency records. "
+        "Delete the carts that nobody has changed for a time, and expired idempotency records. "
         "Safe to interrupt, to run twice at once, and while customers are writing."
     )
 
@@ -43,10 +32,17 @@ class Command(BaseCommand):
             type=duration,
             required=True,
             metavar="AGE",
-            help="such as 12h, 30d or 4w",
+            help="since their last change, such as 12h, 30d or 4w",
         )
-        parser.add_argument("--batch", type=positive, default=1000, help="carts a transaction")
-        parser.add_argument("--dry-run", action="store_true", help="only count")
+        parser.add_argument(
+            "--batch",
+            type=batch_size,
+            default=1000,
+            help="carts in one transaction (%(default)s)",
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="only count what would be deleted"
+        )
 
     def handle(
         self, *args: Any, older_than: timedelta, batch: int, dry_run: bool, **options: Any

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 from tqdm import tqdm
 
-from carts.management.stretches import stretches
+from carts.management.stretches import batch_size, stretches
 from carts.models import Cart
 from carts.models.totals import Totals, counted
 
@@ -16,19 +16,20 @@ COLUMNS = ("item_count", "option_count", "subtotal")
 
 class Command(BaseCommand):
     help = (
-        "Count what each cart adds up to, and compare it with what is kept with the cart. "
-        "Carts of an earlier release, which kept nothing, are filled in; any other difference "
-        "is told and mended. Safe while customers are writing, to interrupt and to repeat."
+        "Count what each cart adds up to, and compare it with the totals that are kept with it. "
+        "Totals that are missing are filled in; any other difference is told and mended. Safe to "
+        "interrupt, to repeat, and while customers are writing: a cart that is being changed is "
+        "left to the next run."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--check", action="store_true", help="change nothing; fail if a cart differs"
         )
+        parser.add_argument("--uncounted", action="store_true", help="only carts without totals")
         parser.add_argument(
-            "--uncounted", action="store_true", help="only carts of an earlier release"
+            "--batch", type=batch_size, default=200, help="carts in one transaction (%(default)s)"
         )
-        parser.add_argument("--batch", type=int, default=200, help="carts a transaction")
 
     def handle(self, *args: Any, check: bool, uncounted: bool, batch: int, **options: Any) -> None:
         carts = Cart.objects.filter(item_count=None) if uncounted else Cart.objects.all()

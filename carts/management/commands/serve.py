@@ -29,14 +29,19 @@ class Command(BaseCommand):
     # the server has not yet set the folder in which its workers count.
     requires_system_checks = [Tags.security]
     help = (
-        "Run the service. With nothing configured it makes its own database and secrets "
-        "under var/ and prints how to create a first cart."
+        "Run the service. With nothing configured, it makes its own database and secrets under "
+        "var/, and prints how to create a first cart."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--bind", default=settings.BIND, help="(%(default)s)")
         parser.add_argument(
-            "--workers", type=int, default=settings.WEB_CONCURRENCY, help="processes (%(default)s)"
+            "--bind", default=settings.BIND, help="HOST:PORT or unix:/path (%(default)s)"
+        )
+        parser.add_argument(
+            "--workers",
+            type=int,
+            default=settings.WEB_CONCURRENCY,
+            help="worker processes (%(default)s)",
         )
         parser.add_argument(
             "--migrate",
@@ -44,7 +49,7 @@ class Command(BaseCommand):
             help="migrate a configured database first; the embedded one always is",
         )
         parser.add_argument(
-            "--demo", action="store_true", help="fill the support desk with carts, if it has none"
+            "--demo", action="store_true", help="fill the database with carts, if it has none"
         )
 
     def handle(self, **options: Any) -> None:

@@ -14,7 +14,7 @@ from cartsvc.management.durations import duration
 
 
 class Command(BaseCommand):
-    help = "Print a bearer token for the API. Works where the service holds a signing key."
+    help = "Print a bearer token for the API. The service must hold a signing key."
 
     def add_arguments(self, parser: CommandParser) -> None:
         import_module(settings.ROOT_URLCONF)  # declares the operations
@@ -23,24 +23,24 @@ class Command(BaseCommand):
             "--scope",
             # The scope that opens every operation.
             default=OPERATIONS[0].scopes[-1],
-            help=f"scopes, space-delimited: {', '.join(scopes)} (%(default)s)",
+            help=f"one or more of {', '.join(scopes)}, separated by spaces (%(default)s)",
         )
         parser.add_argument(
             "--profile",
             type=_guid,
             metavar="GUID",
-            help="the only customer profile that the token opens (any)",
+            help="the only customer profile that the token opens (every one)",
         )
         parser.add_argument(
             "--partner",
             metavar="KEY",
-            help="the only partner that the token acts for (any)",
+            help="the only partner that the token acts for (every one)",
         )
         parser.add_argument(
-            "--lifetime", type=duration, default="1h", help="90s, 15m, 12h, 30d (%(default)s)"
+            "--lifetime", type=duration, default="1h", help="such as 90s, 15m or 12h (%(default)s)"
         )
         parser.add_argument(
-            "--subject", default="issue_token", help="who bears the token (%(default)s)"
+            "--subject", default="issue_token", help="the bearer: the claim sub (%(default)s)"
         )
 
     def handle(self, **options: Any) -> str:
