@@ -206,8 +206,12 @@ if EMBEDDED:
     DATABASE["TEST"] = {"NAME": VAR_DIR / "test.sqlite3"}
 else:
     DATABASE["OPTIONS"] |= {
-        "connect_timeout": DB_CONNECT_TIMEOUT,
+        # Each host's share of the time. 0 is no limit.
+        "connect_timeout": DB_CONNECT_TIMEOUT
+        and max(1, DB_CONNECT_TIMEOUT // len(DATABASE["HOST"].split(","))),
         "tcp_user_timeout": DB_CONNECT_TIMEOUT * 1000,
+        # All statements of a request together, COMMIT included; the driver's own clock.
+        "request_timeout": DB_STATEMENT_TIMEOUT and DB_STATEMENT_TIMEOUT + 1,
         "application_name": "cartsvc",
         # A frequent statement is then planned once per connection, not once per request.
         "server_side_binding": True,

@@ -42,6 +42,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
     options = connection.settings_dict["OPTIONS"]
     if "options" in options:
         options["options"] += " -c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
+    options.pop("request_timeout", None)
     options.pop("statement_timeout", None)  # SQLite
 
 

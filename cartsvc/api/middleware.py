@@ -19,6 +19,7 @@ from cartsvc.api.operation import requested
 from cartsvc.api.problems import Refused
 from cartsvc.api.throttling import usage_of
 from cartsvc.api.turns import end_turn
+from cartsvc.db.deadlines import begin_request
 from cartsvc.operations import health, logs, metrics
 
 # Where people look; every other path is the API's.
@@ -41,6 +42,7 @@ class ApiMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         path = request.path_info
         logs.request_id.set(None)
+        begin_request()
         if path in health.PATHS:
             # A load balancer asks by address and without HTTPS; nothing in the answer
             # comes from the Host header.

@@ -1,17 +1,28 @@
 """The meaning of a database error, on either database."""
 
 from django.db import Error, InterfaceError, OperationalError
-from psycopg.errors import LockNotAvailable, ReadOnlySqlTransaction
+from psycopg.errors import (
+    IdleInTransactionSessionTimeout,
+    InternalError,
+    LockNotAvailable,
+    ReadOnlySqlTransaction,
+    TransactionTimeout,
+)
+
+# The driver files these under its InternalError, with the defects: a primary that has been
+# demoted reads only, and a server ends a session that stood still, or took long, in a transaction.
+OUTAGES = (ReadOnlySqlTransaction, IdleInTransactionSessionTimeout, TransactionTimeout)
 
 
 def is_outage(error: Error) -> bool:
-    """Return whether the database is unavailable, rather than the code defective.
-
-    A PostgreSQL primary that has been demoted refuses writes as read-only, which counts as
-    an outage.
-    """
-    return isinstance(error, OperationalError | InterfaceError) or isinstance(
-        error.__cause__, ReadOnlySqlTransaction
+    """Return whether the database is unavailable, rather than the code defective."""
+    cause = error.__cause__
+    return (
+        isinstance(error, OperationalError | InterfaceError)
+        or isinstance(cause, OUTAGES)
+        # Not the server's error but the driver's, which got more answers than it had asked for:
+        # the server's last words, and then the pooler's.
+        or (isinstance(cause, InternalError) and cause.sqlstate is None)
     )
 
 

@@ -2,10 +2,11 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 from django.db.models import F
@@ -19,6 +20,7 @@ from tests.support.callers import PROFILE, Api, HttpApi
 from tests.support.carts import created, shown
 from tests.support.concurrency import held, together
 from tests.support.factories import CartFactory
+from tests.support.programs import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -110,6 +112,37 @@ def test_a_database_that_only_reads_is_an_outage_for_writers() -> None:
     assert response.status_code == 503
     assert response.json() == UNAVAILABLE
     assert response["Retry-After"] == "1"
+    assert shown(api, cart_id) == before
+    assert api.post(f"/{cart_id}/items", bodies.item()).status_code == 200
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite is no server")
+@pytest.mark.parametrize(
+    "end",
+    [
+        "SET LOCAL idle_in_transaction_session_timeout = '1ms'",
+        "SELECT pg_terminate_backend(pg_backend_pid())",
+        "SET LOCAL transaction_read_only = on",
+    ],
+)
+def test_a_session_that_ends_in_the_middle_of_a_change(end: str) -> None:
+    api = Api()
+    cart_id = created(api)
+    before = shown(api, cart_id)
+
+    def after_the_claim(execute: Callable[..., Any], sql: str, *args: Any) -> Any:
+        result = execute(sql, *args)
+        if sql.startswith("UPDATE"):
+            with suppress(psycopg.Error):
+                connection.connection.execute(end)
+            if "idle" in end:
+                wait_until(lambda: not connection.is_usable())
+        return result
+
+    with connection.execute_wrapper(after_the_claim):
+        response = api.post(f"/{cart_id}/items", bodies.item())
+
+    assert (response.status_code, response.json()) == (503, UNAVAILABLE)
     assert shown(api, cart_id) == before
     assert api.post(f"/{cart_id}/items", bodies.item()).status_code == 200
 

@@ -109,7 +109,7 @@ def service(database_url: str = "", *, root: Path = ROOT, **env: str) -> Iterato
             server.process.wait()
 
 
-def timed(caller: HttpApi, *request: Any) -> tuple[requests.Response, float]:
+def timed(caller: HttpApi, *request: Any, **headers: str) -> tuple[requests.Response, float]:
     """Return the answer and its time in seconds, without the delay of a busy machine.
 
     The delay is taken to be ten times the time of /healthz, which waits for nothing.
@@ -117,6 +117,6 @@ def timed(caller: HttpApi, *request: Any) -> tuple[requests.Response, float]:
     times = [time.monotonic()]
     requests.get(f"{caller.base.partition('/v2.0')[0]}/healthz", timeout=60)
     times.append(time.monotonic())
-    answer = caller.request(*request)
+    answer = caller.request(*request, **headers)
     times.append(time.monotonic())
     return answer, times[2] - times[1] - 10 * (times[1] - times[0])

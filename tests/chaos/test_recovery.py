@@ -14,7 +14,7 @@ from tests.chaos.servers import Service, service, timed
 from tests.support import bodies
 from tests.support.callers import HttpApi
 from tests.support.clusters import Cluster, private_cluster
-from tests.support.programs import wait_until
+from tests.support.programs import free_port, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +94,21 @@ def test_a_database_that_hangs(cluster: Cluster) -> None:
         answer, seconds = timed(running.caller(), "GET", "")
         assert unavailable(answer)
         assert seconds < 4
+
+
+def test_of_several_hosts_the_one_that_writes(cluster: Cluster) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        private_cluster(default_transaction_read_only="on") as reader,
+    ):
+        ports = [free_port(), silent.getsockname()[1], reader.port, cluster.port]
+        hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+        url = f"postgres://postgres@{hosts}/postgres?target_session_attrs=read-write"
+        with service(url) as running:
+            caller = running.caller()
+            cart = new_cart(caller)
+            assert caller.get(f"/{cart}").status_code == 200
+    assert cluster.execute(f"SELECT count(*) FROM carts_cart WHERE id = '{cart}'") == [(1,)]
 
 
 def test_no_connection_left() -> None:

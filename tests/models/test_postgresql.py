@@ -1,5 +1,8 @@
-"""What the backend adds: ended connections are replaced, moments are read in C."""
+"""What the backend adds: ended and late connections are replaced, moments are read in C."""
 
+import socket
+from collections.abc import Callable, Iterator
+from contextvars import copy_context
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +12,9 @@ from django.db.backends.postgresql.base import TIMESTAMPTZ_OID
 from psycopg import adapters
 from psycopg.pq import Format
 
+from cartsvc.db.deadlines import begin_request
 from cartsvc.db.postgresql.base import TimestampLoader
+from cartsvc.db.statements import one_round_trip
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -28,8 +33,10 @@ def end(pid: int) -> None:
     other = connections.create_connection("default")
     try:
         with other.cursor() as cursor:
-            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
-            assert cursor.fetchone() == (True,)
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = %s", [pid]
+            )
+            assert cursor.fetchone() in {None, (True,)}
     finally:
         other.close()
 
@@ -81,3 +88,73 @@ def test_moments_are_read_by_the_drivers_own_loader() -> None:
     assert type(load.__self__) is adapters.get_loader(TIMESTAMPTZ_OID, Format.TEXT)
     assert moment == datetime(2026, 2, 3, 2, 5, 6, 789000, UTC)
     assert moment.utcoffset() == timedelta(0)
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Allow a request half a second."""
+    connection.close()
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "request_timeout", 0.5)
+    yield
+    connection.close()
+
+
+SLEEP = "SELECT pg_sleep(60)"
+
+
+def statement() -> None:
+    connection.cursor().execute(SLEEP)
+
+
+def pipeline() -> None:
+    with one_round_trip(), connection.cursor() as cursor:
+        cursor.execute(SLEEP)
+
+
+def many_statements() -> None:
+    with connection.cursor() as cursor:
+        for _ in range(100):
+            cursor.execute("SELECT pg_sleep(0.1)")
+
+
+@pytest.mark.parametrize("wait", [statement, pipeline, many_statements])
+def test_a_request_waits_no_longer_than_it_may(hurried: None, wait: Callable[[], None]) -> None:
+    def request() -> None:
+        begin_request()
+        first = backend()
+        with pytest.raises(OperationalError, match="timeout"):
+            wait()
+        assert not connection.is_usable()
+        close_old_connections()
+        begin_request()
+        assert backend() != first
+        end(first)  # it sleeps on
+
+    copy_context().run(request)
+
+
+def test_what_is_no_request_waits_as_long_as_it_takes(hurried: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_sleep(0.7)")
+
+
+def test_each_host_has_its_own_time_to_accept_a_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        other = connections.create_connection("default")
+        answering = other.get_connection_params()
+        hosts = {
+            "host": f"127.0.0.1,{answering.get('host', '')}",
+            "port": f"{port},{answering.get('port', 5432)}",
+            "connect_timeout": 1,
+        }
+        monkeypatch.setattr(other, "get_connection_params", lambda: {**answering, **hosts})
+        with other.cursor() as cursor:
+            cursor.execute("SELECT inet_server_port()")
+        other.close()
+        hosts["port"] = f"{port},{port}"
+        with pytest.raises(OperationalError) as failed:
+            other.ensure_connection()
+        assert str(failed.value).count("The server did not answer in time.") == 3

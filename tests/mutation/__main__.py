@@ -325,6 +325,21 @@ MUTANTS = [
         "tests/service/test_health.py",
     ),
     Mutant(
+        "no end to waiting",
+        "cartsvc/db/postgresql/connection.py",
+        "interval, end - monotonic())",
+        "interval, None)",
+        "tests/models/test_postgresql.py",
+        postgresql=True,
+    ),
+    Mutant(
+        "a commit that its standby has not is a success",
+        "cartsvc/db/postgresql/connection.py",
+        "        if self.warnings:\n",
+        "        if False:\n",
+        "tests/chaos/test_deadline.py::test_a_commit_that_is_cancelled",
+    ),
+    Mutant(
         "commands are cut like requests",
         "manage.py",
         "    if not SERVING & set(sys.argv[1:2]):\n",

@@ -5,6 +5,7 @@ It keeps initdb's durable settings: every commit reaches the disk, as in product
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -67,6 +68,25 @@ class Cluster:
 
     def stop(self, mode: str = "immediate") -> None:
         self.run("stop", "-w", "-s", "-m", mode)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop every process of the server. The kernel goes on acknowledging what it is sent."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children")
+        os.kill(self.pid, signal.SIGSTOP)  # the parent first: it starts no further one
+        stopped = [self.pid, *map(int, children.read_text().split())]
+        for pid in stopped[1:]:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
+
+    def configure(self, setting: str) -> None:
+        """Change a setting of the running server: `SET name = value`, or `RESET name`."""
+        self.execute(f"ALTER SYSTEM {setting}")
+        self.execute("SELECT pg_reload_conf()")
 
     def connect(self, database: str = "postgres") -> psycopg.Connection[Any]:
         return psycopg.connect(self.url(database), autocommit=True)

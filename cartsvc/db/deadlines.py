@@ -1,0 +1,26 @@
+"""How long the database may keep one request waiting, with all its statements together.
+
+The clock starts when a request first waits, because its body may take any time to arrive.
+What runs outside of a request is not timed.
+"""
+
+import math
+from contextvars import ContextVar
+from time import monotonic
+
+# When the request's time is up; None while it has not waited yet.
+deadline: ContextVar[float | None] = ContextVar("deadline", default=math.inf)
+
+
+def begin_request() -> None:
+    """Give the request that begins now a time of its own."""
+    deadline.set(None)
+
+
+def start_clock(limit: float) -> float:
+    """Return when the request's time is up: in `limit` seconds, if it has not waited yet."""
+    end = deadline.get()
+    if end is None:
+        end = monotonic() + limit
+        deadline.set(end)
+    return end

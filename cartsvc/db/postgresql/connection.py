@@ -1,0 +1,86 @@
+"""psycopg's connection, which gives up a server that does not answer in time.
+
+A frozen server's kernel goes on acknowledging what it is sent, and none of the server's own
+timeouts runs. A COMMIT that waits for its standby is bound by none of them either. So this
+side looks at the clock.
+
+It leans on two parts of psycopg 3.3 that are not documented: `wait`, through which every
+exchange with the server goes and which takes a timeout that nobody passes, and `_connect_gen`,
+which connects to one host. If one moves, `tests/models/test_postgresql.py` fails.
+"""
+
+import math
+from collections.abc import Generator
+from functools import partial
+from time import monotonic
+from typing import Any, Self
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.errors import ConnectionTimeout, Diagnostic
+
+from cartsvc.db.deadlines import deadline, start_clock
+
+
+class Connection(psycopg.Connection[Any]):
+    """A connection that ends itself when the request's time is up.
+
+    It does not ask the server to cancel: a frozen one would not answer that either.
+    """
+
+    # Seconds that one request may wait for the database in all.
+    limit = math.inf
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.warnings: list[str] = []
+        self.add_notice_handler(partial(_keep_warning, self.warnings))
+
+    @classmethod
+    def _connect_gen(cls, conninfo: str = "") -> Generator[Any, Any, Self]:
+        """Try one host for its `connect_timeout`. psycopg would make two seconds of one."""
+        seconds = float(conninfo_to_dict(conninfo).get("connect_timeout") or 0) or math.inf
+        end = min(monotonic() + seconds, start_clock(cls.limit))
+        attempt = super()._connect_gen(conninfo)
+        try:
+            state = next(attempt)
+            while True:
+                ready = yield state
+                if monotonic() >= end:
+                    raise ConnectionTimeout("The server did not answer in time.")
+                state = attempt.send(ready)
+        except StopIteration as connected:
+            return connected.value
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """Complete an exchange with the server.
+
+        Raises:
+            OperationalError: the time is up. Nobody knows whether the server did what it was
+                asked to do. It did all of a transaction, or nothing.
+        """
+        end = deadline.get() or start_clock(self.limit)
+        try:
+            return psycopg.Connection.wait(self, gen, interval, end - monotonic())
+        except psycopg.OperationalError:
+            if monotonic() >= end:
+                self.pgconn.finish()
+            raise
+
+    def commit(self) -> None:
+        """Commit the transaction.
+
+        Raises:
+            OperationalError: it is committed on this server, which gave up waiting for its
+                standby and says so in a mere warning. A failover would lose it.
+        """
+        self.warnings.clear()
+        super().commit()
+        if self.warnings:
+            raise psycopg.OperationalError(self.warnings[0])
+
+
+def _keep_warning(warnings: list[str], notice: Diagnostic) -> None:
+    # Only while it is handled can a notice be read.
+    if notice.severity_nonlocalized == "WARNING":
+        warnings.append(str(notice.message_primary))
