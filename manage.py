@@ -15,6 +15,10 @@ def main() -> None:
     """Run the command, without the requests' timeouts unless it serves requests."""
     if not SERVING & set(sys.argv[1:2]):
         os.environ["DB_STATEMENT_TIMEOUT"] = os.environ["DB_IDLE_TIMEOUT"] = "0"
+        if past_the_pooler := os.environ.get("DATABASE_ADMIN_URL"):
+            # The pooler's connections keep the requests' timeouts.
+            os.environ["DATABASE_URL"] = past_the_pooler
+            os.environ.pop("DB_POOLER", None)
         # These commands answer no requests, so they have nothing to count.
         os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")

@@ -181,6 +181,46 @@ def _is_every_interface(host: str) -> bool:
         return False
 
 
+@register()  # for every command but `serve`, which runs the checks of security only
+def check_pooler(**_kwargs: Any) -> list[CheckMessage]:
+    """Return an error where a command would go through a pooler, with the requests' timeouts."""
+    if not settings.DB_POOLER or settings.DATABASE_ADMIN_URL:
+        return []
+    return [
+        Error(
+            "DB_POOLER is set, and DATABASE_ADMIN_URL is not.",
+            hint="Set DATABASE_ADMIN_URL to the database itself, past the pooler: a migration or "
+            "a purge may take longer than the pooler's connections allow. "
+            "(cartsvc/README.md, A pooler)",
+            id="cartsvc.E033",
+        )
+    ]
+
+
+@register(Tags.database)
+def check_session(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
+    """Return an error for each setting of a session that is not what the configuration says.
+
+    A pooler may drop such settings and say nothing. `serve` runs this check.
+    """
+    return [
+        Error(
+            f"A session on {alias!r} has {name} = {found}, not {wanted}.",
+            hint=f"ALTER ROLE {role} SET {name} = '{wanted}'; then have the pooler connect anew. "
+            "Without a pooler, find out what drops the `options` of a connection. "
+            "(cartsvc/README.md, A pooler)",
+            id="cartsvc.E034",
+        )
+        for alias in databases or ()
+        if connections[alias].vendor == "postgresql"
+        for name, found, role in _asked(alias, SESSION, [list(settings.DB_SESSION)])
+        if found != (wanted := settings.DB_SESSION[name])
+    ]
+
+
+SESSION = "SELECT name, setting, quote_ident(current_user) FROM pg_settings WHERE name = ANY(%s)"
+
+
 @register(Tags.database)
 def check_connections(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
     """Warn when PostgreSQL takes fewer connections than there are threads in all workers.
@@ -196,19 +236,23 @@ def check_connections(databases: Sequence[str] | None = None, **_kwargs: Any) ->
             id="cartsvc.W030",
         )
         for alias in databases or ()
-        if connections[alias].vendor == "postgresql"
-        and (allowed := _allowed_connections(alias)) is not None
-        and allowed < wanted
+        # A pooler lends one connection to many.
+        if connections[alias].vendor == "postgresql" and not settings.DB_POOLER
+        for (allowed,) in _asked(alias, ALLOWED_CONNECTIONS)
+        if allowed < wanted
     ]
 
 
-def _allowed_connections(alias: str) -> int | None:
+ALLOWED_CONNECTIONS = (
+    "SELECT current_setting('max_connections')::int"
+    " - current_setting('superuser_reserved_connections')::int"
+)
+
+
+def _asked(alias: str, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
     try:
         with connections[alias].cursor() as cursor:
-            cursor.execute(
-                "SELECT current_setting('max_connections')::int"
-                " - current_setting('superuser_reserved_connections')::int"
-            )
-            return int(cursor.fetchone()[0])
+            cursor.execute(sql, parameters)
+            return cursor.fetchall()
     except OperationalError:
-        return None  # the command that runs the checks reports the outage itself
+        return []  # the command that runs the checks reports the outage itself

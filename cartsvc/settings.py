@@ -55,6 +55,9 @@ try:
     ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK)
     HTTPS_ONLY = env.bool("HTTPS_ONLY", not set(ALLOWED_HOSTS) <= set(LOOPBACK))
     DATABASE_URL = env.str("DATABASE_URL", f"sqlite:///{VAR_DIR / 'carts.sqlite3'}")
+    # manage.py puts it in the place of DATABASE_URL for the commands that serve no requests.
+    DATABASE_ADMIN_URL = env.str("DATABASE_ADMIN_URL", "")
+    DB_POOLER = env.bool("DB_POOLER", False)
     # Seconds; 0 means no limit.
     DB_CONNECT_TIMEOUT = env.int("DB_CONNECT_TIMEOUT", 3)
     DB_LOCK_TIMEOUT = env.float("DB_LOCK_TIMEOUT", 2.0)
@@ -98,7 +101,9 @@ except (EnvError, ValueError) as error:
 try:
     DATABASE = database_at(DATABASE_URL)
 except ValueError as error:
-    raise ImproperlyConfigured(f"DATABASE_URL: {error}") from None
+    raise ImproperlyConfigured(
+        f"DATABASE_URL, or the DATABASE_ADMIN_URL of commands: {error}"
+    ) from None
 EMBEDDED = DATABASE["ENGINE"] == "cartsvc.db.sqlite"
 
 JWT_KEY_GENERATED = EMBEDDED and JWT_ALGORITHM == "HS256" and not JWT_SIGNING_KEY
@@ -195,6 +200,17 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 # Database
 
+# How every session on PostgreSQL is to be set. Timeouts are in milliseconds. A pooler takes no such
+# settings from its callers, so they stand with the role: cartsvc.checks compares them.
+DB_SESSION = {
+    # JIT compilation takes longer than any of our queries. PostgreSQL would still choose it while
+    # a table has no statistics.
+    "jit": "off",
+    "lock_timeout": f"{DB_LOCK_TIMEOUT * 1000:.0f}",
+    "statement_timeout": f"{DB_STATEMENT_TIMEOUT * 1000:.0f}",
+    "idle_in_transaction_session_timeout": f"{DB_IDLE_TIMEOUT * 1000:.0f}",
+}
+
 if EMBEDDED:
     DATABASE["OPTIONS"] = {
         # SQLite cannot wait for the lock in a deferred transaction that reads before it writes.
@@ -215,20 +231,20 @@ else:
         "application_name": "cartsvc",
         # A frequent statement is then planned once per connection, not once per request.
         "server_side_binding": True,
-        "prepare_threshold": DB_PREPARE_THRESHOLD or None,
-        "options": " ".join(
-            f"-c {name}={setting}"
-            for name, setting in {
-                # JIT compilation takes longer than any of our queries. PostgreSQL would still
-                # choose it while a table has no statistics.
-                "jit": "off",
-                "lock_timeout": f"{DB_LOCK_TIMEOUT}s",
-                "statement_timeout": f"{DB_STATEMENT_TIMEOUT}s",
-                "idle_in_transaction_session_timeout": f"{DB_IDLE_TIMEOUT}s",
-            }.items()
-        ),
+        "prepare_threshold": None if DB_POOLER else DB_PREPARE_THRESHOLD or None,
     }
-DATABASES = {"default": {**DATABASE, "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
+    if not DB_POOLER:
+        DATABASE["OPTIONS"]["options"] = " ".join(
+            f"-c {name}={setting}" for name, setting in DB_SESSION.items()
+        )
+DATABASES = {
+    "default": {
+        **DATABASE,
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+        "DISABLE_SERVER_SIDE_CURSORS": DB_POOLER,
+    }
+}
 
 CACHE: dict[str, Any]
 match CACHE_URL.partition("://")[0]:

@@ -1,11 +1,15 @@
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+from django.conf import settings
 from django.db import connection
+from pytest_django import DjangoDbBlocker
 
+from cartsvc.db.urls import database_at
 from tests.support.callers import Api
 from tests.support.stored import stored
 
@@ -40,10 +44,47 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
     """Turn PostgreSQL's timeouts off, which a busy machine would exceed. tests/chaos has them."""
     options = connection.settings_dict["OPTIONS"]
-    if "options" in options:
-        options["options"] += " -c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
+    for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
+        settings.DB_SESSION[name] = "0"  # what `serve` compares its session with
+        if "options" in options:
+            options["options"] += f" -c {name}=0"
     options.pop("request_timeout", None)
     options.pop("statement_timeout", None)  # SQLite
+    if settings.DB_POOLER:
+        # The database is made past the pooler, which would keep connections to it.
+        address = database_at(settings.DATABASE_ADMIN_URL)
+        pooled.update({name: connection.settings_dict[name] for name in ADDRESS})
+        connection.settings_dict.update({name: address[name] for name in ADDRESS})
+
+
+ADDRESS = ("HOST", "PORT", "USER", "PASSWORD")
+pooled: dict[str, Any] = {}
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Go through the pooler, if there is one, to the database that has been made."""
+    if not pooled:
+        yield
+        return
+    name, direct = connection.settings_dict["NAME"], {**connection.settings_dict}
+    with django_db_blocker.unblock():
+        with connection.cursor() as cursor:
+            for timeout in ("jit", "lock_timeout"):
+                cursor.execute(
+                    f"ALTER DATABASE {name} SET {timeout} = '{settings.DB_SESSION[timeout]}'"
+                )
+        connection.close()
+    connection.settings_dict.update(pooled)
+    yield
+    with django_db_blocker.unblock():
+        connection.close()
+        connection.settings_dict.update(direct)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid != pg_backend_pid()"
+            )
 
 
 @pytest.fixture

@@ -325,6 +325,14 @@ MUTANTS = [
         "tests/service/test_health.py",
     ),
     Mutant(
+        "any session will do",
+        "cartsvc/checks.py",
+        "        if found != (wanted := settings.DB_SESSION[name])\n",
+        "        if found == (wanted := settings.DB_SESSION[name])\n",
+        "tests/service/test_checks_capacity.py",
+        postgresql=True,
+    ),
+    Mutant(
         "no end to waiting",
         "cartsvc/db/postgresql/connection.py",
         "interval, end - monotonic())",

@@ -157,7 +157,7 @@ def test_the_project_knows_no_cart() -> None:
     said = {
         (path.name, line.strip())
         for path in (ROOT / "cartsvc").rglob("*")
-        if path.suffix in {".py", ".conf"}
+        if path.suffix in {".py", ".conf", ".cfg", ".ini", ".yml", ".service"}
         for line in path.read_text().splitlines()
         if re.search("cart(?!svc)", line, re.IGNORECASE)
     }

@@ -269,3 +269,33 @@ def test_https_is_on_for_public_hosts_and_off_for_loopback() -> None:
     assert "False" in manage("shell", "--no-imports", "-c", show, **local).stdout
     chosen = {**RIGHT, "HTTPS_ONLY": "false"}
     assert "False" in manage("shell", "--no-imports", "-c", show, **chosen).stdout
+
+
+POOLED = {**RIGHT, "DB_POOLER": "1"}
+
+
+@pytest.mark.parametrize("command", ["check", "migrate", "purge_carts --older-than 1d"])
+def test_a_command_does_not_go_through_a_pooler(command: str) -> None:
+    refused = manage(*command.split(), **POOLED)
+    assert refused.returncode != 0
+    assert "cartsvc.E033" in refused.stderr
+    assert "Set DATABASE_ADMIN_URL" in refused.stderr
+
+
+def test_a_command_goes_past_the_pooler() -> None:
+    settings = manage(
+        "shell",
+        "--no-imports",
+        "-c",
+        "from django.db import connection; print(connection.get_connection_params())",
+        **{**POOLED, "DATABASE_ADMIN_URL": "postgres://cartsvc@db.internal/cartsvc"},
+    )
+    assert "'host': 'db.internal'" in settings.stdout
+    assert "-c statement_timeout=0" in settings.stdout
+
+
+def test_a_server_goes_through_the_pooler_and_does_not_migrate() -> None:
+    past = {"DATABASE_ADMIN_URL": "postgres://cartsvc@db.internal/cartsvc"}
+    refused = manage("serve", "--migrate", "--bind=127.0.0.1:0", **POOLED, **past)
+    assert refused.returncode != 0
+    assert "--migrate does not go through a pooler" in refused.stderr

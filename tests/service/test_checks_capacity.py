@@ -59,8 +59,23 @@ def test_metrics_on_every_interface(settings: Any, host: str) -> None:
 
 
 def test_more_threads_than_connections(db: None, settings: Any) -> None:
-    settings.WEB_CONCURRENCY, settings.THREADS = 1, 1
+    settings.WEB_CONCURRENCY, settings.THREADS, settings.DB_POOLER = 1, 1, False
+    settings.DB_SESSION = {}  # the tests' own is another than a service's
     assert ids(tags=["database"], databases=["default"]) == []
     settings.WEB_CONCURRENCY = 100_000
     expected = ["cartsvc.W030"] if connection.vendor == "postgresql" else []
     assert ids(tags=["database"], databases=["default"]) == expected
+    settings.DB_POOLER = True  # which lends a connection to many
+    assert ids(tags=["database"], databases=["default"]) == []
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no sessions")
+def test_a_session_that_is_not_what_was_asked_for(db: None, settings: Any) -> None:
+    settings.WEB_CONCURRENCY, settings.THREADS = 1, 1
+    settings.DB_SESSION = {"jit": "off", "lock_timeout": "2000"}
+    assert ids(tags=["database"], databases=["default"]) == []
+    settings.DB_SESSION = {"jit": "on", "lock_timeout": "2001"}
+    with pytest.raises(SystemCheckError) as refused:
+        call_command("check", tags=["database"], databases=["default"])
+    assert "SET jit = 'on'" in str(refused.value)
+    assert "SET lock_timeout = '2001'" in str(refused.value)

@@ -14,7 +14,7 @@ from django.contrib.auth import get_user_model
 from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError, connection
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection
 
 from carts.models import Cart
 from cartsvc.operations import server
@@ -59,10 +59,15 @@ class Command(BaseCommand):
     def _serve(self, **options: Any) -> None:
         bind = options["bind"]
         _check_free(bind)
+        if options["migrate"] and settings.DB_POOLER:
+            raise CommandError(
+                "--migrate does not go through a pooler. Set DATABASE_ADMIN_URL, and run "
+                "manage.py migrate before."
+            )
         if settings.EMBEDDED or options["migrate"]:
             call_command("migrate", verbosity=0)
         else:
-            self._warn_of_migrations()
+            self._look_at_database()
         if options["demo"]:
             self._fill()
         # With nothing configured somebody reads this; else it would be in a log.
@@ -72,7 +77,12 @@ class Command(BaseCommand):
         self.stdout.flush()
         server.run(bind, options["workers"])
 
-    def _warn_of_migrations(self) -> None:
+    def _look_at_database(self) -> None:
+        """Warn if it does not answer or is not migrated. Refuse it if its sessions are not right.
+
+        Raises:
+            SystemCheckError: a pooler has dropped what the configuration asks for.
+        """
         try:
             pending = pending_migrations()
         except DatabaseError as error:
@@ -84,6 +94,7 @@ class Command(BaseCommand):
                         f"{len(pending)} migrations are not applied: run again with --migrate."
                     )
                 )
+            self.check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])
         finally:
             connection.close()
 
