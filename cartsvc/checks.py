@@ -29,6 +29,7 @@ NOT_NEGATIVE = (
     "DB_STATEMENT_TIMEOUT",
     "DB_IDLE_TIMEOUT",
     "DB_PREPARE_THRESHOLD",
+    "DRAIN_SECONDS",
 )
 
 # As browsers write it: in lower case, without a path, without the port that the scheme implies.

@@ -86,6 +86,7 @@ try:
     BIND = env.str("BIND", "127.0.0.1:8000")
     WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, os.cpu_count() or 1))
     THREADS = env.int("THREADS", 4)
+    DRAIN_SECONDS = env.float("DRAIN_SECONDS", 0 if DATABASE_URL.startswith("sqlite:") else 5)
     THROTTLE_RATE = env.str("THROTTLE_RATE", "")
     CACHE_URL = env.str("CACHE_URL", "locmem://")
     FORWARDED_ALLOW_IPS = env.list("FORWARDED_ALLOW_IPS", ["127.0.0.1", "::1"])

@@ -8,6 +8,8 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 
+from cartsvc.operations import drain
+
 PATHS = frozenset({"/healthz", "/readyz"})
 
 
@@ -22,6 +24,8 @@ def process(_request: HttpRequest) -> JsonResponse:
 
 def ready(_request: HttpRequest) -> JsonResponse:
     """Answer 200 if requests can be served, else 503. If this fails, send traffic elsewhere."""
+    if drain.begun():
+        return _answer(503, "draining")
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")

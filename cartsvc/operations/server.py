@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Thread
+from types import FrameType
 from typing import Any
 
 from django.conf import settings
@@ -22,6 +23,8 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server import MPServer
 from granian.utils.proxies import wrap_wsgi_with_proxy_headers
+
+from cartsvc.operations import drain
 
 # Seconds: to send the head of a request, or the next one; to finish what runs at a stop.
 HEAD_TIMEOUT = 10
@@ -40,6 +43,7 @@ Application = Callable[..., Any]
 def run(bind: str, workers: int) -> None:
     """Serve at HOST:PORT or unix:PATH until SIGTERM or SIGINT; SIGHUP replaces the workers.
 
+    SIGTERM drains first, for DRAIN_SECONDS. A second one stops at once, as SIGINT does.
     The caller is within `shared_counts`.
     """
     # The application is loaded once, and shared by the workers' memory.
@@ -50,10 +54,11 @@ def run(bind: str, workers: int) -> None:
     multiprocessing.set_start_method("fork", force=True)
     # Who comes through a socket file has no address, and the right to open the file.
     trusted = "*" if bind.startswith("unix:") else settings.FORWARDED_ALLOW_IPS
-    behind_proxy = wrap_wsgi_with_proxy_headers(application, trusted)
+    behind_proxy = drain.saying_goodbye(wrap_wsgi_with_proxy_headers(application, trusted))
     start_worker = partial(_start_worker, behind_proxy, os.getpid())
     while True:
         server = _server(bind, workers)
+        server.on_startup(partial(_drain_first, bind))
         # Granian gives up when a worker dies twice within seconds: it is started again.
         with suppress(SystemExit):
             server.serve(target_loader=start_worker, wrap_loader=False)
@@ -91,8 +96,33 @@ def _address(bind: str) -> dict[str, Any]:
     return {"address": address, "port": int(port)}
 
 
+def _drain_first(bind: str) -> None:
+    """Let SIGTERM drain before it does what it does now."""
+    stop = signal.getsignal(signal.SIGTERM)
+
+    def drain_or_stop(number: int, frame: FrameType | None) -> None:
+        if settings.DRAIN_SECONDS and not drain.begun():
+            drain.begin()
+            Thread(target=_leave, args=[bind], name="drain", daemon=True).start()
+        elif callable(stop):
+            stop(number, frame)
+
+    signal.signal(signal.SIGTERM, drain_or_stop)
+
+
+def _leave(bind: str) -> None:
+    """Wait until nobody sends requests any more, refuse those who still connect, and stop."""
+    time.sleep(settings.DRAIN_SECONDS)
+    if bind.startswith("unix:"):
+        Path(bind.removeprefix("unix:")).unlink(missing_ok=True)
+    drain.end(len(multiprocessing.active_children()))
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def _start_worker(application: Application, parent: int) -> Application:
     """Return the application, in a worker that has only just been forked."""
+    # Until Granian handles it: the parent's handler would drain.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     Thread(target=_follow, args=[parent], name="parent", daemon=True).start()
     if settings.METRICS_BIND:
         from cartsvc.operations import metrics  # noqa: PLC0415 (counts from here on)
@@ -103,9 +133,16 @@ def _start_worker(application: Application, parent: int) -> Application:
 
 
 def _follow(parent: int) -> None:
-    """Stop when the parent is gone: a worker alone would serve on, and keep the port."""
+    """Leave when the drain ends, and stop when the parent is gone.
+
+    A worker alone would serve on, and keep the port.
+    """
+    left = False
     while os.getppid() == parent:
-        time.sleep(1)
+        if drain.leaving() and not left:
+            drain.leave()
+            left = True
+        time.sleep(0.05 if drain.begun() else 1)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACEFUL_TIMEOUT)
     os._exit(1)

@@ -66,6 +66,7 @@ def environment(cluster: Cluster, database: str, **more: str) -> dict[str, str]:
         "JWT_SIGNING_KEY": SIGNING_KEY,
         "WEB_CONCURRENCY": WORKERS,
         "THREADS": THREADS,
+        "DRAIN_SECONDS": "0",
         **more,
     }
 

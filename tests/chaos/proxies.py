@@ -1,11 +1,13 @@
-"""The real nginx with the very file that is shipped, in front of a service."""
+"""The real nginx and HAProxy with the very files that are shipped."""
 
 import os
 import socket
 import ssl
 import subprocess
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
@@ -35,7 +37,7 @@ http {
 
 
 class Proxy:
-    def __init__(self, folder: Path, server: Service) -> None:
+    def __init__(self, folder: Path, server: Service, *others: Service) -> None:
         self.port = free_port()
         self.server = server
         self.url = f"https://{HOST}:{self.port}"
@@ -47,7 +49,7 @@ class Proxy:
             SERVER_NAME=HOST,
             CERTIFICATE=self.certificate,
             CERTIFICATE_KEY=folder / "key.pem",
-            BIND=f"127.0.0.1:{server.port}",
+            SERVERS=" ".join(f"server {each.bind} fail_timeout=1s;" for each in (server, *others)),
         )
         (folder / "cartsvc.conf").write_text(filled)
         user = "user root;" if os.geteuid() == 0 else ""
@@ -75,3 +77,37 @@ class Proxy:
         connection = context.wrap_socket(plain, server_hostname=HOST)
         connection.sendall(sent)
         return connection
+
+
+@dataclass(frozen=True)
+class Balancers:
+    """Where HAProxy balances the instances, and where it leads to PostgreSQL's primary."""
+
+    url: str
+    primary: str
+
+
+@contextmanager
+def haproxy(*, cartsvc: int = 1, postgresql: int = 1, patroni: int = 1) -> Iterator[Balancers]:
+    """Run HAProxy in front of 127.0.0.2 to .4, which have the same ports."""
+    balancer, primary = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    env = {
+        "NODE_1": "127.0.0.2",
+        "NODE_2": "127.0.0.3",
+        "NODE_3": "127.0.0.4",
+        "CARTSVC_PORT": str(cartsvc),
+        "POSTGRESQL_PORT": str(postgresql),
+        "PATRONI_PORT": str(patroni),
+        "BALANCER": balancer,
+        "PRIMARY": primary,
+    }
+    process = subprocess.Popen(
+        [program("haproxy"), "-db", "-q", "-f", ROOT / "cartsvc/operations/haproxy.cfg"],
+        env=env,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield Balancers(f"http://{balancer}", primary)
+    finally:
+        process.terminate()
+        process.wait(10)

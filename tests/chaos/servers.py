@@ -25,8 +25,9 @@ class Service:
     """The service as `manage.py serve` runs it."""
 
     def __init__(self, folder: Path, database_url: str, *, root: Path, **env: str) -> None:
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.bind = env.get("BIND", f"127.0.0.1:{free_port()}")
+        self.port = int(self.bind.rpartition(":")[2])
+        self.url = f"http://{self.bind}"
         self.sqlite = database_url.removeprefix("sqlite:///")
         self.root = root
         self.log = folder / "service.log"
@@ -35,8 +36,9 @@ class Service:
             "DATABASE_URL": database_url,
             "SECRET_KEY": "the-secret-key-of-the-chaos-tests-" * 2,
             "JWT_SIGNING_KEY": SIGNING_KEY,
-            "BIND": f"127.0.0.1:{self.port}",
+            "BIND": self.bind,
             "WEB_CONCURRENCY": "2",
+            "DRAIN_SECONDS": "0",
             **env,
         }
         self.manage("migrate", "--verbosity=0")

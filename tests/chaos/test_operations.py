@@ -4,18 +4,23 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 
-from tests.chaos.servers import Service, service
+from cartsvc.operations import drain
+from cartsvc.operations.server import GRACEFUL_TIMEOUT
+from tests.chaos.servers import ROOT, Service, service
 from tests.support import bodies
 from tests.support.clusters import Cluster
-from tests.support.programs import free_port, wait_until
+from tests.support.programs import free_port, program, wait_until
 
 
 def scrape(port: int) -> dict[str, float]:
@@ -122,6 +127,49 @@ def test_a_stop_finishes_what_runs(cluster: Cluster) -> None:
         assert server.process.returncode == 0
         with pytest.raises(requests.ConnectionError):
             requests.get(f"{server.url}/healthz", timeout=2)
+
+
+def test_a_drain_serves_on_until_it_is_told_again() -> None:
+    with service(DRAIN_SECONDS="600") as server, requests.Session() as kept:
+        server.process.send_signal(signal.SIGTERM)
+        ready = f"{server.url}/readyz"
+        wait_until(lambda: requests.get(ready, timeout=60).status_code == 503)
+        # Each is a connection of its own, to either worker.
+        told = [requests.get(ready, timeout=60) for _ in range(20)]
+        assert [each.json() for each in told] == [{"status": "draining"}] * 20
+        answer = kept.get(f"{server.url}/healthz", timeout=60)
+        assert (answer.status_code, answer.headers["Connection"]) == (200, "close")
+        assert server.caller().post(body=bodies.cart()).status_code == 200
+        assert len(server.workers()) == 2
+        server.stop()
+        assert server.process.returncode == 0
+
+
+def test_an_interrupt_does_not_drain() -> None:
+    with service(DRAIN_SECONDS="600") as server:
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(40) == 0
+
+
+@pytest.mark.parametrize("name", ["cartsvc"])
+def test_the_unit_files_are_sound(name: str, tmp_path: Path) -> None:
+    shipped = (ROOT / f"cartsvc/operations/{name}.service").read_text()
+    # The programs are not where the files expect them.
+    here = re.sub("/srv/(cartsvc/.venv|patroni)/bin/[a-z]+", sys.executable, shipped)
+    unit = tmp_path / f"{name}.service"
+    unit.write_text(here)
+
+    done = subprocess.run(
+        [program("systemd-analyze"), "verify", unit], capture_output=True, text=True, timeout=60
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_unit_file_leaves_the_time_that_a_stop_takes() -> None:
+    shipped = (ROOT / "cartsvc/operations/cartsvc.service").read_text()
+    (seconds,) = re.findall(r"^TimeoutStopSec=(\d+)$", shipped, re.MULTILINE)
+    assert int(seconds) >= 5 + drain.SETTLE + drain.QUIET + GRACEFUL_TIMEOUT
 
 
 def test_ready_says_what_is_missing(cluster: Cluster) -> None:

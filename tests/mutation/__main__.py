@@ -383,6 +383,27 @@ MUTANTS = [
         "tests/chaos/test_server.py -k outlive",
     ),
     Mutant(
+        "ready during the drain",
+        "cartsvc/operations/health.py",
+        "    if drain.begun():\n",
+        "    if False:\n",
+        "tests/service/test_drain.py",
+    ),
+    Mutant(
+        "a listener that closes on its queue",
+        "cartsvc/operations/drain.py",
+        "                each.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)\n",
+        "                pass\n",
+        "tests/service/test_drain.py",
+    ),
+    Mutant(
+        "a stop that waits for nobody",
+        "cartsvc/operations/drain.py",
+        "    while _connected() and time.monotonic() < deadline:\n",
+        "    while False:\n",
+        "tests/service/test_drain.py",
+    ),
+    Mutant(
         "a worker for each slow caller",
         "cartsvc/operations/nginx.conf",
         "    proxy_request_buffering on;\n",

@@ -131,6 +131,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
             ("DB_STATEMENT_TIMEOUT", float("nan")),
             ("DB_IDLE_TIMEOUT", float("inf")),
             ("DB_PREPARE_THRESHOLD", -1),
+            ("DRAIN_SECONDS", -1),
         )
     },
 }
