@@ -106,6 +106,8 @@ def test_a_database_that_only_reads_is_an_outage_for_writers() -> None:
         try:
             response = api.post(f"/{cart_id}/items", bodies.item())
             assert shown(api, cart_id) == before
+            ready = api.client.get("/readyz")
+            assert (ready.status_code, ready.json()) == (503, {"status": "database read-only"})
         finally:
             cursor.execute(off)
 

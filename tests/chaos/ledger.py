@@ -6,6 +6,7 @@ import time
 import uuid
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import requests
@@ -32,6 +33,8 @@ class Ledger:
         self.changes: Counter[uuid.UUID] = Counter()  # cart → acknowledged changes
         self.refusals: Counter[int | str] = Counter()
         self.acknowledged = 0
+        self.writes: list[float] = [time.monotonic()]  # when each was acknowledged
+        self.slowest = 0.0  # seconds to the slowest answer
         self.over = threading.Event()
         self.profile = uuid.uuid4()
         # One cart and one item in it, which all callers replace.
@@ -42,14 +45,21 @@ class Ledger:
 
     def insist(self, caller: HttpApi, *request: Any, **headers: str) -> requests.Response:
         """Repeat a request until it is acknowledged, as a careful client would."""
+        first = time.monotonic()
         while True:
+            started = time.monotonic()
+            assert not self.over.is_set() or started < first + 60, "the service is gone"
             try:
                 response = caller.request(*request, **headers)
             except requests.RequestException as error:
                 self.refusals[type(error).__name__] += 1
             else:
+                ended = time.monotonic()
+                self.slowest = max(self.slowest, ended - started)
                 if response.status_code == 200:
                     self.acknowledged += 1
+                    if request[0] != "GET":
+                        self.writes.append(ended)
                     return response
                 self.refusals[response.status_code] += 1
                 # A client could not act on any other answer.
@@ -96,11 +106,16 @@ class Ledger:
             for client in running:
                 client.result()
 
-    def wait_for_progress(self) -> None:
-        seen, deadline = self.acknowledged, time.monotonic() + 20
-        while self.acknowledged < seen + 20:
+    def wait_for_progress(self, seconds: float = 20) -> None:
+        seen, deadline = len(self.writes), time.monotonic() + seconds
+        while len(self.writes) < seen + 20:
             assert time.monotonic() < deadline, "the service does not come back"
             time.sleep(0.02)
+
+    def longest_pause(self, since: float) -> float:
+        """Return the seconds of the longest time without an acknowledged write."""
+        times = sorted(when for when in list(self.writes) if when > since)
+        return max(later - earlier for earlier, later in pairwise([since, *times]))
 
     def audit(self, connection: Any) -> dict[str, int]:
         """Compare the record with what a fresh connection reads. Every number must be 0."""

@@ -151,7 +151,7 @@ def test_an_interrupt_does_not_drain() -> None:
         assert server.process.wait(40) == 0
 
 
-@pytest.mark.parametrize("name", ["cartsvc"])
+@pytest.mark.parametrize("name", ["cartsvc", "patroni"])
 def test_the_unit_files_are_sound(name: str, tmp_path: Path) -> None:
     shipped = (ROOT / f"cartsvc/operations/{name}.service").read_text()
     # The programs are not where the files expect them.

@@ -96,6 +96,26 @@ def test_a_database_that_hangs(cluster: Cluster) -> None:
         assert seconds < 4
 
 
+def test_a_primary_that_is_demoted_and_promoted_again() -> None:
+    with private_cluster() as own, service(own.url()) as running:
+        caller = running.caller()
+        cart = new_cart(caller)
+        own.stop("fast")
+        (own.data / "standby.signal").touch()
+        own.start()
+        assert caller.get(f"/{cart}").status_code == 200
+        for request in (
+            ("POST", "", bodies.cart()),
+            ("POST", f"/{cart}/items", bodies.item()),
+        ):
+            assert unavailable(caller.request(*request))
+        ready = requests.get(f"{running.url}/readyz", timeout=60)
+        assert (ready.status_code, ready.json()) == (503, {"status": "database read-only"})
+        assert own.execute("SELECT pg_promote()") == [(True,)]
+        assert caller.post(f"/{cart}/items", bodies.item()).status_code == 200
+        assert requests.get(f"{running.url}/readyz", timeout=60).ok
+
+
 def test_of_several_hosts_the_one_that_writes(cluster: Cluster) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,

@@ -320,9 +320,17 @@ MUTANTS = [
     Mutant(
         "ready without its tables",
         "cartsvc/operations/health.py",
-        '            cursor.execute("SELECT 1")\n        _check_migrations()\n',
-        '            cursor.execute("SELECT 1")\n',
+        '            return _answer(503, "database read-only")\n        _check_migrations()\n',
+        '            return _answer(503, "database read-only")\n',
         "tests/service/test_health.py",
+    ),
+    Mutant(
+        "ready on a server that only reads",
+        "cartsvc/db/postgresql/base.py",
+        'cursor.fetchone() == ("on",)',
+        'cursor.fetchone() == ("?",)',
+        "tests/api/test_outage.py",
+        postgresql=True,
     ),
     Mutant(
         "any session will do",

@@ -72,6 +72,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return False
         return not waiting.poll(0)
 
+    def only_reads(self) -> bool:
+        """Ask the server whether it refuses to write, as a standby does."""
+        with self.cursor() as cursor:
+            cursor.execute("SHOW transaction_read_only")
+            return cursor.fetchone() == ("on",)
+
     @contextmanager
     def migrating(self) -> Iterator[None]:
         """Make every other migration of the database wait until the block ends.

@@ -67,6 +67,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _is_late(self) -> bool:
         return time.monotonic() > self.deadline
 
+    def only_reads(self) -> bool:
+        """Ask the connection whether it refuses to write."""
+        with self.cursor() as cursor:
+            cursor.execute("PRAGMA query_only")
+            return cursor.fetchone() == (1,)
+
     @contextmanager
     def migrating(self) -> Iterator[None]:
         """Make every other migration of the database wait until the block ends.

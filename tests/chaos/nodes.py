@@ -1,0 +1,226 @@
+"""Three machines in small: etcd, and Patroni with PostgreSQL on three addresses of loopback."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import requests
+
+from tests.chaos.servers import ROOT
+from tests.support.programs import POSTGRESQL, free_port, missing, program, wait_until
+
+HOSTS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
+PASSWORD = "the-password-of-the-chaos-tests"
+# PostgreSQL refuses to run as root. The capability is for a Python in root's own folder.
+AS_POSTGRES = [
+    *("setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"),
+    *("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search", "--"),
+]
+
+
+class Node:
+    """One of the machines."""
+
+    def __init__(self, folder: Path, number: int, etcd: str, ports: tuple[int, int]) -> None:
+        self.name, self.host = f"node{number + 1}", HOSTS[number]
+        self.postgresql_port, self.patroni_port = ports
+        self.data = folder / self.name / "data"
+        self.data.parent.mkdir()
+        self.log = folder / self.name / "log"
+        if os.geteuid() == 0:
+            shutil.chown(self.data.parent, "postgres", "postgres")
+        postgresql = f"{self.host}:{self.postgresql_port}"
+        self.api = f"http://{self.host}:{self.patroni_port}"
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "PATRONI_NAME": self.name,
+            "PATRONI_POSTGRESQL_LISTEN": postgresql,
+            "PATRONI_POSTGRESQL_CONNECT_ADDRESS": postgresql,
+            "PATRONI_POSTGRESQL_DATA_DIR": str(self.data),
+            "PATRONI_POSTGRESQL_BIN_DIR": str(POSTGRESQL[0]),
+            "PATRONI_RESTAPI_LISTEN": f"{self.host}:{self.patroni_port}",
+            "PATRONI_RESTAPI_CONNECT_ADDRESS": f"{self.host}:{self.patroni_port}",
+            "PATRONI_ETCD3_HOSTS": etcd,
+            "PATRONI_SUPERUSER_USERNAME": "postgres",
+            "PATRONI_SUPERUSER_PASSWORD": PASSWORD,
+            "PATRONI_REPLICATION_USERNAME": "replication",
+            "PATRONI_REPLICATION_PASSWORD": PASSWORD,
+        }
+
+    def start(self) -> None:
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(
+                [
+                    *(AS_POSTGRES if os.geteuid() == 0 else []),
+                    *(sys.executable, "-m", "patroni"),
+                    ROOT / "cartsvc/operations/patroni.yml",
+                ],
+                env=self.env,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+            )
+
+    def postgres(self) -> list[int]:
+        """Return the ids of PostgreSQL's processes, the postmaster's first."""
+        try:
+            postmaster = (self.data / "postmaster.pid").read_text().partition("\n")[0]
+            children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text()
+        except FileNotFoundError:
+            return []
+        return [int(postmaster), *map(int, children.split())]
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to all that runs on this machine."""
+        for process in [self.process.pid, *self.postgres()]:
+            with suppress(ProcessLookupError):
+                os.kill(process, number)
+
+    def freeze(self) -> None:
+        self.send(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.send(signal.SIGCONT)
+
+    def lose(self) -> None:
+        """End it all at once, as a power cut does."""
+        self.send(signal.SIGKILL)
+        self.process.wait()
+
+    def state(self) -> dict[str, Any]:
+        with suppress(requests.RequestException):
+            found: dict[str, Any] = requests.get(f"{self.api}/patroni", timeout=1).json()
+            return found
+        return {}
+
+    def post(self, path: str, body: Any = None) -> requests.Response:
+        return requests.post(f"{self.api}/{path}", json=body, timeout=60)
+
+    def connect(self, database: str = "postgres") -> psycopg.Connection[Any]:
+        return psycopg.connect(
+            host=self.host,
+            port=self.postgresql_port,
+            user="postgres",
+            password=PASSWORD,
+            dbname=database,
+            autocommit=True,
+            connect_timeout=3,
+        )
+
+
+class Nodes:
+    """The three machines together."""
+
+    def __init__(self, folder: Path, etcd: str) -> None:
+        self.postgresql_port, self.patroni_port = ports = (free_port(), free_port())
+        self.all = [Node(folder, number, etcd, ports) for number in range(len(HOSTS))]
+
+    def primary(self) -> Node | None:
+        return next((node for node in self.all if self.is_primary(node)), None)
+
+    @staticmethod
+    def is_primary(node: Node) -> bool:
+        state = node.state()
+        return state.get("role") in {"primary", "master"} and state.get("state") == "running"
+
+    def wait_for_primary(self, *others: Node) -> Node:
+        """Wait until there is a primary that is none of the others, and return it."""
+        found: list[Node] = []
+
+        def there_is_one() -> bool:
+            found[:] = [n for n in self.all if n not in others and self.is_primary(n)]
+            return bool(found)
+
+        wait_until(there_is_one, 90)
+        return found[0]
+
+    def modes(self) -> dict[str, str]:
+        """Return what each node is to Patroni, such as `sync_standby`, if it is up."""
+        for node in self.all:
+            with suppress(requests.RequestException):
+                members = requests.get(f"{node.api}/cluster", timeout=1).json()["members"]
+                up = [each for each in members if each["state"] in {"running", "streaming"}]
+                return {each["name"]: each["role"] for each in up}
+        return {}
+
+    def wait_until_whole(self, *, standbys: str = "replica sync_standby") -> Node:
+        """Wait until a primary has two standbys of these modes. Return the primary."""
+        wanted = sorted(["leader", *standbys.split()])
+        try:
+            wait_until(lambda: sorted(self.modes().values()) == wanted, 120)
+        except AssertionError as error:
+            logs = [node.log.read_text()[-5000:] for node in self.all]
+            raise AssertionError("\n\n".join([str(self.modes()), *logs])) from error
+        return self.wait_for_primary()
+
+    def synchronous(self) -> Node:
+        """Return the standby that each acknowledged write has reached."""
+        modes = self.modes()
+        return next(node for node in self.all if modes.get(node.name) == "sync_standby")
+
+    def url(self, *addresses: str) -> str:
+        """Return the URL of the database at these addresses, or at all nodes' own."""
+        own = [f"{node.host}:{self.postgresql_port}" for node in self.all]
+        where = ",".join(addresses or own)
+        return f"postgres://postgres:{PASSWORD}@{where}/carts?target_session_attrs=read-write"
+
+
+@contextmanager
+def three_nodes() -> Iterator[Nodes]:
+    if not find_spec("patroni"):
+        missing("patroni")
+    with ExitStack() as stack:
+        place = tempfile.TemporaryDirectory(prefix="cartsvc-", ignore_cleanup_errors=True)
+        folder = Path(stack.enter_context(place))
+        folder.chmod(0o755)
+        etcd = stack.enter_context(running_etcd(folder))
+        nodes = Nodes(folder, etcd)
+        try:
+            for node in nodes.all:
+                node.start()
+            primary = nodes.wait_until_whole()
+            with primary.connect() as connection:
+                connection.execute("CREATE DATABASE carts")
+            yield nodes
+        finally:
+            for node in nodes.all:
+                node.lose()
+
+
+@contextmanager
+def running_etcd(folder: Path) -> Iterator[str]:
+    """Run etcd, in which Patroni's nodes agree who is the primary. Yield its address."""
+    address, peers = f"127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
+    with (folder / "etcd.log").open("w") as log:
+        process = subprocess.Popen(
+            [
+                *(program("etcd"), "--name", "etcd", "--data-dir", folder / "etcd"),
+                *("--listen-client-urls", f"http://{address}"),
+                *("--advertise-client-urls", f"http://{address}"),
+                *("--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers),
+                *("--initial-cluster", f"etcd={peers}"),
+            ],
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        wait_until(lambda: healthy(address))
+        yield address
+    finally:
+        process.kill()
+        process.wait()
+
+
+def healthy(address: str) -> bool:
+    with suppress(requests.RequestException):
+        return requests.get(f"http://{address}/health", timeout=2).json() == {"health": "true"}
+    return False

@@ -1,0 +1,234 @@
+"""Failovers under load: no write that was acknowledged is lost, doubled or half-written.
+
+Etcd, three nodes of Patroni with one synchronous standby, HAProxy, two instances and six callers.
+In CI, each kind of fault happens once. The documented run repeats them until so many failovers
+have happened:
+
+    FAILOVERS=12 pytest tests/chaos/test_failover.py -s
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from itertools import cycle, islice
+from typing import Any
+
+import psycopg
+import pytest
+import requests
+from psycopg import Connection
+
+from tests.chaos.ledger import NOTHING, Ledger
+from tests.chaos.nodes import Node, Nodes, three_nodes
+from tests.chaos.proxies import haproxy
+from tests.chaos.servers import service
+from tests.support.programs import free_port, wait_until
+
+FAILOVERS = int(os.environ.get("FAILOVERS", "0"))
+# Seconds to an answer, whatever happens to the database: a request has five.
+SLOWEST = 6
+
+Mend = Callable[[], None]
+
+
+def nothing() -> None:
+    """Mend nothing: the node came back by itself."""
+
+
+def switch_over(nodes: Nodes) -> Mend:
+    primary = nodes.wait_for_primary()
+    assert primary.post("switchover", {"leader": primary.name}).ok
+    nodes.wait_for_primary(primary)
+    return nothing
+
+
+def kill_postgresql(nodes: Nodes) -> Mend:
+    primary = nodes.wait_for_primary()
+    os.kill(primary.postgres()[0], signal.SIGKILL)
+    nodes.wait_for_primary(primary)
+    return nothing
+
+
+def lose_the_primary(nodes: Nodes) -> Mend:
+    primary = nodes.wait_for_primary()
+    primary.lose()
+    nodes.wait_for_primary(primary)
+    return primary.start
+
+
+def freeze_the_primary(nodes: Nodes) -> Mend:
+    primary = nodes.wait_for_primary()
+    primary.freeze()
+    nodes.wait_for_primary(primary)
+    return primary.thaw
+
+
+def cancel_commits(nodes: Nodes) -> Mend:
+    """Cancel commits that wait for their standby, and lose the only node that has them."""
+    primary = nodes.wait_for_primary()
+    with primary.connect() as connection:
+
+        def one_waits() -> bool:
+            stop_replication(connection)  # again, because standbys that hear nothing come back
+            return bool(connection.execute(f"SELECT pid {COMMITS}").fetchone())
+
+        for _ in range(3):
+            wait_until(one_waits)
+            connection.execute(f"SELECT pg_cancel_backend(pid) {COMMITS}")
+    primary.lose()
+    nodes.wait_for_primary(primary)
+    return primary.start
+
+
+COMMITS = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+
+def stop_replication(primary: Connection[Any]) -> None:
+    """Freeze what sends the log to the standbys, so that its last part is on the primary alone."""
+    for (sender,) in primary.execute("SELECT pid FROM pg_stat_replication"):
+        os.kill(sender, signal.SIGSTOP)
+
+
+def restart_the_primary(nodes: Nodes) -> Mend:
+    assert nodes.wait_for_primary().post("restart", {}).ok
+    return nothing
+
+
+def freeze_the_standby(nodes: Nodes) -> Mend:
+    standby = nodes.synchronous()
+    standby.freeze()
+    return standby.thaw
+
+
+Fault = Callable[[Nodes], Mend]
+REPLACING: dict[str, Fault] = {
+    "switched over": switch_over,
+    "PostgreSQL killed": kill_postgresql,
+    "primary lost": lose_the_primary,
+    "primary frozen": freeze_the_primary,
+    "commits cancelled, primary lost": cancel_commits,
+}
+STAYING: dict[str, Fault] = {
+    "primary restarted": restart_the_primary,
+    "standby frozen": freeze_the_standby,
+}
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    with three_nodes() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def behind_haproxy(nodes: Nodes) -> Iterator[str]:
+    """The address of two instances behind HAProxy, which reach the primary through it, too."""
+    port = free_port()
+    ports = {"postgresql": nodes.postgresql_port, "patroni": nodes.patroni_port}
+    with haproxy(cartsvc=port, **ports) as balanced:
+        url = nodes.url(balanced.primary)
+        # Until it has asked them for the first time, HAProxy takes every node for the primary.
+        wait_until(lambda: all(accepts(url) for _ in range(2 * len(nodes.all))))
+        with (
+            service(url, BIND=f"127.0.0.2:{port}"),
+            service(url, BIND=f"127.0.0.3:{port}"),
+        ):
+            wait_until(lambda: requests.get(f"{balanced.url}/readyz", timeout=60).ok)
+            yield balanced.url
+
+
+def accepts(url: str) -> bool:
+    with suppress(psycopg.OperationalError):
+        psycopg.connect(url).close()
+        return True
+    return False
+
+
+def new_ledger(nodes: Nodes, url: str) -> Ledger:
+    """Return a ledger of an empty database."""
+    with nodes.wait_until_whole().connect("carts") as connection:
+        connection.execute("TRUNCATE carts_cart CASCADE")
+    return Ledger(url)
+
+
+def strike(nodes: Nodes, ledger: Ledger, cause: str, fault: Fault) -> None:
+    """Let the fault happen, wait until all is whole again, and tell how long no write passed."""
+    nodes.wait_until_whole()
+    ledger.wait_for_progress()
+    began = time.monotonic()
+    mend = fault(nodes)
+    ledger.wait_for_progress(90)
+    print(f"{cause}: {ledger.longest_pause(began):.1f} s without a write")
+    mend()
+
+
+def audited(nodes: Nodes, ledger: Ledger) -> dict[str, int]:
+    with nodes.wait_until_whole().connect("carts") as fresh:
+        found = ledger.audit(fresh)
+    print(
+        f"{ledger.acknowledged} acknowledged, {len(ledger.writes)} of them writes, "
+        f"{dict(ledger.refusals)} retried, slowest {ledger.slowest:.1f} s: {found}"
+    )
+    return found
+
+
+def test_nothing_acknowledged_is_lost(nodes: Nodes, behind_haproxy: str) -> None:
+    ledger = new_ledger(nodes, behind_haproxy)
+    faults = [*STAYING.items(), *islice(cycle(REPLACING.items()), FAILOVERS or len(REPLACING))]
+    print()
+    ledger.run(6, [partial(strike, nodes, ledger, cause, fault) for cause, fault in faults])
+    assert audited(nodes, ledger) == NOTHING
+    assert ledger.slowest < SLOWEST
+
+
+def test_a_frozen_primary_without_haproxy(nodes: Nodes) -> None:
+    with service(nodes.url()) as server:
+        ledger = new_ledger(nodes, server.url)
+        print()
+        ledger.run(6, [partial(strike, nodes, ledger, "frozen, hosts listed", freeze_the_primary)])
+    assert audited(nodes, ledger) == NOTHING
+    assert ledger.slowest < SLOWEST
+
+
+def test_asynchronous_standbys_lose_what_was_acknowledged(
+    nodes: Nodes, behind_haproxy: str
+) -> None:
+    """The control: were nothing found here, nothing would be proved by the other tests."""
+    ledger = new_ledger(nodes, behind_haproxy)
+    configure(nodes, synchronous=False, receiver_timeout="1h")
+    primary = nodes.wait_until_whole(standbys="replica replica")
+
+    def write_what_is_not_sent() -> None:
+        with primary.connect() as connection:
+            stop_replication(connection)
+        ledger.wait_for_progress()
+
+    ledger.run(6, [write_what_is_not_sent])
+    primary.lose()
+    nodes.wait_for_primary(primary)
+    primary.start()
+    configure(nodes, synchronous=True, receiver_timeout="5s")
+    found = audited(nodes, ledger)
+    assert found["lost"] > 0
+
+
+def configure(nodes: Nodes, *, synchronous: bool, receiver_timeout: str) -> None:
+    """Change what all nodes are to do, and wait until those that are up do it.
+
+    A standby whose sender is frozen would come back to another one after its timeout.
+    """
+    parameters = {"wal_receiver_timeout": receiver_timeout}
+    change = {"synchronous_mode": synchronous, "postgresql": {"parameters": parameters}}
+    primary = nodes.wait_for_primary()
+    requests.patch(f"{primary.api}/config", json=change, timeout=60).raise_for_status()
+    for node in nodes.all:
+        wait_until(lambda node=node: shown(node) == receiver_timeout)
+
+
+def shown(node: Node) -> str:
+    with suppress(psycopg.OperationalError), node.connect() as connection:
+        return str(connection.execute("SHOW wal_receiver_timeout").fetchone()[0])
+    return ""
