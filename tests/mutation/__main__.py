@@ -290,6 +290,13 @@ MUTANTS = [
         "tests/api/test_ownership.py",
     ),
     Mutant(
+        "a migration that waits holds up an index",
+        "cartsvc/db/postgresql/base.py",
+        "SELECT pg_try_advisory_xact_lock(",
+        "SELECT true FROM pg_advisory_xact_lock(",
+        "tests/chaos/test_migrate.py",
+    ),
+    Mutant(
         "any Host",
         "cartsvc/api/middleware.py",
         "            request.get_host()  # refuses a Host that is not ours\n",

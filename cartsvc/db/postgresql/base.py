@@ -7,6 +7,7 @@ this backend can look for. `is_usable` is the framework's own hook, on Django 5.
 """
 
 import math
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC
@@ -23,6 +24,9 @@ from cartsvc.db.deadlines import start_clock
 from cartsvc.db.postgresql.connection import Connection
 
 _DriversLoader = adapters.get_loader(base.TIMESTAMPTZ_OID, Format.TEXT)
+
+# Between two attempts at the lock of a migration.
+PAUSE_SECONDS = 0.5
 
 
 class TimestampLoader:
@@ -88,12 +92,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
         with closing(connections.create_connection(self.alias)) as other:
             other.set_autocommit(False)
             with other.cursor() as cursor:
-                # Waiting for another migration may take longer than these allow.
-                for timeout in (
-                    "lock_timeout",
-                    "statement_timeout",
-                    "idle_in_transaction_session_timeout",
-                ):
-                    cursor.execute(f"SET LOCAL {timeout} = 0")
-                cursor.execute("SELECT pg_advisory_xact_lock(hashtext('cartsvc.migrate'))")
+                # Waiting for another migration may take longer than this allows.
+                cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+                # A statement that waits for the lock would have a snapshot, and who builds an
+                # index concurrently waits for all of those.
+                while not _has_migration_lock(cursor):
+                    time.sleep(PAUSE_SECONDS)
             yield
+
+
+def _has_migration_lock(cursor: Any) -> bool:
+    cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('cartsvc.migrate'))")
+    return bool(cursor.fetchone()[0])

@@ -1,0 +1,253 @@
+"""Migrations run while the service does: none may keep callers waiting.
+
+A migration is watched as it runs, not judged by its text, which does not tell whether PostgreSQL
+reads or rewrites a table.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.admin.models import ADDITION, LogEntry
+from django.contrib.auth import get_user_model
+from django.contrib.postgres.operations import AddConstraintNotValid
+from django.db import connection, migrations, models, transaction
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState
+
+from carts.models import IdempotencyRecord
+from cartsvc.db.fields import PositiveIntegerField
+from tests.models import example_migration
+from tests.support.callers import PROFILE
+from tests.support.factories import CartFactory, ItemFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+on_postgresql = pytest.mark.skipif(
+    connection.vendor != "postgresql", reason="SQLite locks its file, not tables"
+)
+
+# These landed before the rule. No later migration may join them.
+LANDED = {
+    "0003_search_by_restaurant_and_partner": {"carts_cart is read under a lock"},
+    "0004_staff_log_by_object": {"django_admin_log is read under a lock"},
+    "0005_totals": {"carts_cart is read under a lock"},
+    "0006_version_of_64_bits": {"carts_cart is read under a lock"},
+}
+BEFORE = "0002_support_groups"
+
+HINT = """
+Callers wait for as long as the table is large. Instead:
+- an index: AddIndexConcurrently, as in tests/models/example_migration.py; a unique constraint
+  can then use it (ALTER TABLE ... ADD CONSTRAINT ... UNIQUE USING INDEX);
+- a check: AddConstraintNotValid, and ValidateConstraint in a migration of its own;
+- a foreign key: ALTER TABLE ... ADD CONSTRAINT ... NOT VALID, and VALIDATE CONSTRAINT likewise;
+- NOT NULL: a validated check of IS NOT NULL first, which PostgreSQL then relies on;
+- another type: a new column, filled by a command in batches (like recount_carts), then used;
+- rows: a command that changes them in batches.
+"""
+
+# Those that conflict with ROW EXCLUSIVE, which every writer takes.
+STOPS_WRITERS = "'ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'"
+TABLES = f"""
+    SELECT relname, seq_tup_read + coalesce(idx_tup_fetch, 0), n_tup_upd + n_tup_del, EXISTS (
+        SELECT FROM pg_locks
+        WHERE relation = relid AND pid = pg_backend_pid() AND mode IN ({STOPS_WRITERS})
+    )
+    FROM pg_stat_xact_user_tables
+"""
+
+
+class Watch:
+    """An execute wrapper that notes what would keep callers of a large database waiting.
+
+    That is a statement that reads a table's rows while its transaction holds a lock that stops
+    writers, and one that changes rows of carts, which are then locked until the end.
+    """
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+        self.grown = {model._meta.db_table for model in apps.get_app_config("carts").get_models()}
+
+    def __call__(self, execute: Callable[..., Any], sql: Any, *arguments: Any) -> Any:
+        if "CONCURRENTLY" in str(sql).upper():
+            return execute(sql, *arguments)  # stops no writer, and runs in no transaction
+        # The locks of a statement that has no transaction would be gone afterwards.
+        with nullcontext() if connection.in_atomic_block else transaction.atomic():
+            before = self.tables()
+            result = execute(sql, *arguments)
+            for table, (read, changed, locked) in self.tables().items():
+                earlier = before.get(table, (0, 0, False))
+                if locked and read > earlier[0]:
+                    self.found.add(f"{table} is read under a lock")
+                if table in self.grown and changed > earlier[1]:
+                    self.found.add(f"{table} is changed")
+        return result
+
+    def tables(self) -> dict[str, tuple[int, int, bool]]:
+        """Return for each table the rows read and changed so far, and whether it is locked."""
+        found = connection.connection.execute(TABLES)  # the driver's, which nobody watches
+        return {table: (read, changed, locked) for table, read, changed, locked in found}
+
+
+@contextmanager
+def watched() -> Iterator[Watch]:
+    watch = Watch()
+    with connection.execute_wrapper(watch):
+        yield watch
+
+
+@pytest.fixture
+def rows() -> None:
+    """Have rows in every table that grows: only a table that has rows takes time."""
+    LogEntry.objects.create(user=get_user_model().objects.create(), action_flag=ADDITION)
+    CartFactory(items=[ItemFactory(with_option=True)])
+    IdempotencyRecord.create_once(PROFILE, None, "key", bytes(32), lambda _: None)
+
+
+@on_postgresql
+def test_no_migration_keeps_callers_waiting(rows: None) -> None:
+    found: dict[str, set[str]] = {}
+    graph = MigrationExecutor(connection).loader.graph
+    [newest] = graph.leaf_nodes("carts")
+    later = [name for app, name in graph.forwards_plan(newest) if app == "carts" and name > BEFORE]
+    try:
+        migrate_to(BEFORE)
+        for name in later:
+            with watched() as watch:
+                migrate_to(name)
+            if watch.found:
+                found[name] = watch.found
+    finally:
+        migrate_to(later[-1])
+    assert found == LANDED, HINT
+
+
+def migrate_to(name: str) -> None:
+    MigrationExecutor(connection).migrate([("carts", name)])
+
+
+@contextmanager
+def applied(*operations: Operation, atomic: bool = True) -> Iterator[None]:
+    """Apply operations as a migration, and take them back at the end."""
+    migration = migrations.Migration("example", "carts")
+    migration.operations, migration.atomic = list(operations), atomic
+    with connection.schema_editor(atomic=atomic) as editor:
+        migration.apply(landed(), editor)
+    try:
+        yield
+    finally:
+        with connection.schema_editor(atomic=atomic) as editor:
+            migration.unapply(landed(), editor)
+
+
+def landed() -> ProjectState:
+    loader = MigrationExecutor(connection).loader
+    return loader.project_state(loader.graph.leaf_nodes("carts"))
+
+
+def touch_all(apps: Any, _editor: Any) -> None:
+    apps.get_model("carts", "Cart").objects.update(platform="web")
+
+
+def positive(name: str) -> Any:
+    return models.CheckConstraint(name=name, condition=models.Q(menu_version__gte=0))
+
+
+READ, CHANGED = "carts_cartitem is read under a lock", "carts_cart is changed"
+
+
+@on_postgresql
+@pytest.mark.parametrize(
+    ("operation", "found"),
+    [
+        (migrations.AddIndex("cartitem", models.Index(fields=["menu_key"], name="x")), {READ}),
+        (migrations.RunSQL("CREATE INDEX x ON carts_cartitem (price)", "DROP INDEX x"), {READ}),
+        (migrations.AddConstraint("cartitem", positive("x")), {READ}),
+        (
+            migrations.AddConstraint(
+                "cartitem", models.UniqueConstraint(fields=["cart", "menu_item_key"], name="x")
+            ),
+            {READ},
+        ),
+        (migrations.AlterField("cartitem", "quantity", models.BigIntegerField()), {READ}),
+        (
+            migrations.AlterField("cartitem", "special_instructions", models.TextField(default="")),
+            {READ, "carts_cartitem is changed"},
+        ),
+        (
+            migrations.RunSQL(
+                "ALTER TABLE carts_cartitem ADD x uuid DEFAULT gen_random_uuid()",
+                "ALTER TABLE carts_cartitem DROP x",
+            ),
+            {READ},
+        ),
+        (
+            migrations.AddField(
+                "cartitem", "x", models.ForeignKey("carts.Cart", models.CASCADE, null=True)
+            ),
+            {READ},
+        ),
+        # These columns have a CHECK, which PostgreSQL looks at anew for every row.
+        (migrations.AddField("cartitem", "x", PositiveIntegerField(db_default=0)), {READ}),
+        (migrations.AlterField("cartitem", "menu_key", models.CharField(max_length=21)), {READ}),
+        (migrations.RunPython(touch_all, migrations.RunPython.noop), {CHANGED}),
+        (migrations.RunSQL("DELETE FROM carts_cart WHERE false", ""), set()),
+        (migrations.AddField("cartitem", "x", models.TextField(null=True)), set()),
+        (migrations.AddField("cartitem", "x", models.IntegerField(db_default=0)), set()),
+        (
+            migrations.AlterField("idempotencyrecord", "key", models.CharField(max_length=300)),
+            set(),
+        ),
+        (migrations.RemoveIndex("cart", "carts_cart_partner_key_id"), set()),
+        (AddConstraintNotValid("cartitem", positive("x")), set()),
+        (
+            migrations.CreateModel(
+                "Fee",
+                [
+                    ("id", models.UUIDField(primary_key=True)),
+                    ("cart", models.ForeignKey("carts.Cart", models.CASCADE)),
+                ],
+            ),
+            set(),
+        ),
+    ],
+    ids=lambda value: value.describe() if isinstance(value, Operation) else "",
+)
+def test_what_keeps_callers_waiting(rows: None, operation: Operation, found: set[str]) -> None:
+    with watched() as watch, applied(operation):
+        seen = set(watch.found)
+    assert seen == found
+
+
+@on_postgresql
+def test_a_lock_without_a_transaction_is_seen(rows: None) -> None:
+    index = migrations.AddIndex("cartitem", models.Index(fields=["menu_key"], name="x"))
+    with watched() as watch, applied(index, atomic=False):
+        assert watch.found == {READ}
+
+
+@on_postgresql
+def test_a_check_is_validated_without_a_lock(rows: None) -> None:
+    with applied(AddConstraintNotValid("cartitem", positive("x"))), watched() as watch:
+        connection.cursor().execute("ALTER TABLE carts_cartitem VALIDATE CONSTRAINT x")
+    assert watch.found == set()
+
+
+def test_the_example_adds_its_index_on_either_database(rows: None) -> None:
+    operations = example_migration.Migration.operations
+    name = operations[0].index.name
+    if connection.vendor == "postgresql":  # as an attempt that failed would leave it
+        connection.cursor().execute(f"CREATE INDEX {name} ON carts_cart (platform)")
+    watching = watched() if connection.vendor == "postgresql" else nullcontext(Watch())
+    with watching as watch, applied(*operations, atomic=example_migration.Migration.atomic):
+        assert indexes()[name]["columns"] == ["created_on"]
+    assert watch.found == set()
+    assert name not in indexes()
+
+
+def indexes() -> dict[str, Any]:
+    with connection.cursor() as cursor:
+        return connection.introspection.get_constraints(cursor, "carts_cart")
