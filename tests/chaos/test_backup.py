@@ -1,5 +1,7 @@
 """The README's backup commands, word for word: back up under load, restore, compare."""
 
+import os
+import re
 import sqlite3
 import subprocess
 import threading
@@ -9,11 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.ledger import NOTHING, Ledger
-from tests.chaos.servers import SIGNING_KEY, Service, service
+from tests.chaos.servers import ROOT, SIGNING_KEY, Service, service
 from tests.support import bodies
 from tests.support.callers import HttpApi
 from tests.support.clusters import Cluster, private_cluster
+from tests.support.programs import wait_until
 
+SECTION = (ROOT / "cartsvc/README.md").read_text().partition("## Backup and restore\n")[2]
+_, ARCHIVE, BASE, RESTORE, _ = re.findall(
+    "^```sh\n(.*?)^```", SECTION.partition("\n## ")[0], re.MULTILINE | re.DOTALL
+)
 TABLES = ("carts_cart", "carts_cartitem", "carts_cartitemoption", "carts_idempotencyrecord")
 
 
@@ -77,6 +84,54 @@ def restored(programs: Path, dump: str) -> Iterator[Cluster]:
         restore = [programs / "pg_restore", "--exit-on-error", f"--dbname={copy.url()}", dump]
         subprocess.run(restore, check=True)
         yield copy
+
+
+def test_postgresql_to_a_moment_between_two_writes() -> None:
+    with private_cluster() as cluster:
+        home = cluster.data.parent
+        variables = {"BACKUP": f"{home}/backup", "PGDATA": f"{home}/restored"}
+        run_as_postgres(cluster, ARCHIVE, variables)
+        cluster.stop("fast")
+        cluster.start()
+        with service(cluster.url()) as server:
+            ledger = Ledger(server.url)
+            under_load(ledger, lambda: run_as_postgres(cluster, BASE, variables))
+            before, _ = ledger.create(ledger.everybody(), "before", 2)
+            [[moment]] = cluster.execute("SELECT clock_timestamp()::text")
+            after = ledger.everybody().post(body=bodies.cart()).json()["data"]["cartId"]
+            [[segment]] = cluster.execute("SELECT pg_walfile_name(pg_switch_wal())")
+            wait_until((home / "backup/wal" / segment).exists)
+        cluster.stop("immediate")
+        run_as_postgres(cluster, RESTORE, variables | {"MOMENT": moment})
+        cluster.data = home / "restored"
+        cluster.start()
+        wait_until(lambda: cluster.execute("SELECT pg_is_in_recovery()") == [(False,)])
+        with cluster.connect() as connection:
+            assert ledger.audit(connection) == NOTHING
+        with service(cluster.url()) as server:
+            caller = HttpApi(server.url, ledger.profile, key=SIGNING_KEY)
+            assert caller.get(f"/{before}").status_code == 200
+            assert caller.get(f"/{after}").status_code == 404
+            assert_serves(server, ledger)
+
+
+def run_as_postgres(cluster: Cluster, commands: str, variables: dict[str, str]) -> None:
+    subprocess.run(
+        ["bash", "-euc", commands],
+        user=cluster.user,
+        group=cluster.user,
+        extra_groups=[] if cluster.user else None,
+        cwd="/",
+        env={
+            "PATH": f"{cluster.programs}:{os.environ['PATH']}",
+            "PGHOST": "127.0.0.1",
+            "PGPORT": str(cluster.port),
+            "PGUSER": "postgres",
+            **variables,
+        },
+        check=True,
+        timeout=60,
+    )
 
 
 def test_sqlite(tmp_path: Path) -> None:
