@@ -6,6 +6,7 @@ var/, listening on loopback. `cartsvc.checks` refuses an incomplete production c
 
 import os
 import secrets
+import socket
 import sys
 from contextlib import suppress
 from datetime import timedelta
@@ -91,6 +92,7 @@ try:
     CACHE_URL = env.str("CACHE_URL", "locmem://")
     FORWARDED_ALLOW_IPS = env.list("FORWARDED_ALLOW_IPS", ["127.0.0.1", "::1"])
     METRICS_BIND = env.str("METRICS_BIND", "")
+    INSTANCE_NAME = env.str("INSTANCE_NAME", "") or socket.gethostname()
     LOG_FORMAT = env.str(
         "LOG_FORMAT",
         "text" if DEBUG or sys.stdout.isatty() else "json",
@@ -376,7 +378,7 @@ LOGGING = {
         "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
     },
     "filters": {
-        "request_id": {"()": "cartsvc.operations.logs.RequestId"},
+        "request_ids": {"()": "cartsvc.operations.logs.RequestIds"},
         "pages": {"()": "cartsvc.operations.logs.Pages"},
     },
     "handlers": {
@@ -384,7 +386,7 @@ LOGGING = {
             "class": "logging.StreamHandler",
             "stream": "ext://sys.stdout",
             "formatter": LOG_FORMAT,
-            "filters": ["request_id"],
+            "filters": ["request_ids"],
         }
     },
     "root": {"handlers": ["console"], "level": "INFO"},

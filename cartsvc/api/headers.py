@@ -1,4 +1,4 @@
-"""Request headers that several operations share: entity tags and preferences."""
+"""Request headers that several operations share: entity tags, preferences, traces."""
 
 import re
 from urllib.request import parse_http_list
@@ -9,6 +9,13 @@ from cartsvc.api.problems import INVALID_HEADER
 # ones, and a version names one state.
 ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"')
 VERSION_TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,18})"')
+
+# W3C Trace Context, level 1, section 3.2: lower case only, and no id of zeros. Version ff is
+# none. What follows the flags is of a version after 00.
+TRACEPARENT = re.compile(
+    r"(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?",
+    re.DOTALL,
+)
 
 
 def entity_tag(version: int) -> str:
@@ -41,3 +48,9 @@ def prefers_strict(header: str) -> bool:
         if name.strip().lower() == "handling":
             return value.strip().strip('"').lower() == "strict"
     return False
+
+
+def trace_id(header: str) -> str | None:
+    """Return the trace's id in `traceparent`; None if the header is not valid."""
+    found = TRACEPARENT.fullmatch(header)
+    return found[1] if found else None

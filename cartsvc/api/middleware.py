@@ -15,6 +15,7 @@ from django.urls import resolve
 
 from cartsvc.api.body import arriving
 from cartsvc.api.exceptions import RETRY_AFTER_SECONDS, handle
+from cartsvc.api.headers import trace_id
 from cartsvc.api.operation import requested
 from cartsvc.api.problems import Refused
 from cartsvc.api.throttling import usage_of
@@ -41,7 +42,7 @@ class ApiMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         path = request.path_info
-        logs.request_id.set(None)
+        logs.serving.set(logs.NO_REQUEST)
         begin_request()
         if path in health.PATHS:
             # A load balancer asks by address and without HTTPS; nothing in the answer
@@ -52,7 +53,10 @@ class ApiMiddleware:
         request.META["cartsvc.request_id"] = request_id
         if PAGES.fullmatch(path):
             return self._page(request)
-        logs.request_id.set(request_id)
+        ids = {"request_id": request_id}
+        if trace := trace_id(request.META.get("HTTP_TRACEPARENT", "")):
+            ids["trace_id"] = trace
+        logs.serving.set(ids)
         started = perf_counter()
         try:
             response = cast("HttpResponse", self.api(request))

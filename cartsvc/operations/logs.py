@@ -2,8 +2,10 @@
 
 import hashlib
 import logging
+from collections.abc import Mapping
 from contextvars import ContextVar
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from django.conf import settings
@@ -13,15 +15,16 @@ from pythonjsonlogger.json import JsonFormatter
 
 access = logging.getLogger("cartsvc.access")
 
-# The API request that this thread is serving, so that each log line can name it.
-request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
+# What each log line says of the API request that this thread is serving.
+NO_REQUEST: Mapping[str, str] = MappingProxyType({})
+serving: ContextVar[Mapping[str, str]] = ContextVar("serving", default=NO_REQUEST)
 
 
-class RequestId(logging.Filter):
-    """Adds the request's id to every line that is logged while it is served."""
+class RequestIds(logging.Filter):
+    """Adds the request's ids to every line that is logged while it is served."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.request_id = request_id.get()
+        record.__dict__.update(serving.get())
         return True
 
 
@@ -29,7 +32,7 @@ class Pages(logging.Filter):
     """Drops Django's own lines about API requests, which the access log repeats."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return request_id.get() is None
+        return not serving.get()
 
 
 class LineFormatter(JsonFormatter):
@@ -40,6 +43,7 @@ class LineFormatter(JsonFormatter):
             ["levelname", "name", "message"],
             rename_fields={"levelname": "level", "name": "logger"},
             timestamp="time",
+            static_fields={"instance": settings.INSTANCE_NAME},
             # Django adds these to its lines. The request would show its path with the keys.
             reserved_attrs=[*RESERVED_ATTRS, "request", "server_time", "status_code"],
         )

@@ -7,8 +7,16 @@ names when this module is imported. Any worker answers a scrape with the sum of 
 from threading import Thread
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
+from django.conf import settings
 from django.http import HttpResponse
-from prometheus_client import CollectorRegistry, Counter, Histogram, make_wsgi_app, multiprocess
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    Info,
+    make_wsgi_app,
+    multiprocess,
+)
 from prometheus_client.exposition import ThreadingWSGIServer
 
 REQUESTS = Counter("cartsvc_requests", "Requests answered.", ["operation", "status"])
@@ -58,5 +66,9 @@ def serve(host: str, port: int) -> None:
     """Answer scrapes at this address, in a background thread, apart from the public port."""
     registry = CollectorRegistry()
     multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    # A metric of its own, to join with the others: a label on each would make new series of
+    # all of them whenever an instance is renamed. The scrape adds its own `instance` to all.
+    instance = Info("cartsvc", "The instance that answers.", registry=registry)
+    instance.info({"instance_name": settings.INSTANCE_NAME})
     server = make_server(host, port, make_wsgi_app(registry), SharedServer, QuietHandler)
     Thread(target=server.serve_forever, name="metrics", daemon=True).start()

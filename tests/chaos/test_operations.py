@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -33,7 +34,7 @@ def scrape(port: int) -> dict[str, float]:
 
 def test_metrics_are_right_across_workers_and_outlive_them() -> None:
     port = free_port()
-    with service(METRICS_BIND=f"127.0.0.1:{port}") as server:
+    with service(METRICS_BIND=f"127.0.0.1:{port}", INSTANCE_NAME="till-1") as server:
         callers = [server.caller() for _ in range(8)]
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda n: callers[n % 8].post(body=bodies.cart()), range(64)))
@@ -42,6 +43,7 @@ def test_metrics_are_right_across_workers_and_outlive_them() -> None:
         callers[0].post(body=bodies.bare_cart(), Idempotency_Key="once")
         callers[0].post(body={})
         expected = {
+            'cartsvc_info{instance_name="till-1"}': 1,
             'cartsvc_requests_total{operation="Create Cart",status="200"}': 66,
             'cartsvc_requests_total{operation="Create Cart",status="400"}': 1,
             'cartsvc_requests_total{operation="Create Cart",status="422"}': 1,
@@ -76,6 +78,7 @@ def lines(server: Service) -> list[dict[str, Any]]:
 
 
 def test_each_request_is_one_line_with_no_secret_in_it() -> None:
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     with service() as server:
         caller = server.caller(sub="somebody@example.org")
         answer = caller.request(
@@ -83,6 +86,7 @@ def test_each_request_is_one_line_with_no_secret_in_it() -> None:
             "?token=s3cret",
             bodies.cart(note="t0p s3cret"),
             X_Request_ID="trace-me-1",
+            traceparent=f"00-{trace}-00f067aa0ba902b7-01",
         )
         caller.post(body={})
         requests.get(f"{server.url}/v2.0/%0d%0aforged", timeout=60)
@@ -103,6 +107,8 @@ def test_each_request_is_one_line_with_no_secret_in_it() -> None:
         "operation": "Create Cart",
         "status": 200,
         "request_id": "trace-me-1",
+        "trace_id": trace,
+        "instance": socket.gethostname(),
     }
     token = caller.token
     for secret in ("s3cret", "somebody", token, "forged", caller.base.split("/")[5]):

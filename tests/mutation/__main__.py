@@ -318,6 +318,20 @@ MUTANTS = [
         "tests/api/test_jwks.py",
     ),
     Mutant(
+        "the trace of an earlier request",
+        "cartsvc/api/middleware.py",
+        "logs.serving.set(logs.NO_REQUEST)",
+        "pass",
+        "tests/service/test_logs.py",
+    ),
+    Mutant(
+        "a trace of zeros",
+        "cartsvc/api/headers.py",
+        "(?!0{32})",
+        "",
+        "tests/service/test_logs.py",
+    ),
+    Mutant(
         "bearers by name in the log",
         "cartsvc/operations/logs.py",
         "None if subject is None else pseudonym(subject)",

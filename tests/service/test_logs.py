@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import path
 from pytest_django import Settings
 
-from cartsvc.operations.logs import LineFormatter, RequestId, _pseudonym_key, pseudonym
+from cartsvc.operations.logs import LineFormatter, RequestIds, _pseudonym_key, pseudonym
 from tests.support import bodies
 from tests.support.answers import error
 from tests.support.callers import Api
@@ -22,7 +22,7 @@ def log() -> Iterator[io.StringIO]:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(LineFormatter())
-    handler.addFilter(RequestId())
+    handler.addFilter(RequestIds())
     logging.getLogger().addHandler(handler)
     yield stream
     logging.getLogger().removeHandler(handler)
@@ -38,7 +38,65 @@ def test_a_refusal_is_one_line_not_two(api: Api, log: io.StringIO) -> None:
     assert (line["logger"], line["status"]) == ("cartsvc.access", 400)
 
 
+def test_every_line_names_the_instance(api: Api, log: io.StringIO, settings: Settings) -> None:
+    api.get()
+    logging.getLogger("elsewhere").warning("of no request")
+    assert [line["instance"] for line in lines(log)] == [settings.INSTANCE_NAME] * 2
+
+
+TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+
+
+@pytest.mark.parametrize(
+    "traceparent",
+    [
+        f"00-{TRACE}-{SPAN}-01",
+        f"00-{TRACE}-{SPAN}-ff",
+        f"01-{TRACE}-{SPAN}-00",
+        f"fe-{TRACE}-{SPAN}-00-what-comes-later",
+        f"cc-{TRACE}-{SPAN}-00-",
+    ],
+)
+def test_the_access_line_names_the_trace(api: Api, log: io.StringIO, traceparent: str) -> None:
+    api.get(traceparent=traceparent)
+    api.get()
+    assert [line.get("trace_id") for line in lines(log)] == [TRACE, None]
+
+
+@pytest.mark.parametrize(
+    "traceparent",
+    [
+        "",
+        TRACE,
+        f"00-{TRACE}-{SPAN}",
+        f"00-{TRACE}-{SPAN}-1",
+        f"00-{TRACE}-{SPAN}-01-",
+        f"00-{TRACE}-{SPAN}-01-more",
+        f"00-{TRACE}-{SPAN}-01,00-{TRACE}-{SPAN}-01",
+        f"cc-{TRACE}-{SPAN}-01.more",
+        f"ff-{TRACE}-{SPAN}-01",
+        f"0-{TRACE}-{SPAN}-01",
+        f"00-{TRACE.upper()}-{SPAN}-01",
+        f"00-{TRACE}-{SPAN.upper()}-01",
+        f"00-{TRACE[1:]}-{SPAN}-01",
+        f"00-{TRACE}0-{SPAN}-01",
+        f"00-{TRACE}-{SPAN[1:]}-01",
+        f"00-{'0' * 32}-{SPAN}-01",
+        f"00-{TRACE}-{'0' * 16}-01",
+        f"00-{TRACE[:-1]}g-{SPAN}-01",
+        f"00_{TRACE}_{SPAN}_01",
+        f" 00-{TRACE}-{SPAN}-01",
+        f"00-{TRACE[:-1]}٣-{SPAN}-01",
+    ],
+)
+def test_an_invalid_traceparent_is_ignored(api: Api, log: io.StringIO, traceparent: str) -> None:
+    assert api.get(traceparent=traceparent).status_code == 200
+    (line,) = lines(log)
+    assert "trace_id" not in line
+
+
 def defect(request: HttpRequest) -> HttpResponse:
+    logging.getLogger("elsewhere").warning("a warning")
     raise RuntimeError("a defect")
 
 
@@ -46,25 +104,29 @@ urlpatterns = [path("v2.0/defect", defect), path("admin/defect", defect)]
 
 
 @pytest.mark.urls("tests.service.test_logs")
-def test_an_unexpected_error_is_logged_with_its_traceback_and_id(log: io.StringIO) -> None:
-    response = Client(headers={"X-Request-ID": "trace-me-2"}).get("/v2.0/defect")
+def test_an_unexpected_error_is_logged_with_its_traceback_and_ids(log: io.StringIO) -> None:
+    headers = {"X-Request-ID": "trace-me-2", "traceparent": f"00-{TRACE}-{SPAN}-01"}
+    response = Client(headers=headers).get("/v2.0/defect")
     assert response.status_code == 500
     assert response.json() == error("internal_error", "Something went wrong on our side.")
     assert response["X-Request-ID"] == "trace-me-2"
-    unexpected, access = lines(log)
-    assert (unexpected["level"], access["status"]) == ("ERROR", 500)
+    warning, unexpected, access = lines(log)
+    assert (warning["level"], unexpected["level"]) == ("WARNING", "ERROR")
+    assert access["status"] == 500
     assert "RuntimeError: a defect" in unexpected["exc_info"]
-    assert unexpected["request_id"] == access["request_id"] == "trace-me-2"
+    for line in warning, unexpected, access:
+        assert (line["request_id"], line["trace_id"]) == ("trace-me-2", TRACE)
 
 
 @pytest.mark.urls("tests.service.test_logs")
 def test_an_error_of_a_page_is_logged_by_django_and_shows_nothing(log: io.StringIO) -> None:
-    response = Client(raise_request_exception=False).get("/admin/defect")
+    client = Client(raise_request_exception=False)
+    response = client.get("/admin/defect", headers={"traceparent": f"00-{TRACE}-{SPAN}-01"})
     assert response.status_code == 500
     assert b"RuntimeError" not in response.content
-    (line,) = lines(log)
+    _, line = lines(log)
     assert line["logger"] == "django.request"
-    assert line.keys() == {"level", "logger", "message", "exc_info", "time"}
+    assert line.keys() == {"level", "logger", "message", "exc_info", "instance", "time"}
     assert "RuntimeError: a defect" in line["exc_info"]
 
 
