@@ -3,9 +3,10 @@
 from http import HTTPStatus
 
 from carts.openapi import descriptions
-from carts.openapi.examples import failure_example, success_example
+from carts.openapi.examples import failure_example, success_example, warning_example
 from carts.openapi.schemas import Schema, envelope_name, ref
 from carts.problems import CURRENCY_MISMATCH, INVALID_CURRENCY, TOO_MANY_DECIMALS
+from carts.validators import INT32_MAX
 from cartsvc.api.operation import Operation
 from cartsvc.api.problems import (
     INSUFFICIENT_SCOPE,
@@ -22,6 +23,7 @@ from cartsvc.api.problems import (
     REQUIRED,
     THROTTLED,
     UNAVAILABLE,
+    UNKNOWN_MEMBER,
     ProblemType,
 )
 
@@ -44,19 +46,22 @@ OF_BODIES = (
     TOO_MANY_DECIMALS,
     INVALID_CURRENCY,
     CURRENCY_MISMATCH,
+    UNKNOWN_MEMBER,
     MALFORMED_JSON,
 )
 OF_PAGES = (INVALID_PARAMETER,)
 
+_NUMBER: Schema = {"type": "integer", "format": "int32", "minimum": 1, "maximum": INT32_MAX}
+
 HEADERS: dict[str, Schema] = {
     "X-Request-ID": {"type": "string", "pattern": "^[A-Za-z0-9._-]{8,64}$"},
-    "RateLimit-Limit": {"type": "integer", "format": "int32", "minimum": 1},
-    "RateLimit-Remaining": {"type": "integer", "format": "int32", "minimum": 0},
-    "RateLimit-Reset": {"type": "integer", "format": "int32", "minimum": 1},
+    "RateLimit-Limit": _NUMBER,
+    "RateLimit-Remaining": {**_NUMBER, "minimum": 0},
+    "RateLimit-Reset": _NUMBER,
     "ETag": {"type": "string", "pattern": '^"[1-9][0-9]*"$'},
     "Idempotent-Replayed": {"type": "string", "enum": ["true"]},
     "Preference-Applied": {"type": "string", "enum": ["handling=strict"]},
-    "Retry-After": {"type": "integer", "format": "int32", "minimum": 1},
+    "Retry-After": _NUMBER,
     "WWW-Authenticate": {"type": "string"},
 }
 SOMETIMES = {"Idempotent-Replayed", "Preference-Applied"}
@@ -110,12 +115,20 @@ def _success(operation: Operation) -> Schema:
         "content": {
             "application/json": {
                 "schema": ref(envelope_name(operation)),
-                "example": success_example(operation),
+                "examples": _successes(operation),
             }
         },
     }
     links = LINKS.get(operation.data or "")
     return {**answer, "links": links} if links else answer
+
+
+def _successes(operation: Operation) -> Schema:
+    told = {"success": {"summary": descriptions.DONE, "value": success_example(operation)}}
+    if operation.body:
+        warning = {"summary": UNKNOWN_MEMBER.meaning, "value": warning_example(operation)}
+        told[UNKNOWN_MEMBER.code] = warning
+    return told
 
 
 def _refusal(operation: Operation, status: HTTPStatus, same: list[ProblemType]) -> Schema:

@@ -7,6 +7,7 @@ ROUNDED = "A 64-bit integer: JavaScript rounds it above 2⁵³, so read it there
 LINE = "At least one character that is not white space, and no control characters."
 PARAGRAPH = "May be null. No control characters but tabs and line breaks."
 EXACT = "Exact, with at most four decimals."
+SEVERITY = 'Severity label of the notification. A success outcome carries the label "Success".'
 
 SCHEMAS = {
     "CreateCart": "The request body of Create Cart.",
@@ -23,7 +24,7 @@ SCHEMAS = {
     "CartItemOptionRead": "An option as a cart shows it.",
     "Notification": "Tells something about the operation.",
     "NotificationData": "Extra data of a notification.",
-    "Severity": 'Severity label of a notification. A success outcome carries the label "Success".',
+    "Severity": SEVERITY,
     "ErrorResponse": "The ApiResponse envelope of a refused request: a notification a problem.",
 }
 ENVELOPE_WITH_DATA = "The ApiResponse envelope of {name}."
@@ -85,7 +86,13 @@ ENVELOPE = {
     "data": "Result payload.",
 }
 PROPERTIES = {
-    "CreateCart": CART,
+    "CreateCart": {
+        **CART,
+        "items": (
+            "Items, with their selected options, added at creation. May be omitted or empty. They "
+            "keep the order in which they were sent."
+        ),
+    },
     "Cart": CART,
     "CartSummary": CART,
     "CartCreated": {"cartId": "Unique identifier of the new cart."},
@@ -103,10 +110,15 @@ PROPERTIES = {
     "CartItemOption": OPTION,
     "CartItemOptionRead": OPTION,
     "Notification": {
-        "severity": 'Severity label. A success outcome carries the label "Success".',
+        "severity": SEVERITY,
         "text": "Human-readable text.",
-        "code": "Null with a Success. Otherwise a code for programs; expect new ones: {codes}.",
-        "additionalData": "Null when the notification is of no one part of the request.",
+        "code": (
+            "A code, which may be null: with a Success it is. Otherwise it is for programs; expect "
+            "new ones: {codes}."
+        ),
+        "additionalData": (
+            "Extra data, which may be null: when the notification is of no one part of the request."
+        ),
     },
     "NotificationData": {
         "field": (
@@ -158,4 +170,8 @@ EXTENSION = "Extension to the specification. "
 HEAD = " HEAD answers with the same status and headers, and no body."
 BAD_REQUEST = "The request fails validation."
 NOT_MODIFIED = "The cart is still the one that If-None-Match names. There is no body."
-SCOPES = "The scope Cart.Write opens every operation, Cart.Read those that read."
+DONE = "The operation is done."
+BEARER = (
+    "The scope Cart.Write opens every operation, Cart.Read those that read. The service, not the "
+    "token, chooses the algorithm by which a token is verified (RFC8725)."
+)

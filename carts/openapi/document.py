@@ -88,7 +88,7 @@ class DocumentGenerator(SchemaGenerator):
             "type": "http",
             "scheme": "bearer",
             "bearerFormat": "JWT",
-            "description": descriptions.SCOPES,
+            "description": descriptions.BEARER,
         }
         return {
             "openapi": result["openapi"],

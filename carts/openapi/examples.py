@@ -13,7 +13,7 @@ from carts.validators import MAX_LENGTHS, PRICE_DECIMALS, QUANTITY_MIN
 from cartsvc.api import problems
 from cartsvc.api.envelope import failure_text, success
 from cartsvc.api.operation import Operation
-from cartsvc.api.problems import ProblemType
+from cartsvc.api.problems import Problem, ProblemType
 
 FIRST_CART: dict[str, Any] = {
     "partnerKey": "DEMO",
@@ -87,7 +87,11 @@ DETAILS: dict[ProblemType, dict[str, Any]] = {
     problems.MAX_LENGTH: {"field": "/menuKey", "limit": MAX_LENGTHS["menu_key"], "length": 21},
     problems.MIN_VALUE: {"field": "/quantity", "limit": QUANTITY_MIN},
     problems.INVALID_GUID: {"field": "profileKey", "name": "profileKey"},
-    problems.INVALID_PARAMETER: {"field": "limit"},
+    problems.INVALID_PARAMETER: {"field": "limit", "text": "limit must be 1 to 100."},
+    problems.MALFORMED_JSON: {
+        "text": "The body is not JSON: Expecting ',' delimiter at line 3, column 3."
+    },
+    problems.UNKNOWN_MEMBER: {"field": "/specialInstruction"},
     problems.UNSUPPORTED_MEDIA_TYPE: {"field": "Content-Type"},
     problems.PAYLOAD_TOO_LARGE: {"limit": settings.MAX_BODY_BYTES},
     problems.PROFILE_MISMATCH: {"field": "profileKey"},
@@ -113,10 +117,21 @@ def success_example(operation: Operation) -> Any:
     return simplejson.loads(success(message, data).content)
 
 
+def warning_example(operation: Operation) -> Any:
+    """Return the body of a success that warns of a misspelt member."""
+    message, data = SUCCESSES[operation.name]
+    warning = _problem(operation, problems.UNKNOWN_MEMBER)
+    return simplejson.loads(success(message, data, [warning]).content)
+
+
 def failure_example(operation: Operation, problem: ProblemType) -> Any:
     """Return the body of the operation's refusal for this problem."""
+    return simplejson.loads(failure_text([_problem(operation, problem)]))
+
+
+def _problem(operation: Operation, problem: ProblemType) -> Problem:
     details = {"scopes": " or ".join(operation.scopes), **DETAILS.get(problem, {})}
     field = details.get("field", "")
     if field.startswith("/") and field != "/partnerKey" and operation.name == "Create Cart":
         details["field"] = f"/items/0{field}"
-    return simplejson.loads(failure_text([problem.problem(**details)]))
+    return problem.problem(**details)

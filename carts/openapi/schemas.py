@@ -6,7 +6,9 @@ from typing import Any
 from django.conf import settings
 
 from carts.openapi import descriptions
-from carts.validators import CURRENCIES
+from carts.requests import WARNINGS
+from carts.validators import CURRENCIES, INT32_MAX, INT64_MAX
+from carts.views import MAX_PAGE_SIZE
 from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.api.problems import MOST_TOLD, PROBLEM_TYPES
 from cartsvc.api.texts import PARAGRAPH_BREAKERS
@@ -19,8 +21,8 @@ GUID: Schema = {
     "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
 }
 AMOUNT: Schema = {"type": "number", "format": "double", "minimum": 0}
-COUNT: Schema = {"type": "integer", "format": "int32", "minimum": 0}
-VERSION: Schema = {"type": "integer", "format": "int64", "minimum": 1}
+COUNT: Schema = {"type": "integer", "format": "int32", "minimum": 0, "maximum": INT32_MAX}
+VERSION: Schema = {"type": "integer", "format": "int64", "minimum": 1, "maximum": INT64_MAX}
 TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
 TEXT: Schema = {"type": "string"}
 # Not the list of today: a code that is new must not break a client that is deployed.
@@ -98,7 +100,10 @@ def _shown(requests: dict[str, Schema]) -> dict[str, Schema]:
         "CartItemRead": _object(itemId=GUID, **item, value=AMOUNT),
         "Cart": _object(**head, items=array("CartItemRead"), **tail),
         "CartSummary": _object(**head, itemCount=COUNT, **tail),
-        "CartPage": _object(carts=array("CartSummary"), nextCursor={"type": ["string", "null"]}),
+        "CartPage": _object(
+            carts=array("CartSummary", maxItems=MAX_PAGE_SIZE),
+            nextCursor={"type": ["string", "null"]},
+        ),
     }
 
 
@@ -117,7 +122,8 @@ def _notifications() -> dict[str, Schema]:
 
 
 def _envelopes() -> dict[str, Schema]:
-    plain = {"message": TEXT, "notifications": array("Notification", minItems=1)}
+    told = array("Notification", minItems=1, maxItems=1 + WARNINGS)
+    plain = {"message": TEXT, "notifications": told}
     envelopes = {}
     for operation in OPERATIONS:
         data = {"data": ref(operation.data)} if operation.data else {}

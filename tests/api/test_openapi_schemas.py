@@ -152,6 +152,16 @@ def test_money_is_a_double_and_integers_say_their_size(document: Document) -> No
             assert schema["format"] == "double", place
         if schema.get("type") == "integer":
             assert schema["format"] in {"int32", "int64"}, place
+            assert schema["minimum"] <= 1, place
+            assert schema["maximum"] <= 2 ** (int(schema["format"][3:]) - 1) - 1, place
+
+
+def test_the_lists_of_answers_say_how_long_they_may_be(document: Document) -> None:
+    schemas = document["components"]["schemas"]
+    assert schemas["CartPage"]["properties"]["carts"]["maxItems"] == 100
+    for name in OPERATIONS:
+        told = schemas[f"{upper(name)}Response"]["properties"]["notifications"]
+        assert (told["minItems"], told["maxItems"]) == (1, 1 + 10)
 
 
 def test_keys_of_64_bits_warn_of_javascript(document: Document) -> None:
@@ -181,3 +191,56 @@ def test_every_schema_and_property_is_described(document: Document) -> None:
         assert schema["description"], name
         for member, described in schema.get("properties", {}).items():
             assert described["description"].endswith("."), (name, member)
+
+
+# The meaning of each field, as the specification has it.
+MEANINGS = {
+    "CreateCart": {
+        "partnerKey": "The partner key assigned to the caller.",
+        "restaurantKey": "The restaurant that the order is placed against.",
+        "items": "Items, with their selected options, added at creation. May be omitted or empty.",
+        "platform": "Identifier of the platform the order is placed from.",
+        "orderingChannel": "Ordering channel for the order. The value is taken from the menu.",
+        "fulfilmentChannel": "Fulfilment channel for the order. The value is taken from the menu.",
+        "currency": (
+            "ISO 4217 currency code that applies to the items, totals, fees and tip of the order."
+        ),
+        "note": (
+            "Note submitted with the order. It may appear on the customer's point-of-sale invoice."
+        ),
+        "specialInstructions": (
+            "Instructions submitted with the order. They usually print only in the restaurant "
+            "kitchen."
+        ),
+    },
+    "CartItem": {
+        "menuKey": "Key of the menu the item is from.",
+        "menuVersion": "Version of that menu.",
+        "menuItemKey": "Key of the menu item.",
+        "displayName": "Display name of the item.",
+        "currency": "ISO 4217 currency code for the item.",
+        "price": "Menu price of the item, excluding the price of selected options.",
+        "quantity": "Quantity of the item and its selected options to order.",
+        "options": "Options the customer selected for the item.",
+        "specialInstructions": (
+            "Instructions for the item. They print in the restaurant kitchen. The value may be "
+            "null."
+        ),
+    },
+    "CartItemOption": {
+        "optionSetKey": "The option set that the option is from.",
+        "optionSetItemKey": "Key of the option.",
+        "displayName": "Display name of the selected option.",
+        "currency": "ISO 4217 currency code for the option.",
+        "price": "Price of the selected option.",
+    },
+}
+
+
+def test_what_is_sent_is_described_in_the_words_of_the_specification(document: Document) -> None:
+    schemas = document["components"]["schemas"]
+    for name, meanings in {**MEANINGS, "UpdateCartItem": MEANINGS["CartItem"]}.items():
+        assert schemas[name]["properties"].keys() == meanings.keys()
+        for member, meaning in meanings.items():
+            said = schemas[name]["properties"][member]["description"]
+            assert meaning.removesuffix(" The value may be null.").removesuffix(".") in said

@@ -37,4 +37,6 @@ def test_the_page_fits_a_telephone(open_page: Callable[..., Any]) -> None:
         operation.locator(".responses-table .response").first.wait_for()
         overflow = page.evaluate("document.scrollingElement.scrollWidth - innerWidth")
         assert overflow <= 0, operation.get_attribute("id")
+        for part in operation.locator("select, .parameters input").all():
+            assert part.bounding_box()["width"] >= 150, operation.get_attribute("id")
         operation.locator(".opblock-summary-control").click()

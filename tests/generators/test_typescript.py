@@ -34,9 +34,9 @@ def project(tmp_path: Path, node: Path) -> Path:
 
 
 def test_openapi_typescript_and_openapi_fetch(
-    run: Run, node: Path, document: Path, project: Path
+    run: Run, node: Path, older: Path, project: Path
 ) -> None:
-    said = run(node / "openapi-typescript", document, "-o", "schema.d.ts")
+    said = run(node / "openapi-typescript", older, "-o", "schema.d.ts")
     assert "warn" not in said.lower(), said
     shutil.copy(PROGRAMS / "openapi_fetch.ts", project / "program.ts")
     run(node / "tsc")
@@ -52,10 +52,10 @@ def test_openapi_generator_typescript_fetch(
     assert run(program("node"), "built/program.js").strip() == "done"
 
 
-def test_hey_api(run: Run, node: Path, document: Path, project: Path) -> None:
+def test_hey_api(run: Run, node: Path, older: Path, project: Path) -> None:
     (project / "hey.config.mjs").write_text(
         f"""export default {{
-  input: {json.dumps(str(document))},
+  input: {json.dumps(str(older))},
   output: {{ path: "client", module: {{ extension: ".js" }} }},
 }};"""
     )

@@ -1,6 +1,7 @@
-"""cartsvc/requirements.txt lists what the service needs, without the tests' packages."""
+"""What the service needs, and what its tests need beside it, each pinned and from anywhere."""
 
 import ast
+import json
 import re
 import sys
 from importlib.metadata import packages_distributions, requires
@@ -13,6 +14,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(settings.BASE_DIR)
 SERVICE = ROOT / "cartsvc" / "requirements.txt"
 TESTS = ROOT / "requirements.txt"
+GENERATORS = ROOT / "tests/generators"
 
 
 def required(file: Path) -> dict[str, Requirement]:
@@ -72,3 +74,11 @@ def test_every_version_is_pinned_and_every_dependency_listed() -> None:
                 for extra in ("", *requirement.extras)
             )
         } == set()
+
+
+def test_what_npm_installs_is_pinned_and_from_no_one_registry() -> None:
+    listed = json.loads((GENERATORS / "package.json").read_text())["devDependencies"]
+    locked = json.loads((GENERATORS / "package-lock.json").read_text())["packages"]
+    assert all(re.fullmatch(r"[0-9.]+", version) for version in listed.values())
+    assert {name: locked[f"node_modules/{name}"]["version"] for name in listed} == listed
+    assert [path for path, package in locked.items() if "resolved" in package] == []

@@ -24,7 +24,8 @@ public class Program {
     UpdateCartItem body = new UpdateCartItem().menuKey("DINNER").menuVersion(1)
         .menuItemKey(Long.MAX_VALUE).displayName("Pizza").currency(currency).price(9.95).quantity(2);
     try {
-      items.updateItem(PROFILE, cart, item, body, tag);
+      items.updateItem(ItemsApi.APIUpdateItemRequest.newBuilder().profileKey(PROFILE).cartId(cart)
+          .itemId(item).updateCartItem(body).ifMatch(tag).build());
     } catch (ApiException error) {
       ErrorResponse told =
           ApiClient.createDefaultObjectMapper().readValue(error.getResponseBody(), ErrorResponse.class);
@@ -45,9 +46,12 @@ public class Program {
         .orderingChannel("WEB").fulfilmentChannel("DELIVERY").currency(Currency.EUR)
         .items(List.of(pizza));
 
-    UUID cart = carts.createCart(PROFILE, body, null).getData().getCartId();
-    UUID item = items.addItem(PROFILE, cart, pizza, null, null).getData().getItemId();
-    var read = carts.getCartWithHttpInfo(PROFILE, cart);
+    UUID cart = carts.createCart(CartsApi.APICreateCartRequest.newBuilder().profileKey(PROFILE)
+        .createCart(body).build()).getData().getCartId();
+    UUID item = items.addItem(ItemsApi.APIAddItemRequest.newBuilder().profileKey(PROFILE)
+        .cartId(cart).cartItem(pizza).build()).getData().getItemId();
+    var read = carts.getCartWithHttpInfo(CartsApi.APIGetCartRequest.newBuilder()
+        .profileKey(PROFILE).cartId(cart).build());
     check(read.getData().getData().getSubtotal(), 39.8);
     check(read.getData().getData().getItems().get(1).getMenuItemKey(), Long.MAX_VALUE);
     String tag = read.getHeaders().get("etag").get(0);
@@ -56,8 +60,11 @@ public class Program {
     check(replaced(cart, item, Currency.USD, "*"), "400 currency_mismatch");
     check(replaced(UUID.randomUUID(), item, Currency.EUR, "*"), "404 cart_not_found");
     check(replaced(cart, item, Currency.EUR, tag), "412 version_mismatch");
-    items.removeItem(PROFILE, cart, item, null);
-    check(carts.listCarts(PROFILE, null, null).getData().getCarts().get(0).getItemCount(), 1);
+    items.removeItem(ItemsApi.APIRemoveItemRequest.newBuilder().profileKey(PROFILE).cartId(cart)
+        .itemId(item).build());
+    var listed = carts.listCarts(
+        CartsApi.APIListCartsRequest.newBuilder().profileKey(PROFILE).build());
+    check(listed.getData().getCarts().get(0).getItemCount(), 1);
     System.out.println("done");
   }
 }

@@ -1,7 +1,7 @@
 """Calls every operation with the Python client of openapi-generator."""
 
 import os
-import uuid
+from uuid import UUID, uuid4
 
 from openapi_client import ApiClient, CartsApi, Configuration, ItemsApi
 from openapi_client.exceptions import ApiException
@@ -18,7 +18,7 @@ PIZZA = CartItem(
 )
 client = ApiClient(Configuration(host=os.environ["BASE_URL"], access_token=os.environ["TOKEN"]))
 carts, items = CartsApi(client), ItemsApi(client)
-profile = os.environ["PROFILE"]
+profile = UUID(os.environ["PROFILE"])
 
 cart = carts.create_cart(
     profile,
@@ -36,21 +36,23 @@ item = items.add_item(profile, cart, PIZZA).data.item_id
 read = carts.get_cart_with_http_info(profile, cart)
 assert read.data.data.subtotal == 39.8
 assert read.data.data.items[1].menu_item_key == 2**62
+assert read.headers is not None
 tag = read.headers["ETag"]
 
 
-def replaced(cart: str, currency: Currency, tag: str) -> tuple[int, str | None]:
+def replaced(cart: UUID, currency: Currency, tag: str) -> tuple[int | None, str | None]:
     body = UpdateCartItem(**{**PIZZA.model_dump(by_alias=True), "currency": currency})
     try:
         items.update_item(profile, cart, item, body, if_match=tag)
     except ApiException as error:
-        return error.status, ErrorResponse.from_json(error.body).notifications[0].code
+        told = ErrorResponse.from_json(error.body or "")
+        return error.status, told.notifications[0].code if told else None
     return 200, None
 
 
 assert replaced(cart, Currency.EUR, tag) == (200, None)
 assert replaced(cart, Currency.USD, "*") == (400, "currency_mismatch")
-assert replaced(str(uuid.uuid4()), Currency.EUR, "*") == (404, "cart_not_found")
+assert replaced(uuid4(), Currency.EUR, "*") == (404, "cart_not_found")
 assert replaced(cart, Currency.EUR, tag) == (412, "version_mismatch")
 items.remove_item(profile, cart, item)
 assert [one.item_count for one in carts.list_carts(profile).data.carts] == [1]

@@ -1,0 +1,210 @@
+"""Every sample of the document is true: requests succeed as they stand, answers come as shown."""
+
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from django.http import HttpResponse
+
+from carts.openapi.answers import problems_of
+from carts.openapi.schemas import operation_id
+from cartsvc.api.operation import OPERATIONS as DECLARED
+from cartsvc.api.problems import PROBLEM_TYPES
+from tests.api.documented import OPERATIONS, Document, operation, served, upper
+from tests.support.callers import PROFILE, STRANGER, Api
+from tests.support.left_out import LEFT_OUT, sent
+
+document = cache(served)
+
+
+def media(name: str, status: str) -> Document:
+    answer = operation(document(), name)["responses"][status]
+    found: Document = answer["content"]["application/json"]
+    return found
+
+
+def body(name: str) -> Any:
+    request = operation(document(), name).get("requestBody")
+    return request and request["content"]["application/json"]["example"]
+
+
+# Their shape
+
+
+def valid(media: Document, example: Any) -> bool:
+    schema = {**media["schema"], "components": document()["components"]}
+    return bool(jsonschema_rs.validator_for(schema).is_valid(example))
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_request_and_answer_has_examples_of_its_schema(name: str) -> None:
+    described = operation(document(), name)
+    declared = next(one for one in DECLARED if one.name.replace(" ", "") == upper(name))
+    if "requestBody" in described:
+        assert valid(described["requestBody"]["content"]["application/json"], body(name))
+    told = set()
+    for status in described["responses"].keys() - {"304"}:
+        assert media(name, status)["examples"]
+        for code, example in media(name, status)["examples"].items():
+            assert valid(media(name, status), example["value"])
+            if status != "200":
+                assert PROBLEM_TYPES[code].status == int(status)
+                assert example["value"]["notifications"][0]["code"] == code
+                told.add(code)
+    assert told == {problem.code for problem in problems_of(declared)}
+
+
+# What the service answers
+
+OF_EACH_CART = re.compile(r'"(cartId|profileKey|itemId|createdOn|modifiedOn)": ?"[^"]*"')
+
+
+def assert_as_shown(answer: HttpResponse, name: str, status: str, example: str) -> None:
+    """Compare an answer with an example of the document, keys and times apart."""
+    assert str(answer.status_code) == status, answer.content
+    shown = json.dumps(media(name, status)["examples"][example]["value"], sort_keys=True)
+    found = json.dumps(json.loads(answer.content), sort_keys=True)
+    assert OF_EACH_CART.sub(r'"\1":""', found) == OF_EACH_CART.sub(r'"\1":""', shown)
+
+
+class World:
+    """A cart of the document's example at version 4, and requests about it."""
+
+    def __init__(self, api: Api) -> None:
+        self.keys = {"profileKey": str(PROFILE)}
+        self.keys |= self.send(api, "createCart", body("createCart")).json()["data"]
+        data = self.send(api, "getCart").json()["data"]
+        self.keys["itemId"] = data["items"][0]["itemId"]
+        for _ in range(3):
+            self.send(api, "updateItem", body("updateItem"))
+
+    def send(
+        self,
+        api: Api,
+        name: str,
+        content: Any = None,
+        *,
+        query: str = "",
+        headers: dict[str, str] | None = None,
+        **keys: Any,
+    ) -> Any:
+        method, path, _ = OPERATIONS[name]
+        api.base = path.format(**{**self.keys, **keys})
+        return api.request(method.upper(), query, content, **(headers or {}))
+
+
+@pytest.fixture
+def world(api: Api) -> World:
+    return World(api)
+
+
+def test_every_success_is_as_shown(api: Api) -> None:
+    created = api.post(body=body("createCart"))
+    cart = f"/{created.json()['data']['cartId']}"
+    assert_as_shown(created, "createCart", "200", "success")
+    assert_as_shown(api.get(), "listCarts", "200", "success")
+    assert_as_shown(api.get(cart), "getCart", "200", "success")
+    added = api.post(f"{cart}/items", body("addItem"))
+    item = f"{cart}/items/{added.json()['data']['itemId']}"
+    assert_as_shown(added, "addItem", "200", "success")
+    assert_as_shown(api.put(item, body("updateItem")), "updateItem", "200", "success")
+    assert_as_shown(api.delete(item), "removeItem", "200", "success")
+
+
+def spoilt(name: str, **changes: Any) -> Any:
+    """Return the example of a request with these changes to its item."""
+    if name == "createCart":
+        [item] = body(name)["items"]
+        return {**body(name), "items": [sent(item | changes)]}
+    return sent(body(name) | changes)
+
+
+MISSPELT = {"specialInstruction": "Cut in 12"}
+
+
+@pytest.mark.parametrize("name", ["createCart", "addItem", "updateItem"])
+def test_every_warning_is_as_shown(name: str, api: Api, world: World) -> None:
+    answer = world.send(api, name, spoilt(name, **MISSPELT))
+
+    assert_as_shown(answer, name, "200", "unknown_member")
+
+
+IN_THE_ITEM: dict[str, dict[str, Any]] = {
+    "required": {"menuKey": LEFT_OUT},
+    "invalid_type": {"menuVersion": "7"},
+    "max_length": {"menuKey": "x" * 21},
+    "min_value": {"quantity": 0},
+    "too_many_decimals": {"price": 1.23456},
+    "invalid_currency": {"currency": "eur"},
+    "currency_mismatch": {"currency": "USD"},
+}
+IN_THE_TOKEN: dict[str, dict[str, Any]] = {
+    "not_authenticated": {"token": ""},
+    "invalid_token": {"token": "nonsense"},
+    "insufficient_scope": {"scope": "Menu.Read"},
+    "profile_mismatch": {"profileKey": str(STRANGER)},
+    "partner_mismatch": {"partnerKey": "ACME"},
+}
+ELSEWHERE: dict[str, dict[str, Any]] = {
+    "unknown_member": {"headers": {"Prefer": "handling=strict"}},
+    "malformed_json": {"content": '{\n  "menuKey": "DINNER"\n  "menuVersion": 1\n}'},
+    "payload_too_large": {"content": b" " * (1024 * 1024 + 1)},
+    "unsupported_media_type": {"headers": {"Content-Type": "text/plain"}},
+    "invalid_guid": {"profileKey": "4711"},
+    "invalid_parameter": {"query": "?limit=0"},
+    "cart_not_found": {"cartId": STRANGER},
+    "item_not_found": {"itemId": STRANGER},
+    "version_mismatch": {"headers": {"If-Match": '"3"'}},
+    "idempotency_key_reused": {"headers": {"Idempotency-Key": "used"}},
+}
+# What no request brings about by itself; their texts are the declared ones.
+OF_THE_SERVICE = {"request_in_progress", "throttled", "internal_error", "unavailable"}
+
+REFUSALS = [
+    (operation_id(declared), str(problem.status), problem.code)
+    for declared in DECLARED
+    for problem in problems_of(declared)
+    if problem.code not in OF_THE_SERVICE
+]
+
+
+@pytest.mark.parametrize(("name", "status", "code"), REFUSALS)
+def test_every_refusal_is_as_shown(
+    name: str, status: str, code: str, api: Api, world: World, unchanged: Callable[[], None]
+) -> None:
+    request: dict[str, Any] = {"content": body(name), **ELSEWHERE.get(code, {})}
+    if code in IN_THE_ITEM:
+        request["content"] = spoilt(name, **IN_THE_ITEM[code])
+    elif code in IN_THE_TOKEN:
+        api = Api(**IN_THE_TOKEN[code])
+    elif code == "unknown_member":
+        request["content"] = spoilt(name, **MISSPELT)
+    elif code == "idempotency_key_reused":
+        world.send(api, name, spoilt(name, quantity=9), headers=request["headers"])
+    unchanged()
+
+    assert_as_shown(world.send(api, name, **request), name, status, code)
+
+
+# Where the links lead
+
+
+@pytest.mark.parametrize(
+    ("name", "link"),
+    [("createCart", "getCart"), ("createCart", "addItem"), ("addItem", "updateItem"),
+     ("addItem", "removeItem")],
+)  # fmt: skip
+def test_a_link_leads_to_a_request_that_succeeds(
+    name: str, link: str, api: Api, world: World
+) -> None:
+    data = world.send(api, name, body(name)).json()["data"]
+    told = operation(document(), name)["responses"]["200"]["links"][link]
+    given = {f"$request.path.{key}": value for key, value in world.keys.items()}
+    given |= {f"$response.body#/data/{key}": value for key, value in data.items()}
+    keys = {key: given[expression] for key, expression in told["parameters"].items()}
+
+    assert world.send(api, told["operationId"], body(link), **keys).status_code == 200
