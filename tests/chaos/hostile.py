@@ -8,6 +8,7 @@ import ssl
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from tests.bench.client import request
@@ -31,12 +32,14 @@ class Target:
     profile: uuid.UUID = field(default_factory=uuid.uuid4)
     largest: str = ""
     hot: str = ""
+    session: str = ""
+    metrics_port: int = 0
 
     @property
     def carts(self) -> str:
         return f"/v2.0/customers/{self.profile}/carts"
 
-    @property
+    @cached_property
     def token(self) -> str:
         return self.signed()
 
@@ -44,15 +47,15 @@ class Target:
         signing = {**self.signing, "headers": {**self.signing.get("headers", {}), **headers}}
         return f"Bearer {mint(**signing)}"
 
-    def connect(self, *, receive: int = 0) -> socket.socket:
+    def connect(self, *, receive: int = 0, metrics: bool = False) -> socket.socket:
         """Connect, through TLS if there is a certificate; `receive` is a buffer's bytes."""
         plain = socket.socket()
         plain.settimeout(30)
         if receive:
             plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
-        plain.connect(("127.0.0.1", self.port))
+        plain.connect(("127.0.0.1", self.metrics_port if metrics else self.port))
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if not self.certificate:
+        if metrics or not self.certificate:
             return plain
         context = ssl.create_default_context(cafile=self.certificate)
         return context.wrap_socket(plain, server_hostname=self.host)
@@ -74,13 +77,14 @@ class Attack:
     """What each attacker sends, endlessly.
 
     `holds` is how many connections each of them leaves open unread in place of that.
-    `service` is what is attacked: `plain`, `issuer` (RS256, keys by address, an issuer that
-    drips) or `nginx`.
+    `metrics` is for the port of the metrics, in place of the service's. `service` is what is
+    attacked: `plain`, `issuer` (RS256, keys by address, an issuer that drips) or `nginx`.
     """
 
     requests: Requests
     holds: int = 0
     keeps: bool = True
+    metrics: bool = False
     service: str = "plain"
 
 
@@ -125,6 +129,20 @@ def sign_in(target: Target) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + form
 
 
+def at_desk(path: str) -> Requests:
+    """A page of the desk, for a member of staff."""
+
+    def requests(target: Target) -> Iterator[bytes]:
+        lines = [
+            f"GET {path} HTTP/1.1",
+            f"Host: {target.host}",
+            f"Cookie: sessionid={target.session}",
+        ]
+        return itertools.repeat("\r\n".join([*lines, "", ""]).encode())
+
+    return requests
+
+
 def with_key(target: Target) -> bytes:
     body = json.dumps(bodies.bare_cart()).encode()
     return target.request("POST", target.carts, body, f"Idempotency-Key: {uuid.uuid4()}")
@@ -167,7 +185,7 @@ DIGITS = bodies.bare_cart(
     items=[{**dict.fromkeys(bodies.item(), int("9" * 300)), "options": []} for _ in range(380)]
 )
 HEADERS = [f"X-{number}: {'a' * 8000}" for number in range(7)]
-METRICS = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+METRICS = b"GET /metrics HTTP/1.0\r\n\r\n"
 
 NAMED = {
     "bad bodies, 500 items of 100 empty options": Attack(same("POST", "{carts}", BAD)),
@@ -182,6 +200,8 @@ NAMED = {
     "stalled bodies, 64": Attack(stalled, holds=8),
     "/readyz": Attack(same("GET", "/readyz")),
     "/healthz": Attack(same("GET", "/healthz")),
+    "the metrics' port": Attack(bare(METRICS), keeps=False, metrics=True),
+    "the desk's list of the largest carts": Attack(at_desk("/admin/carts/cart/")),
     "carts with new idempotency keys": Attack(each(with_key)),
     "one hot item, replaced by eight": Attack(same("PUT", "{carts}/{hot}", bodies.item())),
     "100,000 nested arrays": Attack(same("POST", "{carts}", padded(b"[" * 10**5 + b"]" * 10**5))),
@@ -192,6 +212,9 @@ NAMED = {
         bare(b"GET /healthz HTTP/1.1\r\nHost: loc"), holds=8, service="nginx"
     ),
     "stalled bodies through nginx, 64": Attack(stalled, holds=8, service="nginx"),
+    "slow readers through nginx, 16 of the largest cart": Attack(
+        same("GET", "{carts}/{largest}"), holds=2, service="nginx"
+    ),
 }
 
 OURS = {
@@ -212,8 +235,8 @@ OURS = {
     "1,000 cookies and a made-up session": Attack(
         same("GET", "/admin/", b"", "Cookie: sessionid=" + "b" * 32 + "; a=1" * 1000)
     ),
-    "admin search with %00 and 10,000 characters": Attack(
-        same("GET", f"/admin/carts/cart/?q=%00{'a' * 10_000}")
+    "desk search with %00 and 10,000 characters": Attack(
+        at_desk(f"/admin/carts/cart/?q=%00{'a' * 10_000}")
     ),
     "the API document": Attack(same("GET", "/v2.0/openapi.json")),
     "If-Match of 30 KB": Attack(

@@ -1,0 +1,202 @@
+"""One attack tried: eight attackers, and what an honest caller sees before, during and after."""
+
+import json
+import multiprocessing
+import os
+import socket
+import statistics
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+
+from tests.bench.client import LENGTH
+from tests.chaos.hostile import ATTACKS, Attack, Target
+from tests.support import bodies
+
+ATTACKERS = 8
+PACE_SECONDS = 0.04
+# The attackers' process yields to all others: in earnest they would bring their own processors.
+LOWEST_PRIORITY = 19
+
+# What an honest caller may be made to bear: seconds for an answer; times as long as without
+# the attack, in the middle; and this part of the answers that came without it.
+SLOWEST, TIMES_AS_LONG, RATE_KEPT = 2, 5, 1 / 3
+
+Answers = Counter[str]
+
+
+class Caller:
+    """Sends prepared bytes, and reads a status and a body; a connection is kept if it can be."""
+
+    def __init__(self, target: Target, *, kept: bool = True, metrics: bool = False) -> None:
+        self.target, self.kept, self.metrics = target, kept, metrics
+        self.connection: socket.socket | None = None
+
+    def __enter__(self) -> "Caller":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.connection:
+            self.connection.close()
+
+    def ask(self, sent: bytes) -> tuple[str, bytes]:
+        """Return the answer; OSError when there is none."""
+        connection = self.connection or self.target.connect(metrics=self.metrics)
+        self.connection = None
+        try:
+            with suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before
+                connection.sendall(sent)
+            head, closes, body = self.receive(connection, sent.startswith(b"HEAD"))
+        except BaseException:
+            connection.close()
+            raise
+        if closes or not self.kept:
+            connection.close()
+        else:
+            self.connection = connection
+        return head[9:12].decode(), body
+
+    @staticmethod
+    def receive(connection: socket.socket, bodiless: bool) -> tuple[bytes, bool, bytes]:
+        received = b""
+        while b"\r\n\r\n" not in received:
+            received += part_of(connection)
+        head, _, body = received.partition(b"\r\n\r\n")
+        length = LENGTH.search(head + b"\r\n")
+        if b"transfer-encoding: chunked" in head.lower():
+            while not body.endswith(b"0\r\n\r\n"):
+                body += part_of(connection)
+        parts, wanted = [body], 0 if bodiless or not length else int(length[1]) - len(body)
+        while wanted > 0:
+            parts.append(part_of(connection))
+            wanted -= len(parts[-1])
+        return head, b"\r\nconnection: close" in head.lower(), b"".join(parts)
+
+
+def part_of(connection: socket.socket) -> bytes:
+    part = connection.recv(262_144)
+    if not part:
+        raise ConnectionResetError("closed before the answer was whole")
+    return part
+
+
+def attacked(name: str, target: Target, seconds: float) -> Answers:
+    """Attack for so long; return how often each status came, and how often none."""
+    attack, until = ATTACKS[name], time.monotonic() + seconds
+
+    def work(_number: int) -> Answers:
+        sent = iter(attack.requests(target))
+        return (
+            held(attack, target, sent, until)
+            if attack.holds
+            else asked(attack, target, sent, until)
+        )
+
+    with ThreadPoolExecutor(ATTACKERS) as pool:
+        return sum(pool.map(work, range(ATTACKERS)), Counter())
+
+
+def asked(attack: Attack, target: Target, sent: Iterator[bytes], until: float) -> Answers:
+    answers: Answers = Counter()
+    with Caller(target, kept=attack.keeps, metrics=attack.metrics) as caller:
+        while time.monotonic() < until:
+            try:
+                answers[caller.ask(next(sent))[0]] += 1
+            except OSError:
+                answers["none"] += 1
+    return answers
+
+
+def held(attack: Attack, target: Target, sent: Iterator[bytes], until: float) -> Answers:
+    with ExitStack() as stack:
+        for _ in range(attack.holds):
+            connection = stack.enter_context(target.connect(receive=2048))
+            connection.sendall(next(sent))
+        time.sleep(max(0, until - time.monotonic()))
+    return Counter({"held": attack.holds})
+
+
+@dataclass
+class Seen:
+    """What an honest caller saw: seconds that its answers took, and its refusals."""
+
+    seconds: float
+    waits: list[float] = field(default_factory=list)
+    refused: Answers = field(default_factory=Counter)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.waits)
+
+    @property
+    def rate(self) -> float:
+        """Requests a second that were not refused."""
+        return (len(self.waits) - self.refused.total()) / self.seconds
+
+    def __str__(self) -> str:
+        refused = "".join(f", {number} × {status}" for status, number in self.refused.items())
+        slowest = max(self.waits) * 1000
+        return f"{self.median * 1000:.1f} / {slowest:.0f} / {self.rate:.0f}{refused}"
+
+
+def honest(target: Target, seconds: float) -> Seen:
+    """Create a cart and read it, over and over, with a pause between any two requests."""
+    owner = replace(target, profile=uuid.uuid4())
+    create = owner.request(
+        "POST", owner.carts, json.dumps(bodies.cart(items=3, options=2)).encode()
+    )
+    seen, sent, began = Seen(seconds), create, time.monotonic()
+    with Caller(target) as caller:
+        while time.monotonic() - began < seconds:
+            asked_at = time.monotonic()
+            try:
+                status, body = caller.ask(sent)
+            except OSError as error:
+                status, body = type(error).__name__, b""
+            took = time.monotonic() - asked_at
+            seen.waits.append(took)
+            if status == "200" and sent is create:
+                sent = owner.request("GET", f"{owner.carts}/{json.loads(body)['data']['cartId']}")
+            else:
+                sent = create
+            if status != "200":
+                seen.refused[status] += 1
+            time.sleep(max(0, PACE_SECONDS - took))
+    return seen
+
+
+@dataclass
+class Result:
+    """An attack, and what an honest caller saw before, during and after it."""
+
+    before: Seen
+    during: Seen
+    after: Seen
+    answers: Answers
+
+    def missed(self) -> list[str]:
+        """Return which bounds did not hold during the attack, each with its value."""
+        slowest = max(self.during.waits)
+        longer = self.during.median / self.before.median
+        kept = self.during.rate / self.before.rate
+        return [
+            *([f"slowest {slowest:.1f} s"] if slowest >= SLOWEST else []),
+            *([f"median × {longer:.1f}"] if longer >= TIMES_AS_LONG else []),
+            *([f"rate × {kept:.2f}"] if kept < RATE_KEPT else []),
+        ]
+
+
+def tried(name: str, target: Target, seconds: float) -> Result:
+    # Forked before any thread is there, and not within the honest caller's time.
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        pool.submit(os.nice, LOWEST_PRIORITY).result()
+        before = honest(target, seconds / 2)
+        attack = pool.submit(attacked, name, target, seconds + 0.5)
+        time.sleep(0.5)
+        during = honest(target, seconds)
+        answers = attack.result()
+        return Result(before, during, honest(target, seconds / 2), answers)
