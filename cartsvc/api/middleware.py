@@ -13,13 +13,13 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
 
+from cartsvc.api import turns
 from cartsvc.api.body import arriving
 from cartsvc.api.exceptions import RETRY_AFTER_SECONDS, handle
 from cartsvc.api.headers import trace_id
 from cartsvc.api.operation import requested
 from cartsvc.api.problems import Refused
 from cartsvc.api.throttling import usage_of
-from cartsvc.api.turns import end_turn
 from cartsvc.db.deadlines import begin_request
 from cartsvc.operations import health, logs, metrics
 
@@ -58,10 +58,11 @@ class ApiMiddleware:
             ids["trace_id"] = trace
         logs.serving.set(ids)
         started = perf_counter()
+        turns.begin()
         try:
             response = cast("HttpResponse", self.api(request))
         finally:
-            end_turn(request)
+            turns.end()
         if usage := usage_of(request):
             for name, value in usage.headers().items():
                 response[name] = value

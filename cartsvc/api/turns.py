@@ -1,24 +1,54 @@
 """Large bodies take turns: one at a time in a process is parsed, checked and written.
 
 Each takes tens of thousands of steps under the interpreter's lock. Several at once would
-slow small requests down by as many times.
+slow small requests down by as many times. And the one whose turn it is gives way: it pauses
+every few steps while other requests are under way, because a thread that asks for the lock
+waits for milliseconds each time, and a small request asks for it again and again.
 """
 
-from threading import BoundedSemaphore, Lock
+from threading import BoundedSemaphore, Lock, get_ident, local
+from time import sleep
 
 from django.conf import settings
-from django.http import HttpRequest
 
 from cartsvc.api.problems import UNAVAILABLE
 
 LARGE_BYTES = 64 * 1024
 
+# A pause after so many objects of the body, and none after so many pauses: half a second.
+OBJECTS = 32
+PAUSE_SECONDS = 0.0005
+MOST_PAUSES = 1000
+
 # At most half of the threads work on a large body or wait for their turn.
 _places = BoundedSemaphore(max(1, settings.THREADS // 2))
 _turn = Lock()
 
-# The key in request.META that marks the request whose turn it is.
-TURN = "cartsvc.turn"
+# The threads that answer a request.
+_answering: set[int] = set()
+
+
+class _Work(local):
+    """What a thread has done of the large body whose turn it is; None without one."""
+
+    objects: int | None = None
+
+
+_work = _Work()
+
+
+def begin() -> None:
+    """Count this thread among those that answer a request. Call `end` afterwards."""
+    _answering.add(get_ident())
+
+
+def end() -> None:
+    """Pass the turn on, if this thread had it."""
+    _answering.discard(get_ident())
+    if _work.objects is not None:
+        _work.objects = None
+        _turn.release()
+        _places.release()
 
 
 def expect(size: int) -> None:
@@ -33,8 +63,8 @@ def expect(size: int) -> None:
         _places.release()
 
 
-def take_turn(request: HttpRequest, size: int) -> None:
-    """Wait for the turn, if the body that has arrived is large. Call `end_turn` afterwards.
+def take_turn(size: int) -> None:
+    """Wait for the turn, if the body that has arrived is large.
 
     Raises:
         Refused: `unavailable`, when every place is taken.
@@ -43,14 +73,17 @@ def take_turn(request: HttpRequest, size: int) -> None:
         return
     _take_place()
     _turn.acquire()
-    request.META[TURN] = True
+    _work.objects = 0
 
 
-def end_turn(request: HttpRequest) -> None:
-    """Pass the turn on, if this request had it."""
-    if request.META.pop(TURN, False):
-        _turn.release()
-        _places.release()
+def give_way() -> None:
+    """Let other requests go on, if this thread has a turn. Call it for each object of a body."""
+    objects = _work.objects
+    if objects is None:
+        return
+    _work.objects = objects = objects + 1
+    if objects % OBJECTS == 0 and objects <= OBJECTS * MOST_PAUSES and len(_answering) > 1:
+        sleep(PAUSE_SECONDS)
 
 
 def _take_place() -> None:

@@ -62,14 +62,14 @@ def waiting() -> int:
     return int(places._initial_value - places._value)
 
 
-def answer_to_half(caller: HttpApi) -> int:
+def answer_to_half(caller: HttpApi, length: int = len(LARGE)) -> int:
     """Return the status that a large body gets of which the rest does not arrive."""
     address = urlsplit(caller.base)
     with closing(HTTPConnection(address.netloc, timeout=10)) as connection:
         connection.putrequest("POST", address.path)
         connection.putheader("Authorization", f"Bearer {caller.token}")
         connection.putheader("Content-Type", "application/json")
-        connection.putheader("Content-Length", str(len(LARGE)))
+        connection.putheader("Content-Length", str(length))
         connection.endheaders(LARGE[:100].encode())
         return connection.getresponse().status
 
@@ -123,3 +123,42 @@ def test_a_stranger_takes_no_place(http_api: HttpApi, writes: Writes, settings: 
 
         writes.may_go_on.set()
         assert [answer.result().status_code for answer in answers] == [200] * places
+
+
+# Many objects, and refused after they have been read.
+OBJECTS = json.dumps({"items": [{}] * 40_000})
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return the seconds of each pause that a large body makes."""
+    made: list[float] = []
+    monkeypatch.setattr(turns, "sleep", made.append)
+    return made
+
+
+def test_a_large_body_gives_way(http_api: HttpApi, writes: Writes, pauses: list[float]) -> None:
+    with ThreadPoolExecutor(1) as pool, writes:
+        small = pool.submit(http_api.post, "", bodies.cart())
+        wait_until(lambda: writes.under_way == 1, 10)
+
+        assert http_api.post("", OBJECTS).status_code == 400
+        # It has 1,250 times 32 objects. Its pauses take half a second at most.
+        assert pauses == [turns.PAUSE_SECONDS] * turns.MOST_PAUSES
+        assert sum(pauses) == pytest.approx(0.5)
+        # Small bodies do not pause.
+        pauses.clear()
+        assert http_api.post("", {"items": [{}] * 400}).status_code == 400
+        assert not pauses
+
+        writes.may_go_on.set()
+        assert small.result().status_code == 200
+
+
+def test_a_large_body_alone_does_not_pause(http_api: HttpApi, pauses: list[float]) -> None:
+    assert http_api.post("", OBJECTS).status_code == 400
+    assert not pauses
+
+
+def test_a_body_that_will_be_too_large_is_not_read(http_api: HttpApi, settings: Settings) -> None:
+    assert answer_to_half(http_api, settings.MAX_BODY_BYTES + 1) == 413

@@ -70,6 +70,7 @@ ROOMS = {
         "carts.models",
         "carts.validators",
         "cartsvc.api.problems",
+        "cartsvc.api.turns",
     },
     "carts.bodies": {"carts.models", "carts.serializers", "cartsvc.api.names"},
     "carts.requests": {
