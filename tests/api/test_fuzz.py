@@ -192,6 +192,7 @@ def test_nearly_an_item(service: Service, kind: str, body: Any) -> None:
     field=st.sampled_from(["note", "specialInstructions", "platform", "partnerKey"]),
 )
 @example(text="\u0130\u017f\ufb03", raw=True, field="note")
+@example(text=" x ", raw=True, field="note")
 def test_any_unicode(service: Service, text: str, raw: bool, field: str) -> None:
     """As the character itself or as \\u escapes."""
     body = json.dumps(bodies.cart(**{field: text}), ensure_ascii=not raw)

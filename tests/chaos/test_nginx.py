@@ -181,6 +181,21 @@ def test_what_nginx_refuses_is_an_envelope(
     assert answer_to(proxy, sent)[:2] == (status, code)
 
 
+@pytest.mark.parametrize(
+    ("status", "sent"),
+    [(431, head(HOSTED, *["X-A: 1"] * 100)), (400, head(HOSTED, "X-A: a\x01b"))],
+    ids=["header lines", "a control character"],
+)
+def test_what_only_the_server_refuses_has_a_status_and_no_body(
+    proxy: Proxy, status: int, sent: bytes
+) -> None:
+    """nginx cannot tell such a 400 from the service's own, and has no answer to 431 alone."""
+    with proxy.raw(sent) as connection:
+        answer = HTTPResponse(connection)
+        answer.begin()
+        assert (answer.status, answer.read()) == (status, b"")
+
+
 def test_the_texts_are_the_declared_ones() -> None:
     limits = {"payload_too_large": {"limit": 1024 * 1024}}
     shipped = (ROOT / "cartsvc/operations/nginx.conf").read_text()

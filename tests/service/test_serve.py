@@ -250,3 +250,16 @@ def test_read_only_folder_is_named(clone: Path) -> None:
     assert refused.returncode != 0
     assert "make the folder writable" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("bind", "address"),
+    [
+        ("127.0.0.1:8000", {"address": "127.0.0.1", "port": 8000}),
+        ("localhost:8001", {"address": "127.0.0.1", "port": 8001}),
+        ("[::1]:8002", {"address": "::1", "port": 8002}),
+        ("unix:/run/carts.sock", {"uds": Path("/run/carts.sock")}),
+    ],
+)
+def test_the_server_is_told_an_address(bind: str, address: dict[str, Any]) -> None:
+    assert server._address(bind) == address
