@@ -21,7 +21,7 @@ import pytest
 import requests
 from psycopg import Connection
 
-from tests.chaos.ledger import NOTHING, Ledger
+from tests.chaos.ledger import NOTHING, RETRIED, Ledger
 from tests.chaos.nodes import Node, Nodes, three_nodes
 from tests.chaos.proxies import haproxy
 from tests.chaos.servers import service
@@ -147,11 +147,11 @@ def accepts(url: str) -> bool:
     return False
 
 
-def new_ledger(nodes: Nodes, url: str) -> Ledger:
+def new_ledger(nodes: Nodes, url: str, *, retried: frozenset[int] = RETRIED) -> Ledger:
     """Return a ledger of an empty database."""
     with nodes.wait_until_whole().connect("carts") as connection:
         connection.execute("TRUNCATE carts_cart CASCADE")
-    return Ledger(url)
+    return Ledger(url, retried=retried)
 
 
 def strike(nodes: Nodes, ledger: Ledger, cause: str, fault: Fault) -> None:
@@ -185,8 +185,14 @@ def test_nothing_acknowledged_is_lost(nodes: Nodes, behind_haproxy: str) -> None
 
 
 def test_a_frozen_primary_without_haproxy(nodes: Nodes) -> None:
+    """The callers repeat a 404 as well.
+
+    A primary that thaws takes itself for the primary until Patroni demotes it. HAProxy sends
+    nobody there. Without it, callers may reach it. It acknowledges no change, but it does not
+    know the carts that are younger.
+    """
     with service(nodes.url()) as server:
-        ledger = new_ledger(nodes, server.url)
+        ledger = new_ledger(nodes, server.url, retried=RETRIED | {404})
         print()
         ledger.run(6, [partial(strike, nodes, ledger, "frozen, hosts listed", freeze_the_primary)])
     assert audited(nodes, ledger) == NOTHING
