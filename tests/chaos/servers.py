@@ -37,6 +37,7 @@ class Service:
             "SECRET_KEY": "the-secret-key-of-the-chaos-tests-" * 2,
             "JWT_SIGNING_KEY": SIGNING_KEY,
             "BIND": self.bind,
+            "TMPDIR": str(folder),  # what it leaves when it is killed
             "WEB_CONCURRENCY": "2",
             "DRAIN_SECONDS": "0",
             **env,
@@ -101,7 +102,8 @@ class Service:
 def service(database_url: str = "", *, root: Path = ROOT, **env: str) -> Iterator[Service]:
     """Run the service. Without a database given, it has an SQLite file of its own."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cartsvc-")))
+        place = tempfile.TemporaryDirectory(prefix="cartsvc-", ignore_cleanup_errors=True)
+        folder = Path(stack.enter_context(place))
         url = database_url or f"sqlite:///{folder / 'carts.sqlite3'}"
         server = Service(folder, url, root=root, **env)
         try:
