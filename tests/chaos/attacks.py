@@ -31,14 +31,12 @@ import psycopg
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.chaos.hostile import ATTACKS, LARGE, Target
-from tests.chaos.servers import SIGNING_KEY, Service, service
+from tests.chaos.servers import ISSUER, SIGNING_KEY, Service, service, with_issuer
 from tests.chaos.trial import Caller, Result, honest, tried
 from tests.support import bodies
 from tests.support.clusters import private_cluster
 from tests.support.programs import free_port, wait_until
 from tests.support.tokens import generated, public_jwk
-
-ISSUER = "https://id.example.com/"
 
 # A list reads what is kept with a cart, and no items: those need not be copied.
 COPIES = """
@@ -104,7 +102,7 @@ def plain(database: str) -> Iterator[Target]:
 
 
 @contextmanager
-def with_issuer(database: str) -> Iterator[Target]:
+def asking_issuer(database: str) -> Iterator[Target]:
     from tests.support.issuers import running  # noqa: PLC0415 (needs Django's settings)
 
     # As text, which a process can be handed.
@@ -115,13 +113,7 @@ def with_issuer(database: str) -> Iterator[Target]:
     )
     with (
         running(public_jwk("RS256", kid="known")) as issuer,
-        service(
-            database,
-            JWT_ALGORITHM="RS256",
-            JWT_JWK_URL=issuer.url,
-            JWT_ISSUER=ISSUER,
-            JWT_SIGNING_KEY="",
-        ) as server,
+        with_issuer(issuer.url, database) as server,
     ):
         issuer.pause = 1
         signing = {"algorithm": "RS256", "key": key, "headers": {"kid": "known"}, "iss": ISSUER}
@@ -149,7 +141,7 @@ def behind_nginx(database: str) -> Iterator[Target]:
             proxy.process.wait(10)
 
 
-SERVICES = {"plain": plain, "issuer": with_issuer, "nginx": behind_nginx}
+SERVICES = {"plain": plain, "issuer": asking_issuer, "nginx": behind_nginx}
 
 
 @contextmanager

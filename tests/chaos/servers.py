@@ -113,6 +113,17 @@ def service(database_url: str = "", *, root: Path = ROOT, **env: str) -> Iterato
             server.process.wait()
 
 
+ISSUER = "https://id.example.com/"
+
+
+@contextmanager
+def with_issuer(address: str, database_url: str = "", **env: str) -> Iterator[Service]:
+    """Run the service with the keys that an issuer has at this address."""
+    keys = {"JWT_ALGORITHM": "RS256", "JWT_JWK_URL": address, "JWT_ISSUER": ISSUER}
+    with service(database_url, **keys, JWT_SIGNING_KEY="", **env) as server:
+        yield server
+
+
 def timed(caller: HttpApi, *request: Any, **headers: str) -> tuple[requests.Response, float]:
     """Return the answer and its time in seconds, without the delay of a busy machine.
 

@@ -6,23 +6,15 @@ from typing import Any
 
 import requests
 
-from tests.chaos.servers import service
+from tests.chaos.servers import ISSUER, with_issuer
 from tests.support.issuers import running
 from tests.support.tokens import mint, private_key, public_jwk
-
-ISSUER = "https://id.example.com/"
 
 
 def test_unknown_keys_at_an_issuer_that_drips() -> None:
     with (
         running(public_jwk("RS256", kid="known")) as issuer,
-        service(
-            JWT_ALGORITHM="RS256",
-            JWT_JWK_URL=issuer.url,
-            JWT_ISSUER=ISSUER,
-            JWT_SIGNING_KEY="",
-            WEB_CONCURRENCY="1",
-        ) as server,
+        with_issuer(issuer.url, WEB_CONCURRENCY="1") as server,
     ):
         honest = server.caller()
         honest.token = token("known")
@@ -59,12 +51,7 @@ def test_unknown_keys_at_an_issuer_that_drips() -> None:
 def test_the_first_requests_find_the_keys_known() -> None:
     with (
         running(public_jwk("RS256", kid="known")) as issuer,
-        service(
-            JWT_ALGORITHM="RS256",
-            JWT_JWK_URL=issuer.url,
-            JWT_ISSUER=ISSUER,
-            JWT_SIGNING_KEY="",
-        ) as server,
+        with_issuer(issuer.url) as server,
     ):
         issuer.pause = 1
         callers = [server.caller() for _ in range(16)]
