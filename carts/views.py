@@ -33,6 +33,7 @@ from cartsvc.api.problems import (
     PAYLOAD_TOO_LARGE,
     UNSUPPORTED_MEDIA_TYPE,
 )
+from cartsvc.api.turns import expect_read, take_turn_of_read
 
 READ = ("Cart.Read", "Cart.Write")
 WRITE = ("Cart.Write",)
@@ -118,9 +119,11 @@ class CartViewSet(CartServiceViewSet):
             version = carts.version_of(cart_id)
             if version is not None and (seen is None or version in seen):
                 return _changed(HttpResponseNotModified(), version)
+        expect_read(cart_id)
         cart = carts.find(cart_id)
         if cart is None:
             CART_NOT_FOUND.refuse()
+        take_turn_of_read(cart_id, (cart.item_count or 0) + (cart.option_count or 0))
         return _changed(success("The cart was found.", cart_body(cart)), cart.version)
 
 

@@ -1,11 +1,13 @@
-"""Large bodies take turns: one at a time in a process is parsed, checked and written.
+"""What is large takes turns: one at a time in a process is read or written.
 
-Each takes tens of thousands of steps under the interpreter's lock. Several at once would
-slow small requests down by as many times. And the one whose turn it is gives way: it pauses
-every few steps while other requests are under way, because a thread that asks for the lock
-waits for milliseconds each time, and a small request asks for it again and again.
+A large body takes tens of thousands of steps under the interpreter's lock, and so does a large
+answer. Several at once would slow small requests down by as many times. And the body whose
+turn it is gives way: it pauses every few steps while other requests are under way, because a
+thread that asks for the lock waits for milliseconds each time, and a small request asks for it
+again and again.
 """
 
+from collections.abc import Hashable
 from threading import BoundedSemaphore, Lock, get_ident, local
 from time import sleep
 
@@ -13,23 +15,30 @@ from django.conf import settings
 
 from cartsvc.api.problems import UNAVAILABLE
 
+# A body of more bytes, and an answer of more objects, is large.
 LARGE_BYTES = 64 * 1024
+LARGE_OBJECTS = 1000
 
 # A pause after so many objects of the body, and none after so many pauses: half a second.
 OBJECTS = 32
 PAUSE_SECONDS = 0.0005
 MOST_PAUSES = 1000
 
-# At most half of the threads work on a large body or wait for their turn.
-_places = BoundedSemaphore(max(1, settings.THREADS // 2))
+# So many threads work on something large or wait for their turn. One is left for the rest.
+_places = BoundedSemaphore(max(1, settings.THREADS - 1))
 _turn = Lock()
+
+# What was large when it was last read, so that its next reader waits before the database works.
+_large: dict[Hashable, None] = {}
+MOST_REMEMBERED = 10_000
+_remembering = Lock()
 
 # The threads that answer a request.
 _answering: set[int] = set()
 
 
 class _Work(local):
-    """What a thread has done of the large body whose turn it is; None without one."""
+    """How many objects of a large body a thread has worked on; None without a turn."""
 
     objects: int | None = None
 
@@ -69,11 +78,34 @@ def take_turn(size: int) -> None:
     Raises:
         Refused: `unavailable`, when every place is taken.
     """
-    if size <= LARGE_BYTES:
-        return
-    _take_place()
-    _turn.acquire()
-    _work.objects = 0
+    if size > LARGE_BYTES:
+        _wait_for_turn()
+
+
+def expect_read(key: Hashable) -> None:
+    """Wait for the turn, if what `key` names was large when it was last read.
+
+    Raises:
+        Refused: `unavailable`, when every place is taken.
+    """
+    if key in _large:
+        _wait_for_turn()
+
+
+def take_turn_of_read(key: Hashable, objects: int) -> None:
+    """Wait for the turn, if many objects have been read, and remember whether they were many.
+
+    Raises:
+        Refused: `unavailable`, when every place is taken.
+    """
+    with _remembering:
+        _large.pop(key, None)
+        if objects <= LARGE_OBJECTS:
+            return
+        _large[key] = None
+        if len(_large) > MOST_REMEMBERED:
+            del _large[next(iter(_large))]
+    _wait_for_turn()
 
 
 def give_way() -> None:
@@ -86,6 +118,13 @@ def give_way() -> None:
         sleep(PAUSE_SECONDS)
 
 
+def _wait_for_turn() -> None:
+    if _work.objects is None:
+        _take_place()
+        _turn.acquire()
+        _work.objects = 0
+
+
 def _take_place() -> None:
     if not _places.acquire(blocking=False):
-        UNAVAILABLE.refuse("Too many large bodies have come at once. Try again.")
+        UNAVAILABLE.refuse("Too many large requests have come at once. Try again.")

@@ -1,7 +1,9 @@
-"""One large body at a time is worked on in a process; so many wait, and more are refused."""
+"""One large request at a time is worked on in a process; so many wait, and more are refused."""
 
 import json
 import threading
+import uuid
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http.client import HTTPConnection
@@ -22,15 +24,24 @@ from tests.support.programs import wait_until
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LARGE = json.dumps(bodies.cart()) + " " * turns.LARGE_BYTES
-BUSY = error("unavailable", "Too many large bodies have come at once. Try again.")
+BUSY = error("unavailable", "Too many large requests have come at once. Try again.")
 
 
-class Writes:
-    """Holds every write until it may go on, and knows how many are at it."""
+class Held:
+    """Calls that are held until they may go on, and how many there are."""
 
     def __init__(self) -> None:
         self.under_way = self.most = 0
         self.may_go_on = threading.Event()
+
+    def call(self, function: Callable[..., Cart], *args: Any, **values: Any) -> Cart:
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        assert self.may_go_on.wait(60)
+        try:
+            return function(*args, **values)
+        finally:
+            self.under_way -= 1
 
     def __enter__(self) -> None:
         """Let them go on at the end of the block, whatever happens in it."""
@@ -40,24 +51,18 @@ class Writes:
 
 
 @pytest.fixture
-def writes(monkeypatch: pytest.MonkeyPatch) -> Writes:
-    held, write = Writes(), CartManager.create_with_items
-
-    def wait(*args: Any, **values: Any) -> Cart:
-        held.under_way += 1
-        held.most = max(held.most, held.under_way)
-        assert held.may_go_on.wait(60)
-        try:
-            return write(*args, **values)
-        finally:
-            held.under_way -= 1
-
-    monkeypatch.setattr(CartManager, "create_with_items", wait)
+def writes(monkeypatch: pytest.MonkeyPatch) -> Held:
+    held, write = Held(), CartManager.create_with_items
+    monkeypatch.setattr(
+        CartManager,
+        "create_with_items",
+        lambda *args, **values: held.call(write, *args, **values),
+    )
     return held
 
 
 def waiting() -> int:
-    """Return how many large bodies have a place, the one that is worked on included."""
+    """Return how many threads have a place, the one that works included."""
     places: Any = turns._places
     return int(places._initial_value - places._value)
 
@@ -74,8 +79,8 @@ def answer_to_half(caller: HttpApi, length: int = len(LARGE)) -> int:
         return connection.getresponse().status
 
 
-def test_large_bodies_take_turns(http_api: HttpApi, writes: Writes, settings: Settings) -> None:
-    places = settings.THREADS // 2
+def test_large_bodies_take_turns(http_api: HttpApi, writes: Held, settings: Settings) -> None:
+    places = settings.THREADS - 1
     with ThreadPoolExecutor(places) as pool, writes:
         answers = [pool.submit(http_api.post, "", LARGE) for _ in range(places)]
         wait_until(lambda: waiting() == places and writes.under_way == 1, 10)
@@ -112,8 +117,8 @@ def test_a_turn_ends_with_its_request(http_api: HttpApi, body: str, status: int)
     assert not turns._turn.locked()
 
 
-def test_a_stranger_takes_no_place(http_api: HttpApi, writes: Writes, settings: Settings) -> None:
-    places = settings.THREADS // 2
+def test_a_stranger_takes_no_place(http_api: HttpApi, writes: Held, settings: Settings) -> None:
+    places = settings.THREADS - 1
     with ThreadPoolExecutor(places) as pool, writes:
         answers = [pool.submit(http_api.post, "", LARGE) for _ in range(places)]
         wait_until(lambda: waiting() == places, 10)
@@ -124,6 +129,9 @@ def test_a_stranger_takes_no_place(http_api: HttpApi, writes: Writes, settings: 
         writes.may_go_on.set()
         assert [answer.result().status_code for answer in answers] == [200] * places
 
+
+# A cart of just over as many items and options as are large.
+MANY = bodies.cart(items=10, options=turns.LARGE_OBJECTS // 10)
 
 # Many objects, and refused after they have been read.
 OBJECTS = json.dumps({"items": [{}] * 40_000})
@@ -137,7 +145,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return made
 
 
-def test_a_large_body_gives_way(http_api: HttpApi, writes: Writes, pauses: list[float]) -> None:
+def test_a_large_body_gives_way(http_api: HttpApi, writes: Held, pauses: list[float]) -> None:
     with ThreadPoolExecutor(1) as pool, writes:
         small = pool.submit(http_api.post, "", bodies.cart())
         wait_until(lambda: writes.under_way == 1, 10)
@@ -162,3 +170,54 @@ def test_a_large_body_alone_does_not_pause(http_api: HttpApi, pauses: list[float
 
 def test_a_body_that_will_be_too_large_is_not_read(http_api: HttpApi, settings: Settings) -> None:
     assert answer_to_half(http_api, settings.MAX_BODY_BYTES + 1) == 413
+
+
+def created(caller: HttpApi, body: Any) -> uuid.UUID:
+    return uuid.UUID(caller.post("", body).json()["data"]["cartId"])
+
+
+def test_reads_of_large_carts_take_turns(
+    http_api: HttpApi, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    places, held, find = settings.THREADS - 1, Held(), CartManager.find
+    large, small = created(http_api, MANY), created(http_api, bodies.cart())
+    seen = http_api.get(f"/{large}").json()
+
+    def wait(carts: CartManager, cart_id: uuid.UUID) -> Cart | None:
+        return held.call(find, carts, cart_id) if cart_id == large else find(carts, cart_id)
+
+    monkeypatch.setattr(CartManager, "find", wait)
+    with ThreadPoolExecutor(places) as pool, held:
+        answers = [pool.submit(http_api.get, f"/{large}") for _ in range(places)]
+        wait_until(lambda: waiting() == places and held.under_way == 1, 10)
+
+        refused = http_api.get(f"/{large}")  # before anything is read, or it would wait
+        assert (refused.status_code, refused.json()) == (503, BUSY)
+        assert refused.headers["Retry-After"] == "1"
+        assert http_api.get(f"/{small}").status_code == 200
+        # A large body takes the same turns.
+        assert http_api.post("", LARGE).status_code == 503
+
+        held.may_go_on.set()
+        assert [answer.result().json() for answer in answers] == [seen] * places
+    assert held.most == 1
+    assert waiting() == 0
+    assert Cart.objects.count() == 2
+
+
+def test_a_cart_that_is_small_again_waits_for_nobody(http_api: HttpApi) -> None:
+    cart_id = created(http_api, MANY)
+    items = http_api.get(f"/{cart_id}").json()["data"]["items"]
+    assert cart_id in turns._large
+    assert http_api.delete(f"/{cart_id}/items/{items[0]['itemId']}").status_code == 200
+    assert http_api.get(f"/{cart_id}").status_code == 200
+    assert cart_id not in turns._large
+
+
+def test_so_many_large_carts_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_large", {})
+    monkeypatch.setattr(turns, "MOST_REMEMBERED", 2)
+    for key in ("a", "b", "c"):
+        turns.take_turn_of_read(key, turns.LARGE_OBJECTS + 1)
+        turns.end()
+    assert list(turns._large) == ["b", "c"]

@@ -715,6 +715,13 @@ MUTANTS = [
         "tests/desk/test_find.py -k both_ways",
     ),
     Mutant(
+        "a large cart is read before its turn",
+        "cartsvc/api/turns.py",
+        "    if key in _large:\n",
+        "    if False:\n",
+        "tests/api/test_turns.py -k large_carts",
+    ),
+    Mutant(
         "a large body gives way to nobody",
         "cartsvc/api/turns.py",
         " and len(_answering) > 1:",
