@@ -11,7 +11,10 @@ from django.contrib.auth.models import User
 from tests.desk.conftest import support_group
 from tests.support.programs import missing, program
 
+FIND = "/admin/carts/cart/"
 THE_LIST = re.compile("^[^?]*/admin/carts/cart/$")
+
+LOOKS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 
 PASSWORD = "correct horse battery"
 
@@ -93,7 +96,7 @@ def member(name: str, group: str) -> None:
 
 
 def sign_in(page: Any, name: str) -> None:
-    page.goto("/admin/carts/cart/")
+    page.goto(FIND)
     page.get_by_label("Username").fill(name)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
@@ -103,3 +106,18 @@ def sign_in(page: Any, name: str) -> None:
 def shoot(page: Any, name: str) -> None:
     SCREENSHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+
+
+def check(page: Any, name: str) -> None:
+    """Take a screenshot. Check that axe finds nothing serious and that nothing overflows."""
+    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
+
+    shoot(page, name)
+    serious = [
+        (violation["id"], [node["html"][:200] for node in violation["nodes"]])
+        for violation in Axe().run(page).response["violations"]
+        if violation["impact"] in {"serious", "critical"}
+    ]
+    assert serious == [], name
+    overflow = page.evaluate("document.scrollingElement.scrollWidth - innerWidth")
+    assert overflow <= 0, f"{name} is {overflow} pixels too wide"

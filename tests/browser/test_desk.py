@@ -5,17 +5,12 @@ from uuid import UUID
 import pytest
 
 from carts.models import Cart
-from cartsvc.sign_in import CHECKING
-from tests.browser.conftest import THE_LIST, member, shoot, sign_in
+from tests.browser.conftest import FIND, LOOKS, THE_LIST, check, member, shoot, sign_in
 from tests.desk.conftest import big_cart, items, page_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.tokens import mint
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-FIND = "/admin/carts/cart/"
-
-LOOKS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -200,21 +195,6 @@ def test_the_keyboard_alone_does_it(cart: Cart, open_page: Callable[..., Any]) -
     assert (items(cart)[0]["quantity"], len(items(cart)[0]["options"])) == (4, 1)
 
 
-def check(page: Any, name: str) -> None:
-    """Take a screenshot. Check that axe finds nothing serious and that nothing overflows."""
-    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
-
-    shoot(page, name)
-    serious = [
-        (violation["id"], [node["html"][:200] for node in violation["nodes"]])
-        for violation in Axe().run(page).response["violations"]
-        if violation["impact"] in {"serious", "critical"}
-    ]
-    assert serious == [], name
-    overflow = page.evaluate("document.scrollingElement.scrollWidth - innerWidth")
-    assert overflow <= 0, f"{name} is {overflow} pixels too wide"
-
-
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_page_at_every_size(
     cart: Cart, open_page: Callable[..., Any], width: int, scheme: str
@@ -241,36 +221,6 @@ def test_every_page_at_every_size(
     }.items():
         page.goto(path)
         check(page, f"{name}-{look}")
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_whom_the_sign_in_page_refuses_reads_why(
-    cart: Cart, open_page: Callable[..., Any], width: int
-) -> None:
-    page = open_page(width)
-    page.goto(FIND)
-
-    def attempt(name: str) -> str:
-        page.get_by_label("Username").fill("anna")
-        page.get_by_label("Password").fill("wrong")
-        page.get_by_role("button", name="Log in").click()
-        page.locator(".errornote").wait_for()
-        check(page, f"sign-in-{name}-{width}")
-        return page.locator(".errornote").inner_text()
-
-    assert "correct username and password" in attempt("refused")
-    with CHECKING:
-        assert "Nothing was checked" in attempt("busy")
-    assert page.get_by_label("Username").input_value() == "anna"
-    for _ in range(4):
-        told = attempt("locked")
-    assert "wait 15 minutes" in told
-    # The browser says so itself when a page is refused.
-    assert [complaint.split("status of ")[1][:3] for complaint in open_page.complaints] == [
-        "503",
-        "429",
-    ]
-    open_page.complaints.clear()
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -1,0 +1,44 @@
+"""What the desk tells those whom it refuses."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cartsvc.sign_in import CHECKING
+from tests.browser.conftest import FIND, check, member
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def anna(db: None) -> None:
+    member("anna", "Cart support")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_whom_the_sign_in_page_refuses_reads_why(open_page: Callable[..., Any], width: int) -> None:
+    page = open_page(width)
+    page.goto(FIND)
+
+    def attempt(name: str) -> str:
+        page.get_by_label("Username").fill("anna")
+        page.get_by_label("Password").fill("wrong")
+        page.get_by_role("button", name="Log in").click()
+        page.locator(".errornote").wait_for()
+        check(page, f"sign-in-{name}-{width}")
+        return page.locator(".errornote").inner_text()
+
+    assert "correct username and password" in attempt("refused")
+    with CHECKING:
+        assert "Nothing was checked" in attempt("busy")
+    assert page.get_by_label("Username").input_value() == "anna"
+    for _ in range(4):
+        told = attempt("locked")
+    assert "wait 15 minutes" in told
+    # The browser says so itself when a page is refused.
+    assert [complaint.split("status of ")[1][:3] for complaint in open_page.complaints] == [
+        "503",
+        "429",
+    ]
+    open_page.complaints.clear()
