@@ -1,9 +1,17 @@
 """Middleware for HTML pages, in addition to Django's own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import BoundedSemaphore, Lock
+from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY
 from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils import timezone
 
 
@@ -32,3 +40,60 @@ class NoStore:
         response = self.get_response(request)
         response.headers.setdefault("Cache-Control", "no-store")
         return response
+
+
+class Turns:
+    """How far a user's requests to the desk are: one is worked on, and as many more wait."""
+
+    def __init__(self) -> None:
+        self.places = BoundedSemaphore(max(1, settings.THREADS // 2))
+        self.turn = Lock()
+
+
+# Those of each user who asks the desk for something just now.
+_turns: WeakValueDictionary[str, Turns] = WeakValueDictionary()
+_finding = Lock()
+
+
+class DeskTurns:
+    """Middleware that works on one page of the desk at a time for each user.
+
+    A page is tens of milliseconds of work under the interpreter's lock. A member of staff who
+    asks for many at once would slow everybody else down by as many times.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not request.path.startswith(reverse("admin:index")):
+            return self.get_response(request)
+        # Not the session's key, because a user may have many. A stranger has no turn to take.
+        user = request.session.get(SESSION_KEY)
+        if user is None:
+            return self.get_response(request)
+        with place_of(user) as taken:
+            if taken:
+                return self.get_response(request)
+        return HttpResponse(_too_many(), status=429, headers={"Retry-After": "1"})
+
+
+@contextmanager
+def place_of(user: str) -> Iterator[bool]:
+    """Wait for the user's turn in this process. Yield False at once if too many wait already."""
+    with _finding:
+        turns = _turns.setdefault(user, Turns())
+    if not turns.places.acquire(blocking=False):
+        yield False
+        return
+    try:
+        with turns.turn:
+            yield True
+    finally:
+        turns.places.release()
+
+
+@cache  # making the page takes longer than all else that a refusal does
+def _too_many() -> str:
+    # Without the request, which would ask the database for the user's name.
+    return render_to_string("429.html")

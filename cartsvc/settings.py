@@ -151,6 +151,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "cartsvc.pages.ViewerTimeZone",
+    "cartsvc.pages.DeskTurns",
     "cartsvc.sign_in.SignIn",
     "axes.middleware.AxesMiddleware",
 ]

@@ -1,12 +1,14 @@
 """What the desk tells those whom it refuses."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
+from cartsvc import pages
 from cartsvc.sign_in import CHECKING
-from tests.browser.conftest import FIND, check, member
+from tests.browser.conftest import FIND, LOOKS, check, member, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -41,4 +43,19 @@ def test_whom_the_sign_in_page_refuses_reads_why(open_page: Callable[..., Any], 
         "503",
         "429",
     ]
+    open_page.complaints.clear()
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_who_asks_for_too_much_at_once_reads_why(
+    open_page: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, width: int, scheme: str
+) -> None:
+    page = open_page(width, scheme)
+    sign_in(page, "anna")
+    monkeypatch.setattr(pages, "place_of", lambda _user: nullcontext(enter_result=False))
+    page.reload()
+    page.get_by_role("heading", name="Too many pages").wait_for()
+    check(page, f"too-many-{width}-{scheme}")
+    assert "nothing was changed" in page.get_by_role("main").inner_text()
+    assert len(open_page.complaints) == 1  # the browser's own, of the status
     open_page.complaints.clear()

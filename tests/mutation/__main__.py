@@ -43,6 +43,7 @@ PERMISSIONS = "cartsvc/api/permissions.py"
 TOTALS = "carts/models/totals.py"
 KEYS = "cartsvc/api/jwks.py"
 SIGN_IN = "cartsvc/sign_in.py"
+PAGES = "cartsvc/pages.py"
 SLIPS = "carts/admin/slips.py"
 HISTORY = "carts/models/history.py"
 
@@ -624,8 +625,29 @@ MUTANTS = [
         "tests/desk/test_sign_in.py -k address",
     ),
     Mutant(
+        "staff ask the desk for as many pages as they like",
+        PAGES,
+        "            if taken:\n",
+        "            if True:\n",
+        "tests/desk/test_turns.py",
+    ),
+    Mutant(
+        "each session at the desk has a turn of its own",
+        PAGES,
+        "user = request.session.get(SESSION_KEY)",
+        "user = request.session.session_key",
+        "tests/desk/test_turns.py",
+    ),
+    Mutant(
+        "one user's pages all at once",
+        PAGES,
+        "        with turns.turn:\n",
+        "        if True:\n",
+        "tests/desk/test_turns.py -k one_at_a_time",
+    ),
+    Mutant(
         "pages of the desk are kept",
-        "cartsvc/pages.py",
+        PAGES,
         'response.headers.setdefault("Cache-Control", "no-store")',
         "pass",
         "tests/desk/test_sign_in.py -k kept",

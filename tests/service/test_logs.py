@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import path
@@ -100,7 +101,11 @@ def defect(request: HttpRequest) -> HttpResponse:
     raise RuntimeError("a defect")
 
 
-urlpatterns = [path("v2.0/defect", defect), path("admin/defect", defect)]
+urlpatterns = [
+    path("v2.0/defect", defect),
+    path("docs/", defect),
+    path("admin/", admin.site.urls),  # the middleware of pages asks where the desk is
+]
 
 
 @pytest.mark.urls("tests.service.test_logs")
@@ -121,7 +126,7 @@ def test_an_unexpected_error_is_logged_with_its_traceback_and_ids(log: io.String
 @pytest.mark.urls("tests.service.test_logs")
 def test_an_error_of_a_page_is_logged_by_django_and_shows_nothing(log: io.StringIO) -> None:
     client = Client(raise_request_exception=False)
-    response = client.get("/admin/defect", headers={"traceparent": f"00-{TRACE}-{SPAN}-01"})
+    response = client.get("/docs/", headers={"traceparent": f"00-{TRACE}-{SPAN}-01"})
     assert response.status_code == 500
     assert b"RuntimeError" not in response.content
     _, line = lines(log)
