@@ -27,7 +27,6 @@ from cartsvc.api.problems import (
     Problem,
     Refused,
 )
-from cartsvc.api.turns import give_way
 
 
 class WireSerializer(serializers.ModelSerializer):
@@ -49,7 +48,6 @@ class WireSerializer(serializers.ModelSerializer):
         """
         if type(data) is not dict:
             raise Refused(_problem(invalid_type("an object", data), ""))
-        give_way()
         values: dict[str, Any] = {}
         problems: list[Problem] = []
         for name, source, field in self.members:

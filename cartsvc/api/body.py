@@ -19,7 +19,7 @@ from cartsvc.api.problems import (
     UNAVAILABLE,
     UNSUPPORTED_MEDIA_TYPE,
 )
-from cartsvc.api.turns import LARGE_BYTES, expect, give_way, take_turn
+from cartsvc.api.turns import expect, take_turn
 
 # All threads of a process but one may wait for a body at once. The last one is left for
 # requests without a body. A body that has arrived is read in far less than the patience.
@@ -44,8 +44,7 @@ def json_object(request: HttpRequest) -> dict[str, Any]:
     take_turn(len(body))
     try:
         # A BOM is skipped; Python's json would take it for a syntax error.
-        decode = _decode if len(body) <= LARGE_BYTES else _decode_giving_way
-        value = decode(body.decode("utf-8-sig"))
+        value = _decode(body.decode("utf-8-sig"))
     except UnicodeDecodeError:
         _malformed("The body is not UTF-8.")
     except json.JSONDecodeError as error:
@@ -117,11 +116,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _unique_giving_way(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    give_way()
-    return _unique(pairs)
-
-
 def _integer(literal: str) -> int:
     if len(literal) > SAFE_DIGITS and isinf(float(literal)):
         _malformed("The body has a number that is out of range.")
@@ -142,12 +136,9 @@ def _constant(literal: str) -> Never:
     _malformed(f"The body has {literal}, which is not a JSON number.")
 
 
-_decode, _decode_giving_way = (
-    json.JSONDecoder(
-        object_pairs_hook=hook,
-        parse_int=_integer,
-        parse_float=_decimal,
-        parse_constant=_constant,
-    ).decode
-    for hook in (_unique, _unique_giving_way)
-)
+_decode = json.JSONDecoder(
+    object_pairs_hook=_unique,
+    parse_int=_integer,
+    parse_float=_decimal,
+    parse_constant=_constant,
+).decode

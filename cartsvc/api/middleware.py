@@ -58,7 +58,6 @@ class ApiMiddleware:
             ids["trace_id"] = trace
         logs.serving.set(ids)
         started = perf_counter()
-        turns.begin()
         try:
             response = cast("HttpResponse", self.api(request))
         finally:

@@ -1,15 +1,12 @@
 """What is large takes turns: one at a time in a process is read or written.
 
 A large body takes tens of thousands of steps under the interpreter's lock, and so does a large
-answer. Several at once would slow small requests down by as many times. And the body whose
-turn it is gives way: it pauses every few steps while other requests are under way, because a
-thread that asks for the lock waits for milliseconds each time, and a small request asks for it
-again and again.
+answer. Several at once would slow small requests down by as many times. How long the one whose
+turn it is keeps the lock from them is `SWITCH_INTERVAL` in `cartsvc.operations.server`.
 """
 
 from collections.abc import Hashable
-from threading import BoundedSemaphore, Lock, get_ident, local
-from time import sleep
+from threading import BoundedSemaphore, Lock, local
 
 from django.conf import settings
 
@@ -18,11 +15,6 @@ from cartsvc.api.problems import UNAVAILABLE
 # A body of more bytes, and an answer of more objects, is large.
 LARGE_BYTES = 64 * 1024
 LARGE_OBJECTS = 1000
-
-# A pause after so many objects of the body, and none after so many pauses: half a second.
-OBJECTS = 32
-PAUSE_SECONDS = 0.0005
-MOST_PAUSES = 1000
 
 # So many threads work on something large or wait for their turn. One is left for the rest.
 _places = BoundedSemaphore(max(1, settings.THREADS - 1))
@@ -33,29 +25,20 @@ _large: dict[Hashable, None] = {}
 MOST_REMEMBERED = 10_000
 _remembering = Lock()
 
-# The threads that answer a request.
-_answering: set[int] = set()
+
+class _Thread(local):
+    """Whether a thread has the turn."""
+
+    has_turn = False
 
 
-class _Work(local):
-    """How many objects of a large body a thread has worked on; None without a turn."""
-
-    objects: int | None = None
-
-
-_work = _Work()
-
-
-def begin() -> None:
-    """Count this thread among those that answer a request. Call `end` afterwards."""
-    _answering.add(get_ident())
+_thread = _Thread()
 
 
 def end() -> None:
     """Pass the turn on, if this thread had it."""
-    _answering.discard(get_ident())
-    if _work.objects is not None:
-        _work.objects = None
+    if _thread.has_turn:
+        _thread.has_turn = False
         _turn.release()
         _places.release()
 
@@ -108,21 +91,11 @@ def take_turn_of_read(key: Hashable, objects: int) -> None:
     _wait_for_turn()
 
 
-def give_way() -> None:
-    """Let other requests go on, if this thread has a turn. Call it for each object of a body."""
-    objects = _work.objects
-    if objects is None:
-        return
-    _work.objects = objects = objects + 1
-    if objects % OBJECTS == 0 and objects <= OBJECTS * MOST_PAUSES and len(_answering) > 1:
-        sleep(PAUSE_SECONDS)
-
-
 def _wait_for_turn() -> None:
-    if _work.objects is None:
+    if not _thread.has_turn:
         _take_place()
         _turn.acquire()
-        _work.objects = 0
+        _thread.has_turn = True
 
 
 def _take_place() -> None:

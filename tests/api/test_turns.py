@@ -133,40 +133,6 @@ def test_a_stranger_takes_no_place(http_api: HttpApi, writes: Held, settings: Se
 # A cart of just over as many items and options as are large.
 MANY = bodies.cart(items=10, options=turns.LARGE_OBJECTS // 10)
 
-# Many objects, and refused after they have been read.
-OBJECTS = json.dumps({"items": [{}] * 40_000})
-
-
-@pytest.fixture
-def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Return the seconds of each pause that a large body makes."""
-    made: list[float] = []
-    monkeypatch.setattr(turns, "sleep", made.append)
-    return made
-
-
-def test_a_large_body_gives_way(http_api: HttpApi, writes: Held, pauses: list[float]) -> None:
-    with ThreadPoolExecutor(1) as pool, writes:
-        small = pool.submit(http_api.post, "", bodies.cart())
-        wait_until(lambda: writes.under_way == 1, 10)
-
-        assert http_api.post("", OBJECTS).status_code == 400
-        # It has 1,250 times 32 objects. Its pauses take half a second at most.
-        assert pauses == [turns.PAUSE_SECONDS] * turns.MOST_PAUSES
-        assert sum(pauses) == pytest.approx(0.5)
-        # Small bodies do not pause.
-        pauses.clear()
-        assert http_api.post("", {"items": [{}] * 400}).status_code == 400
-        assert not pauses
-
-        writes.may_go_on.set()
-        assert small.result().status_code == 200
-
-
-def test_a_large_body_alone_does_not_pause(http_api: HttpApi, pauses: list[float]) -> None:
-    assert http_api.post("", OBJECTS).status_code == 400
-    assert not pauses
-
 
 def test_a_body_that_will_be_too_large_is_not_read(http_api: HttpApi, settings: Settings) -> None:
     assert answer_to_half(http_api, settings.MAX_BODY_BYTES + 1) == 413

@@ -737,18 +737,18 @@ MUTANTS = [
         "tests/desk/test_find.py -k both_ways",
     ),
     Mutant(
+        "who works on something large keeps the interpreter",
+        "cartsvc/operations/server.py",
+        "    sys.setswitchinterval(SWITCH_INTERVAL)\n",
+        "",
+        "tests/service/test_serve.py -k millisecond",
+    ),
+    Mutant(
         "a large cart is read before its turn",
         "cartsvc/api/turns.py",
         "    if key in _large:\n",
         "    if False:\n",
         "tests/api/test_turns.py -k large_carts",
-    ),
-    Mutant(
-        "a large body gives way to nobody",
-        "cartsvc/api/turns.py",
-        " and len(_answering) > 1:",
-        " and False:",
-        "tests/api/test_turns.py",
     ),
     Mutant(
         "statements without an end on SQLite",

@@ -263,3 +263,25 @@ def test_read_only_folder_is_named(clone: Path) -> None:
 )
 def test_the_server_is_told_an_address(bind: str, address: dict[str, Any]) -> None:
     assert server._address(bind) == address
+
+
+START = """
+import os, sys, django
+django.setup()
+from cartsvc.operations import server
+server._start_worker(None, os.getppid())
+print(sys.getswitchinterval())
+"""
+
+
+def test_a_thread_of_a_worker_keeps_the_interpreter_for_a_millisecond() -> None:
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "cartsvc.settings"}
+    started = subprocess.run(
+        [sys.executable, "-c", START],
+        cwd=settings.BASE_DIR,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(started.stdout) == server.SWITCH_INTERVAL == 0.001
