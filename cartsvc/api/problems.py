@@ -307,7 +307,7 @@ UNAVAILABLE = declare(
     503,
     "The service cannot reach its data right now. Try again.",
     meaning="The database, or the issuer of the tokens' keys, does not answer in time, "
-    "or too many large bodies came at once. A change may have happened nevertheless, as a whole.",
+    "or too many large requests came at once. A change may have happened nevertheless, as a whole.",
     remedy="Try again after Retry-After: to create or add, with the same Idempotency-Key; to "
     "update or remove, with If-Match.",
     retry=True,
