@@ -1,5 +1,4 @@
 from decimal import Decimal
-from time import process_time
 from typing import Any
 
 import pytest
@@ -133,12 +132,10 @@ def test_what_belongs_to_one_letter_is_not_cut_apart() -> None:
 
 
 @pytest.mark.parametrize("name", ["🍕" * 100, "W" * 100, "W " * 50, "شاورما " * 14], ids=range(4))
-def test_the_sheets_of_the_largest_cart_take_a_moment(name: str) -> None:
+def test_the_sheets_of_the_largest_cart_are_cheap(name: str) -> None:
     lines = [item(name, options=[option(name)] * 10, special_instructions=name * 3)] * 500
-    started = process_time()
-    kitchen_docket(cart(), lines)
-    customer_slip(cart(), lines)
-    assert process_time() - started < 0.5
+    cost, _ = calls(lambda: (kitchen_docket(cart(), lines), customer_slip(cart(), lines)))
+    assert cost < 600_000  # some hundredths of a second
 
 
 @pytest.mark.parametrize("text", ["🍕", "W", "W ", "شاورما "], ids=range(4))
