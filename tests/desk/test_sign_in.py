@@ -2,7 +2,6 @@ import re
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
-from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
@@ -172,10 +171,8 @@ def test_a_name_that_is_none_is_an_ordinary_refusal(db: None, name: str) -> None
 
 def test_one_password_is_checked_at_a_time(anna: User) -> None:
     client = Client()
-    with sign_in_module.CHECKING:
-        started = monotonic()
+    with sign_in_module.CHECKING:  # to wait for it here would be to wait for ever
         answer = client.post(LOGIN, {"username": "anna<b>", "password": PASSWORD, "next": CARTS})
-        assert monotonic() - started < 0.2
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "1"
     assert "Somebody else is signing in" in answer.text
