@@ -6,11 +6,14 @@ turn it is keeps the lock from them is `SWITCH_INTERVAL` in `cartsvc.operations.
 """
 
 from collections.abc import Hashable
-from threading import BoundedSemaphore, Lock, local
+from threading import TIMEOUT_MAX, BoundedSemaphore, Lock, local
+from time import monotonic
+from typing import Never
 
 from django.conf import settings
 
 from cartsvc.api.problems import UNAVAILABLE
+from cartsvc.db.deadlines import start_clock
 
 # A body of more bytes, and an answer of more objects, is large.
 LARGE_BYTES = 64 * 1024
@@ -19,6 +22,11 @@ LARGE_OBJECTS = 1000
 # So many threads work on something large or wait for their turn. One is left for the rest.
 _places = BoundedSemaphore(max(1, settings.THREADS - 1))
 _turn = Lock()
+# Each of those before may have to wait for a database that has stopped answering. So waiting for
+# the turn takes from the time that the database has for the request.
+PATIENCE_SECONDS = (
+    settings.DB_STATEMENT_TIMEOUT + 1 if settings.DB_STATEMENT_TIMEOUT else TIMEOUT_MAX
+)
 
 # What was large when it was last read, so that its next reader waits before the database works.
 _large: dict[Hashable, None] = {}
@@ -92,12 +100,21 @@ def take_turn_of_read(key: Hashable, objects: int) -> None:
 
 
 def _wait_for_turn() -> None:
-    if not _thread.has_turn:
-        _take_place()
-        _turn.acquire()
-        _thread.has_turn = True
+    if _thread.has_turn:
+        return
+    _take_place()
+    if not _turn.acquire(blocking=False):
+        patience = max(0, start_clock(PATIENCE_SECONDS) - monotonic())
+        if not _turn.acquire(timeout=patience):
+            _places.release()
+            _refuse()
+    _thread.has_turn = True
 
 
 def _take_place() -> None:
     if not _places.acquire(blocking=False):
-        UNAVAILABLE.refuse("Too many large requests have come at once. Try again.")
+        _refuse()
+
+
+def _refuse() -> Never:
+    UNAVAILABLE.refuse("Too many large requests have come at once. Try again.")

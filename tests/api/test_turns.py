@@ -23,6 +23,13 @@ from tests.support.programs import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a slow machine take its time."""
+    monkeypatch.setattr(turns, "PATIENCE_SECONDS", 60)
+
+
 LARGE = json.dumps(bodies.cart()) + " " * turns.LARGE_BYTES
 BUSY = error("unavailable", "Too many large requests have come at once. Try again.")
 
@@ -136,6 +143,20 @@ MANY = bodies.cart(items=10, options=turns.LARGE_OBJECTS // 10)
 
 def test_a_body_that_will_be_too_large_is_not_read(http_api: HttpApi, settings: Settings) -> None:
     assert answer_to_half(http_api, settings.MAX_BODY_BYTES + 1) == 413
+
+
+def test_nobody_waits_for_long(
+    http_api: HttpApi, monkeypatch: pytest.MonkeyPatch, unchanged: Callable[[], None]
+) -> None:
+    large = created(http_api, MANY)
+    assert http_api.get(f"/{large}").status_code == 200
+    unchanged()
+    monkeypatch.setattr(turns, "PATIENCE_SECONDS", 0.05)
+    with turns._turn:
+        for refused in (http_api.post("", LARGE), http_api.get(f"/{large}")):
+            assert (refused.status_code, refused.json()) == (503, BUSY)
+    assert waiting() == 0
+    assert http_api.get(f"/{large}").status_code == 200
 
 
 def created(caller: HttpApi, body: Any) -> uuid.UUID:
