@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from cartsvc import sign_in as sign_in_module
 from cartsvc.api.rates import Rate
-from tests.desk.conftest import CARTS, staff
+from tests.desk.conftest import CARTS, staff, support_group
 from tests.support.callers import Api
 from tests.support.concurrency import together
 from tests.support.factories import CartFactory
@@ -43,7 +43,7 @@ def cheap_passwords(settings: Any) -> None:
 @pytest.fixture
 def anna(db: None) -> User:
     user = User.objects.create_user("anna", password=PASSWORD, is_staff=True)
-    user.groups.add(Group.objects.get(name="Cart support"))
+    user.groups.add(support_group("Cart support"))
     return user
 
 
