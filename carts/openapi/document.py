@@ -25,6 +25,7 @@ from carts.openapi.answers import answers
 from carts.openapi.schemas import GUID, TEXT, Schema, complete, operation_id, ref
 from carts.requests import CartServiceViewSet
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
+from cartsvc.api.headers import TAGS_MAX_LENGTH
 from cartsvc.api.names import wire_name
 from cartsvc.api.operation import Operation, operation_of
 from cartsvc.api.texts import LINE_BREAKERS
@@ -48,8 +49,12 @@ HEADERS: dict[str, Schema] = {
         "maxLength": KEY_MAX_LENGTH,
         "pattern": r"^[\x21-\x7e]+$",
     },
-    "If-Match": {"type": "string", "pattern": rf"^(\*|{_TAG}([ \t]*,[ \t]*{_TAG})*)$"},
-    "If-None-Match": TEXT,
+    "If-Match": {
+        "type": "string",
+        "maxLength": TAGS_MAX_LENGTH,
+        "pattern": rf"^(\*|{_TAG}([ \t]*,[ \t]*{_TAG})*)$",
+    },
+    "If-None-Match": {"type": "string", "maxLength": TAGS_MAX_LENGTH},
     "Prefer": TEXT,
 }
 

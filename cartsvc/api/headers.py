@@ -10,6 +10,9 @@ from cartsvc.api.problems import INVALID_HEADER
 ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"')
 VERSION_TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,18})"')
 
+# Bytes of a list of tags. More is milliseconds of work, and nobody needs it.
+TAGS_MAX_LENGTH = 1000
+
 # W3C Trace Context, level 1, section 3.2: lower case only, and no id of zeros. Version ff is
 # none. What follows the flags is of a version after 00.
 TRACEPARENT = re.compile(
@@ -33,6 +36,10 @@ def versions(header: str, name: str) -> frozenset[int] | None:
     """
     if header.strip() == "*":
         return None
+    if len(header) > TAGS_MAX_LENGTH:
+        INVALID_HEADER.refuse(
+            f"{name} must not be longer than {TAGS_MAX_LENGTH:,} bytes.", field=name
+        )
     tags = [tag.strip() for tag in header.split(",")]
     if not all(ENTITY_TAG.fullmatch(tag) for tag in tags):
         INVALID_HEADER.refuse(

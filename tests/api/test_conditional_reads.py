@@ -56,6 +56,18 @@ def test_a_cart_that_is_not_there_is_not_known(api: Api, unchanged: Callable[[],
     assert response.json() == error("cart_not_found", "This profile has no such cart.")
 
 
+def test_a_list_of_versions_has_a_length(api: Api, unchanged: Callable[[], None]) -> None:
+    cart_id = created(api)
+    unchanged()
+
+    response = api.get(f"/{cart_id}", If_None_Match=", ".join(['"1"'] * 201))
+
+    assert response.status_code == 400
+    assert response.json() == error(
+        "invalid_header", "If-None-Match must not be longer than 1,000 bytes.", "If-None-Match"
+    )
+
+
 @pytest.mark.parametrize("known", ["1", "", '"1', "'1'", '"1" 2'])
 def test_refuses_a_header_that_names_no_version(
     api: Api, unchanged: Callable[[], None], known: str

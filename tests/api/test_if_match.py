@@ -37,7 +37,18 @@ def change(request: pytest.FixtureRequest) -> Change:
 
 @pytest.mark.parametrize(
     "version",
-    [None, "*", '"1"', ' "1" ', 'W/"1"', '"7", "1"', 'W/"1","abc"', '"1", "1"', '"2" , W/"1", ""'],
+    [
+        None,
+        "*",
+        '"1"',
+        ' "1" ',
+        'W/"1"',
+        '"7", "1"',
+        'W/"1","abc"',
+        '"1", "1"',
+        '"2" , W/"1", ""',
+        ", ".join(['"1"'] * 200) + "  ",
+    ],
 )
 def test_a_change_of_the_expected_version_is_made(
     api: Api, change: Change, version: str | None
@@ -145,6 +156,20 @@ def test_refuses_a_header_that_names_no_version(
         "invalid_header",
         'If-Match must be a version in quotes, such as "3", or a list of these.',
         "If-Match",
+    )
+
+
+def test_a_list_of_versions_has_a_length(
+    api: Api, unchanged: Callable[[], None], change: Change
+) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    unchanged()
+
+    response = change(api, cart_id, item_id, ", ".join(['"1"'] * 201))
+
+    assert response.status_code == 400
+    assert response.json() == error(
+        "invalid_header", "If-Match must not be longer than 1,000 bytes.", "If-Match"
     )
 
 

@@ -242,6 +242,9 @@ OURS = {
     "If-Match of 30 KB": Attack(
         same("PUT", "{carts}/{hot}", bodies.item(), "If-Match: " + '"1", ' * 6000)
     ),
+    "If-Match of 1,000 bytes, which is lawful": Attack(
+        same("PUT", "{carts}/{hot}", bodies.item(), "If-Match: " + ", ".join(['"9"'] * 200))
+    ),
     "X-Request-ID of 30 KB": Attack(same("GET", "{carts}", b"", "X-Request-ID: " + "a" * 30_000)),
     "1 MiB of UTF-16": Attack(same("POST", "{carts}", ("\ufeff" + " " * 520_000).encode("utf-16"))),
     "OPTIONS": Attack(same("OPTIONS")),

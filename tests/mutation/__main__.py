@@ -56,6 +56,13 @@ MUTANTS = [
         "tests/api/test_if_match.py",
     ),
     Mutant(
+        "a list of versions of any length",
+        "cartsvc/api/headers.py",
+        "    if len(header) > TAGS_MAX_LENGTH:\n",
+        "    if False:\n",
+        "tests/api/test_if_match.py tests/api/test_conditional_reads.py",
+    ),
+    Mutant(
         "items of any currency",
         CARTS,
         '            expected["currency"] = draft.values["currency"]\n',
