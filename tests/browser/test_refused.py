@@ -59,3 +59,20 @@ def test_who_asks_for_too_much_at_once_reads_why(
     assert "nothing was changed" in page.get_by_role("main").inner_text()
     assert len(open_page.complaints) == 1  # the browser's own, of the status
     open_page.complaints.clear()
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_whose_form_is_out_of_date_reads_why(
+    open_page: Callable[..., Any], width: int, scheme: str
+) -> None:
+    page = open_page(width, scheme)
+    page.goto(FIND)
+    page.get_by_label("Username").fill("anna")
+    page.get_by_label("Password").fill("wrong")
+    page.context.clear_cookies()
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("heading", name="out of date").wait_for()
+    check(page, f"out-of-date-{width}-{scheme}")
+    assert "Nothing was changed" in page.get_by_role("main").inner_text()
+    assert len(open_page.complaints) == 1  # the browser's own, of the status
+    open_page.complaints.clear()

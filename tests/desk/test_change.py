@@ -338,7 +338,10 @@ def test_a_form_without_its_token_is_refused(
     unchanged()
     lead = staff("Cart support lead")
     lead.handler.enforce_csrf_checks = True
-    assert lead.post(item_page(cart) + "remove/", {"version": "1"}).status_code == 403
+    response = lead.post(item_page(cart) + "remove/", {"version": "1"})
+    assert response.status_code == 403
+    assert "This form is out of date" in response.text
+    assert response.headers["Cache-Control"] == "no-store"
 
 
 def test_a_cart_of_500_items_opens_and_saves(lead: Client) -> None:
