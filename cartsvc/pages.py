@@ -14,6 +14,8 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 
+from cartsvc.sign_in import client_network
+
 
 class ViewerTimeZone:
     """Shows and reads times in the time zone that the browser names in a cookie."""
@@ -43,14 +45,14 @@ class NoStore:
 
 
 class Turns:
-    """How far a user's requests to the desk are: one is worked on, and as many more wait."""
+    """How far somebody's requests to the desk are: one is worked on, and a few more wait."""
 
     def __init__(self) -> None:
         self.places = BoundedSemaphore(max(1, settings.THREADS // 2))
         self.turn = Lock()
 
 
-# Those of each user who asks the desk for something just now.
+# Those of each user, or network of strangers, who asks the desk for something just now.
 _turns: WeakValueDictionary[str, Turns] = WeakValueDictionary()
 _finding = Lock()
 
@@ -58,8 +60,9 @@ _finding = Lock()
 class DeskTurns:
     """Middleware that works on one page of the desk at a time for each user.
 
-    A page is tens of milliseconds of work under the interpreter's lock. A member of staff who
-    asks for many at once would slow everybody else down by as many times.
+    A page is up to tens of milliseconds of work under the interpreter's lock. Whoever asks for
+    many at once would slow everybody else down by as many times. Strangers, who can ask to sign
+    in, are told apart by their networks.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -68,21 +71,19 @@ class DeskTurns:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not request.path.startswith(reverse("admin:index")):
             return self.get_response(request)
-        # Not the session's key, because a user may have many. A stranger has no turn to take.
+        # Not the session's key, because a user may have many.
         user = request.session.get(SESSION_KEY)
-        if user is None:
-            return self.get_response(request)
-        with place_of(user) as taken:
+        with place_of(user or client_network(request) or "strangers") as taken:
             if taken:
                 return self.get_response(request)
         return HttpResponse(_too_many(), status=429, headers={"Retry-After": "1"})
 
 
 @contextmanager
-def place_of(user: str) -> Iterator[bool]:
-    """Wait for the user's turn in this process. Yield False at once if too many wait already."""
+def place_of(caller: str) -> Iterator[bool]:
+    """Wait for the caller's turn in this process. Yield False at once if too many wait already."""
     with _finding:
-        turns = _turns.setdefault(user, Turns())
+        turns = _turns.setdefault(caller, Turns())
     if not turns.places.acquire(blocking=False):
         yield False
         return

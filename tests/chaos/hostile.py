@@ -247,6 +247,7 @@ OURS = {
     ),
     "X-Request-ID of 30 KB": Attack(same("GET", "{carts}", b"", "X-Request-ID: " + "a" * 30_000)),
     "1 MiB of UTF-16": Attack(same("POST", "{carts}", ("\ufeff" + " " * 520_000).encode("utf-16"))),
+    "the sign-in page": Attack(same("GET", "/admin/login/")),
     "OPTIONS": Attack(same("OPTIONS")),
     "HEAD": Attack(same("HEAD")),
 }

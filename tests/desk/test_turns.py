@@ -1,4 +1,4 @@
-"""One page of the desk at a time for each user."""
+"""One page of the desk at a time for each user, and for strangers from one network."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -20,9 +20,9 @@ def key_of(username: str) -> str:
     return str(User.objects.get(username=username).pk)
 
 
-def every_place(stack: ExitStack, user: str, settings: Any) -> None:
-    """Take all places of a user, as requests that are under way have them."""
-    turns = pages._turns.setdefault(user, pages.Turns())
+def every_place(stack: ExitStack, caller: str, settings: Any) -> None:
+    """Take all places of a caller, as requests that are under way have them."""
+    turns = pages._turns.setdefault(caller, pages.Turns())
     for _ in range(settings.THREADS // 2):
         assert turns.places.acquire(blocking=False)
         stack.callback(turns.places.release)
@@ -66,6 +66,27 @@ def test_all_sessions_of_a_user_have_one_turn(viewer: Client, settings: Any) -> 
     with ExitStack() as stack:
         every_place(stack, key_of("ben"), settings)
         assert [client.get(CARTS).status_code for client in (viewer, other)] == [429, 429]
+
+
+def test_strangers_from_one_network_have_one_turn(
+    viewer: Client, settings: Any, unchanged: Callable[[], None]
+) -> None:
+    unchanged()
+    near, far = ({"X-Forwarded-For": address} for address in ("192.0.2.1", "198.51.100.1"))
+    sign_in = {"username": "ben", "password": "wrong"}
+    with ExitStack() as stack:
+        every_place(stack, "192.0.2.1", settings)
+        for path in ("/admin/", "/admin/login/", CARTS):
+            assert Client(headers=near).get(path).status_code == 429
+        assert Client(headers=near).post("/admin/login/", sign_in).status_code == 429
+        assert Client(headers=far).get("/admin/login/").status_code == 200
+        assert viewer.get(CARTS, headers=near).status_code == 200
+
+
+def test_strangers_whose_network_is_not_known_have_one_turn(db: None, settings: Any) -> None:
+    with ExitStack() as stack:
+        every_place(stack, "strangers", settings)
+        assert Client().get("/admin/login/").status_code == 429
 
 
 def test_nothing_else_waits(viewer: Client, settings: Any) -> None:

@@ -646,6 +646,20 @@ MUTANTS = [
         "tests/desk/test_turns.py",
     ),
     Mutant(
+        "strangers have no turn at the desk",
+        PAGES,
+        'user or client_network(request) or "strangers"',
+        "user or request.session._get_or_create_session_key()",
+        "tests/desk/test_turns.py -k strangers",
+    ),
+    Mutant(
+        "all strangers have one turn at the desk",
+        PAGES,
+        "or client_network(request) or",
+        "or",
+        "tests/desk/test_turns.py -k strangers",
+    ),
+    Mutant(
         "one user's pages all at once",
         PAGES,
         "        with turns.turn:\n",

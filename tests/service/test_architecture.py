@@ -49,7 +49,7 @@ ROOMS = {
     "cartsvc.db": set(),
     "cartsvc.operations": {"cartsvc.db"},
     "cartsvc.api": {"cartsvc.db", "cartsvc.operations"},
-    "cartsvc.pages": set(),
+    "cartsvc.pages": {"cartsvc.sign_in"},
     "cartsvc.sign_in": {"cartsvc.api.rates"},
     "cartsvc.checks": {"cartsvc.api.checks"},
     "cartsvc.apps": {"cartsvc.checks"},
