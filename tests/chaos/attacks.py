@@ -1,6 +1,6 @@
 """What one caller can do, and what it costs the others: a table in Markdown.
 
-python -m tests.chaos.attacks                      all, in about six minutes
+python -m tests.chaos.attacks                      all, in about seven minutes
 python -m tests.chaos.attacks --only body          those whose name holds the word
 python -m tests.chaos.attacks --database sqlite    on SQLite, not on PostgreSQL
 python -m tests.chaos.attacks --nginx              all through the shipped nginx
