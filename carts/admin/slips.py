@@ -117,10 +117,10 @@ def _wrapped(line: str, width: int) -> Iterator[str]:
     """
     piece: list[tuple[str, int]] = []
     used = words = 0  # the piece's columns, and its length up to the last space
-    # A combining mark takes a column of its own after a space or at the start of a line. So
-    # the first cluster of a piece is measured after a space.
+    # Some marks are a cluster of their own and take a column after a character, but none if
+    # measured alone. So each cluster is measured after a space.
     for cluster in wcwidth.iter_graphemes(line):
-        columns = wcwidth.width(cluster) if piece else wcwidth.width(" " + cluster) - 1
+        columns = wcwidth.width(" " + cluster) - 1
         if used + columns > width and piece and cluster != " ":
             cut = words or len(piece)
             yield _joined(piece[:cut])

@@ -170,6 +170,7 @@ texts = st.text(
 
 @given(texts, texts, texts)
 @example("0", "0", "\u1067")  # a combining mark without a letter
+@example("0", "0" * 14 + "\U00011720", "0")  # a mark that takes a column after a character
 def test_no_line_is_wider_than_the_sheet(name: str, choice: str, channel: str) -> None:
     order = cart(note=name * 3, special_instructions=choice * 3, fulfilment_channel=channel[:50])
     value = Decimal("99999999999999.9999")
