@@ -1,6 +1,5 @@
 """How the operations read a request: the bearer's carts, the headers and the body."""
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +8,6 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
-import simplejson
 from prometheus_client import Counter
 from rest_framework.request import Request
 from rest_framework.viewsets import ViewSet
@@ -23,7 +21,7 @@ from carts.problems import VERSION_MISMATCH
 from carts.serializers import WireSerializer
 from carts.validators import INT64_MAX
 from cartsvc.api.authentication import bearer_of
-from cartsvc.api.body import json_object
+from cartsvc.api.body import fingerprint, json_object
 from cartsvc.api.headers import entity_tag, prefers_strict, versions
 from cartsvc.api.names import wire_name
 from cartsvc.api.problems import INVALID_HEADER, MOST_TOLD, Problem, Refused
@@ -149,11 +147,13 @@ class CartServiceViewSet(ViewSet):
             new_id = uuid7()
             return new_id, write(new_id)
         # The path and the partner belong to what must be the same.
-        request = [self.action, self.kwargs, bearer_of(self.request).partner_key, body]
-        canonical = simplejson.dumps(request, sort_keys=True, use_decimal=True, default=str)
-        fingerprint = hashlib.sha256(canonical.encode()).digest()
+        partner_key = bearer_of(self.request).partner_key
         created_id, version = IdempotencyRecord.create_once(
-            self.kwargs["profile_key"], bearer_of(self.request).partner_key, key, fingerprint, write
+            self.kwargs["profile_key"],
+            partner_key,
+            key,
+            fingerprint([self.action, self.kwargs, partner_key, body]),
+            write,
         )
         if version is not None:
             RECORDED.inc()

@@ -10,25 +10,25 @@ from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.core.wsgi import get_wsgi_application
-from django.utils.http import parse_header_parameters
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
 
 django_application = get_wsgi_application()
 
-from cartsvc.api.authentication import fetch_issuer_keys  # noqa: E402 (needs the settings)
+# These need the settings.
+from cartsvc.api.authentication import fetch_issuer_keys  # noqa: E402
+from cartsvc.api.headers import media_type, plain_cookies  # noqa: E402
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Answer a request.
+    """Answer a request, without what Django would read before any middleware runs.
 
-    An unreadable Content-Type is removed here, so that the caller gets a 415 envelope. Django
-    would read it before any middleware runs, and answer with HTML.
+    Of Content-Type, it would also read the charset, look for its name on disk, decode the query
+    with it, and fail with nothing that a caller could read.
     """
-    try:
-        parse_header_parameters(environ.get("CONTENT_TYPE", ""))
-    except ValueError:
-        environ["CONTENT_TYPE"] = ""
+    environ["CONTENT_TYPE"] = media_type(environ.get("CONTENT_TYPE", ""))
+    if "HTTP_COOKIE" in environ:
+        environ["HTTP_COOKIE"] = plain_cookies(environ["HTTP_COOKIE"])
     return django_application(environ, start_response)
 
 

@@ -30,7 +30,15 @@ INVALID = f'{REALM}, error="invalid_token"'
 EXPIRED = "The token has expired."
 
 # The exceptions that the libraries raise for a malformed token.
-UNREADABLE = (TokenError, PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
+UNREADABLE = (
+    TokenError,
+    PyJWTError,
+    ValueError,
+    TypeError,
+    OverflowError,
+    OSError,  # an `exp` that the C library cannot turn into a date
+    RecursionError,
+)
 
 
 @dataclass(frozen=True, slots=True)

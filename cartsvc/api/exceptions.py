@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from django.core.exceptions import DisallowedHost, SuspiciousOperation
+from django.core.exceptions import DisallowedHost, SuspiciousOperation, TooManyFieldsSent
 from django.db import Error as DatabaseError
 from django.http import Http404, HttpResponse
 from rest_framework.exceptions import MethodNotAllowed, Throttled
@@ -12,6 +12,7 @@ from cartsvc.api.envelope import failure
 from cartsvc.api.problems import (
     INTERNAL_ERROR,
     INVALID_HEADER,
+    INVALID_PARAMETER,
     METHOD_NOT_ALLOWED,
     NOT_FOUND,
     THROTTLED,
@@ -58,6 +59,8 @@ def _refusal(error: Exception) -> Refused | None:  # noqa: PLR0911 (one line a k
             logger.warning("A request was refused: ALLOWED_HOSTS does not list its Host.")
             text = "The Host header names no host of this service."
             return Refused(INVALID_HEADER.problem(text, field="Host"))
+        case TooManyFieldsSent():
+            return Refused(INVALID_PARAMETER.problem("The query has too many parameters."))
         case SuspiciousOperation():
             return Refused(INVALID_HEADER.problem())
         case DatabaseError() if is_outage(error):

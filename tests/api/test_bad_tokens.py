@@ -55,6 +55,8 @@ BAD_CLAIMS: dict[str, Callable[[], dict[str, Any]]] = {
     "exp list": lambda: {"exp": [int(in_(600))]},
     "exp object": lambda: {"exp": {}},
     "exp beyond any calendar": lambda: {"exp": 10**12},
+    "exp of 18 digits": lambda: {"exp": 10**17},
+    "exp of 64 bits": lambda: {"exp": 2**63 - 1},
     "exp of 31 digits": lambda: {"exp": 10**30},
     "exp beyond a double": lambda: {"exp": 10**400},
     "exp NaN": lambda: {"exp": float("nan")},

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from carts.models import Cart
 from tests.support import bodies
 from tests.support.answers import error, problems
 from tests.support.callers import Api
@@ -116,9 +117,53 @@ def test_says_what_is_wrong(
     assert api.post(body=body).json()["message"].startswith(text)
 
 
-@pytest.mark.parametrize("number", ["1e308", "1e-400", "9" * 308, "0." + "1" * 400])
+@pytest.mark.parametrize(
+    "number",
+    [
+        "1e308",
+        "1e-400",
+        "9" * 308,
+        "0." + "1" * 400,
+        "1e-99999999999999999999",
+        "0e99999999999999999999",
+        "-0.0E+99999999999999999999",
+    ],
+)
 def test_takes_numbers_within_a_double_where_they_are_ignored(api: Api, number: str) -> None:
     assert api.post(body=with_member(f'"x": {number}')).status_code == 200
+
+
+def test_a_price_with_a_huge_exponent_is_no_price(api: Api, unchanged: Callable[[], None]) -> None:
+    for price, code in (
+        ("1e-99999999999999999999", "too_many_decimals"),
+        ("1e99999999999999999999", "malformed_json"),
+    ):
+        body = json.dumps(bodies.cart()).replace('"price": 10.1', f'"price": {price}')
+        assert price in body
+        response = api.post(body=body)
+        assert response.status_code == 400
+        assert [code for code, _ in problems(response)] == [code]
+
+
+def test_what_is_nested_too_deep_for_a_key_is_refused(api: Api) -> None:
+    """Writing takes more of the stack than reading. How deep is read depends on Python."""
+    read, refused = 100, 200_000
+    while refused - read > 1:
+        depth = (read + refused) // 2
+        if api.post(body=nested(depth)).status_code == 200:
+            read = depth
+        else:
+            refused = depth
+    statuses = set()
+    for depth in (100, read // 2, *range(read - 30, read + 2)):
+        before = Cart.objects.count()
+        response = api.post(body=nested(depth), Idempotency_Key=f"key-{depth}")
+        assert response.status_code in {200, 400}, depth
+        if response.status_code == 400:
+            assert problems(response) == [("malformed_json", None)]
+            assert Cart.objects.count() == before
+        statuses.add(response.status_code)
+    assert statuses == {200, 400}
 
 
 @pytest.mark.parametrize("body", ["null", "[]", "[{}]", '"{}"', "5", "1.5", "true", f"[{BODY}]"])

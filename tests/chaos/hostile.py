@@ -238,6 +238,12 @@ OURS = {
     "desk search with %00 and 10,000 characters": Attack(
         at_desk(f"/admin/carts/cart/?q=%00{'a' * 10_000}")
     ),
+    "a Content-Type of 8 KB of semicolons": Attack(
+        same("GET", "/nothing", b"", f'Content-Type: application/json;"{";" * 8000}')
+    ),
+    "a cookie of 30 KB of backslashes": Attack(
+        same("GET", "/admin/login/", b"", 'Cookie: a="' + "\\" * 30_000 + '"')
+    ),
     "the API document": Attack(same("GET", "/v2.0/openapi.json")),
     "If-Match of 30 KB": Attack(
         same("PUT", "{carts}/{hot}", bodies.item(), "If-Match: " + '"1", ' * 6000)

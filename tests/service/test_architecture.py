@@ -54,7 +54,7 @@ ROOMS = {
     "cartsvc.checks": {"cartsvc.api.checks"},
     "cartsvc.apps": {"cartsvc.checks"},
     "cartsvc.urls": {"cartsvc.operations"},
-    "cartsvc.wsgi": {"cartsvc.api.authentication"},
+    "cartsvc.wsgi": {"cartsvc.api.authentication", "cartsvc.api.headers"},
     "carts.problems": {"cartsvc.api.problems"},
     "carts.validators": {"carts.problems", "cartsvc.api.problems", "cartsvc.api.texts"},
     "carts.models": {
