@@ -52,8 +52,9 @@ def json_object(request: HttpRequest) -> dict[str, Any]:
     except UnicodeDecodeError:
         _malformed("The body is not UTF-8.")
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        _malformed(f"The body is not JSON: {error.msg} at {where}.")
+        # Some of its messages end with "at", some do not.
+        what, where = error.msg.removesuffix(" at"), f"line {error.lineno}, column {error.colno}"
+        _malformed(f"The body is not JSON: {what} at {where}.")
     except RecursionError:
         _malformed(TOO_DEEP)
     if not isinstance(value, dict):

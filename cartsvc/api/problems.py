@@ -147,7 +147,7 @@ INVALID_TYPE = declare(
     "invalid_type",
     400,
     "This must be %(wanted)s, not %(sent)s.",
-    meaning='A value is of another JSON type: "5" and true are no numbers, 5.5 is no integer.',
+    meaning='A value is of another JSON type: "5" and true are not numbers, 5.5 is not an integer.',
     remedy="Send the type that the API document names.",
 )
 UNKNOWN_MEMBER = declare(
@@ -172,8 +172,8 @@ MALFORMED_JSON = declare(
     "malformed_json",
     400,
     "The body is not JSON.",
-    meaning="The body is not one JSON object in UTF-8, or did not arrive whole.",
-    remedy="Mend what the text names.",
+    meaning="The body is not JSON in UTF-8, or did not arrive whole.",
+    remedy="Correct what the text names.",
 )
 INVALID_GUID = declare(
     "invalid_guid",
@@ -186,15 +186,15 @@ INVALID_PARAMETER = declare(
     "invalid_parameter",
     400,
     "A query parameter is not acceptable.",
-    meaning="A query parameter has a value that it cannot have.",
-    remedy="Mend the parameter that field names.",
+    meaning="A query parameter has a value that it cannot have, or there are over 1,000 of them.",
+    remedy="Correct the parameter that field names.",
 )
 INVALID_HEADER = declare(
     "invalid_header",
     400,
     "The request is not acceptable.",
     meaning="A header cannot be read, or names a host that is not this service's.",
-    remedy="Mend the header that field names.",
+    remedy="Correct the header that field names.",
 )
 MALFORMED_HTTP = declare(
     "malformed_http",
@@ -221,7 +221,7 @@ NOT_FOUND = declare(
     "not_found",
     404,
     "There is nothing at this path.",
-    meaning="The path is no operation of the service.",
+    meaning="No operation of the service has this path.",
     remedy="Compare it with the API document, upper and lower case and final slash included.",
 )
 METHOD_NOT_ALLOWED = declare(
@@ -235,7 +235,7 @@ PAYLOAD_TOO_LARGE = declare(
     "payload_too_large",
     413,
     "The body must not be larger than %(limit)d bytes.",
-    meaning="The body is larger than the service takes.",
+    meaning="The body is larger than the service accepts.",
     remedy="Send less: fewer items at once.",
 )
 UNSUPPORTED_MEDIA_TYPE = declare(
@@ -282,7 +282,7 @@ MORE_PROBLEMS = declare(
     400,
     "There are more problems than these.",
     meaning="The request has more than 99 problems, and nothing more was looked for.",
-    remedy="Mend those that are told, and send it again.",
+    remedy="Correct those that are told, and send it again.",
 )
 
 # The service

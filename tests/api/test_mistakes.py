@@ -178,7 +178,7 @@ MANUAL: dict[str, list[Row]] = {
          400, "malformed_json", None,
          f"{SYNTAX}: Expecting ',' delimiter at line 3, column 3."),
         ("cut it off", post('{"partnerKey": "AC'), 400, "malformed_json", None,
-         f"{SYNTAX}: Unterminated string starting at at line 1, column 16."),
+         f"{SYNTAX}: Unterminated string starting at line 1, column 16."),
         ("sent two bodies", post("{}{}"),
          400, "malformed_json", None, f"{SYNTAX}: Extra data at line 1, column 3."),
         ("wrote NaN", post('{"restaurantKey": NaN}'),
