@@ -12,11 +12,18 @@ CONTENT_TYPE_MAX_LENGTH = 200
 
 # RFC 9110, section 8.8.3. Weak tags are accepted: compressing proxies make them of strong
 # ones, and a version names one state.
-ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"')
+ENTITY_TAG = r'(?:W/)?"[\x21\x23-\x7e]*"'
 VERSION_TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,18})"')
+# No possessive group: Python 3.11.2 keeps the comma of a list that ends with one.
+TAGS = re.compile(rf"{ENTITY_TAG}(?:[ \t]*,[ \t]*{ENTITY_TAG})*")
 
 # Bytes of a list of tags. More is milliseconds of work, and nobody needs it.
 TAGS_MAX_LENGTH = 1000
+
+# RFC 7240, section 2. The value may be quoted, and parameters may follow it.
+HANDLING = re.compile(
+    r'handling\s*+(?:=\s*+("[^"]*+"|[^\s;]*+)\s*+)?(?:;.*+)?', re.IGNORECASE | re.DOTALL
+)
 
 # W3C Trace Context, level 1, section 3.2: lower case only, and no id of zeros. Version ff is
 # none. What follows the flags is of a version after 00.
@@ -71,20 +78,18 @@ def versions(header: str, name: str) -> frozenset[int] | None:
         INVALID_HEADER.refuse(
             f"{name} must not be longer than {TAGS_MAX_LENGTH:,} bytes.", field=name
         )
-    tags = [tag.strip() for tag in header.split(",")]
-    if not all(ENTITY_TAG.fullmatch(tag) for tag in tags):
+    if not TAGS.fullmatch(header.strip()):
         INVALID_HEADER.refuse(
             f'{name} must be a version in quotes, such as "3", or a list of these.', field=name
         )
-    return frozenset(int(found[1]) for tag in tags if (found := VERSION_TAG.fullmatch(tag)))
+    return frozenset(int(version) for version in VERSION_TAG.findall(header))
 
 
 def prefers_strict(header: str) -> bool:
     """Return whether Prefer asks for `handling=strict` (RFC 7240); its first mention counts."""
     for preference in parse_http_list(header):
-        name, _, value = preference.partition(";")[0].partition("=")
-        if name.strip().lower() == "handling":
-            return value.strip().strip('"').lower() == "strict"
+        if found := HANDLING.fullmatch(preference):
+            return (found[1] or "").strip('"').lower() == "strict"
     return False
 
 

@@ -47,6 +47,7 @@ def change(request: pytest.FixtureRequest) -> Change:
         'W/"1","abc"',
         '"1", "1"',
         '"2" , W/"1", ""',
+        '"a,b","1"',
         ", ".join(['"1"'] * 200) + "  ",
     ],
 )

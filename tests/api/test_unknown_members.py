@@ -109,7 +109,8 @@ class TestStrictHandling:
     @pytest.mark.parametrize(
         "prefer",
         ["", "handling=lenient", "strict", "handling", "handling=strictly", "x-handling=strict",
-         "handling=lenient, handling=strict", '"handling=strict'],
+         "handling=lenient, handling=strict", '"handling=strict', 'handling="strict;x"',
+         "handling;x=strict"],
     )  # fmt: skip
     def test_is_not_asked_for_by(self, api: Api, prefer: str) -> None:
         response = api.post(body=MISSPELT, Prefer=prefer)
