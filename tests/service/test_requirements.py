@@ -18,10 +18,14 @@ GENERATORS = ROOT / "tests/generators"
 
 
 def required(file: Path) -> dict[str, Requirement]:
-    """Return the requirements that the file itself lists, by name."""
+    """Return the requirements that the file itself lists for this Python, by name."""
     lines = [line.partition("#")[0].strip() for line in file.read_text().splitlines()]
     found = [Requirement(line) for line in lines if line and not line.startswith("-")]
-    return {canonicalize_name(requirement.name): requirement for requirement in found}
+    return {
+        canonicalize_name(requirement.name): requirement
+        for requirement in found
+        if requirement.marker is None or requirement.marker.evaluate()
+    }
 
 
 def imported() -> set[str]:
