@@ -81,9 +81,15 @@ class ApiMiddleware:
     def _answer(self, request: HttpRequest) -> HttpResponse:
         try:
             request.get_host()  # refuses a Host that is not ours
-            return cast("HttpResponse", self.secured(request))
+            response = cast("HttpResponse", self.secured(request))
         except Exception as error:  # noqa: BLE001 (nothing may reach a caller as HTML)
             return handle(error)
+        if response.status_code == HTTPStatus.MOVED_PERMANENTLY:  # to HTTPS
+            del response["Content-Type"]
+            if request.method not in {"GET", "HEAD"}:
+                # After a 301, many clients would repeat a POST as a GET.
+                response.status_code = HTTPStatus.PERMANENT_REDIRECT
+        return response
 
     def _page(self, request: HttpRequest) -> HttpResponse:
         """Answer as a page. Wait for a form here, where few threads may wait at once."""

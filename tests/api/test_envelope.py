@@ -96,6 +96,23 @@ def test_a_method_that_the_path_does_not_have(
             assert response.json() == error("method_not_allowed", f'Method "{method}" not allowed.')
 
 
+@pytest.mark.parametrize(
+    ("method", "status"), [("GET", 301), ("POST", 308), ("PUT", 308), ("DELETE", 308)]
+)
+def test_a_change_without_https_is_not_repeated_as_a_read(
+    settings: Any, unchanged: Callable[[], None], method: str, status: int
+) -> None:
+    settings.SECURE_SSL_REDIRECT = True
+    api = Api()
+
+    response = api.request(method, "", bodies.cart())
+
+    assert response.status_code == status
+    assert response["Location"] == f"https://testserver{api.base}"
+    assert "Content-Type" not in response
+    assert response.content == b""
+
+
 def test_the_token_is_asked_for_before_the_method(unchanged: Callable[[], None]) -> None:
     response = Client().patch(f"/v2.0/customers/{PROFILE}/carts")
 
