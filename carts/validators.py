@@ -31,7 +31,7 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 QUANTITY_MIN, QUANTITY_MAX = 1, 9_999
 
-# A double keeps 14 digits exactly, and 4 decimals are enough for every currency of ISO 4217.
+# Within the 15 digits that a double keeps; 4 decimals are enough for every currency of ISO 4217.
 PRICE_DIGITS, PRICE_DECIMALS = 14, 4
 PRICE_MIN = Decimal(0)
 PRICE_MAX = (10**PRICE_DIGITS - 1) * Decimal(10) ** -PRICE_DECIMALS
@@ -106,13 +106,14 @@ def exact_price(number: int | float | Decimal) -> Decimal:
         raise INVALID_TYPE.invalid("A price must be a finite number.")
     if price < PRICE_MIN:
         raise MIN_VALUE.invalid("A price must not be below %(limit)s.", limit=PRICE_MIN)
+    sent = price
+    if _decimals(sent) > PRICE_DECIMALS:
+        # A double keeps 15 significant digits. The rest is noise.
+        price = Decimal(f"{float(sent):.15g}")
     if price > PRICE_MAX:
         raise MAX_VALUE.invalid("A price must not be above %(limit)s.", limit=PRICE_MAX)
-    if _decimals(price) > PRICE_DECIMALS:
-        # A double keeps 15 significant digits. The rest is noise.
-        price, sent = Decimal(f"{float(price):.15g}"), price
-        if _decimals(price) > PRICE_DECIMALS or (sent and not price):
-            raise TOO_MANY_DECIMALS.invalid(limit=PRICE_DECIMALS)
+    if _decimals(price) > PRICE_DECIMALS or (sent and not price):
+        raise TOO_MANY_DECIMALS.invalid(limit=PRICE_DECIMALS)
     return price or PRICE_MIN  # -0.0 is 0
 
 
