@@ -62,7 +62,7 @@ HEADERS: dict[str, Schema] = {
 class DocumentView(APIView):
     """The document itself, open to everyone and built once."""
 
-    http_method_names = ["get"]
+    http_method_names = ["get", "head"]
     authentication_classes = ()
     permission_classes = ()
     schema = None

@@ -8,9 +8,10 @@ import pytest
 from django.core.cache import caches
 from django.core.cache.backends.locmem import LocMemCache
 from django.http import HttpResponse
+from django.test import Client
 from pytest_django import Settings
+from rest_framework.views import APIView
 
-from carts.views import CartServiceViewSet
 from cartsvc.api.rates import parse_rate
 from cartsvc.api.throttling import BearerThrottle
 from tests.support import bodies
@@ -22,7 +23,7 @@ from tests.support.callers import STRANGER, Api
 def limited(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     caches["default"].clear()
     settings.THROTTLE_RATE = "2/d"
-    monkeypatch.setattr(CartServiceViewSet, "throttle_classes", [BearerThrottle])
+    monkeypatch.setattr(APIView, "throttle_classes", [BearerThrottle])
 
 
 def test_a_bearer_over_the_limit_is_told_when_to_come_back(
@@ -67,6 +68,13 @@ def test_every_answer_to_a_known_bearer_says_what_is_left(
     assert remaining(api.put("/no/such/path")) is None
     assert remaining(Api(token="nobody's").get()) is None
     assert remaining(Api(sub="other").get()) == "1"
+
+
+@pytest.mark.parametrize("path", ["/v2.0/openapi.json", "/docs"])
+def test_the_document_is_open_to_strangers(limited: None, path: str) -> None:
+    answers = [Client().get(path), Client().get(path), Client().get(path), Client().head(path)]
+    assert [answer.status_code for answer in answers] == [200] * 4
+    assert Client().options(path).status_code == 405
 
 
 def test_a_window_ends_when_it_says(
