@@ -28,11 +28,7 @@ from cartsvc.api.envelope import success
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.headers import entity_tag, versions
 from cartsvc.api.operation import Operation
-from cartsvc.api.problems import (
-    INVALID_PARAMETER,
-    PAYLOAD_TOO_LARGE,
-    UNSUPPORTED_MEDIA_TYPE,
-)
+from cartsvc.api.problems import INVALID_PARAMETER
 from cartsvc.api.turns import expect_read, take_turn_of_read
 
 READ = ("Cart.Read", "Cart.Write")
@@ -42,8 +38,7 @@ CREATED = Counter("cartsvc_carts_created", "Carts created.")
 
 PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
 
-# Problems of the operations that read a body, and of those that can be repeated safely.
-OF_BODIES = (PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE)
+# Problems of the operations that can be repeated safely.
 OF_KEYS = (REQUEST_IN_PROGRESS, IDEMPOTENCY_KEY_REUSED)
 
 
@@ -58,7 +53,7 @@ class CartViewSet(CartServiceViewSet):
         data="CartCreated",
         takes=("Idempotency-Key", "Prefer"),
         gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
-        problems=(*OF_BODIES, *OF_KEYS, PARTNER_MISMATCH),
+        problems=(*OF_KEYS, PARTNER_MISMATCH),
         specified=True,
         counter=CREATED,
     )
@@ -138,7 +133,7 @@ class CartItemViewSet(CartServiceViewSet):
         data="ItemAdded",
         takes=("Idempotency-Key", "If-Match", "Prefer"),
         gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
-        problems=(*OF_BODIES, *OF_KEYS, CART_NOT_FOUND, VERSION_MISMATCH),
+        problems=(*OF_KEYS, CART_NOT_FOUND, VERSION_MISMATCH),
     )
     def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         """Add Item."""
@@ -163,7 +158,7 @@ class CartItemViewSet(CartServiceViewSet):
         body=CartItemSerializer,
         takes=("If-Match", "Prefer"),
         gives=("ETag", "Preference-Applied"),
-        problems=(*OF_BODIES, CART_NOT_FOUND, ITEM_NOT_FOUND, VERSION_MISMATCH),
+        problems=(CART_NOT_FOUND, ITEM_NOT_FOUND, VERSION_MISMATCH),
         specified=True,
     )
     def update(

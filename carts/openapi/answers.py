@@ -19,15 +19,17 @@ from cartsvc.api.problems import (
     MAX_LENGTH,
     MIN_VALUE,
     NOT_AUTHENTICATED,
+    PAYLOAD_TOO_LARGE,
     PROFILE_MISMATCH,
     REQUIRED,
     THROTTLED,
     UNAVAILABLE,
     UNKNOWN_MEMBER,
+    UNSUPPORTED_MEDIA_TYPE,
     ProblemType,
 )
 
-# Problems that any operation may have; some of those that one with a body, or with pages, has.
+# Problems that any operation may have. Below, some of those of bodies and of pages.
 OF_ANY = (
     INVALID_GUID,
     NOT_AUTHENTICATED,
@@ -48,6 +50,8 @@ OF_BODIES = (
     CURRENCY_MISMATCH,
     UNKNOWN_MEMBER,
     MALFORMED_JSON,
+    PAYLOAD_TOO_LARGE,
+    UNSUPPORTED_MEDIA_TYPE,
 )
 OF_PAGES = (INVALID_PARAMETER,)
 
