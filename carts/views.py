@@ -75,7 +75,7 @@ class CartViewSet(CartServiceViewSet):
             )
         data = {"cartId": str(cart_id)}
         warnings = self.warnings(CREATE_CART, body)
-        return _changed(success("The cart was created.", data, warnings), version)
+        return _versioned(success("The cart was created.", data, warnings), version)
 
     @Operation(
         name="List Carts",
@@ -113,13 +113,13 @@ class CartViewSet(CartServiceViewSet):
             seen = versions(request.META["HTTP_IF_NONE_MATCH"], "If-None-Match")
             version = carts.version_of(cart_id)
             if version is not None and (seen is None or version in seen):
-                return _changed(HttpResponseNotModified(), version)
+                return _versioned(HttpResponseNotModified(), version)
         expect_read(cart_id)
         cart = carts.find(cart_id)
         if cart is None:
             CART_NOT_FOUND.refuse()
         take_turn_of_read(cart_id, (cart.item_count or 0) + (cart.option_count or 0))
-        return _changed(success("The cart was found.", cart_body(cart)), cart.version)
+        return _versioned(success("The cart was found.", cart_body(cart)), cart.version)
 
 
 class CartItemViewSet(CartServiceViewSet):
@@ -149,7 +149,7 @@ class CartItemViewSet(CartServiceViewSet):
                 ),
             )
         data, warnings = {"itemId": str(item_id)}, self.warnings(CART_ITEM, body)
-        return _changed(success("The item was added.", data, warnings), version)
+        return _versioned(success("The item was added.", data, warnings), version)
 
     @Operation(
         name="Update Item",
@@ -171,7 +171,7 @@ class CartItemViewSet(CartServiceViewSet):
         with located():
             version = carts.replace_item(cart_id, item_id, values, version=expected, validate=False)
         warnings = self.warnings(CART_ITEM, body)
-        return _changed(success("The item was updated.", warnings=warnings), version)
+        return _versioned(success("The item was updated.", warnings=warnings), version)
 
     @Operation(
         name="Remove Item",
@@ -189,10 +189,10 @@ class CartItemViewSet(CartServiceViewSet):
         expected = self.expected_version(carts, cart_id)
         with located():
             version = carts.remove_item(cart_id, item_id, version=expected)
-        return _changed(success("The item was removed."), version)
+        return _versioned(success("The item was removed."), version)
 
 
-def _changed(response: HttpResponse, version: int | None) -> HttpResponse:
+def _versioned(response: HttpResponse, version: int | None) -> HttpResponse:
     """Add the cart's version as the ETag, or mark the answer as a replay if there is none."""
     if version is None:
         response["Idempotent-Replayed"] = "true"

@@ -205,7 +205,7 @@ def _look(
         anew = Cart.objects.counted_anew([cart.pk for cart in uncounted])
         for cart in uncounted:
             if cart.pk in anew:  # nobody has deleted it meanwhile
-                cart.count(anew[cart.pk])
+                cart.set_totals(anew[cart.pk])
     return found, edge
 
 

@@ -111,7 +111,7 @@ class Cart(models.Model):
             return None
         return Totals(self.item_count, self.option_count, self.subtotal)
 
-    def count(self, totals: Totals) -> None:
+    def set_totals(self, totals: Totals) -> None:
         """Set the cart's totals, without saving them."""
         self.item_count, self.option_count = totals.item_count, totals.option_count
         self.subtotal = totals.subtotal

@@ -131,7 +131,7 @@ class CartManager(Reads["Cart"]):
         if mismatches := list(islice(found, MOST_TOLD + 1)):
             raise Refused(*mismatches)
         sums = totals.totals_of(drafts)
-        cart.count(sums)
+        cart.set_totals(sums)
         if sums.option_count > settings.MAX_CART_OPTIONS:
             TOO_MANY.refuse(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field="items")
         # A pipeline of one statement would take longer than the statement alone.

@@ -65,7 +65,7 @@ def _differing(rows: Any, *, mend: bool) -> Iterator[tuple[Cart, Totals | None, 
             kept = cart.totals()
             if kept != found:
                 yield cart, kept, found
-                cart.count(found)
+                cart.set_totals(found)
                 different.append(cart)
         if mend:
             Cart.objects.bulk_update(different, COLUMNS)
