@@ -57,7 +57,7 @@ class IntField(serializers.IntegerField):
             raise MIN_VALUE.invalid(limit=self.min_value)
         if data > self.max_value:
             raise MAX_VALUE.invalid(limit=self.max_value)
-        return int(data)
+        return data
 
 
 class DoubleField(serializers.DecimalField):

@@ -7,10 +7,16 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from carts import validators
-from cartsvc.db.fields import BigIntegerField, CharField, IntegerField
+from cartsvc.db.fields import (
+    BigIntegerField,
+    CharField,
+    DecimalFormField,
+    IntegerField,
+    PlainNumber,
+)
 
 
-class PriceField(models.DecimalField):
+class PriceField(PlainNumber, models.DecimalField):
     """An exact price.
 
     The noise of a float is removed. A float that really has too many decimals is refused.
@@ -20,6 +26,9 @@ class PriceField(models.DecimalField):
         if isinstance(value, float):
             return validators.exact_price(value)
         return super().to_python(value)
+
+    def formfield(self, **kwargs: Any) -> Any:
+        return super().formfield(**{"form_class": DecimalFormField, **kwargs})
 
     def get_db_prep_save(self, value: Any, connection: Any) -> Any:
         if type(value) is not Decimal:

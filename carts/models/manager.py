@@ -12,6 +12,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Max, QuerySet
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from carts.models import history, totals
@@ -311,7 +312,10 @@ def _claim(model: type["Cart"], expected: tuple[str, ...], *, takes: bool, adds:
             "version": F("version") + 1,
             "history": history.appended(Parameter("line", models.TextField())),
             **totals.changed(takes=takes, adds=adds),
-            **parameters(model, ["modified_on"]),
+            # The time was taken before the claim waited for another change.
+            "modified_on": Greatest(
+                F("modified_on"), Parameter("modified_on", models.DateTimeField())
+            ),
         },
         returning="version",
     )

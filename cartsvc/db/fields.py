@@ -1,12 +1,18 @@
-"""Model fields that save a value of the right type without converting it again.
+"""Model fields that take a value as JSON would, and save it without converting it again.
 
-They override `get_db_prep_save`, which Django documents for custom fields. Without them, a
-request that inserts 10 rows takes 17 % more instructions, and one that inserts 300 takes 51 %
-more.
+Django's own fields take 5.7, True and "5_0" for integers. These, and their form fields, do not.
+
+To save a value as it is, they override `get_db_prep_save`, which Django documents for custom
+fields. Without that, a request that inserts 10 rows takes 17 % more instructions, and one that
+inserts 300 takes 51 % more.
 """
 
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 
+from django import forms
+from django.core.exceptions import ValidationError
 from django.db import models
 
 
@@ -28,24 +34,65 @@ class SavedAsItIs(models.Field):
         return name, f"django.db.models.{path.rpartition('.')[2]}", args, kwargs
 
 
+class PlainNumber:
+    """A model's or a form's field for numbers, which refuses what only Python takes for one."""
+
+    error_messages: Any
+
+    def to_python(self, value: Any) -> Any:
+        is_odd = isinstance(value, str) and not (value.isascii() and "_" not in value)
+        if is_odd or isinstance(value, bool):
+            raise self.invalid(value)
+        return super().to_python(value)  # type: ignore[misc]
+
+    def invalid(self, value: Any) -> ValidationError:
+        """Return the error for a value that is no number of this kind."""
+        return ValidationError(
+            self.error_messages["invalid"], code="invalid", params={"value": value}
+        )
+
+
+class IntegerFormField(PlainNumber, forms.IntegerField):
+    pass
+
+
+class DecimalFormField(PlainNumber, forms.DecimalField):
+    pass
+
+
+class Integer(PlainNumber, SavedAsItIs):
+    """A field for integers of any size. 5.0 is the same number as 5."""
+
+    saved = int
+
+    def to_python(self, value: Any) -> Any:
+        # `int` would cut decimals off, and fails with infinity.
+        if isinstance(value, float | Decimal) and not (isfinite(value) and value == int(value)):
+            raise self.invalid(value)
+        return super().to_python(value)
+
+    def formfield(self, **kwargs: Any) -> Any:
+        return super().formfield(**{"form_class": IntegerFormField, **kwargs})
+
+
 class CharField(SavedAsItIs, models.CharField):
     saved = str
 
 
-class IntegerField(SavedAsItIs, models.IntegerField):
-    saved = int
+class IntegerField(Integer, models.IntegerField):
+    pass
 
 
-class BigIntegerField(SavedAsItIs, models.BigIntegerField):
-    saved = int
+class BigIntegerField(Integer, models.BigIntegerField):
+    pass
 
 
-class PositiveIntegerField(SavedAsItIs, models.PositiveIntegerField):
-    saved = int
+class PositiveIntegerField(Integer, models.PositiveIntegerField):
+    pass
 
 
-class PositiveBigIntegerField(SavedAsItIs, models.PositiveBigIntegerField):
-    saved = int
+class PositiveBigIntegerField(Integer, models.PositiveBigIntegerField):
+    pass
 
 
 class TextField(SavedAsItIs, models.TextField):

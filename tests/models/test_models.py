@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -47,6 +48,53 @@ def test_creates_a_cart_with_its_items(cart: Cart) -> None:
     assert item.value == Decimal("25.2")
     assert (str(cart), str(item)) == (str(cart.pk), f"2 {TIMES} Pizza Margherita")
     assert str(item.options.all()[0]) == "Extra mozzarella"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("quantity", 5.7),
+        ("quantity", Decimal("2.5")),
+        ("quantity", True),
+        ("quantity", "5_0"),
+        ("quantity", "\u0665"),
+        ("quantity", float("inf")),
+        ("quantity", float("nan")),
+        ("menu_version", 2.5),
+        ("menu_item_key", "1_000"),
+        ("price", "5_0"),
+        ("price", True),
+    ],
+)
+def test_refuses_what_only_python_takes_for_a_number(
+    cart: Cart, unchanged: Callable[[], None], field: str, value: Any
+) -> None:
+    item = item_of(cart)
+    unchanged()
+    with pytest.raises(ValidationError) as error:
+        cart.add_item(**ItemFactory(**{field: value}))
+    assert list(error.value.error_dict) == [field]
+    setattr(item, field, value)
+    with pytest.raises(ValidationError):
+        item.save()
+
+
+def test_the_time_of_the_last_change_never_goes_back(cart: Cart) -> None:
+    """As when a change has waited for one that came after it."""
+    before = cart.modified_on
+    Cart.objects.at(before - timedelta(seconds=1)).add_item(cart.pk, ItemFactory())
+    cart.refresh_from_db()
+    assert (cart.version, cart.modified_on) == (2, before)
+    later = before + timedelta(seconds=1)
+    Cart.objects.at(later).add_item(cart.pk, ItemFactory())
+    cart.refresh_from_db()
+    assert (cart.version, cart.modified_on) == (3, later)
+
+
+def test_takes_whole_numbers_in_any_form(cart: Cart) -> None:
+    for quantity in (5.0, Decimal("5.0"), "5", 5):
+        added = cart.add_item(**ItemFactory(quantity=quantity))
+        assert added.quantity == 5
 
 
 def test_takes_a_price_as_a_float() -> None:
