@@ -175,7 +175,11 @@ class CartItemOption(models.Model):
         """Do nothing: validators have checked all of it, and Django would send queries."""
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        """Remove the option from its item with the guarantees of the API."""
+        """Remove the option from its item with the guarantees of the API.
+
+        Raises:
+            Refused: `item_not_found`, `cart_not_found`.
+        """
         with transaction.atomic():
             self._claim([])
             return super().delete(*args, **kwargs)
@@ -184,10 +188,14 @@ class CartItemOption(models.Model):
         """Claim the cart for a change of the item: `instead` takes this option's place."""
         self.item.lock()
         # Start from the stored item, because `self.item` may hold unsaved changes.
-        item = CartItem.objects.filter(pk=self.item_id).first() or self.item
+        found = CartItem.objects.filter(pk=self.item_id).first()
+        item = found or self.item
+        stored = item.options.all()
+        if found and all(kept.position != self.position for kept in stored):
+            ITEM_NOT_FOUND.refuse("The item has no such option any more.")
         options = [
             option.values()
-            for kept in item.options.all()
+            for kept in stored
             for option in (instead if kept.position == self.position else [kept])
         ]
         item.cart.claim("Update Item", item_id=item.pk, draft=ItemDraft.of_item(item, options))

@@ -297,6 +297,19 @@ def test_a_saved_item_keeps_its_cart_and_position(cart: Cart) -> None:
     assert (saved.cart_id, saved.position, saved.quantity) == (cart.pk, 0, 9)
 
 
+def test_an_option_that_was_replaced_meanwhile_changes_nothing(
+    cart: Cart, unchanged: Callable[[], None]
+) -> None:
+    item = item_of(cart)
+    gone = item.options.all()[1]
+    item.replace(**ItemFactory(options=[OptionFactory()]))
+    unchanged()
+    for write in (gone.save, gone.delete):
+        with pytest.raises(Refused, match="no such option") as error:
+            write()
+        assert codes(error) == [("item_not_found", None)]
+
+
 def test_a_save_brings_no_deleted_row_back(cart: Cart) -> None:
     item = item_of(cart)
     option = item.options.all()[0]
