@@ -5,7 +5,7 @@ A record is written in the same transaction as the cart or item that it protects
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -91,8 +91,13 @@ class IdempotencyRecord(models.Model):
                 return cls.create_once(profile_key, partner_key, key, fingerprint, write)
 
     def is_expired(self) -> bool:
-        """Return whether the record is older than IDEMPOTENCY_HOURS, so the key is free again."""
-        return self.created_on < timezone.now() - timedelta(hours=settings.IDEMPOTENCY_HOURS)
+        """Return whether the key is free again."""
+        return self.created_on < self.expired_before()
+
+    @staticmethod
+    def expired_before() -> datetime:
+        """Return the moment before which records are older than IDEMPOTENCY_HOURS."""
+        return timezone.now() - timedelta(hours=settings.IDEMPOTENCY_HOURS)
 
 
 @contextmanager

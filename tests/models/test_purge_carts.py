@@ -47,6 +47,17 @@ def record(age: timedelta) -> IdempotencyRecord:
     )
 
 
+def test_many_expired_records_go(db: None) -> None:
+    IdempotencyRecord.objects.bulk_create(
+        IdempotencyRecord(
+            profile_key=uuid.uuid4(), key="k", fingerprint=b"f", created_on=NOW - timedelta(days=2)
+        )
+        for _ in range(1_200)
+    )
+    assert purge("--older-than", "30d")[-1] == "1200 idempotency records deleted."
+    assert not IdempotencyRecord.objects.exists()
+
+
 def test_untouched_carts_go_with_all_they_hold(db: None) -> None:
     for days in (31, 45, 400):
         old_cart(days)
