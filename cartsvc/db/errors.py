@@ -2,6 +2,7 @@
 
 from django.db import Error, InterfaceError, OperationalError
 from psycopg.errors import (
+    FeatureNotSupported,
     IdleInTransactionSessionTimeout,
     InternalError,
     LockNotAvailable,
@@ -20,9 +21,19 @@ def is_outage(error: Error) -> bool:
     return (
         isinstance(error, OperationalError | InterfaceError)
         or isinstance(cause, OUTAGES)
+        or _is_outdated(cause)
         # Not the server's error but the driver's, which got more answers than it had asked for:
         # the server's last words, and then the pooler's.
         or (isinstance(cause, InternalError) and cause.sqlstate is None)
+    )
+
+
+def _is_outdated(cause: BaseException | None) -> bool:
+    """Return whether a migration has changed a column's type since a statement was prepared."""
+    # The message may be translated. The name of the server's function is not.
+    return (
+        isinstance(cause, FeatureNotSupported)
+        and cause.diag.source_function == "RevalidateCachedQuery"
     )
 
 

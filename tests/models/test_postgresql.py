@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from contextvars import copy_context
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,6 +17,9 @@ from psycopg.pq import Format
 from cartsvc.db.deadlines import begin_request
 from cartsvc.db.postgresql.base import TimestampLoader
 from cartsvc.db.statements import one_round_trip
+from tests.desk.conftest import CARTS, staff
+from tests.support.callers import PROFILE, Api
+from tests.support.carts import created
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -62,6 +66,43 @@ def test_an_ended_connection_is_replaced_before_it_is_used() -> None:
     assert not connection.is_usable()
     close_old_connections()
     assert backend() != first
+
+
+@of_one_session
+@pytest.mark.parametrize("path", ["/v2.0/customers/{}/carts", "/v2.0/customers/{}/carts/{}", CARTS])
+def test_a_changed_column_costs_one_answer(api: Api, path: str) -> None:
+    """The connection has prepared its statements for the column as it was."""
+    path = path.format(PROFILE, created(api))
+    client = api.client if path != CARTS else staff("Cart support")
+    client.raise_request_exception = False
+
+    def statuses(times: int) -> list[int]:
+        found = []
+        for _ in range(times):
+            close_old_connections()  # every request begins with this
+            found.append(client.get(path).status_code)
+        return found
+
+    assert statuses(10) == [200] * 10
+    with column("note", "varchar(301)"):
+        assert statuses(5) == [503, 200, 200, 200, 200]
+
+
+@contextmanager
+def column(name: str, changed: str) -> Iterator[None]:
+    """Change the type of a column of carts, over another connection, until the block ends."""
+    with closing(connections.create_connection("default")) as other, other.cursor() as cursor:
+        cursor.execute(
+            "SELECT format_type(atttypid, atttypmod) FROM pg_attribute"
+            " WHERE attrelid = 'carts_cart'::regclass AND attname = %s",
+            [name],
+        )
+        (before,) = cursor.fetchone()
+        try:
+            cursor.execute(f"ALTER TABLE carts_cart ALTER {name} TYPE {changed}")
+            yield
+        finally:
+            cursor.execute(f"ALTER TABLE carts_cart ALTER {name} TYPE {before}")
 
 
 @of_one_session

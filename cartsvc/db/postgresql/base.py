@@ -1,4 +1,4 @@
-"""Django's PostgreSQL backend: an end to waiting, a cheaper health check and cheaper moments.
+"""Django's PostgreSQL backend: an end to waiting, a cheaper health check and cheaper timestamps.
 
 The framework sends `SELECT 1` before the first statement of every request. In a read, that is
 one of two round trips. It is not needed: a server that ends a connection sends a message that
@@ -30,9 +30,9 @@ PAUSE_SECONDS = 0.5
 
 
 class TimestampLoader:
-    """Reads moments with the driver's own loader, in C.
+    """Reads timestamps with the driver's own loader, in C.
 
-    The framework's is Python: 7 µs for each moment in place of 0.5, a quarter of a list.
+    The framework's is Python: 7 µs for each timestamp in place of 0.5, a quarter of a list.
     """
 
     format = Format.TEXT
@@ -63,11 +63,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return connection
 
     def is_usable(self) -> bool:
-        """Return whether the server has left the connection open.
+        """Return whether the server has left the connection open, and nothing has failed on it.
 
-        No query is pending, so anything to read means that the server has ended it.
+        No query is pending, so anything to read means that the server has ended it. After an
+        error the server may be read-only, or what was prepared may be outdated.
         """
-        if self.connection is None:
+        if self.connection is None or self.errors_occurred:
             return False
         waiting = poll()
         try:
