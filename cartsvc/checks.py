@@ -4,6 +4,7 @@ import math
 import re
 import socket
 from collections.abc import Iterator, Sequence
+from ipaddress import ip_address
 from typing import Any
 
 from django.conf import settings
@@ -38,6 +39,8 @@ ORIGIN = re.compile(
     r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?"
 )
 
+HOST = re.compile(r"\.?[\w-]+(\.[\w-]+)*\.?|\[[0-9a-f:.]+\]", re.ASCII | re.IGNORECASE)
+
 ADDRESS = re.compile(r"[\w.-]+:\d{1,5}")
 
 
@@ -47,6 +50,7 @@ def check_configuration(**_kwargs: Any) -> list[CheckMessage]:
         *_check_secret_key(),
         *_check_hosts(),
         *_check_origins(),
+        *_check_proxies(),
         *token_problems(),
         *_check_limits(),
     ]
@@ -97,6 +101,14 @@ def _check_hosts() -> Iterator[CheckMessage]:
             f"commas. {CONFIGURATION}",
             id="cartsvc.E004",
         )
+    for host in settings.ALLOWED_HOSTS:
+        if host.strip("*.") and not HOST.fullmatch(host):
+            yield Error(
+                f"ALLOWED_HOSTS lists {host!r}, which is no name of a host.",
+                hint="Set ALLOWED_HOSTS to names without a scheme, port or path, such as "
+                f"api.example.com or .example.com. {CONFIGURATION}",
+                id="cartsvc.E036",
+            )
     wide = [
         host
         for host in settings.ALLOWED_HOSTS
@@ -126,6 +138,19 @@ def _check_origins() -> Iterator[CheckMessage]:
                 "where it is not the scheme's own, without a path: https://shop.example.com. "
                 f"Separate several by a comma alone. {CONFIGURATION}",
                 id="cartsvc.E009",
+            )
+
+
+def _check_proxies() -> Iterator[CheckMessage]:
+    for address in settings.FORWARDED_ALLOW_IPS:
+        try:
+            _ = address == "*" or ip_address(address)
+        except ValueError:
+            yield Error(
+                f"FORWARDED_ALLOW_IPS lists {address!r}, which is no address.",
+                hint="Set FORWARDED_ALLOW_IPS to the addresses of the proxies, such as 10.0.0.9, "
+                f"separated by commas. {CONFIGURATION}",
+                id="cartsvc.E038",
             )
 
 
@@ -160,6 +185,14 @@ def check_metrics(**_kwargs: Any) -> list[CheckMessage]:
                 hint="Set it to host and port, such as 127.0.0.1:9100, or leave it unset. "
                 "(cartsvc/README.md, Metrics)",
                 id="cartsvc.E032",
+            )
+        ]
+    if settings.METRICS_BIND == settings.BIND:
+        return [
+            Error(
+                f"METRICS_BIND and BIND are both {settings.BIND!r}.",
+                hint="Set METRICS_BIND to another port: its own. (cartsvc/README.md, Metrics)",
+                id="cartsvc.E037",
             )
         ]
     if _is_every_interface(host):
@@ -241,6 +274,23 @@ def check_connections(databases: Sequence[str] | None = None, **_kwargs: Any) ->
         if connections[alias].vendor == "postgresql" and not settings.DB_POOLER
         for (allowed,) in _asked(alias, ALLOWED_CONNECTIONS)
         if allowed < wanted
+    ]
+
+
+@register(Tags.database)
+def check_encoding(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
+    """Return an error for a database that cannot hold every character of a text."""
+    return [
+        Error(
+            f"The database at {alias!r} is encoded in {found}, not UTF8.",
+            hint="Make it with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0, and move the "
+            "data there. (cartsvc/README.md, Production)",
+            id="cartsvc.E035",
+        )
+        for alias in databases or ()
+        if connections[alias].vendor == "postgresql"
+        for (found,) in _asked(alias, "SHOW server_encoding")
+        if found != "UTF8"
     ]
 
 

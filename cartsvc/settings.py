@@ -53,7 +53,7 @@ def generated(name: str) -> str:
 env = Env()
 try:
     DEBUG = env.bool("DEBUG", False)
-    ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK)
+    ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK, subcast=str.strip)
     HTTPS_ONLY = env.bool("HTTPS_ONLY", not set(ALLOWED_HOSTS) <= set(LOOPBACK))
     DATABASE_URL = env.str("DATABASE_URL", f"sqlite:///{VAR_DIR / 'carts.sqlite3'}")
     # manage.py puts it in the place of DATABASE_URL for the commands that serve no requests.
@@ -90,7 +90,7 @@ try:
     DRAIN_SECONDS = env.float("DRAIN_SECONDS", 0 if DATABASE_URL.startswith("sqlite:") else 5)
     THROTTLE_RATE = env.str("THROTTLE_RATE", "")
     CACHE_URL = env.str("CACHE_URL", "locmem://")
-    FORWARDED_ALLOW_IPS = env.list("FORWARDED_ALLOW_IPS", ["127.0.0.1", "::1"])
+    FORWARDED_ALLOW_IPS = env.list("FORWARDED_ALLOW_IPS", ["127.0.0.1", "::1"], subcast=str.strip)
     METRICS_BIND = env.str("METRICS_BIND", "")
     INSTANCE_NAME = env.str("INSTANCE_NAME", "") or socket.gethostname()
     LOG_FORMAT = env.str(
@@ -238,9 +238,13 @@ else:
         "prepare_threshold": None if DB_POOLER else DB_PREPARE_THRESHOLD or None,
     }
     if not DB_POOLER:
+        # After those of DATABASE_URL, so that ours count.
         DATABASE["OPTIONS"]["options"] = " ".join(
-            f"-c {name}={setting}" for name, setting in DB_SESSION.items()
-        )
+            [
+                DATABASE["OPTIONS"].get("options", ""),
+                *(f"-c {name}={setting}" for name, setting in DB_SESSION.items()),
+            ]
+        ).strip()
 DATABASES = {
     "default": {
         **DATABASE,

@@ -5,6 +5,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
@@ -17,6 +19,9 @@ CONFIGURATION = "(cartsvc/README.md, Configuration)"
 ALGORITHMS = ("HS256", "RS256", "ES256")
 # RFC 7518, section 3.2: the key is at least as long as the hash output.
 MIN_HS256_BYTES = 32
+# Section 3.3.
+MIN_RS256_BITS = 2048
+KEYS = {"RS256": f"of RSA, with {MIN_RS256_BITS} bits or more", "ES256": "of the curve P-256"}
 # Seconds. Clocks that differ by more are wrong and must be corrected.
 MAX_LEEWAY = 300
 
@@ -86,16 +91,26 @@ def _check_public_key(algorithm: str) -> Iterator[CheckMessage]:
             id="cartsvc.E014",
         )
     elif settings.JWT_VERIFYING_KEY:
-        try:
-            load_pem_public_key(settings.JWT_VERIFYING_KEY.encode())
-        except (ValueError, UnsupportedAlgorithm):
+        if not _fits(algorithm, settings.JWT_VERIFYING_KEY):
             yield Error(
-                "JWT_VERIFYING_KEY is not a public key in PEM.",
-                hint=f"It begins with -----BEGIN PUBLIC KEY-----. {CONFIGURATION}",
+                f"JWT_VERIFYING_KEY is not a public key for {algorithm} in PEM.",
+                hint=f"It begins with -----BEGIN PUBLIC KEY-----, and is {KEYS[algorithm]}. "
+                f"{CONFIGURATION}",
                 id="cartsvc.E015",
             )
     else:
         yield from _check_key_address()
+
+
+def _fits(algorithm: str, pem: str) -> bool:
+    """Return whether a text is a public key of the algorithm (RFC 7518, sections 3.3 and 3.4)."""
+    try:
+        key = load_pem_public_key(pem.encode())
+    except (ValueError, UnsupportedAlgorithm):
+        return False
+    if algorithm == "RS256":
+        return isinstance(key, RSAPublicKey) and key.key_size >= MIN_RS256_BITS
+    return isinstance(key, EllipticCurvePublicKey) and isinstance(key.curve, SECP256R1)
 
 
 def _check_key_address() -> Iterator[CheckMessage]:

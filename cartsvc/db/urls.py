@@ -15,7 +15,13 @@ def database_at(url: str) -> dict[str, Any]:
             it may hold a password.
     """
     if url.startswith("sqlite://"):
-        name = unquote(urlsplit(url).path[1:]) or ":memory:"
+        file = urlsplit(url)
+        name = unquote(file.path[1:] or file.netloc)
+        if name != ":memory:" and (file.netloc or not name):
+            raise ValueError(
+                "it must name a file: sqlite:///db.sqlite3 in the working directory, or "
+                "sqlite:////srv/db.sqlite3."
+            )
         return {"ENGINE": "cartsvc.db.sqlite", "NAME": name, "OPTIONS": {}}
     if not url.startswith(("postgres://", "postgresql://")):
         raise ValueError("it must begin with postgres:// or sqlite://.")

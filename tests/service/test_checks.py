@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from django.conf import settings as configured
 from pytest_django import Settings
 
 from cartsvc.checks import POSITIVE, check_configuration
+from tests.support.tokens import pem_of
 
 ROOT = Path(configured.BASE_DIR)
 SECRET = "s3cret-of-fifty-characters-and-more-0123456789-abcdefghij"
@@ -49,6 +51,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "short secret key": ({"SECRET_KEY": "short"}, "cartsvc.E002"),
     "every host": ({"ALLOWED_HOSTS": ["*"]}, "cartsvc.E003"),
     "no host": ({"ALLOWED_HOSTS": []}, "cartsvc.E004"),
+    "an address for a host": ({"ALLOWED_HOSTS": ["https://a.example.com"]}, "cartsvc.E036"),
+    "a host with a port": ({"ALLOWED_HOSTS": ["a.example.com:443"]}, "cartsvc.E036"),
+    "a wildcard in a host": ({"ALLOWED_HOSTS": ["*.example.com"]}, "cartsvc.E036"),
+    "two hosts and no comma": ({"ALLOWED_HOSTS": ["a.example.com b.example.com"]}, "cartsvc.E036"),
+    "a name for a proxy": ({"FORWARDED_ALLOW_IPS": ["nginx"]}, "cartsvc.E038"),
+    "a proxy that is none": ({"FORWARDED_ALLOW_IPS": ["10.0.0.300"]}, "cartsvc.E038"),
     "debug in public": ({"DEBUG": True}, "cartsvc.E005"),
     "unknown algorithm": ({"JWT_ALGORITHM": "none"}, "cartsvc.E010"),
     "no signing key": ({"JWT_SIGNING_KEY": ""}, "cartsvc.E011"),
@@ -67,6 +75,18 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"JWT_ALGORITHM": "ES256", "JWT_VERIFYING_KEY": "garbled"},
         "cartsvc.E015",
     ),
+    **{
+        f"{algorithm} with {name}": (
+            {"JWT_ALGORITHM": algorithm, "JWT_VERIFYING_KEY": pem},
+            "cartsvc.E015",
+        )
+        for algorithm, name, pem in (
+            ("RS256", "a key of a curve", pem_of(ec.generate_private_key(ec.SECP256R1()))),
+            ("ES256", "a key of RSA", pem_of(rsa.generate_private_key(65537, 2048))),
+            ("ES256", "another curve", pem_of(ec.generate_private_key(ec.SECP384R1()))),
+            ("RS256", "a short key", pem_of(rsa.generate_private_key(65537, 1024))),
+        )
+    },
     "shared key and key address": (
         {"JWT_JWK_URL": "https://id.example.com/keys"},
         "cartsvc.E013",
@@ -295,8 +315,13 @@ def test_a_command_goes_past_the_pooler() -> None:
     assert "-c statement_timeout=0" in settings.stdout
 
 
-def test_a_server_goes_through_the_pooler_and_does_not_migrate() -> None:
-    past = {"DATABASE_ADMIN_URL": "postgres://cartsvc@db.internal/cartsvc"}
-    refused = manage("serve", "--migrate", "--bind=127.0.0.1:0", **POOLED, **past)
-    assert refused.returncode != 0
-    assert "--migrate does not go through a pooler" in refused.stderr
+def test_options_of_the_url_are_kept_beside_ours() -> None:
+    url = f"{RIGHT['DATABASE_URL']}?options=-c%20search_path%3Dtenant"
+    settings = manage(
+        "shell",
+        "--no-imports",
+        "-c",
+        "from django.db import connection; print(connection.get_connection_params()['options'])",
+        **{**RIGHT, "DATABASE_URL": url},
+    )
+    assert settings.stdout.startswith("-c search_path=tenant -c jit=off -c lock_timeout=2000 ")

@@ -1,9 +1,12 @@
+import uuid
+from contextlib import closing
 from typing import Any
 
 import pytest
+from django.conf import settings as app_settings
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
-from django.db import connection
+from django.db import connection, connections
 
 REDIS = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": ""}}
 
@@ -52,6 +55,11 @@ def test_metrics_on_one_interface(settings: Any, host: str) -> None:
     assert ids(tags=["security"]) == []
 
 
+def test_metrics_at_the_address_of_the_service(settings: Any) -> None:
+    settings.METRICS_BIND = settings.BIND = "127.0.0.1:9100"
+    assert ids(tags=["security"]) == ["cartsvc.E037"]
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "0", "0.0", "0x0"])
 def test_metrics_on_every_interface(settings: Any, host: str) -> None:
     settings.METRICS_BIND = f"{host}:9100"
@@ -79,3 +87,25 @@ def test_a_session_that_is_not_what_was_asked_for(db: None, settings: Any) -> No
         call_command("check", tags=["database"], databases=["default"])
     assert "SET jit = 'on'" in str(refused.value)
     assert "SET lock_timeout = '2001'" in str(refused.value)
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite's texts are in UTF-8")
+@pytest.mark.skipif(app_settings.DB_POOLER, reason="a pooler knows the tests' database only")
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_does_not_hold_every_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"latin_{uuid.uuid4().hex}"
+    with closing(connections.create_connection("default")) as other, other.cursor() as cursor:
+        cursor.execute(
+            f"CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C'"
+            " LC_CTYPE 'C'"
+        )
+        try:
+            connection.close()
+            with monkeypatch.context() as patch:
+                patch.setitem(connection.settings_dict, "NAME", name)
+                assert "cartsvc.E035" in ids(tags=["database"], databases=["default"])
+                connection.close()
+            assert "cartsvc.E035" not in ids(tags=["database"], databases=["default"])
+        finally:
+            connection.close()
+            cursor.execute(f"DROP DATABASE {name}")

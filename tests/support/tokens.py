@@ -11,10 +11,7 @@ from typing import Any
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    PublicFormat,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.conf import settings
 
 from tests.support.left_out import sent
@@ -81,8 +78,12 @@ def generated(algorithm: str, number: int) -> Any:
 
 
 def public_pem(algorithm: str, number: int = 0) -> str:
-    public = private_key(algorithm, number).public_key()
-    text: bytes = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return pem_of(private_key(algorithm, number))
+
+
+def pem_of(key: Any) -> str:
+    """Return the public half of a private key."""
+    text: bytes = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     return text.decode()
 
 
