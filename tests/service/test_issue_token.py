@@ -3,8 +3,6 @@ from typing import Any
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.test import Client
@@ -13,6 +11,8 @@ from pytest_django import Settings
 from carts.models import Cart
 from tests.support import bodies
 from tests.support.callers import PROFILE, STRANGER
+from tests.support.issuers import verified_with
+from tests.support.tokens import public_pem
 
 
 def issue(*arguments: str) -> str:
@@ -43,6 +43,24 @@ def test_token_says_what_it_was_asked_for() -> None:
         "iat": found["iat"],
         "exp": found["iat"] + 90,
     }
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "--partner=",
+        "--partner=AC\x1bME",
+        "--subject=",
+        "--scope=",
+        "--scope=Cart.Wirte",
+        "--scope=cart.write",
+        "--scope=Cart.Read,Cart.Write",
+    ],
+)
+def test_a_token_that_nobody_could_use_is_not_issued(argument: str) -> None:
+    """An empty partner, such as an unset variable of a shell, would be all partners."""
+    with pytest.raises(CommandError, match=argument.partition("=")[0]):
+        issue(argument)
 
 
 def test_token_lives_an_hour_unless_told() -> None:
@@ -90,11 +108,16 @@ def test_bad_argument_is_named(argument: str, complaint: str) -> None:
         issue(argument)
 
 
+def test_a_key_that_cannot_sign_is_named() -> None:
+    with (
+        verified_with(ALGORITHM="RS256", SIGNING_KEY="garbled", VERIFYING_KEY=public_pem("RS256")),
+        pytest.raises(CommandError, match="JWT_SIGNING_KEY is not a private key for RS256"),
+    ):
+        issue()
+
+
 def test_service_that_only_verifies_says_so(settings: Settings) -> None:
-    key = ec.generate_private_key(ec.SECP256R1()).public_key()
     settings.JWT_SIGNING_KEY = ""
-    settings.JWT_VERIFYING_KEY = key.public_bytes(
-        Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
-    ).decode()
+    settings.JWT_VERIFYING_KEY = public_pem("ES256")
     with pytest.raises(CommandError, match="holds no key to sign them"):
         issue()

@@ -1,15 +1,18 @@
 import argparse
 import time
+from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from jwt import InvalidKeyError
 
 from cartsvc.api.authentication import token_backend
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.operation import OPERATIONS
+from cartsvc.api.texts import control_character
 from cartsvc.management.durations import duration
 
 
@@ -21,6 +24,7 @@ class Command(BaseCommand):
         scopes = sorted({scope for operation in OPERATIONS for scope in operation.scopes})
         parser.add_argument(
             "--scope",
+            type=_one_of(scopes),
             # The scope that opens every operation.
             default=OPERATIONS[0].scopes[-1],
             help=f"one or more of {', '.join(scopes)}, separated by spaces (%(default)s)",
@@ -29,18 +33,22 @@ class Command(BaseCommand):
             "--profile",
             type=_guid,
             metavar="GUID",
-            help="the only customer profile that the token opens (every one)",
+            help="the only customer profile that the token opens (default: all)",
         )
         parser.add_argument(
             "--partner",
+            type=_claim,
             metavar="KEY",
-            help="the only partner that the token acts for (every one)",
+            help="the only partner that the token acts for (default: all)",
         )
         parser.add_argument(
             "--lifetime", type=duration, default="1h", help="such as 90s, 15m or 12h (%(default)s)"
         )
         parser.add_argument(
-            "--subject", default="issue_token", help="the bearer: the claim sub (%(default)s)"
+            "--subject",
+            type=_claim,
+            default="issue_token",
+            help="the bearer: the claim sub (%(default)s)",
         )
 
     def handle(self, **options: Any) -> str:
@@ -61,7 +69,31 @@ class Command(BaseCommand):
             claims["profileKey"] = str(options["profile"])
         if options["partner"]:
             claims["partnerKey"] = options["partner"]
-        return token_backend().encode(claims)
+        try:
+            return token_backend().encode(claims)
+        except (InvalidKeyError, TypeError, ValueError) as error:
+            raise CommandError(
+                f"JWT_SIGNING_KEY is not a private key for {settings.JWT_ALGORITHM}: in PEM, "
+                "without a password."
+            ) from error
+
+
+def _one_of(scopes: Collection[str]) -> Callable[[str], str]:
+    def scope(text: str) -> str:
+        if not text.split() or not set(text.split(" ")) <= set(scopes):
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not one or more of {', '.join(scopes)}, separated by spaces"
+            )
+        return text
+
+    return scope
+
+
+def _claim(text: str) -> str:
+    """Return the text of a claim. The service would refuse a token with an empty one."""
+    if not text or control_character(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is empty, or has a control character")
+    return text
 
 
 def _guid(text: str) -> UUID:
