@@ -36,6 +36,9 @@ MAX_BUFFER = 64 * 1024
 # place of 0.005. A small request wants it again after each answer of the database, so this is
 # what it waits for, some ten times, beside a thread that works on something large.
 SWITCH_INTERVAL = 0.001
+# Blocked in a worker from its birth on, so that none is missed. `_heed` waits for SIGTERM. The
+# others, which a terminal sends to the workers as well, are for their parent.
+SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 # A thread that ends takes its database connection with it; the longest that may be asked for.
 THREAD_IDLE_TIMEOUT = 600
 
@@ -61,6 +64,10 @@ def run(bind: str, workers: int) -> None:
     trusted = "*" if bind.startswith("unix:") else settings.FORWARDED_ALLOW_IPS
     behind_proxy = drain.saying_goodbye(wrap_wsgi_with_proxy_headers(application, trusted))
     start_worker = partial(_start_worker, behind_proxy, os.getpid())
+    os.register_at_fork(
+        before=partial(signal.pthread_sigmask, signal.SIG_BLOCK, SIGNALS),
+        after_in_parent=partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, SIGNALS),
+    )
     while True:
         server = _server(bind, workers)
         server.on_startup(partial(_drain_first, bind))
@@ -128,6 +135,7 @@ def _start_worker(application: Application, parent: int) -> Application:
     """Return the application, in a worker that has only just been forked."""
     # Until Granian handles it: the parent's handler would drain.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    Thread(target=_heed, name="stop", daemon=True).start()
     Thread(target=_follow, args=[parent], name="parent", daemon=True).start()
     sys.setswitchinterval(SWITCH_INTERVAL)
     if settings.METRICS_BIND:
@@ -136,6 +144,19 @@ def _start_worker(application: Application, parent: int) -> Application:
         host, _, port = settings.METRICS_BIND.rpartition(":")
         metrics.serve(host, int(port))
     return application
+
+
+def _heed() -> None:
+    """Wait for SIGTERM, and do what Granian does then.
+
+    Python's own way is the main thread, and that one does not notice a signal that arrives just as
+    it begins to wait for a lock: such a worker was killed after GRACEFUL_TIMEOUT.
+    """
+    number = signal.sigwait({signal.SIGTERM})
+    stop = signal.getsignal(number)
+    if not callable(stop):  # it does not serve yet
+        os._exit(0)
+    stop(number, None)
 
 
 def _follow(parent: int) -> None:

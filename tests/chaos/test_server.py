@@ -164,6 +164,19 @@ def test_workers_do_not_outlive_a_parent_that_is_killed(two_workers: Service) ->
     assert answers(two_workers)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_workers_leave_what_a_terminal_sends_to_their_parent(
+    two_workers: Service, number: signal.Signals
+) -> None:
+    """A terminal sends it to all of them."""
+    before = two_workers.workers()
+    for worker in before:
+        os.kill(worker, number)
+    time.sleep(1)  # for what must not happen
+    assert two_workers.workers() == before
+    assert answers(two_workers)
+
+
 @contextmanager
 def callers(server: Service) -> Iterator[Counter[int | str]]:
     """Send requests without pause, each on a new connection. Count the results."""

@@ -59,8 +59,6 @@ def serving(clone: Path, port: int, *options: str, **environment: str) -> Iterat
             yield printed.read_text()
         finally:
             process.send_signal(signal.SIGTERM)
-            # A worker that is just starting misses the signal. The server then waits for it
-            # for 30 s, as for a busy one.
             assert process.wait(120) == 0
 
 
@@ -266,22 +264,46 @@ def test_the_server_is_told_an_address(bind: str, address: dict[str, Any]) -> No
 
 
 START = """
-import os, sys, django
+import hashlib, os, signal, sys, threading, django
 django.setup()
 from cartsvc.operations import server
+signal.pthread_sigmask(signal.SIG_BLOCK, server.SIGNALS)
+"""
+THINK = """
 server._start_worker(None, os.getppid())
 print(sys.getswitchinterval())
 """
+HEED_WHILE_BUSY = """
+server._start_worker(None, os.getppid())
+signal.signal(signal.SIGTERM, lambda *_: os._exit(7))
+threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGTERM]).start()
+hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
+"""
+HEED_BEFORE_SERVING = """
+os.kill(os.getpid(), signal.SIGTERM)
+server._start_worker(None, os.getppid())
+threading.Event().wait()
+"""
+
+
+def worker(lines: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", START + lines],
+        cwd=settings.BASE_DIR,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "cartsvc.settings"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
 
 
 def test_a_thread_of_a_worker_keeps_the_interpreter_for_a_millisecond() -> None:
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "cartsvc.settings"}
-    started = subprocess.run(
-        [sys.executable, "-c", START],
-        cwd=settings.BASE_DIR,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert float(started.stdout) == server.SWITCH_INTERVAL == 0.001
+    assert float(worker(THINK).stdout) == server.SWITCH_INTERVAL == 0.001
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"), [(HEED_WHILE_BUSY, 7), (HEED_BEFORE_SERVING, 0)], ids=["busy", "before"]
+)
+def test_a_worker_stops_whatever_its_main_thread_does(lines: str, code: int) -> None:
+    """Python's own handlers run in the main thread, if it notices: it hung for 30 seconds."""
+    assert worker(lines).returncode == code
