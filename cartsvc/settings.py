@@ -24,15 +24,30 @@ VAR_DIR = BASE_DIR / "var"
 LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
 
+def var_folder() -> Path:
+    """Return the folder of the embedded default. It is made on first use, with mode 0700.
+
+    Raises:
+        ImproperlyConfigured: it cannot be made.
+    """
+    try:
+        VAR_DIR.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"{VAR_DIR} cannot be made ({error.strerror}). Set DATABASE_URL, SECRET_KEY and "
+            "JWT_SIGNING_KEY, or make the folder writable."
+        ) from error
+    return VAR_DIR
+
+
 def generated(name: str) -> str:
     """Return a secret from var/. It is created on first use, with mode 0600.
 
     Raises:
         ImproperlyConfigured: the file cannot be written or read.
     """
-    path = VAR_DIR / name
+    path = var_folder() / name
     try:
-        VAR_DIR.mkdir(mode=0o700, exist_ok=True)
         draft = VAR_DIR / f".{name}.{secrets.token_hex(4)}"
         if not path.exists():
             with os.fdopen(
@@ -108,6 +123,8 @@ except ValueError as error:
         f"DATABASE_URL, or the DATABASE_ADMIN_URL of commands: {error}"
     ) from None
 EMBEDDED = DATABASE["ENGINE"] == "cartsvc.db.sqlite"
+if Path(DATABASE["NAME"]).parent == VAR_DIR:
+    var_folder()
 
 JWT_KEY_GENERATED = EMBEDDED and JWT_ALGORITHM == "HS256" and not JWT_SIGNING_KEY
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from io import StringIO
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from pytest_django import Settings
 
 from cartsvc.operations import server
-from tests.support.programs import free_port, program
+from tests.support.programs import free_port, program, wait_until
 
 
 @pytest.fixture
@@ -185,9 +186,7 @@ def test_server_is_started_as_configured(started: list[Any], settings: Settings)
 
 
 @pytest.mark.django_db
-def test_configured_database_is_migrated_only_when_asked(
-    started: list[Any], settings: Settings
-) -> None:
+def test_a_configured_database_is_not_migrated(started: list[Any], settings: Settings) -> None:
     settings.EMBEDDED = settings.JWT_KEY_GENERATED = False
     (latest,) = MigrationLoader(connection).graph.leaf_nodes("carts")
     MigrationRecorder(connection).record_unapplied(*latest)
@@ -195,7 +194,7 @@ def test_configured_database_is_migrated_only_when_asked(
 
     call_command("serve", f"--bind=127.0.0.1:{free_port()}", stderr=complaint)
 
-    assert "migrations are not applied: run again with --migrate" in complaint.getvalue()
+    assert "migrations are not applied: run manage.py migrate" in complaint.getvalue()
 
 
 @pytest.mark.django_db
@@ -217,6 +216,19 @@ def test_socket_file_is_taken_over_from_a_server_that_was_killed(
     assert not path.exists()
 
 
+@pytest.mark.django_db
+def test_socket_file_has_no_address_to_print(
+    started: list[Any], settings: Settings, tmp_path: Path
+) -> None:
+    settings.EMBEDDED = settings.JWT_KEY_GENERATED = True
+    printed = StringIO()
+
+    call_command("serve", f"--bind=unix:{tmp_path / 'socket'}", stdout=printed)
+
+    assert "PASSWORD=" in printed.getvalue()
+    assert "curl" not in printed.getvalue()
+
+
 def test_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("theirs")
 
@@ -224,6 +236,50 @@ def test_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:
         call_command("serve", f"--bind=unix:{tmp_path / 'file'}")
 
     assert (tmp_path / "file").read_text() == "theirs"
+
+
+def test_metrics_address_in_use_is_named(settings: Settings) -> None:
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        settings.METRICS_BIND = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(CommandError, match="METRICS_BIND=HOST:PORT"):
+            call_command("serve", f"--bind=127.0.0.1:{free_port()}")
+
+
+def test_no_workers_are_refused() -> None:
+    with pytest.raises(CommandError, match="--workers"):
+        call_command("serve", f"--bind=127.0.0.1:{free_port()}", "--workers=0")
+
+
+def test_given_secrets_need_no_folder_made_before(clone: Path) -> None:
+    keys = {"SECRET_KEY": token_urlsafe(60), "JWT_SIGNING_KEY": token_urlsafe(60)}
+    with serving(clone, free_port(), **keys):
+        assert (clone / "var" / "carts.sqlite3").exists()
+    assert (clone / "var").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_ctrl_c_stops_at_once(clone: Path, attempt: int) -> None:
+    """A terminal sends it to the workers, too."""
+    printed = clone / "printed.txt"
+    with printed.open("w") as out:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{free_port()}"],
+            cwd=clone,
+            env={"PATH": os.environ["PATH"], "WEB_CONCURRENCY": "2"},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        wait_until(lambda: printed.read_text().count("Started worker") == 2)
+        os.killpg(process.pid, signal.SIGINT)
+        began = time.monotonic()
+        assert process.wait(120) == 0
+        assert time.monotonic() - began < 25
+    finally:
+        process.kill()
 
 
 @pytest.mark.parametrize("bind", ["8000", "127.0.0.1:http", "127.0.0.1:70000"])

@@ -14,7 +14,7 @@ from django.contrib.auth import get_user_model
 from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connection
 
 from carts.models import Cart
 from cartsvc.operations import server
@@ -44,11 +44,6 @@ class Command(BaseCommand):
             help="worker processes (%(default)s)",
         )
         parser.add_argument(
-            "--migrate",
-            action="store_true",
-            help="migrate a configured database first; the embedded one always is",
-        )
-        parser.add_argument(
             "--demo", action="store_true", help="fill the database with carts, if it has none"
         )
 
@@ -58,13 +53,12 @@ class Command(BaseCommand):
 
     def _serve(self, **options: Any) -> None:
         bind = options["bind"]
-        _check_free(bind)
-        if options["migrate"] and settings.DB_POOLER:
-            raise CommandError(
-                "--migrate does not go through a pooler. Set DATABASE_ADMIN_URL, and run "
-                "manage.py migrate before."
-            )
-        if settings.EMBEDDED or options["migrate"]:
+        _check_free(bind, "--bind ")
+        if settings.METRICS_BIND:
+            _check_free(settings.METRICS_BIND, "METRICS_BIND=")
+        if options["workers"] < 1:
+            raise CommandError("--workers takes 1 or more.")
+        if settings.EMBEDDED:
             call_command("migrate", verbosity=0)
         else:
             self._look_at_database()
@@ -73,7 +67,8 @@ class Command(BaseCommand):
         # With nothing configured somebody reads this; else it would be in a log.
         if settings.JWT_KEY_GENERATED:
             self._make_first_account()
-            self._welcome(bind)
+            if not bind.startswith("unix:"):  # behind a proxy, whose address is not known here
+                self._welcome(bind)
         self.stdout.flush()
         server.run(bind, options["workers"])
 
@@ -91,7 +86,7 @@ class Command(BaseCommand):
             if pending:
                 self.stderr.write(
                     self.style.WARNING(
-                        f"{len(pending)} migrations are not applied: run again with --migrate."
+                        f"{len(pending)} migrations are not applied: run manage.py migrate."
                     )
                 )
             self.check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])
@@ -110,7 +105,10 @@ class Command(BaseCommand):
         if accounts.exists():
             return
         password = secrets.token_urlsafe(12)
-        accounts.create_superuser(FIRST_ACCOUNT, password=password)
+        try:
+            accounts.create_superuser(FIRST_ACCOUNT, password=password)
+        except IntegrityError:  # another `serve` has just made it, and prints its password
+            return
         self.stdout.write(
             f"""\
 The first account of the support desk is {FIRST_ACCOUNT}. Its password, shown only now:
@@ -125,7 +123,8 @@ PASSWORD={password}
         # Here, because it loads the metrics: these come after `shared_counts`.
         from carts.openapi.examples import FIRST_CART  # noqa: PLC0415
 
-        url = f"http://{bind}"
+        # All interfaces are no address to call.
+        url = f"http://{bind}".replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
         profile = uuid.uuid4()
         token = call_command(
             "issue_token", f"--profile={profile}", "--lifetime=12h", stdout=StringIO()
@@ -155,8 +154,8 @@ curl -s {carts} -H {shlex.quote(f"Authorization: Bearer {token}")}
         )
 
 
-def _check_free(bind: str) -> None:
-    """Refuse an address that is taken.
+def _check_free(bind: str, option: str) -> None:
+    """Refuse an address that is taken. `option` is what sets it.
 
     The server would not notice: its workers share their port, even with another program.
     """
@@ -165,7 +164,7 @@ def _check_free(bind: str) -> None:
         return
     host, _, port = bind.rpartition(":")
     if not host or not port.isdecimal():
-        raise CommandError(f"--bind takes HOST:PORT, such as 127.0.0.1:8000, not {bind!r}.")
+        raise CommandError(f"{option}HOST:PORT, such as 127.0.0.1:8000, cannot be {bind!r}.")
     family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
     with closing(socket.socket(family)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -173,7 +172,7 @@ def _check_free(bind: str) -> None:
             probe.bind((host.strip("[]"), int(port)))
         except (OSError, OverflowError) as error:
             raise CommandError(
-                f"{bind} cannot be used ({error}). Choose another with --bind HOST:PORT."
+                f"{bind} cannot be used ({error}). Choose another with {option}HOST:PORT."
             ) from error
 
 
