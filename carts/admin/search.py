@@ -7,10 +7,12 @@ write. A filter on them looks through a bounded number of carts and reports how 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any
 from uuid import UUID
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.db.models import F, Q
 from django.db.models.fields.tuple_lookups import (
     Tuple,
@@ -28,6 +30,31 @@ PAGE_SIZE = 100
 # The number of carts that a filter looks through at a time.
 WINDOW = 20_000
 
+GUID = re.compile(
+    r"(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])", re.IGNORECASE
+)
+
+# Mail and chat turn hyphens into dashes and add characters of no width.
+PASTED = dict.fromkeys(range(0x2010, 0x2016), "-") | dict.fromkeys(
+    (0x00AD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF)
+)
+
+# What is often copied along with a number or a partner's key.
+AROUND = " \t\"'“”.,;#"
+
+NO_PLACE = {"invalid": "This address does not name a place in the list."}
+
+
+class Moment(forms.DateTimeField):
+    """A moment in the viewer's time zone. It must be within the calendar in UTC, too."""
+
+    def to_python(self, value: Any) -> Any:
+        moment = super().to_python(value)
+        try:
+            return moment and moment.astimezone(UTC)
+        except OverflowError as error:
+            raise ValidationError(self.error_messages["invalid"], code="invalid") from error
+
 
 class FindForm(forms.Form):
     """The search box, the filters, and the position in the list."""
@@ -38,13 +65,13 @@ class FindForm(forms.Form):
     ordering_channel = forms.CharField(required=False, strip=False)
     fulfilment_channel = forms.CharField(required=False, strip=False)
     currency = forms.CharField(required=False)
-    created_from = forms.DateTimeField(required=False, label="Created from")
-    created_to = forms.DateTimeField(required=False, label="Created before")
-    changed_from = forms.DateTimeField(required=False, label="Changed from")
-    changed_to = forms.DateTimeField(required=False, label="Changed before")
+    created_from = Moment(required=False, label="Created from")
+    created_to = Moment(required=False, label="Created before")
+    changed_from = Moment(required=False, label="Changed from")
+    changed_to = Moment(required=False, label="Changed before")
     # The page shows carts below the one key, or above the other.
-    before = forms.UUIDField(required=False, widget=forms.HiddenInput)
-    after = forms.UUIDField(required=False, widget=forms.HiddenInput)
+    before = forms.UUIDField(required=False, error_messages=NO_PLACE)
+    after = forms.UUIDField(required=False, error_messages=NO_PLACE)
 
     FILTERS = (
         "partner_key",
@@ -101,9 +128,13 @@ class Page:
 
 
 def guid(term: str) -> UUID | None:
-    """Return the term as a UUID, in any notation that Python reads, or None."""
+    """Return the last id in the term, such as an address, or None.
+
+    A term that holds none may be an id in any other notation that Python reads.
+    """
+    term = term.translate(PASTED)
     try:
-        return UUID(term.strip())
+        return UUID((GUID.findall(term) or [term.strip()])[-1])
     except ValueError:
         return None
 
@@ -151,12 +182,14 @@ def _keys(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     elif key := guid(term):
         yield "profile_key", key
     else:
-        if re.fullmatch("-?[0-9]{1,10}", term):
-            number = int(term)
+        bare = term.strip(AROUND)
+        if re.fullmatch("-?[0-9]{1,10}", bare):
+            number = int(bare)
             if validators.INT32_MIN <= number <= validators.INT32_MAX:
                 yield "restaurant_key", number
-        if len(term) <= validators.MAX_LENGTHS["partner_key"]:
-            for spelling in {term, term.upper()}:
+        # A partner's key may itself begin or end with such a character.
+        for spelling in {term, term.upper(), bare, bare.upper()}:
+            if len(spelling) <= validators.MAX_LENGTHS["partner_key"]:
                 yield "partner_key", spelling
 
 

@@ -59,6 +59,12 @@ def page_of(cart: Cart) -> str:
     return f"{CARTS}{cart.pk}/change/"
 
 
+def item_of(cart: Cart, number: int = 0) -> str:
+    """Return the address of the cart's page at an item."""
+    item_id = items(cart)[number]["id"]
+    return f"{page_of(cart)}?item={item_id}#item-{item_id}"
+
+
 def item_page(cart: Cart, number: int = 0) -> str:
     return f"{CARTS}{cart.pk}/items/{items(cart)[number]['id']}/"
 

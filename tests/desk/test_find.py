@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from carts.admin import search
 from carts.models import Cart
-from tests.desk.conftest import CARTS, big_cart, items, page_of, staff
+from tests.desk.conftest import CARTS, big_cart, item_of, items, page_of, staff
 from tests.support.callers import STRANGER
 from tests.support.factories import CartFactory, ItemFactory
 
@@ -43,6 +43,47 @@ def test_an_item_id_opens_the_cart_at_the_item(viewer: Client, cart: Cart) -> No
         )
 
 
+@pytest.mark.parametrize(
+    "term",
+    [
+        "“{}”",
+        '"{}",',
+        '{{"cartId": "{}"}}',
+        "({}).",
+        "Cart {}",
+        "https://desk.example.com/admin/carts/cart/{}/change/",
+        "https://api.example.com/v2.0/customers/00000000-0000-0000-0000-000000000000/carts/{}",
+        "\u200b{}\ufeff",
+    ],
+)
+def test_an_id_is_found_in_a_pasted_text(viewer: Client, cart: Cart, term: str) -> None:
+    assert viewer.get(CARTS, {"q": term.format(cart.pk)}).url == page_of(cart)
+
+
+@pytest.mark.parametrize("dash", "\u2010\u2011\u2012\u2013\u2014\u2015")
+def test_an_id_is_found_with_any_dash(viewer: Client, cart: Cart, dash: str) -> None:
+    term = str(cart.pk).replace("-", dash)
+    assert viewer.get(CARTS, {"q": term}).url == page_of(cart)
+
+
+def test_an_items_address_opens_the_item(viewer: Client, cart: Cart) -> None:
+    item_id = items(cart)[0]["id"]
+    customer = f"https://api.example.com/v2.0/customers/{cart.profile_key}"
+    for term in (
+        f"{customer}/carts/{cart.pk}/items/{item_id}",
+        f"https://desk.example.com/admin/carts/cart/{cart.pk}/items/{item_id}/remove/",
+        f"https://desk.example.com{item_of(cart)}",
+    ):
+        assert viewer.get(CARTS, {"q": term}).url == item_of(cart)
+    assert found(viewer, q=f"{customer}/carts") == [cart]
+
+
+@pytest.mark.parametrize("term", ["x{}", "{}0"])
+def test_a_part_of_a_longer_word_is_no_id(viewer: Client, cart: Cart, term: str) -> None:
+    response = viewer.get(CARTS, {"q": term.format(cart.pk)})
+    assert (response.status_code, response.context["rows"]) == (200, [])
+
+
 def test_a_profile_key_finds_the_customers_carts(
     viewer: Client, cart: Cart, others: list[Cart]
 ) -> None:
@@ -56,6 +97,18 @@ def test_a_number_finds_the_restaurants_carts(
 ) -> None:
     assert found(viewer, q=" 4711 ") == [cart]
     assert found(viewer, q="-5") == found(viewer, q="99999999999") == []
+
+
+@pytest.mark.parametrize("term", ["#4711", "4711.", "“4711”,", "'4711\t", "ACME.", "“acme”"])
+def test_what_is_copied_along_with_a_key_is_left_out(
+    viewer: Client, cart: Cart, others: list[Cart], term: str
+) -> None:
+    assert found(viewer, q=term) == [cart]
+
+
+def test_a_partner_key_may_end_with_such_a_character(viewer: Client) -> None:
+    cart = CartFactory(partner_key="#A.")
+    assert found(viewer, q="#a.") == [cart]
 
 
 @pytest.mark.parametrize("term", ["ACME", "acme"])
@@ -74,7 +127,24 @@ def test_a_number_that_is_a_partner_key_as_well_finds_both(viewer: Client, cart:
 def test_what_is_no_key_finds_nothing(viewer: Client, cart: Cart, term: str) -> None:
     response = viewer.get(CARTS, {"q": term})
     assert response.context["rows"] == []
-    assert "No cart matches" in response.text
+    assert "No cart matches. An id must be whole (36 characters)" in response.text
+    assert "without the filters" not in response.text
+
+
+def test_filters_that_hide_what_is_searched_can_be_left_out(viewer: Client, cart: Cart) -> None:
+    response = viewer.get(CARTS, {"q": "a/c&d?", "platform": "none"})
+    assert "Carts may have been deleted since." in response.text
+    assert '<a href="?q=a%2Fc%26d%3F">search without the filters</a>' in response.text
+    response = viewer.get(CARTS, {"platform": "none"})
+    assert "An id must be whole" not in response.text
+    assert '<a href="?q=">search without the filters</a>' in response.text
+
+
+@pytest.mark.parametrize("name", ["before", "after"])
+def test_a_place_in_the_list_that_is_none_is_told(viewer: Client, cart: Cart, name: str) -> None:
+    response = viewer.get(CARTS, {name: "zzz"})
+    assert "This address does not name a place in the list." in response.text
+    assert response.context["rows"] == []
 
 
 def test_an_unknown_guid_finds_nothing(viewer: Client, cart: Cart) -> None:
