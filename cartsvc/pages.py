@@ -1,5 +1,6 @@
-"""Middleware for HTML pages, in addition to Django's own."""
+"""What HTML pages have in addition to Django's own: middleware, and answers to errors."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -9,12 +10,18 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
+from django.core.exceptions import ValidationError
+from django.db import DatabaseError, DataError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 
+from cartsvc.db.errors import is_outage
 from cartsvc.sign_in import client_network
+
+# What an address of Django's own pages raises that names, for example, the year 0.
+UNREADABLE = (ValidationError, ValueError, OverflowError, DataError)
 
 
 class ViewerTimeZone:
@@ -76,7 +83,20 @@ class DeskTurns:
         with place_of(user or client_network(request) or "strangers") as taken:
             if taken:
                 return self.get_response(request)
-        return HttpResponse(_too_many(), status=429, headers={"Retry-After": "1"})
+        return HttpResponse(_page_of(429), status=429, headers={"Retry-After": "1"})
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    """Answer for a page that raised (Django's `handler500`): 503, 400 or 500.
+
+    Django's own pages do not validate all that an address may hold.
+    """
+    error = sys.exc_info()[1]
+    if isinstance(error, DatabaseError) and is_outage(error):
+        return HttpResponse(_page_of(503), status=503, headers={"Retry-After": "1"})
+    if request.method == "GET" and isinstance(error, UNREADABLE):
+        return HttpResponse(_page_of(400), status=400)
+    return HttpResponse(_page_of(500), status=500)
 
 
 @contextmanager
@@ -95,6 +115,6 @@ def place_of(caller: str) -> Iterator[bool]:
 
 
 @cache  # making the page takes longer than all else that a refusal does
-def _too_many() -> str:
+def _page_of(status: int) -> str:
     # Without the request, which would ask the database for the user's name.
-    return render_to_string("429.html")
+    return render_to_string(f"{status}.html")

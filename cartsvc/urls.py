@@ -13,6 +13,8 @@ docs = csp_update({"style-src": ["'unsafe-inline'"], "img-src": ["data:"]})(
     )
 )
 
+handler500 = "cartsvc.pages.failed"
+
 urlpatterns = [
     path("v2.0/", include("carts.urls")),
     path("docs", docs, name="docs"),

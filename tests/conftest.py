@@ -1,5 +1,6 @@
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +107,21 @@ def unchanged(db: None) -> Iterator[Callable[[], None]]:
 
     yield mark
     assert stored() == before[0]
+
+
+@pytest.fixture
+def unreachable(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Any]]:
+    """Return a context in which connecting to the database fails."""
+
+    @contextmanager
+    def outage() -> Iterator[None]:
+        connection.close()
+        with monkeypatch.context() as patch:
+            patch.setitem(connection.settings_dict, "NAME", "/nowhere/at/all")  # SQLite
+            patch.setitem(connection.settings_dict, "HOST", "127.0.0.1")
+            patch.setitem(connection.settings_dict, "PORT", "1")
+            yield
+            connection.close()
+
+    yield outage
+    connection.close()

@@ -1,8 +1,8 @@
 """503 when the database cannot be reached or another request holds a row for too long."""
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Any
 
@@ -39,24 +39,6 @@ def test_nothing_is_waited_for_longer_than_a_caller_may_wait(settings: Settings)
 def database_errors() -> float:
     """Return the metrics' count of requests that the database did not serve."""
     return REGISTRY.get_sample_value("cartsvc_database_errors_total") or 0
-
-
-@pytest.fixture
-def unreachable(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Any]]:
-    """Return a context in which connecting to the database fails."""
-
-    @contextmanager
-    def outage() -> Iterator[None]:
-        connection.close()
-        with monkeypatch.context() as patch:
-            patch.setitem(connection.settings_dict, "NAME", "/nowhere/at/all")  # SQLite
-            patch.setitem(connection.settings_dict, "HOST", "127.0.0.1")
-            patch.setitem(connection.settings_dict, "PORT", "1")
-            yield
-            connection.close()
-
-    yield outage
-    connection.close()
 
 
 def test_an_unreachable_database_is_an_outage_and_not_an_error(

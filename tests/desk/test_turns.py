@@ -41,6 +41,8 @@ def test_who_asks_for_too_much_at_once_reads_why(
     assert refused.status_code == 429
     assert refused.headers["Retry-After"] == "1"
     assert "Too many pages at once" in refused.text
+    assert '<a href="">Try again</a>' in refused.text
+    assert '<a href="/admin/">back to the start</a>' in refused.text
     assert refused.headers["Content-Type"] == "text/html; charset=utf-8"
     assert refused.headers["Cache-Control"] == "no-store"
     assert refused.headers["X-Frame-Options"] == "DENY"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.template.loader import get_template
 
 ROOT = Path(settings.BASE_DIR)
 
@@ -49,7 +50,7 @@ ROOMS = {
     "cartsvc.db": set(),
     "cartsvc.operations": {"cartsvc.db"},
     "cartsvc.api": {"cartsvc.db", "cartsvc.operations"},
-    "cartsvc.pages": {"cartsvc.sign_in"},
+    "cartsvc.pages": {"cartsvc.db", "cartsvc.sign_in"},
     "cartsvc.sign_in": {"cartsvc.api.rates"},
     "cartsvc.checks": {"cartsvc.api.checks"},
     "cartsvc.apps": {"cartsvc.checks"},
@@ -158,11 +159,18 @@ def test_the_project_knows_no_cart() -> None:
     said = {
         (path.name, line.strip())
         for path in (ROOT / "cartsvc").rglob("*")
-        if path.suffix in {".py", ".conf", ".cfg", ".ini", ".yml", ".service"}
+        if path.suffix in {".py", ".html", ".conf", ".cfg", ".ini", ".yml", ".service"}
         for line in path.read_text().splitlines()
         if re.search("cart(?!svc)", line, re.IGNORECASE)
     }
     assert said == SAID_OF_CARTS
+
+
+@pytest.mark.parametrize(
+    "page", ["400", "403", "403_csrf", "404", "429", "500", "503", "admin/login"]
+)
+def test_the_project_has_its_own_pages(page: str) -> None:
+    assert get_template(f"{page}.html").origin.name == str(ROOT / f"cartsvc/templates/{page}.html")
 
 
 def test_the_models_speak_no_http() -> None:
