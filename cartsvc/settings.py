@@ -274,7 +274,11 @@ DATABASES = {
 CACHE: dict[str, Any]
 match CACHE_URL.partition("://")[0]:
     case "locmem":
-        CACHE = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+        CACHE = {
+            "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+            # Else an attacker with 300 networks would push out the counts of his own attempts.
+            "OPTIONS": {"MAX_ENTRIES": 20_000},
+        }
     case "redis" | "rediss":
         CACHE = {
             "BACKEND": "django.core.cache.backends.redis.RedisCache",

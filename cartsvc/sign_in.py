@@ -1,7 +1,8 @@
 """Limits on signing in: how many passwords are checked at once, and how many may be guessed.
 
-Checking a password keeps a core busy for long, by design. So a process checks one at a time
-and tells the others at once to try again. Nobody queues.
+Checking a password keeps a core busy for long, by design. So a process checks one at a time.
+Attempts from one network wait in `cartsvc.pages.DeskTurns`; an attempt from another network is
+told at once to try again.
 
 django-axes counts the failures and locks a name. Failures in a browser in which the name has
 signed in before are counted apart from all others. So strangers who guess lock each other
@@ -17,6 +18,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.auth import SESSION_KEY
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -29,13 +31,19 @@ CHECKING = Lock()
 # Attempts from one address, as in operations/nginx.conf.
 RATE = Rate(20, seconds=60)
 
+# Passwords that a user may try on the page that changes it. Others may use an open browser.
+CHANGES = Rate(5, seconds=15 * 60)
+
 REMEMBERED = 400 * 24 * 60 * 60  # seconds; the longest time that browsers keep a cookie
 
 BUSY = "Somebody else is signing in at this very moment. Nothing was checked: please try again."
 TOO_FAST = "Too many attempts to sign in from your network. Please wait a minute and try again."
+CHANGED_TOO_OFTEN = (
+    "Too many attempts to change the password. Please wait up to 15 minutes and try again."
+)
 LOCKED = (
-    "Too many failed attempts to sign in under this name. Please wait %d minutes, use a browser "
-    "in which you have signed in before, or ask an administrator."
+    "Too many failed attempts to sign in under this name. Please wait up to %d minutes, use a "
+    "browser in which you have signed in before, or ask an administrator."
 )
 
 
@@ -46,36 +54,46 @@ class SignIn:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.method != "POST" or request.path != reverse("admin:login"):
+        if request.method != "POST" or request.path not in _pages():
             return self.get_response(request)
-        if seconds := _seconds_above_rate(request):
-            return refusal(request, TOO_FAST, status=429, seconds=seconds)
+        changes = request.path != reverse("admin:login")
+        if seconds := _seconds_above_rate(request, changes=changes):
+            text = CHANGED_TOO_OFTEN if changes else TOO_FAST
+            return refusal(request, text, status=429, seconds=seconds)
         if not CHECKING.acquire(blocking=False):
             return refusal(request, BUSY, status=503, seconds=1)
         try:
             response = self.get_response(request)
         finally:
             CHECKING.release()
-        if request.user.is_authenticated:
+        if request.user.is_authenticated and not changes:
             _remember(response, request, request.user.get_username())
         return response
 
 
+def _pages() -> set[str]:
+    """Return the paths at which a password is checked."""
+    return {reverse("admin:login"), reverse("admin:password_change")}
+
+
 def refusal(request: HttpRequest, text: str, *, status: int, seconds: int) -> HttpResponse:
-    """Return the sign-in page with the reason for the refusal and the name that was typed.
+    """Return a page with the reason for the refusal: for a stranger, the sign-in page again.
 
     `seconds` is the value of Retry-After.
     """
-    form = AdminAuthenticationForm(request, initial={"username": request.POST.get("username")})
-    context = {
-        **admin.site.each_context(request),
-        "title": "Log in",
-        "app_path": request.get_full_path(),
-        "next": request.POST.get("next", reverse("admin:index")),
-        "form": form,
-        "refused": text,
-    }
-    response = render(request, "admin/login.html", context, status=status)
+    template = "429.html"
+    context: dict[str, Any] = {"refused": text}
+    if request.path == reverse("admin:login"):
+        form = AdminAuthenticationForm(request, initial={"username": request.POST.get("username")})
+        template = "admin/login.html"
+        context |= {
+            **admin.site.each_context(request),
+            "title": "Log in",
+            "app_path": request.get_full_path(),
+            "next": request.POST.get("next", reverse("admin:index")),
+            "form": form,
+        }
+    response = render(request, template, context, status=status)
     response["Retry-After"] = str(seconds)
     return response
 
@@ -142,10 +160,16 @@ def recorded_address(request: HttpRequest) -> str:
     return client_network(request) or "::"
 
 
-def _seconds_above_rate(request: HttpRequest) -> int:
-    """Count the attempt. Return how many seconds the caller must wait, 0 if not at all."""
-    network = client_network(request)
-    if network is None:
+def _seconds_above_rate(request: HttpRequest, *, changes: bool) -> int:
+    """Count the attempt. Return how many seconds the caller must wait, 0 if not at all.
+
+    `changes` tells a change of a password from a sign-in.
+    """
+    if changes:
+        who, rate = f"password of {request.session.get(SESSION_KEY)}", CHANGES
+    elif network := client_network(request):
+        who, rate = f"sign-in {network}", RATE
+    else:
         return 0
-    attempts = usage(f"sign-in {network}", RATE, counting=True)
+    attempts = usage(who, rate, counting=True)
     return attempts.seconds_left + 1 if attempts and attempts.is_over else 0

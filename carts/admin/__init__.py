@@ -1,7 +1,9 @@
 """The support desk: pages for staff who have a customer on the phone."""
 
 from django.contrib import admin
+from django.contrib.auth.models import User
 
+from carts.admin.accounts import AccountAdmin
 from carts.admin.desk import CartAdmin
 from carts.models import Cart
 
@@ -11,3 +13,5 @@ admin.site.index_title = "What would you like to do?"
 admin.site.site_url = None
 admin.site.enable_nav_sidebar = False
 admin.site.register(Cart, CartAdmin)
+admin.site.unregister(User)
+admin.site.register(User, AccountAdmin)

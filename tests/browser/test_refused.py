@@ -37,7 +37,7 @@ def test_whom_the_sign_in_page_refuses_reads_why(open_page: Callable[..., Any], 
     assert page.get_by_label("Username").input_value() == "anna"
     for _ in range(4):
         told = attempt("locked")
-    assert "wait 15 minutes" in told
+    assert "wait up to 15 minutes" in told
     # The browser says so itself when a page is refused.
     assert [complaint.split("status of ")[1][:3] for complaint in open_page.complaints] == [
         "503",

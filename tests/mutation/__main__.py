@@ -627,7 +627,7 @@ MUTANTS = [
     Mutant(
         "an address guesses on",
         SIGN_IN,
-        "if seconds := _seconds_above_rate(request):",
+        "if seconds := _seconds_above_rate(request, changes=changes):",
         "if seconds := 0:",
         "tests/desk/test_sign_in.py -k address",
     ),
