@@ -63,11 +63,11 @@ def customer_slip(cart: "Cart", items: Items) -> str:
 def amount(value: Decimal | int, currency: str) -> str:
     """Return the exact amount with its currency's decimals, such as 1,234.50 or 1,200.
 
-    An amount with more decimals than the currency keeps them all.
+    An amount with more decimals than the currency keeps them all. Zero has no sign.
     """
     number = Decimal(value)
     decimals = max(Currency(currency).exponent or 0, -_exponent(number.normalize()))
-    return f"{number:,.{decimals}f}"
+    return f"{number:z,.{decimals}f}"
 
 
 def _exponent(number: Decimal) -> int:

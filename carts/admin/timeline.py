@@ -10,14 +10,12 @@ from django.contrib.admin.options import get_content_type_for_model
 
 from carts.models import Cart
 from carts.models.history import Record
+from cartsvc.api.texts import UNPRINTABLE
 
 AUTHORS = {"bearer": "API", "staff": "Staff", "shell": "Command line"}
 
 # A log entry of the desk begins with the version of the cart that the change made.
 LOG_MESSAGE = re.compile(r"Version (\d+)\. (.*)", re.DOTALL)
-
-# Characters that a page must not show. The name of a bearer comes from the token's issuer.
-UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +45,7 @@ class Event:
     @property
     def name(self) -> str:
         """The author's name, with unprintable characters replaced."""
+        # Accounts on the machine may have any name.
         return UNPRINTABLE.sub("\ufffd", self.record.author.name)
 
 
@@ -71,7 +70,8 @@ def _told(records: list[Record], details: dict[int, str]) -> Iterator[Event]:
         if record.item_id:
             before = labels.get(record.item_id, "")
             labels[record.item_id] = record.label
-        if before == record.label:
+        # The label of a removal leaves the options out, which is not a change.
+        if before == record.label or record.operation == "Remove Item":
             before = ""
         yield Event(record, before, details.get(record.version, ""), missing)
 

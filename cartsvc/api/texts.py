@@ -10,8 +10,8 @@ import re
 LINE_BREAKERS = r"\u0000-\u001f\u007f-\u009f"
 PARAGRAPH_BREAKERS = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f"
 
-_in_line = re.compile(rf"[{LINE_BREAKERS}\ud800-\udfff]").search
-_in_paragraph = re.compile(rf"[{PARAGRAPH_BREAKERS}\ud800-\udfff]").search
+UNPRINTABLE = re.compile(rf"[{LINE_BREAKERS}\ud800-\udfff]")
+_in_paragraph = re.compile(rf"[{PARAGRAPH_BREAKERS}\ud800-\udfff]")
 
 
 def control_character(text: str, *, multiline: bool = False) -> str | None:
@@ -22,5 +22,5 @@ def control_character(text: str, *, multiline: bool = False) -> str | None:
     # The fast path: isprintable() is false for every Cc and Cs.
     if text.isprintable():
         return None
-    found = (_in_paragraph if multiline else _in_line)(text)
+    found = (_in_paragraph if multiline else UNPRINTABLE).search(text)
     return found.group() if found else None

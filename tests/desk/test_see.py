@@ -107,6 +107,14 @@ def test_the_time_line_tells_what_happened(viewer: Client, db: None) -> None:
     assert "req-12345" in text
 
 
+def test_a_removal_is_no_change_of_the_label(viewer: Client, cart: Cart) -> None:
+    carts, item_id = Cart.objects.by(Author("bearer", "app")), items(cart)[0]["id"]
+    carts.replace_item(cart.pk, item_id, ItemFactory(with_option=True))
+    carts.remove_item(cart.pk, item_id)
+    event = viewer.get(page_of(cart)).context["events"][0]
+    assert (event.before, event.record.label) == ("", "2 × Pizza Margherita")
+
+
 def test_a_long_time_line_keeps_its_versions(viewer: Client, cart: Cart) -> None:
     item_id = items(cart)[0]["id"]
     carts = Cart.objects.by(Author("bearer", "b" * 100, "r" * 64))
