@@ -13,6 +13,8 @@ from django.conf import settings
 from carts.admin.slips import amount
 from carts.models import CartItem, CartItemOption
 
+NO_NUMBER = {"invalid": "Enter a number with a point, such as 9.50."}
+
 
 class ExactForm(forms.ModelForm):
     """A form that does not trim texts and returns untouched values unchanged."""
@@ -31,19 +33,23 @@ class ExactForm(forms.ModelForm):
         kept = self.initial.keys() - set(self.changed_data)
         return sent | {name: self.initial[name] for name in kept}
 
-    def changes(self) -> Iterator[str]:
-        """Yield each changed field in words, with its old and new value."""
+    def changes(self, currency: str) -> Iterator[str]:
+        """Yield each changed field in words, with its new value and the old one if there is one."""
         for name in self.Meta.fields:
             if name in self.changed_data:
-                before, after = self.initial.get(name), self.cleaned_data[name]
-                yield f"{str(self.fields[name].label).lower()} {shown(before)} → {shown(after)}"
+                told = shown(self.cleaned_data[name], currency)
+                if name in self.initial:
+                    told = f"{shown(self.initial[name], currency)} → {told}"
+                yield f"{str(self.fields[name].label).lower()} {told}"
 
 
-def shown(value: Any) -> str:
-    """Return the value as the log of changes shows it."""
+def shown(value: Any, currency: str = "") -> str:
+    """Return the value as the log of changes shows it: a price as the page does."""
     match value:
         case None:
             return "nothing"
+        case Decimal():
+            return amount(value, currency)
         case str():
             return f"“{value}”"
     return str(value)
@@ -85,6 +91,7 @@ class ItemForm(ExactForm):
             "menu_item_key",
         )
         labels: ClassVar = {"display_name": "Name"}
+        error_messages: ClassVar = {"price": NO_NUMBER}
         field_classes: ClassVar = {"special_instructions": Paragraph}
         widgets: ClassVar = {
             "quantity": _digits(),
@@ -102,6 +109,7 @@ class OptionForm(ExactForm):
         model = CartItemOption
         fields = ("display_name", "price", "option_set_key", "option_set_item_key")
         labels: ClassVar = {"display_name": "Name"}
+        error_messages: ClassVar = {"price": NO_NUMBER}
         widgets: ClassVar = {
             "price": forms.TextInput({"inputmode": "decimal"}),
             "option_set_key": _digits(),
@@ -149,13 +157,14 @@ class ItemEditor:
 
     def changes(self) -> list[str]:
         """Return in words what saving changes, with old and new values."""
-        told = list(self.form.changes())
+        told = list(self.form.changes(self.currency))
         before = self.options.initial or []
         kept = dict(self._rows())
         for number, option in enumerate(before):
             name = shown(option["display_name"])
             if number in kept:
-                told += [f"option {name}: {change}" for change in kept[number].changes()]
+                changes = kept[number].changes(self.currency)
+                told += [f"option {name}: {change}" for change in changes]
             else:
                 told.append(f"option {name} removed")
         told += [

@@ -13,6 +13,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import OperationalError, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.views.generic import View
 
 from carts.admin.display import cart_url, order_line, read
@@ -23,7 +24,11 @@ from carts.models.history import Author
 from carts.models.manager import CartManager
 from cartsvc.api.problems import Refused
 
-BUSY = "Somebody is changing this cart at this very moment. Nothing was saved; please try again."
+# A COMMIT that is not answered may have happened. Then the cart's version tells, the next time.
+BUSY = (
+    "This cart could not be changed just now: somebody else is changing it, or the database is "
+    "slow. Please save again. If it was saved after all, this page will say so."
+)
 
 
 class CartChange(View):
@@ -43,8 +48,6 @@ class CartChange(View):
             raise PermissionDenied
         self.cart_id, self.item_id = cart_id, item_id
         if not self.read():
-            if request.method != "POST":
-                raise Http404
             return self.gone()
         return cast("HttpResponse", super().dispatch(request))
 
@@ -58,9 +61,19 @@ class CartChange(View):
         return self.item is not None or self.item_id is None
 
     def gone(self) -> HttpResponse:
-        """Redirect to the cart with a message that the item no longer exists."""
-        messages.error(self.request, "Somebody has removed this item meanwhile. Nothing was saved.")
-        return HttpResponseRedirect(cart_url(self.cart_id))
+        """Redirect to the cart, or to the list if it is gone as well, and say so.
+
+        Raises:
+            Http404: the cart of a page that is only opened does not exist.
+        """
+        if Cart.objects.filter(pk=self.cart_id).exists():
+            told, url = "Somebody has removed this item meanwhile.", cart_url(self.cart_id)
+        elif self.request.method == "POST":
+            told, url = "This cart was deleted meanwhile.", reverse("admin:carts_cart_changelist")
+        else:
+            raise Http404
+        messages.error(self.request, f"{told} Nothing was saved.")
+        return HttpResponseRedirect(url)
 
     def page(self, *, since: int | None = None, problem: str = "", **context: Any) -> HttpResponse:
         """Return the page with status 200, or 409 if the change was not saved.
@@ -68,13 +81,18 @@ class CartChange(View):
         `since` is the outdated version with which the form was opened: the page shows what
         has happened to the cart since then. `problem` is a reason in words.
         """
+        missed = [] if since is None else [e for e in events(self.cart) if e.version > since]
+        user = ("staff", self.request.user.get_username())
         return self.desk.page(
             self.request,
             self.template,
             cart=self.cart,
             cart_url=cart_url(self.cart_id, self.item_id),
             item=self.item and order_line(self.item, self.cart.currency),
-            missed=[] if since is None else [e for e in events(self.cart) if e.version > since],
+            missed=missed,
+            # Events of others may be among those whose records are no longer kept.
+            own=len(missed) == self.cart.version - (since or 0)
+            and all((e.record.author.kind, e.record.author.name) == user for e in missed),
             problem=problem,
             status=409 if since is not None or problem else 200,
             **context,
@@ -86,12 +104,17 @@ class CartChange(View):
         return int(version) if version.isdecimal() and len(version) < 10 else 0
 
     def write(
-        self, change: Callable[[CartManager], Any], told: str, form: Callable[..., HttpResponse]
+        self,
+        change: Callable[[CartManager], Any],
+        told: str,
+        form: Callable[..., HttpResponse],
+        item_id: UUID | None = None,
     ) -> HttpResponse:
         """Change the cart and log the change, in one transaction.
 
         `change` makes the change with the manager that it is given. `told` says in words what
         it changes. `form` returns the form again, with the reason, if the change is refused.
+        If it is not, the cart's page opens, at the item of `item_id`.
         """
         version = self.cart.version
         author = Author(
@@ -112,7 +135,7 @@ class CartChange(View):
                 return form(since=version)
             return form(problem=str(refused))
         messages.success(self.request, f"{told}.")
-        return HttpResponseRedirect(cart_url(self.cart_id))
+        return HttpResponseRedirect(cart_url(self.cart_id, item_id))
 
 
 class ItemView(CartChange):
@@ -138,7 +161,7 @@ class ItemView(CartChange):
         changes = editor.changes()
         if not changes:
             messages.info(request, "Nothing was changed.")
-            return HttpResponseRedirect(cart_url(self.cart_id))
+            return HttpResponseRedirect(cart_url(self.cart_id, self.item_id))
         values = editor.values()
         if self.item:
             told = f"Item {shown(self.item['display_name'])}: {', '.join(changes)}"
@@ -151,7 +174,7 @@ class ItemView(CartChange):
             else:
                 carts.add_item(self.cart_id, values, version=version)
 
-        return self.write(change, told, partial(self.form, editor))
+        return self.write(change, told, partial(self.form, editor), self.item_id)
 
 
 class RemoveItemView(CartChange):

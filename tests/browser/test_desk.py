@@ -3,10 +3,20 @@ from typing import Any, cast
 from uuid import UUID
 
 import pytest
+from django.contrib.auth.models import User
 
 from carts.models import Cart
-from tests.browser.conftest import FIND, LOOKS, THE_LIST, check, member, shoot, sign_in
-from tests.desk.conftest import big_cart, items, page_of
+from tests.browser.conftest import (
+    FIND,
+    LOOKS,
+    PASSWORD,
+    THE_LIST,
+    check,
+    member,
+    shoot,
+    sign_in,
+)
+from tests.desk.conftest import big_cart, item_of, item_page, items, page_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.tokens import mint
 
@@ -89,7 +99,7 @@ def test_the_days_work_of_a_lead(cart: Cart, open_page: Callable[..., Any]) -> N
     more.get_by_label("Option set key").fill("501")
     more.get_by_label("Option set item key").fill("77")
     page.get_by_role("button", name="Save").click()
-    page.wait_for_url(f"**{page_of(cart)}")
+    page.wait_for_url(f"**{item_of(cart)}")
 
     change = page.locator(".timeline li").first.inner_text()
     for text in ("Update Item", "“Olives” → “Black olives”", "1.25 → 0.75", "“Capers” added"):
@@ -129,7 +139,7 @@ def test_the_second_of_two_editors_decides_anew(cart: Cart, open_page: Callable[
         page.get_by_label("Quantity").fill("5" if name == "anna" else "7")
     first, second = pages
     first.get_by_role("button", name="Save").click()
-    first.wait_for_url(f"**{page_of(cart)}")
+    first.wait_for_url(f"**{item_of(cart)}")
     second.get_by_role("button", name="Save").click()
     told = second.get_by_role("alert").first.inner_text()
     assert "Nothing was saved" in told
@@ -138,7 +148,7 @@ def test_the_second_of_two_editors_decides_anew(cart: Cart, open_page: Callable[
     shoot(second, "conflict")
     assert items(cart)[0]["quantity"] == 5
     second.get_by_role("button", name="Replace it with this").click()
-    second.wait_for_url(f"**{page_of(cart)}")
+    second.wait_for_url(f"**{item_of(cart)}")
     assert items(cart)[0]["quantity"] == 7
     assert len(open_page.complaints) == 1
     assert "409" in open_page.complaints.pop()
@@ -191,7 +201,7 @@ def test_the_keyboard_alone_does_it(cart: Cart, open_page: Callable[..., Any]) -
     tab_to(page, "#add-option")
     tab_to(page, "form.item-form button[type=submit]")
     page.keyboard.press("Enter")
-    page.wait_for_url(f"**{page_of(cart)}")
+    page.wait_for_url(f"**{item_of(cart)}")
     assert (items(cart)[0]["quantity"], len(items(cart)[0]["options"])) == (4, 1)
 
 
@@ -283,3 +293,122 @@ def test_the_copy_button_copies_the_id(cart: Cart, open_page: Callable[..., Any]
     page.get_by_label("Copy the cart's id").click()
     page.get_by_text("Copied").wait_for()
     assert UUID(page.evaluate("navigator.clipboard.readText()")) == cart.pk
+
+
+def test_a_second_click_does_not_send_the_form_again(
+    cart: Cart, open_page: Callable[..., Any]
+) -> None:
+    page = open_page()
+    sign_in(page, "anna")
+    page.goto(item_page(cart))
+    # Stay on the page, as while the server is working.
+    page.evaluate(
+        """sent = 0;
+        document.addEventListener("submit", (event) => {
+          if (!event.defaultPrevented) sent += 1;
+          event.preventDefault();
+        });"""
+    )
+    page.get_by_role("button", name="Save").dblclick()
+    assert page.evaluate("sent") == 1
+    # Shown again by the back button, the form can be sent.
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
+    page.get_by_role("button", name="Save").click()
+    assert page.evaluate("sent") == 2
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_first_wrong_field_has_the_focus(
+    cart: Cart, open_page: Callable[..., Any], width: int
+) -> None:
+    page = open_page(width)
+    sign_in(page, "anna")
+    page.goto(item_page(cart))
+    page.get_by_label("Quantity").fill("0")
+    page.get_by_role("group", name="Option 2").get_by_label("Price").fill("9,50")
+    page.get_by_role("button", name="Save").click()
+    page.locator(".errornote").wait_for()
+    check(page, f"wrong-fields-{width}")
+    assert page.evaluate("document.activeElement.id") == "id_quantity"
+    red, border = page.evaluate(
+        """[getComputedStyle(document.querySelector(".errorlist")).color,
+            getComputedStyle(document.getElementById("id_options-1-price")).borderColor]"""
+    )
+    assert red == border
+
+
+def test_without_its_script_the_form_offers_no_dead_button(
+    cart: Cart, open_page: Callable[..., Any]
+) -> None:
+    page = open_page()
+    sign_in(page, "anna")
+    page.route("**/desk*.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
+    page.goto(item_page(cart))
+    assert not page.locator("#add-option").is_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_number_of_the_order_stands_on_one_line(
+    cart: Cart, open_page: Callable[..., Any], width: int
+) -> None:
+    Cart.objects.add_item(
+        cart.pk,
+        ItemFactory(display_name="Dinner for everybody " * 4, price="1234567.89", quantity=9999),
+    )
+    page = open_page(width)
+    sign_in(page, "anna")
+    page.goto(page_of(cart))
+    check(page, f"large-numbers-{width}")
+    broken = page.evaluate(
+        """Array.from(document.querySelectorAll(".order td.number")).filter((cell) => {
+          const range = document.createRange();
+          range.selectNodeContents(cell);
+          return range.getClientRects().length > 1;
+        }).map((cell) => cell.textContent)"""
+    )
+    assert broken == []
+
+
+@pytest.mark.parametrize("width", [390, 768, 900, 1100, 1280])
+def test_a_heading_stands_above_its_slip(
+    cart: Cart, open_page: Callable[..., Any], width: int
+) -> None:
+    page = open_page(width)
+    sign_in(page, "ben")
+    page.goto(page_of(cart))
+    check(page, f"slips-{width}")
+    for name in ("docket", "slip"):
+        heading = page.locator(f"#{name}-heading").bounding_box()
+        sheet = page.locator(f"#{name}").bounding_box()
+        assert heading["x"] == sheet["x"]
+        assert 0 <= sheet["y"] - heading["y"] - heading["height"] < 10
+
+
+def test_a_cart_prints_whole_and_without_controls(
+    cart: Cart, open_page: Callable[..., Any]
+) -> None:
+    large = big_cart(100, 5)
+    page = open_page()
+    sign_in(page, "anna")
+    page.goto(page_of(large))
+    page.emulate_media(media="print")
+    shoot(page, "print")
+    for hidden in ("#header", ".breadcrumbs", ".copy", ".order .tools", ".parts", "a.button"):
+        assert not page.locator(hidden).first.is_visible(), hidden
+    for shown in ("table.order", "#slip", ".timeline"):
+        assert page.locator(shown).first.is_visible(), shown
+    cut = page.evaluate("docket.scrollHeight - docket.clientHeight")
+    assert cut <= 0
+
+
+def test_the_list_of_accounts_is_djangos_on_a_telephone(
+    cart: Cart, open_page: Callable[..., Any]
+) -> None:
+    User.objects.create_superuser("root", password=PASSWORD)
+    page = open_page(390)
+    sign_in(page, "root")
+    page.goto("/admin/auth/user/")
+    shoot(page, "accounts-390")
+    assert page.locator("#result_list thead").is_visible()
+    cell = page.locator("#result_list tbody th").first
+    assert cell.evaluate("cell => getComputedStyle(cell).display") == "table-cell"

@@ -16,6 +16,7 @@ from carts.models.history import Author
 from tests.desk.conftest import (
     big_cart,
     form_of,
+    item_of,
     item_page,
     items,
     page_of,
@@ -37,7 +38,7 @@ def test_an_item_and_its_options_are_corrected(lead: Client, cart: Cart) -> None
         "options-1-option_set_item_key": "9223372036854775807",
     }
     response = lead.post(url, sent)
-    assert response.url == page_of(cart)
+    assert response.url == item_of(cart)
     after = items(cart)[0]
     extra = before["options"][0]
     assert after == before | {
@@ -134,7 +135,10 @@ def test_an_item_is_added_behind_the_last(lead: Client, cart: Cart) -> None:
         "options": [],
         "value": Decimal("2.50"),
     }
-    assert "Item “Cola” added" in LogEntry.objects.get().change_message
+    assert LogEntry.objects.get().change_message == (
+        "Version 2. Item “Cola” added: name “Cola”, quantity 1, price 2.50, "
+        "menu key “DRINKS”, menu version 1, menu item key 5"
+    )
 
 
 def test_an_item_is_removed(lead: Client, cart: Cart) -> None:
@@ -154,15 +158,20 @@ def test_an_item_is_removed(lead: Client, cart: Cart) -> None:
         ("quantity", "0", "greater than or equal to 1"),
         ("quantity", "10000", "less than or equal to 9999"),
         ("quantity", "", "required"),
+        ("quantity", "5_0", "Enter a whole number"),
+        ("quantity", "\u0665", "Enter a whole number"),
+        ("price", "5_0", "Enter a number"),
+        ("menu_version", "1_0", "Enter a whole number"),
         ("price", "1.23456", "no more than 4 decimal places"),
         ("price", "-1", "greater than or equal to 0"),
         ("price", "NaN", "Enter a number"),
+        ("price", "9,50", "Enter a number with a point, such as 9.50."),
         ("display_name", "   ", "cannot be blank"),
         ("display_name", "x" * 101, "at most 100 characters"),
         ("display_name", "a\x1bb", "control character U+001B"),
         ("special_instructions", "x" * 301, "at most 300 characters"),
         ("menu_item_key", str(2**63), "less than or equal to"),
-        ("options-0-price", "x", "Enter a number"),
+        ("options-0-price", "x", "Enter a number with a point, such as 9.50."),
         ("options-0-display_name", "", "required"),
         ("options-0-option_set_key", str(-(2**63) - 1), "greater than or equal to"),
     ],
@@ -231,16 +240,57 @@ def test_the_same_option_added_by_both_is_not_lost(lead: Client, cart: Cart) -> 
     ]
 
 
-@pytest.mark.parametrize("page", ["", "remove/"])
-def test_a_change_over_the_api_is_told(lead: Client, cart: Cart, page: str) -> None:
-    url = item_page(cart)
-    sent = form_of(lead, url)
+@pytest.mark.parametrize(
+    ("page", "choice", "button"),
+    [
+        ("{}/", "Saving it now replaces the above;", "Replace it with this"),
+        ("{}/remove/", "The button below removes the item as it is now;", "Remove the item"),
+        ("add/", "Saving it now adds the item to the cart as it is now;", "Save"),
+    ],
+)
+def test_a_change_over_the_api_is_told(
+    lead: Client, cart: Cart, page: str, choice: str, button: str
+) -> None:
+    sent = form_of(lead, item_page(cart))
+    url = f"/admin/carts/cart/{cart.pk}/items/{page.format(items(cart)[0]['id'])}"
     Cart.objects.by(Author("bearer", "app")).add_item(cart.pk, ItemFactory())
     before = items(cart)
-    response = lead.post(url + page, sent)
+    response = lead.post(url, sent)
     assert response.status_code == 409
     assert "Add Item" in response.text
+    assert choice in response.text
+    assert f">{button}</button>" in response.text
     assert items(cart) == before
+
+
+def test_who_saves_twice_is_not_told_of_somebody_else(lead: Client, cart: Cart) -> None:
+    url = item_page(cart)
+    sent = form_of(lead, url) | {"quantity": "3"}
+    assert [lead.post(url, sent).status_code for _ in range(2)] == [302, 409]
+    told = lead.post(url, sent).text
+    assert "You have changed this cart since this page was opened." in told
+    assert "Perhaps this was saved already" in told
+    assert "Nothing was saved" not in told
+    Cart.objects.by(Author("bearer", "anna")).add_item(cart.pk, ItemFactory())
+    told = lead.post(url, sent).text
+    assert "Somebody changed this cart" in told
+    assert "Nothing was saved" in told
+    assert Cart.objects.get().version == 3
+
+
+def test_a_change_whose_record_is_no_longer_kept_may_be_somebody_elses(
+    lead: Client, cart: Cart
+) -> None:
+    url = item_page(cart)
+    sent = form_of(lead, url) | {"quantity": "3"}
+    Cart.objects.by(Author("bearer", "app")).add_item(cart.pk, ItemFactory())
+    carts = Cart.objects.by(Author("staff", "anna"))
+    item_id = items(cart)[0]["id"]
+    for _ in range(40):
+        carts.replace_item(cart.pk, item_id, ItemFactory(display_name="x" * 100))
+    response = lead.post(url, sent)
+    assert {event.name for event in response.context["missed"]} == {"anna"}
+    assert "Somebody changed this cart" in response.text
 
 
 @pytest.mark.parametrize("version", ["", "x", "-1", "99", "9" * 30, None])
@@ -262,9 +312,40 @@ def test_an_item_that_was_removed_meanwhile_is_not_brought_back(lead: Client, ca
     response = lead.post(url, sent | {"quantity": "5"}, follow=True)
     assert "Somebody has removed this item meanwhile" in response.text
     assert items(cart) == []
+
+
+@pytest.mark.parametrize("page", ["", "remove/"])
+def test_the_page_of_an_item_that_is_gone_leads_to_its_cart(
+    lead: Client, cart: Cart, page: str
+) -> None:
+    url = item_page(cart) + page
+    cart.remove_item(items(cart)[0]["id"])
+    response = lead.get(url, follow=True)
+    assert response.redirect_chain == [(page_of(cart), 302)]
+    assert "Somebody has removed this item meanwhile" in response.text
+
+
+@pytest.mark.parametrize("page", ["add/", "{}/", "{}/remove/"])
+def test_a_cart_that_is_gone_is_told_once(lead: Client, cart: Cart, page: str) -> None:
+    url = f"/admin/carts/cart/{cart.pk}/items/{page.format(items(cart)[0]['id'])}"
+    cart.delete()
+    response = lead.post(url, {"version": "1"}, follow=True)
+    assert response.redirect_chain == [("/admin/carts/cart/", 302)]
+    assert [str(message) for message in response.context["messages"]] == [
+        "This cart was deleted meanwhile. Nothing was saved."
+    ]
     gone = lead.get(url)
     assert gone.status_code == 404
     assert "Perhaps it was removed meanwhile." in gone.text
+
+
+def test_prices_are_logged_as_the_page_shows_them(lead: Client, cart: Cart) -> None:
+    url = item_page(cart)
+    lead.post(url, form_of(lead, url) | {"price": "1E+3", "options-0-price": "-0"})
+    assert LogEntry.objects.get().change_message == (
+        "Version 2. Item “Pizza Margherita”: price 10.10 → 1,000.00, "
+        "option “Extra mozzarella”: price 1.25 → 0.00"
+    )
 
 
 @pytest.mark.django_db(transaction=True)
@@ -316,7 +397,7 @@ def test_a_cart_that_somebody_holds_is_not_changed(db: None, unchanged: Callable
         response = lead.post(item_page(cart), sent)
 
     assert response.status_code == 409
-    assert "Somebody is changing this cart at this very moment. Nothing was saved" in response.text
+    assert "This cart could not be changed just now: somebody else is changing it" in response.text
     assert response.context["editor"].form["quantity"].value() == "5"
 
 
@@ -348,7 +429,10 @@ def test_a_cart_of_500_items_opens_and_saves(lead: Client) -> None:
     cart = big_cart(500, 5)
     assert lead.get(page_of(cart)).context["stretch"].total == 500
     url = item_page(cart, 499)
-    assert lead.post(url, form_of(lead, url) | {"quantity": "9"}).status_code == 302
+    assert lead.post(url, form_of(lead, url)).url == item_of(cart, 499)
+    response = lead.post(url, form_of(lead, url) | {"quantity": "9"}, follow=True)
+    assert response.redirect_chain == [(item_of(cart, 499), 302)]
+    assert response.context["stretch"].last == 500
     assert items(cart)[499]["quantity"] == 9
 
 

@@ -37,3 +37,18 @@ if (more) {
     rows.lastElementChild.querySelector("input").focus();
   });
 }
+
+document.querySelector(".desk [aria-invalid=true]")?.focus();
+
+// A second click while the page is saving would send the form again.
+const forms = document.querySelectorAll("form[method=post]");
+for (const form of forms) {
+  form.addEventListener("submit", (event) => {
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = "yes";
+  });
+}
+// The back button may show the page as it was left.
+window.addEventListener("pageshow", () => {
+  for (const form of forms) delete form.dataset.sent;
+});
