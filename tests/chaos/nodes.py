@@ -144,19 +144,19 @@ class Nodes:
         return found[0]
 
     def modes(self) -> dict[str, str]:
-        """Return what each node is to Patroni, such as `sync_standby`, if it is up."""
+        """Return what each node is to Patroni, such as `sync_standby`, if it is up and follows."""
         for node in self.all:
             with suppress(requests.RequestException):
                 members = requests.get(f"{node.api}/cluster", timeout=1).json()["members"]
-                up = [each for each in members if each["state"] in {"running", "streaming"}]
-                return {each["name"]: each["role"] for each in up}
+                return {
+                    each["name"]: each["role"]
+                    for each in members
+                    if each["state"] == ("running" if each["role"] == "leader" else "streaming")
+                }
         return {}
 
     def wait_until_whole(self, *, standbys: str = "replica sync_standby") -> Node:
-        """Wait until a primary has two standbys of these modes. Return the primary.
-
-        A node that does not come back by itself is made anew, as an operator would do.
-        """
+        """Wait until a primary has two standbys of these modes. Return the primary."""
         wanted = sorted(["leader", *standbys.split()])
 
         def whole() -> bool:
@@ -165,17 +165,25 @@ class Nodes:
         with suppress(AssertionError):
             wait_until(whole, 45)
             return self.wait_for_primary()
-        modes = self.modes()
-        for node in self.all:
-            if node.name not in modes:
-                print(f"{node.name} is made anew")
-                node.post("reinitialize", {"force": True})
+        self.make_anew()
         try:
             wait_until(whole, 240)
         except AssertionError as error:
-            logs = [node.log.read_text()[-5000:] for node in self.all]
-            raise AssertionError("\n\n".join([str(self.modes()), *logs])) from error
+            raise AssertionError(self.told()) from error
         return self.wait_for_primary()
+
+    def make_anew(self) -> None:
+        """Copy the primary to each node that does not follow by itself, as an operator would."""
+        modes = self.modes()
+        for node in self.all:
+            if node.name not in modes and node.state():
+                print(f"{node.name} is made anew")
+                node.post("reinitialize", {"force": True})
+
+    def told(self) -> str:
+        """Return what the nodes say of themselves."""
+        logs = [node.log.read_text()[-5000:] for node in self.all]
+        return "\n\n".join([str(self.modes()), *logs])
 
     def synchronous(self) -> Node:
         """Return the standby that each acknowledged write has reached."""
