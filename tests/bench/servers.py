@@ -9,6 +9,7 @@ import venv
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.bench import processes
@@ -80,9 +81,9 @@ def migrate(cluster: Cluster, database: str) -> None:
     manage(environment(cluster, database), "migrate", "--verbosity=0")
 
 
-def manage(variables: dict[str, str], *command: str) -> str:
+def manage(variables: dict[str, str], *command: str, python: str = sys.executable) -> str:
     return subprocess.run(
-        [sys.executable, "-m", "django", *command],
+        [python, "-m", "django", *command],
         cwd=ROOT,
         env={"DJANGO_SETTINGS_MODULE": "cartsvc.settings", **variables},
         check=True,
@@ -129,12 +130,11 @@ def floor(cluster: Cluster, database: str) -> Iterator[Server]:
 def tutorial(cluster: Cluster, database: str) -> Iterator[Server]:
     cluster.execute(f"CREATE DATABASE {database}")
     variables = environment(cluster, database, DJANGO_SETTINGS_MODULE=f"{TUTORIAL}.settings")
-    manage(variables, "migrate", "--run-syncdb", "--verbosity=0")
-    manage(
-        {**variables, "DJANGO_SUPERUSER_PASSWORD": "bench"},
-        *("createsuperuser", "--noinput", "--username=bench", "--email=bench@localhost"),
-    )
-    token = manage(variables, "drf_create_token", "bench").split()[2]
+    variables["DJANGO_SUPERUSER_PASSWORD"] = "bench"
+    manage_rival = partial(manage, variables, python=bench_python())
+    manage_rival("migrate", "--run-syncdb", "--verbosity=0")
+    manage_rival("createsuperuser", "--noinput", "--username=bench", "--email=bench@localhost")
+    token = manage_rival("drf_create_token", "bench").split()[2]
     command = gunicorn(f"{TUTORIAL}.wsgi:application")
     with started("tutorial", command, variables, f"Token {token}", database) as server:
         yield server
