@@ -43,9 +43,8 @@ def located() -> Iterator[None]:
     try:
         yield
     except Refused as refused:
-        [first, *_] = problems = [
-            replace(problem, field=_located(problem.field)) for problem in refused.problems
-        ]
+        problems = [replace(problem, field=_located(problem.field)) for problem in refused.problems]
+        first = problems[0]
         moved_on = first.type is VERSION_MISMATCH
         headers = {"ETag": entity_tag(first.details["version"])} if moved_on else None
         raise Refused(*problems, headers=headers) from refused

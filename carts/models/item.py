@@ -83,7 +83,7 @@ class CartItem(models.Model):
             options = [option.values() for option in self.options.all()]
             draft = ItemDraft.of_item(self, options)
             self.cart.claim("Update Item", item_id=self.pk, draft=draft)
-            self.overwrite()
+            draft.overwrite()
 
     def validate_constraints(self, exclude: Collection[str] | None = None) -> None:
         """Do nothing: validators have checked all of it, and Django would send queries."""
@@ -111,14 +111,6 @@ class CartItem(models.Model):
     def lock(self) -> None:
         """Lock the item's cart until the transaction ends."""
         type(self.cart).objects.lock(self.cart_id)
-
-    def overwrite(self) -> None:
-        """Update the item's row with the fields that a caller sends. The position stays.
-
-        Raises:
-            Refused: `item_not_found`. A row that was deleted is not created again.
-        """
-        ItemDraft.of_item(self, ()).overwrite()
 
 
 class CartItemOption(models.Model):
@@ -280,7 +272,11 @@ class ItemDraft:
         return value(self.values["price"], self.values["quantity"], prices)
 
     def overwrite(self) -> None:
-        """Update the item's row. See `CartItem.overwrite`."""
+        """Update the item's row with the fields that a caller sends. The position stays.
+
+        Raises:
+            Refused: `item_not_found`. A row that was deleted is not created again.
+        """
         if not _overwrite().run(**{name: self.values[name] for name in OVERWRITTEN}):
             ITEM_NOT_FOUND.refuse()
 

@@ -135,11 +135,11 @@ class BearerAuthentication(BaseAuthentication):
             INVALID_TOKEN.refuse(headers={"WWW-Authenticate": INVALID})
 
 
-def _verified(credentials: Any) -> Bearer:
+def _verified(credentials: str) -> Bearer:
     keys = _keys()
     if bearer := VERIFIED.get(credentials, keys):
         return bearer
-    token = BearerToken(credentials)
+    token = BearerToken(cast("Token", credentials))  # it takes the text, too
     bearer = _bearer(token)
     ends = int(token.payload["exp"]) + settings.JWT_LEEWAY
     VERIFIED.keep(credentials, bearer, keys, ends)
