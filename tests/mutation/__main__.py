@@ -5,6 +5,7 @@ python -m tests.mutation guard      those whose name contains the word
 python -m tests.mutation --pins     only check that every line to sabotage still exists
 """
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -901,15 +902,22 @@ def unchanged(mutants: list[Mutant]) -> list[Mutant]:
     return nothing
 
 
-def main(words: list[str]) -> int:
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutation",
+        description="Sabotage the code line by line, in a copy, and see the tests fail.",
+    )
+    parser.add_argument("words", nargs="*", help="only sabotages whose name contains all of these")
+    parser.add_argument("--pins", action="store_true", help="only check that the lines exist")
+    options = parser.parse_args()
     started, survivors = time.monotonic(), []
-    pins_only = "--pins" in words
-    words = [word for word in words if word != "--pins"]
-    chosen = [mutant for mutant in MUTANTS if all(word in mutant.name for word in words)]
+    chosen = [m for m in MUTANTS if all(word in m.name for word in options.words)]
+    if not chosen:
+        parser.error("no sabotage has such a name")
     if complaints := stale(chosen):
         print("Sabotages that no longer fit the code:", *complaints, sep="\n  ")
         return 1
-    if pins_only:
+    if options.pins:
         print(f"All {len(chosen)} lines are where they were.")
         return 0
     if not all(survives(nothing) for nothing in unchanged(chosen)):
@@ -926,4 +934,4 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
