@@ -254,6 +254,17 @@ def test_a_cart_that_differs_is_told_and_mended() -> None:
     assert kept(right.pk) == held(right.pk)
 
 
+def test_uncounted_carts_are_counted_without_a_look_at_the_others() -> None:
+    uncounted, wrong = CartFactory(), CartFactory(items=[ItemFactory()])
+    uncount(uncounted)
+    CartItem.objects.filter(cart=wrong).update(quantity=5)
+
+    assert recount("--uncounted") == "1 carts were uncounted, 0 differed.\n"
+
+    assert kept(uncounted.pk) == held(uncounted.pk)
+    assert kept(wrong.pk) != held(wrong.pk)
+
+
 def test_the_count_of_items_is_a_limit_of_its_own(settings: Any) -> None:
     settings.MAX_ITEMS = 2
     cart = CartFactory(items=[ItemFactory()] * 2)
