@@ -127,7 +127,7 @@ class CartItemViewSet(CartServiceViewSet):
 
     @Operation(
         name="Add Item",
-        description="Adds an item behind the cart's last one.",
+        description="Adds an item after the cart's last one.",
         scopes=WRITE,
         body=CartItemSerializer,
         data="ItemAdded",

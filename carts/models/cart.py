@@ -147,7 +147,7 @@ class Cart(models.Model):
         )
 
     def add_item(self, *, version: int | None = None, **values: Any) -> CartItem:
-        """Add an item with its `options` behind the last one; see `CartManager.add_item`."""
+        """Add an item with its `options` after the last one; see `CartManager.add_item`."""
         item_id = values.setdefault("id", uuid7())
         type(self).objects.add_item(self.pk, values, version=version)
         self._refresh()

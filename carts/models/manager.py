@@ -150,7 +150,7 @@ class CartManager(Reads["Cart"]):
         version: int | None = None,
         validate: bool = True,
     ) -> int:
-        """Add an item behind the cart's last one; return the cart's version after it.
+        """Add an item after the cart's last one; return the cart's version after it.
 
         Raises:
             ValidationError: values that the specification does not allow.

@@ -3,6 +3,8 @@
 The words are the specification's wherever it has some.
 """
 
+from django.conf import settings
+
 ROUNDED = "A 64-bit integer: JavaScript rounds it above 2⁵³, so read it there as a BigInt."
 LINE = "At least one character that is not white space, and no control characters."
 PARAGRAPH = "May be null. No control characters but tabs and line breaks."
@@ -25,7 +27,9 @@ SCHEMAS = {
     "Notification": "Tells something about the operation.",
     "NotificationData": "Extra data of a notification.",
     "Severity": SEVERITY,
-    "ErrorResponse": "The ApiResponse envelope of a refused request: a notification a problem.",
+    "ErrorResponse": (
+        "The ApiResponse envelope of a refused request, with a notification for each problem."
+    ),
 }
 ENVELOPE_WITH_DATA = "The ApiResponse envelope of {name}."
 ENVELOPE_WITHOUT_DATA = "The ApiResponse envelope of {name}, which returns no data property."
@@ -112,12 +116,9 @@ PROPERTIES = {
     "Notification": {
         "severity": SEVERITY,
         "text": "Human-readable text.",
-        "code": (
-            "A code, which may be null: with a Success it is. Otherwise it is for programs; expect "
-            "new ones: {codes}."
-        ),
+        "code": "A code for programs; null with a Success. New ones may come: {codes}.",
         "additionalData": (
-            "Extra data, which may be null: when the notification is of no one part of the request."
+            "Extra data; null if the notification is about no single part of the request."
         ),
     },
     "NotificationData": {
@@ -135,9 +136,9 @@ PARAMETERS = {
     "limit": "How many carts a page has at most. Sent at most once.",
     "cursor": "The nextCursor of the page before. Left out for the first page. Sent at most once.",
     "Idempotency-Key": (
-        "Extension. Makes it safe to send a request again. The same key and body from the same "
-        "profile within 24 hours answers with the first answer again and creates nothing. Any "
-        "visible ASCII characters, such as a GUID."
+        "Extension. Makes it safe to send a request again. The same key and body for the same "
+        f"profile and partner within {settings.IDEMPOTENCY_HOURS} hours answers with the first "
+        "answer again and creates nothing. Any visible ASCII characters, such as a GUID."
     ),
     "If-Match": (
         "Extension. The ETag of the cart that the change is meant for, a list of them, or *. If "

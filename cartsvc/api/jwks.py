@@ -80,7 +80,7 @@ class IssuerKeys:
         raise PyJWKClientError("The issuer publishes no such key.")
 
     def fresh(self) -> object | None:
-        """Return the keys as fetched, another object each time; None if they are to be anew."""
+        """Return the keys, a new object after each fetch; None once they are due for another."""
         return self.keys if self._age() <= REFRESH_SECONDS else None
 
     def fetch(self) -> None:

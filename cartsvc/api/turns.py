@@ -1,4 +1,4 @@
-"""What is large takes turns: one at a time in a process is read or written.
+"""Large requests take turns: a process works on one at a time.
 
 A large body takes tens of thousands of steps under the interpreter's lock, and so does a large
 answer. Several at once would slow small requests down by as many times. How long the one whose

@@ -1,6 +1,6 @@
 """Tokens that were verified a moment ago, so that a busy caller's is not verified anew.
 
-Verifying one takes 15 % of the instructions of a read. Nothing is believed that verifying
+Verifying one takes 14 % of the instructions of a read. Nothing is believed that verifying
 would refuse:
 
 - What is looked up is a digest of the whole token, its signature included. Whoever finds an
@@ -19,7 +19,7 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 MAX_SECONDS = 60
-# Of a token that is sent once nothing is gained; so many take two megabytes.
+# A token that is sent only once gains nothing by being kept. This many take two megabytes.
 MOST = 2000
 
 Found = TypeVar("Found")
