@@ -6,6 +6,7 @@ import sys
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
+from django.db import OperationalError, ProgrammingError
 
 # The commands that serve requests. Any other, such as a migration, may take longer than one.
 SERVING = {"serve", "runserver"}
@@ -26,6 +27,13 @@ def main() -> None:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.exit(f"The configuration cannot be used: {error}")
+    except (OperationalError, ProgrammingError) as error:  # it does not answer, or has no tables
+        if "--traceback" in sys.argv:
+            raise
+        sys.exit(
+            f"The database cannot be used: {str(error).strip()}\n"
+            "Does it run, and has manage.py migrate run since the last upgrade?"
+        )
 
 
 if __name__ == "__main__":
