@@ -1,12 +1,13 @@
 """The CPU time and memory of a tree of processes, read from /proc."""
 
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+
+from tests.support.programs import accepts
 
 NANOSECONDS_OF_A_TICK = 10**9 // os.sysconf("SC_CLK_TCK")
 
@@ -14,12 +15,9 @@ NANOSECONDS_OF_A_TICK = 10**9 // os.sysconf("SC_CLK_TCK")
 def wait_for_port(port: int, process: subprocess.Popen, seconds: float = 30) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and process.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
+        if accepts(port):
             return
+        time.sleep(0.05)
     raise SystemExit(f"This did not start: {' '.join(map(str, process.args))}")
 
 

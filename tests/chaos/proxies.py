@@ -6,7 +6,7 @@ import ssl
 import subprocess
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -14,7 +14,7 @@ from string import Template
 from tests.chaos.servers import ROOT, SIGNING_KEY, Service
 from tests.support.callers import HttpApi
 from tests.support.certificates import make_certificate
-from tests.support.programs import free_port, program
+from tests.support.programs import accepts, free_port, program
 
 HOST = "localhost"
 
@@ -58,9 +58,7 @@ class Proxy:
         self.process = subprocess.Popen([program("nginx"), "-c", main, "-p", folder])
 
     def is_up(self) -> bool:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
-            return True
-        return False
+        return accepts(self.port)
 
     def caller(self) -> HttpApi:
         caller = HttpApi(self.url, uuid.uuid4(), key=SIGNING_KEY)

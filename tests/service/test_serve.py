@@ -28,7 +28,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from pytest_django import Settings
 
 from cartsvc.operations import server
-from tests.support.programs import free_port, program, wait_until
+from tests.support.programs import accepts, free_port, program, wait_until
 
 
 @pytest.fixture
@@ -53,7 +53,8 @@ def serving(clone: Path, port: int, *options: str, **environment: str) -> Iterat
         )
         try:
             deadline = time.monotonic() + 120
-            while "Started worker" not in printed.read_text():
+            # A worker says that it has started just before it listens.
+            while "Started worker" not in printed.read_text() or not accepts(port):
                 assert process.poll() is None, printed.read_text()
                 assert time.monotonic() < deadline, printed.read_text()
                 time.sleep(0.1)

@@ -6,17 +6,16 @@ runs a command with DATABASE_URL at a pooler of its own and DATABASE_ADMIN_URL a
 """
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from string import Template
 
 from cartsvc.db.urls import database_at
-from tests.support.programs import free_port, program, wait_until
+from tests.support.programs import accepts, free_port, program, wait_until
 
 SHIPPED = Path(__file__).resolve().parents[2] / "cartsvc/operations/pgbouncer.ini"
 
@@ -65,12 +64,6 @@ def pooled(url: str) -> Iterator[dict[str, str]]:
         finally:
             process.kill()
             process.wait()
-
-
-def accepts(port: int) -> bool:
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-        return True
-    return False
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Never
@@ -32,6 +33,13 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def accepts(port: int) -> bool:
+    """Return whether a program listens at this port of loopback."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
 
 
 def wait_until(happened: Callable[[], Any], seconds: float = 30) -> float:
