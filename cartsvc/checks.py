@@ -232,85 +232,56 @@ def check_pooler(**_kwargs: Any) -> list[CheckMessage]:
 
 
 @register(Tags.database)
-def check_answers(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
-    """Return an error for each server that does not answer. A file of SQLite is not touched."""
+def check_servers(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
+    """Return what is wrong with each PostgreSQL server. A file of SQLite is not touched.
+
+    `serve`, `migrate` and `manage.py check --database default` run this check.
+    """
     found: list[CheckMessage] = []
     for alias in databases or ():
-        try:
-            if connections[alias].vendor == "postgresql":
-                connections[alias].ensure_connection()
-        except OperationalError as error:
-            found.append(
-                Error(
-                    f"The database cannot be used: {str(error).strip()}",
-                    hint=f"Start it, or correct DATABASE_URL. {CONFIGURATION}",
-                    id="cartsvc.E039",
+        if connections[alias].vendor == "postgresql":
+            try:
+                found += [*_check_session(alias), *_check_room(alias), *_check_encoding(alias)]
+            except OperationalError as error:
+                found.append(
+                    Error(
+                        f"The database cannot be used: {str(error).strip()}",
+                        hint=f"Start it, or correct DATABASE_URL. {CONFIGURATION}",
+                        id="cartsvc.E039",
+                    )
                 )
-            )
     return found
 
 
-@register(Tags.database)
-def check_session(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
-    """Return an error for each setting of a session that is not what the configuration says.
-
-    A pooler may drop such settings and say nothing. `serve` runs this check.
-    """
-    return [
-        Error(
-            f"A session on {alias!r} has {name} = {found}, not {wanted}.",
-            hint=f"ALTER ROLE {role} SET {name} = '{wanted}'; then have the pooler connect anew. "
-            "Without a pooler, find out what drops the `options` of a connection. "
-            "(cartsvc/README.md, A pooler)",
-            id="cartsvc.E034",
-        )
-        for alias in databases or ()
-        if connections[alias].vendor == "postgresql"
-        for name, found, role in _asked(alias, SESSION, [list(settings.DB_SESSION)])
-        if found != (wanted := settings.DB_SESSION[name])
-    ]
+def _check_session(alias: str) -> Iterator[CheckMessage]:
+    # A pooler may drop such settings and say nothing.
+    for name, found, role in _asked(alias, SESSION, [list(settings.DB_SESSION)]):
+        if found != (wanted := settings.DB_SESSION[name]):
+            yield Error(
+                f"A session on {alias!r} has {name} = {found}, not {wanted}.",
+                hint=f"ALTER ROLE {role} SET {name} = '{wanted}'; then have the pooler connect "
+                "anew. Without a pooler, find out what drops the `options` of a connection. "
+                "(cartsvc/README.md, A pooler)",
+                id="cartsvc.E034",
+            )
 
 
 SESSION = "SELECT name, setting, quote_ident(current_user) FROM pg_settings WHERE name = ANY(%s)"
 
 
-@register(Tags.database)
-def check_connections(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
-    """Warn when PostgreSQL takes fewer connections than there are threads in all workers.
-
-    Each thread keeps a connection. `manage.py check --database default` runs this check.
-    """
-    wanted = settings.WEB_CONCURRENCY * settings.THREADS
-    return [
-        checks.Warning(
-            f"WEB_CONCURRENCY × THREADS is {wanted}, but {alias!r} takes {allowed} connections.",
-            hint="Raise max_connections, or lower WEB_CONCURRENCY or THREADS. "
-            "(cartsvc/README.md, Production)",
-            id="cartsvc.W030",
-        )
-        for alias in databases or ()
-        # A pooler lends one connection to many.
-        if connections[alias].vendor == "postgresql" and not settings.DB_POOLER
-        for (allowed,) in _asked(alias, ALLOWED_CONNECTIONS)
-        if allowed < wanted
-    ]
-
-
-@register(Tags.database)
-def check_encoding(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
-    """Return an error for a database that cannot hold every character of a text."""
-    return [
-        Error(
-            f"The database at {alias!r} is encoded in {found}, not UTF8.",
-            hint="Make it with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0, and move the "
-            "data there. (cartsvc/README.md, Production)",
-            id="cartsvc.E035",
-        )
-        for alias in databases or ()
-        if connections[alias].vendor == "postgresql"
-        for (found,) in _asked(alias, "SHOW server_encoding")
-        if found != "UTF8"
-    ]
+def _check_room(alias: str) -> Iterator[CheckMessage]:
+    if settings.DB_POOLER:  # it lends one connection to many
+        return
+    wanted = settings.WEB_CONCURRENCY * settings.THREADS  # each thread keeps one
+    for (allowed,) in _asked(alias, ALLOWED_CONNECTIONS):
+        if allowed < wanted:
+            yield checks.Warning(
+                f"WEB_CONCURRENCY × THREADS is {wanted}, but {alias!r} takes {allowed} "
+                "connections.",
+                hint="Raise max_connections, or lower WEB_CONCURRENCY or THREADS. "
+                "(cartsvc/README.md, Production)",
+                id="cartsvc.W030",
+            )
 
 
 ALLOWED_CONNECTIONS = (
@@ -319,10 +290,18 @@ ALLOWED_CONNECTIONS = (
 )
 
 
+def _check_encoding(alias: str) -> Iterator[CheckMessage]:
+    for (found,) in _asked(alias, "SHOW server_encoding"):
+        if found != "UTF8":
+            yield Error(
+                f"The database at {alias!r} is encoded in {found}, not UTF8.",
+                hint="Make it with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0, and move "
+                "the data there. (cartsvc/README.md, Production)",
+                id="cartsvc.E035",
+            )
+
+
 def _asked(alias: str, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
-    try:
-        with connections[alias].cursor() as cursor:
-            cursor.execute(sql, parameters)
-            return cursor.fetchall()
-    except OperationalError:
-        return []  # `check_answers` tells it
+    with connections[alias].cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return cursor.fetchall()

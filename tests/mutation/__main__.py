@@ -392,8 +392,8 @@ MUTANTS = [
     Mutant(
         "any session will do",
         "cartsvc/checks.py",
-        "        if found != (wanted := settings.DB_SESSION[name])\n",
-        "        if found == (wanted := settings.DB_SESSION[name])\n",
+        "        if found != (wanted := settings.DB_SESSION[name]):\n",
+        "        if found == (wanted := settings.DB_SESSION[name]):\n",
         "tests/service/test_checks_capacity.py",
         postgresql=True,
     ),
