@@ -14,8 +14,10 @@ SERVING = {"serve", "runserver"}
 
 def main() -> None:
     """Run the command, without the requests' timeouts unless it serves requests."""
-    if not SERVING & set(sys.argv[1:2]):
-        os.environ["DB_STATEMENT_TIMEOUT"] = os.environ["DB_IDLE_TIMEOUT"] = "0"
+    command = sys.argv[1:2]
+    if not SERVING & set(command):
+        if command != ["check"]:  # it judges the timeouts as they are set
+            os.environ["DB_STATEMENT_TIMEOUT"] = os.environ["DB_IDLE_TIMEOUT"] = "0"
         if past_the_pooler := os.environ.get("DATABASE_ADMIN_URL"):
             # The pooler's connections keep the requests' timeouts.
             os.environ["DATABASE_URL"] = past_the_pooler

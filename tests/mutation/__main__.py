@@ -415,7 +415,7 @@ MUTANTS = [
     Mutant(
         "commands are cut like requests",
         "manage.py",
-        "    if not SERVING & set(sys.argv[1:2]):\n",
+        "    if not SERVING & set(command):\n",
         "    if False:\n",
         "tests/chaos/test_recovery.py::test_a_command_may_take_longer_than_a_request",
     ),

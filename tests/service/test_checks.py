@@ -235,6 +235,8 @@ def test_half_made_configuration_is_refused_with_all_its_hints() -> None:
     [
         ("DEBUG", "maybe"),
         ("MAX_ITEMS", "many"),
+        ("DB_STATEMENT_TIMEOUT", "soon"),
+        ("DB_IDLE_TIMEOUT", "soon"),
         ("DATABASE_URL", "nonsense://x"),
         ("DATABASE_URL", "mysql://x/y"),
         ("CACHE_URL", "pymemcache://127.0.0.1:11211"),
@@ -303,6 +305,14 @@ def test_a_command_does_not_go_through_a_pooler(command: str) -> None:
     assert refused.returncode != 0
     assert "cartsvc.E033" in refused.stderr
     assert "Set DATABASE_ADMIN_URL" in refused.stderr
+
+
+@pytest.mark.parametrize("name", ["DB_STATEMENT_TIMEOUT", "DB_IDLE_TIMEOUT"])
+def test_check_judges_the_timeouts_that_serve_would_have(name: str) -> None:
+    for command in ("check", "serve"):
+        refused = manage(command, **{**RIGHT, name: "-1"})
+        assert refused.returncode == 1
+        assert f"{name} is -1" in refused.stderr
 
 
 def test_a_command_goes_past_the_pooler() -> None:
