@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -13,18 +12,18 @@ from rest_framework.request import Request
 from rest_framework.viewsets import ViewSet
 from uuid_utils.compat import uuid7
 
+from carts.errors import VersionMismatch
+from carts.limits import INT64_MAX
 from carts.models import Cart, IdempotencyRecord
 from carts.models.history import Author
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.models.manager import CartManager
-from carts.problems import VERSION_MISMATCH
 from carts.serializers import WireSerializer
-from carts.validators import INT64_MAX
 from cartsvc.api.authentication import bearer_of
 from cartsvc.api.body import fingerprint, json_object
 from cartsvc.api.headers import entity_tag, prefers_strict, versions
 from cartsvc.api.names import wire_name
-from cartsvc.api.problems import INVALID_HEADER, MOST_TOLD, Problem, Refused
+from cartsvc.errors import MAX_PROBLEMS, InvalidHeader, Refusal, Refusals
 
 RECORDED = Counter("cartsvc_idempotency_records", "Idempotency-Keys recorded.")
 
@@ -42,15 +41,15 @@ def located() -> Iterator[None]:
     """Name the header or the place in the body instead of the model's field in a refusal."""
     try:
         yield
-    except Refused as refused:
-        problems = [replace(problem, field=_located(problem.field)) for problem in refused.problems]
-        first = problems[0]
-        moved_on = first.type is VERSION_MISMATCH
-        headers = {"ETag": entity_tag(first.details["version"])} if moved_on else None
-        raise Refused(*problems, headers=headers) from refused
+    except Refusal as refusal:
+        for reason in refusal.reasons:
+            reason.field = _located(reason.field)
+        if isinstance(refusal, VersionMismatch):
+            refusal.headers = {"ETag": entity_tag(refusal.details["version"])}
+        raise
 
 
-def _located(field: str | None) -> str | None:
+def _located(field: Any) -> str | None:
     """Return the header, or the JSON Pointer: `items[0].currency` is `/items/0/currency`."""
     if field is None or field in HEADERS:
         return HEADERS.get(field or "")
@@ -74,23 +73,23 @@ class CartServiceViewSet(ViewSet):
         """Return the body and its values.
 
         Raises:
-            Refused: see `json_object` and `WireSerializer.run_validation`; `unknown_member`
+            Refusal: see `json_object` and `WireSerializer.run_validation`; `unknown_member`
                 for a caller who prefers strict handling.
         """
         self.strict = prefers_strict(self.request.META.get("HTTP_PREFER", ""))
         body = json_object(self.request)
         if not self.strict:
             return body, serializer.run_validation(body)
-        problems = list(islice(serializer.unknown_members(body), MOST_TOLD + 1))
+        problems = list(islice(serializer.unknown_members(body), MAX_PROBLEMS + 1))
         try:
             values = serializer.run_validation(body)
-        except Refused as refused:
-            problems += refused.problems
+        except Refusal as refused:
+            problems += refused.reasons
         if problems:
-            raise Refused(*problems)
+            raise Refusals(problems)
         return body, values
 
-    def warnings(self, serializer: WireSerializer, body: dict[str, Any]) -> Iterable[Problem]:
+    def warnings(self, serializer: WireSerializer, body: dict[str, Any]) -> Iterable[Refusal]:
         """Return a warning for each of the first unknown members of an accepted body."""
         if not serializer.has_unknown_members(body):
             return ()
@@ -111,7 +110,7 @@ class CartServiceViewSet(ViewSet):
         Of several the cart's own is meant, if it is among them.
 
         Raises:
-            Refused: `invalid_header`.
+            Refusal: `invalid_header`.
         """
         accepted = versions(self.request.META.get("HTTP_IF_MATCH", "*"), "If-Match")
         if accepted is None:
@@ -124,11 +123,11 @@ class CartServiceViewSet(ViewSet):
         """Return the Idempotency-Key; None when the request has none.
 
         Raises:
-            Refused: `invalid_header`.
+            Refusal: `invalid_header`.
         """
         key = self.request.META.get("HTTP_IDEMPOTENCY_KEY")
         if key is not None and not IDEMPOTENCY_KEY.fullmatch(key):
-            INVALID_HEADER.refuse(
+            raise InvalidHeader(
                 f"Idempotency-Key must be 1 to {KEY_MAX_LENGTH} visible ASCII characters.",
                 field="Idempotency-Key",
             )

@@ -5,27 +5,24 @@ copies every field. None of them keeps anything of a request.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.db import models
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from carts.fields import DoubleField, IntField, StringField, invalid_type
+from carts.limits import validate_count
 from carts.models import Cart, CartItem, CartItemOption
-from carts.validators import validate_count
-from cartsvc.api.problems import (
-    MOST_TOLD,
-    NULL,
-    PROBLEM_TYPES,
-    REQUIRED,
-    UNKNOWN_MEMBER,
-    Problem,
-    Refused,
+from carts.wire_types import DoubleField, IntField, StringField, invalid_type
+from cartsvc.errors import (
+    MAX_PROBLEMS,
+    Null,
+    Refusal,
+    Refusals,
+    Required,
+    UnknownMember,
 )
 
 
@@ -43,31 +40,29 @@ class WireSerializer(serializers.ModelSerializer):
         """Return the values by the names of the model's fields.
 
         Raises:
-            Refused: with a problem for each value that is wrong, and a JSON Pointer to it.
-                After `MOST_TOLD` nothing more is looked for.
+            Refusal: with a problem for each value that is wrong, and a JSON Pointer to it.
+                After `MAX_PROBLEMS` nothing more is looked for.
         """
         if type(data) is not dict:
-            raise Refused(_problem(invalid_type("an object", data), ""))
+            raise invalid_type("an object", data).below("")
         values: dict[str, Any] = {}
-        problems: list[Problem] = []
+        problems: list[Refusal] = []
         for name, source, field in self.members:
-            if len(problems) > MOST_TOLD:
+            if len(problems) > MAX_PROBLEMS:
                 break
             sent = data.get(name)
             if sent is None:
                 # null on an optional field means "not sent"
                 if field.required:
-                    wrong = NULL if name in data else REQUIRED
-                    problems.append(wrong.problem(field=f"/{name}"))
+                    wrong = Null if name in data else Required
+                    problems.append(wrong(field=f"/{name}"))
                 continue
             try:
                 values[source] = field.to_internal_value(sent)
-            except ValidationError as error:
-                problems.append(_problem(error, f"/{name}"))
-            except Refused as refused:
-                problems += _below(f"/{name}", refused)
+            except Refusal as refusal:
+                problems += refusal.below(f"/{name}").reasons
         if problems:
-            raise Refused(*problems)
+            raise Refusals(problems)
         return values
 
     def check_count(self, count: int) -> None:
@@ -113,11 +108,11 @@ class WireSerializer(serializers.ModelSerializer):
                 return True
         return False
 
-    def unknown_members(self, data: Any, pointer: str = "") -> Iterator[Problem]:
+    def unknown_members(self, data: Any, pointer: str = "") -> Iterator[Refusal]:
         """Yield a problem for each unknown member of any JSON value, in the order sent."""
         for name, value in data.items() if type(data) is dict else ():
             if name not in self.known:
-                yield UNKNOWN_MEMBER.problem(field=f"{pointer}/{_token(name)}")
+                yield UnknownMember(field=f"{pointer}/{_token(name)}")
             elif name in self.lists and type(value) is list:
                 for position, element in enumerate(value):
                     yield from self.lists[name].unknown_members(
@@ -146,26 +141,17 @@ class WireListSerializer(serializers.ListSerializer):
             raise invalid_type("an array", data)
         self.child.check_count(len(data))
         values: list[dict[str, Any]] = []
-        problems: list[Problem] = []
+        problems: list[Refusal] = []
         for position, element in enumerate(data):
             try:
                 values.append(self.child.run_validation(element))
-            except Refused as refused:
-                problems += _below(f"/{position}", refused)
-                if len(problems) > MOST_TOLD:
+            except Refusal as refusal:
+                problems += refusal.below(f"/{position}").reasons
+                if len(problems) > MAX_PROBLEMS:
                     break
         if problems:
-            raise Refused(*problems)
+            raise Refusals(problems)
         return values
-
-
-def _problem(error: ValidationError, pointer: str) -> Problem:
-    return PROBLEM_TYPES[str(error.code)].problem(error.messages[0], field=pointer)
-
-
-def _below(pointer: str, refused: Refused) -> Iterator[Problem]:
-    """Yield the problems of a part of the body, with `pointer` in front of each field."""
-    return (replace(problem, field=f"{pointer}{problem.field}") for problem in refused.problems)
 
 
 def _token(name: str) -> str:

@@ -8,13 +8,13 @@ from prometheus_client import Counter
 from rest_framework.request import Request
 
 from carts.bodies import cart_body, summary_body
-from carts.problems import (
-    CART_NOT_FOUND,
-    IDEMPOTENCY_KEY_REUSED,
-    ITEM_NOT_FOUND,
-    PARTNER_MISMATCH,
-    REQUEST_IN_PROGRESS,
-    VERSION_MISMATCH,
+from carts.errors import (
+    CartNotFound,
+    IdempotencyKeyReused,
+    ItemNotFound,
+    PartnerMismatch,
+    RequestInProgress,
+    VersionMismatch,
 )
 from carts.requests import CartServiceViewSet, located
 from carts.serializers import (
@@ -28,8 +28,8 @@ from cartsvc.api.envelope import success
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.headers import entity_tag, versions
 from cartsvc.api.operation import Operation
-from cartsvc.api.problems import INVALID_PARAMETER
 from cartsvc.api.turns import expect_read, take_turn_of_read
+from cartsvc.errors import InvalidParameter
 
 READ = ("Cart.Read", "Cart.Write")
 WRITE = ("Cart.Write",)
@@ -39,7 +39,7 @@ CREATED = Counter("cartsvc_carts_created", "Carts created.")
 PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
 
 # Problems of the operations that can be repeated safely.
-OF_KEYS = (REQUEST_IN_PROGRESS, IDEMPOTENCY_KEY_REUSED)
+OF_KEYS = (RequestInProgress, IdempotencyKeyReused)
 
 
 class CartViewSet(CartServiceViewSet):
@@ -53,7 +53,7 @@ class CartViewSet(CartServiceViewSet):
         data="CartCreated",
         takes=("Idempotency-Key", "Prefer"),
         gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
-        problems=(*OF_KEYS, PARTNER_MISMATCH),
+        problems=(*OF_KEYS, PartnerMismatch),
         specified=True,
         counter=CREATED,
     )
@@ -62,7 +62,7 @@ class CartViewSet(CartServiceViewSet):
         key = self.idempotency_key()
         body, values = self.read(CREATE_CART)
         if bearer_of(request).partner_key not in (None, values["partner_key"]):
-            PARTNER_MISMATCH.refuse(field="/partnerKey")
+            raise PartnerMismatch(field="/partnerKey")
         with located():
             cart_id, version = self.create_once(
                 key,
@@ -104,7 +104,7 @@ class CartViewSet(CartServiceViewSet):
         data="Cart",
         takes=("If-None-Match",),
         gives=("ETag",),
-        problems=(CART_NOT_FOUND,),
+        problems=(CartNotFound,),
     )
     def retrieve(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         """Get Cart."""
@@ -117,7 +117,7 @@ class CartViewSet(CartServiceViewSet):
         expect_read(cart_id)
         cart = carts.find(cart_id)
         if cart is None:
-            CART_NOT_FOUND.refuse()
+            raise CartNotFound
         take_turn_of_read(cart_id, (cart.item_count or 0) + (cart.option_count or 0))
         return _versioned(success("The cart was found.", cart_body(cart)), cart.version)
 
@@ -133,7 +133,7 @@ class CartItemViewSet(CartServiceViewSet):
         data="ItemAdded",
         takes=("Idempotency-Key", "If-Match", "Prefer"),
         gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
-        problems=(*OF_KEYS, CART_NOT_FOUND, VERSION_MISMATCH),
+        problems=(*OF_KEYS, CartNotFound, VersionMismatch),
     )
     def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         """Add Item."""
@@ -158,7 +158,7 @@ class CartItemViewSet(CartServiceViewSet):
         body=CartItemSerializer,
         takes=("If-Match", "Prefer"),
         gives=("ETag", "Preference-Applied"),
-        problems=(CART_NOT_FOUND, ITEM_NOT_FOUND, VERSION_MISMATCH),
+        problems=(CartNotFound, ItemNotFound, VersionMismatch),
         specified=True,
     )
     def update(
@@ -179,7 +179,7 @@ class CartItemViewSet(CartServiceViewSet):
         scopes=WRITE,
         takes=("If-Match",),
         gives=("ETag",),
-        problems=(CART_NOT_FOUND, ITEM_NOT_FOUND, VERSION_MISMATCH),
+        problems=(CartNotFound, ItemNotFound, VersionMismatch),
     )
     def destroy(
         self, request: Request, profile_key: UUID, cart_id: UUID, item_id: UUID
@@ -204,14 +204,14 @@ def _versioned(response: HttpResponse, version: int | None) -> HttpResponse:
 def _page(request: Request) -> tuple[int, UUID | None]:
     for name in ("limit", "cursor"):
         if len(request.GET.getlist(name)) > 1:
-            INVALID_PARAMETER.refuse(f"{name} must be sent once.", field=name)
+            raise InvalidParameter(f"{name} must be sent once.", field=name)
     limit = request.GET.get("limit", str(PAGE_SIZE))
     if not re.fullmatch("[0-9]{1,3}", limit) or not 1 <= int(limit) <= MAX_PAGE_SIZE:
-        INVALID_PARAMETER.refuse(f"limit must be 1 to {MAX_PAGE_SIZE}.", field="limit")
+        raise InvalidParameter(f"limit must be 1 to {MAX_PAGE_SIZE}.", field="limit")
     cursor = request.GET.get("cursor")
     if cursor is None:
         return int(limit), None
     position = parse_guid(cursor)
     if position is None:
-        INVALID_PARAMETER.refuse("cursor must be a nextCursor of this list.", field="cursor")
+        raise InvalidParameter("cursor must be a nextCursor of this list.", field="cursor")
     return int(limit), position

@@ -16,7 +16,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, validate
 
-from cartsvc.db.urls import database_at
+from cartsvc.db.database_url import database_at
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 
-from cartsvc.db.urls import database_at
+from cartsvc.db.database_url import database_at
 from tests.support.callers import Api
 from tests.support.stored import stored
 

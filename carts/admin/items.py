@@ -22,7 +22,7 @@ from carts.admin.timeline import events, log_message
 from carts.models import Cart
 from carts.models.history import Author
 from carts.models.manager import CartManager
-from cartsvc.api.problems import Refused
+from cartsvc.errors import Refusal
 
 # A COMMIT that is not answered may have happened. Then the cart's version tells, the next time.
 BUSY = (
@@ -128,7 +128,7 @@ class CartChange(View):
             return form(problem=" ".join(error.messages))
         except OperationalError:
             return form(problem=BUSY)
-        except Refused as refused:
+        except Refusal as refused:
             if not self.read():
                 return self.gone()
             if self.cart.version != version:

@@ -20,7 +20,7 @@ from django.db.models.fields.tuple_lookups import (
     TupleLessThanOrEqual,
 )
 
-from carts import validators
+from carts import limits
 from carts.models import Cart, CartItem
 from carts.models.reads import CartQuerySet
 from cartsvc.db.keys import first_key_at
@@ -185,11 +185,11 @@ def _keys(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         bare = term.strip(AROUND)
         if re.fullmatch("-?[0-9]{1,10}", bare):
             number = int(bare)
-            if validators.INT32_MIN <= number <= validators.INT32_MAX:
+            if limits.INT32_MIN <= number <= limits.INT32_MAX:
                 yield "restaurant_key", number
         # A partner's key may itself begin or end with such a character.
         for spelling in {term, term.upper(), bare, bare.upper()}:
-            if len(spelling) <= validators.MAX_LENGTHS["partner_key"]:
+            if len(spelling) <= limits.MAX_LENGTHS["partner_key"]:
                 yield "partner_key", spelling
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.options import get_content_type_for_model
@@ -11,6 +11,9 @@ from django.contrib.admin.options import get_content_type_for_model
 from carts.models import Cart
 from carts.models.history import Record
 from cartsvc.api.texts import UNPRINTABLE
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 AUTHORS = {"bearer": "API", "staff": "Staff", "shell": "Command line"}
 

@@ -7,14 +7,14 @@ from django.db import models, transaction
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from carts import validators
-from carts.models import fields, history
+from carts import limits
+from carts.errors import CurrencyMismatch
+from carts.models import columns, history
 from carts.models.constraints import currency_check, int32_check, line_check, paragraph_check
 from carts.models.history import Record
 from carts.models.item import CartItem, ItemDraft, field_errors
 from carts.models.manager import CartManager
 from carts.models.totals import Totals
-from carts.problems import CURRENCY_MISMATCH
 from cartsvc.db.decimals import ExactField
 from cartsvc.db.fields import PositiveBigIntegerField, PositiveIntegerField, TextField
 
@@ -24,14 +24,14 @@ class Cart(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     profile_key = models.UUIDField()
-    partner_key = fields.line("partner_key")
-    restaurant_key = fields.int32()
-    platform = fields.line("platform")
-    ordering_channel = fields.line("ordering_channel")
-    fulfilment_channel = fields.line("fulfilment_channel")
-    currency = fields.currency()
-    note = fields.paragraph("note")
-    special_instructions = fields.paragraph("special_instructions")
+    partner_key = columns.line("partner_key")
+    restaurant_key = columns.int32()
+    platform = columns.line("platform")
+    ordering_channel = columns.line("ordering_channel")
+    fulfilment_channel = columns.line("fulfilment_channel")
+    currency = columns.currency()
+    note = columns.paragraph("note")
+    special_instructions = columns.paragraph("special_instructions")
     version = PositiveBigIntegerField(default=1, editable=False)
     # The claims keep these up to date. They are null in a cart that an earlier release made,
     # until `recount_carts` has run.
@@ -78,7 +78,7 @@ class Cart(models.Model):
         Raises:
             TypeError: the cart is new. Use `Cart.objects.create_with_items`.
             ValidationError: values that the specification does not allow.
-            Refused: `cart_not_found`, `currency_mismatch`.
+            Refusal: `cart_not_found`, `currency_mismatch`.
         """
         if self._state.adding:
             raise TypeError("A new cart is made with Cart.objects.create_with_items(...).")
@@ -86,7 +86,7 @@ class Cart(models.Model):
         with transaction.atomic():
             self.claim("Update Cart")
             if self.items.exclude(currency=self.currency).exists():
-                CURRENCY_MISMATCH.refuse(
+                raise CurrencyMismatch(
                     "The cart's items are in another currency.", field="currency"
                 )
             super().save(force_update=True, **kwargs)
@@ -95,7 +95,7 @@ class Cart(models.Model):
         """Delete the cart with its items. Claim it first, so that no change runs meanwhile.
 
         Raises:
-            Refused: `cart_not_found`.
+            Refusal: `cart_not_found`.
         """
         with transaction.atomic():
             self.claim("Delete Cart")
@@ -124,7 +124,7 @@ class Cart(models.Model):
         """
         errors = field_errors(self, exclude=())
         try:
-            validators.validate_count(len(drafts), settings.MAX_ITEMS, "items in a cart")
+            limits.validate_count(len(drafts), settings.MAX_ITEMS, "items in a cart")
         except ValidationError as error:
             errors["items"] = [error]
         for position, draft in enumerate(drafts):

@@ -7,7 +7,7 @@ from django.db.models import CheckConstraint, F, Q
 from django.db.models.functions import Length
 from django.db.models.lookups import LessThanOrEqual
 
-from carts import validators
+from carts import limits
 from cartsvc.api import texts
 
 
@@ -16,7 +16,7 @@ def line_check(model: str, column: str) -> CheckConstraint:
     return CheckConstraint(
         name=f"carts_{model}_{column}_line",
         condition=_printable(column, texts.LINE_BREAKERS)
-        & Q(**{f"{column}__regex": f"[^{validators.BLANKS}]"}),
+        & Q(**{f"{column}__regex": f"[^{limits.BLANKS}]"}),
     )
 
 
@@ -29,7 +29,7 @@ def paragraph_check(model: str, column: str) -> CheckConstraint:
 
 
 def _printable(column: str, breakers: str) -> Q:
-    limit = validators.MAX_LENGTHS[column]
+    limit = limits.MAX_LENGTHS[column]
     return Q(LessThanOrEqual(Length(F(column)), limit)) & ~Q(
         **{f"{column}__regex": f"[{breakers}]"}
     )
@@ -55,9 +55,9 @@ def int32_check(model: str, column: str) -> CheckConstraint:
 
     Only SQLite needs it, because all its integers have 64 bits. An int64 needs no check.
     """
-    return range_check(model, column, validators.INT32_MIN, validators.INT32_MAX)
+    return range_check(model, column, limits.INT32_MIN, limits.INT32_MAX)
 
 
 def price_check(model: str) -> CheckConstraint:
     """Return the check that a price is within the limits of the validators."""
-    return range_check(model, "price", validators.PRICE_MIN, validators.PRICE_MAX)
+    return range_check(model, "price", limits.PRICE_MIN, limits.PRICE_MAX)

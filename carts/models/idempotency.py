@@ -13,8 +13,8 @@ from django.db import IntegrityError, OperationalError, models, transaction
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from carts.problems import IDEMPOTENCY_KEY_REUSED, REQUEST_IN_PROGRESS
-from carts.validators import MAX_LENGTHS
+from carts.errors import IdempotencyKeyReused, RequestInProgress
+from carts.limits import MAX_LENGTHS
 from cartsvc.db.errors import is_held
 
 KEY_MAX_LENGTH = 255
@@ -58,7 +58,7 @@ class IdempotencyRecord(models.Model):
             The id, and what `write` returned; None if an earlier request had created it.
 
         Raises:
-            Refused: `idempotency_key_reused`, or `request_in_progress` if the same request is
+            Refusal: `idempotency_key_reused`, or `request_in_progress` if the same request is
                 already running and does not end within the lock timeout.
         """
         # Cutting is safe: no cart has a longer partner key, so `write` refuses the request.
@@ -83,7 +83,7 @@ class IdempotencyRecord(models.Model):
                     earlier = records.select_for_update().first()
                 if earlier and not earlier.is_expired():
                     if bytes(earlier.fingerprint) != fingerprint:
-                        IDEMPOTENCY_KEY_REUSED.refuse(field="key")
+                        raise IdempotencyKeyReused(field="key") from None
                     return earlier.created_id, None
                 if earlier:
                     records.filter(created_on=earlier.created_on).delete()
@@ -107,5 +107,5 @@ def _request_in_progress() -> Iterator[None]:
         yield
     except OperationalError as error:
         if is_held(error):
-            REQUEST_IN_PROGRESS.refuse(field="key")
+            raise RequestInProgress(field="key") from error
         raise

@@ -12,8 +12,9 @@ from django.db import models, transaction
 from django.db.models import UniqueConstraint
 from uuid_utils.compat import uuid7
 
-from carts import validators
-from carts.models import fields
+from carts import limits
+from carts.errors import CurrencyMismatch, ItemNotFound
+from carts.models import columns
 from carts.models.constraints import (
     currency_check,
     int32_check,
@@ -23,10 +24,9 @@ from carts.models.constraints import (
     range_check,
 )
 from carts.models.contents import ITEM_COLUMNS, ITEM_SENT, OPTION_COLUMNS, OPTION_SENT, value
-from carts.problems import CURRENCY_MISMATCH, ITEM_NOT_FOUND
-from cartsvc.api.problems import Problem
 from cartsvc.db.fields import PositiveIntegerField
 from cartsvc.db.statements import Insert, Statement, parameters
+from cartsvc.errors import Refusal
 
 Values = Mapping[str, Any]
 
@@ -42,14 +42,14 @@ class CartItem(models.Model):
         db_index=False,  # the unique constraint's index begins with it
     )
     position = PositiveIntegerField(editable=False)
-    menu_key = fields.line("menu_key")
-    menu_version = fields.int32()
-    menu_item_key = fields.int64()
-    display_name = fields.line("display_name")
-    currency = fields.currency()
-    price = fields.price()
-    quantity = fields.int32(validators.QUANTITY_MIN, validators.QUANTITY_MAX)
-    special_instructions = fields.paragraph("special_instructions")
+    menu_key = columns.line("menu_key")
+    menu_version = columns.int32()
+    menu_item_key = columns.int64()
+    display_name = columns.line("display_name")
+    currency = columns.currency()
+    price = columns.price()
+    quantity = columns.int32(limits.QUANTITY_MIN, limits.QUANTITY_MAX)
+    special_instructions = columns.paragraph("special_instructions")
 
     class Meta:
         ordering = ["position"]
@@ -60,7 +60,7 @@ class CartItem(models.Model):
             line_check("cartitem", "display_name"),
             currency_check("cartitem"),
             price_check("cartitem"),
-            range_check("cartitem", "quantity", validators.QUANTITY_MIN, validators.QUANTITY_MAX),
+            range_check("cartitem", "quantity", limits.QUANTITY_MIN, limits.QUANTITY_MAX),
             paragraph_check("cartitem", "special_instructions"),
         ]
 
@@ -73,7 +73,7 @@ class CartItem(models.Model):
         Raises:
             TypeError: the item is new. Use `cart.add_item`.
             ValidationError: values that the specification does not allow.
-            Refused: `item_not_found`, `cart_not_found`, `currency_mismatch`.
+            Refusal: `item_not_found`, `cart_not_found`, `currency_mismatch`.
         """
         if self._state.adding:
             raise TypeError("A new item is added with cart.add_item(...).")
@@ -127,11 +127,11 @@ class CartItemOption(models.Model):
         db_index=False,  # the primary key's index begins with it
     )
     position = PositiveIntegerField(editable=False)
-    option_set_key = fields.int64()
-    option_set_item_key = fields.int64()
-    display_name = fields.line("display_name")
-    currency = fields.currency()
-    price = fields.price()
+    option_set_key = columns.int64()
+    option_set_item_key = columns.int64()
+    display_name = columns.line("display_name")
+    currency = columns.currency()
+    price = columns.price()
 
     class Meta:
         ordering = ["position"]
@@ -154,7 +154,7 @@ class CartItemOption(models.Model):
         Raises:
             TypeError: the option is new. Use `item.replace(options=[...], ...)`.
             ValidationError: values that the specification does not allow.
-            Refused: `item_not_found`, `cart_not_found`, `currency_mismatch`.
+            Refusal: `item_not_found`, `cart_not_found`, `currency_mismatch`.
         """
         if self._state.adding:
             raise TypeError("Options are chosen with item.replace(options=[...], ...).")
@@ -170,7 +170,7 @@ class CartItemOption(models.Model):
         """Remove the option from its item with the guarantees of the API.
 
         Raises:
-            Refused: `item_not_found`, `cart_not_found`.
+            Refusal: `item_not_found`, `cart_not_found`.
         """
         with transaction.atomic():
             self._claim([])
@@ -184,7 +184,7 @@ class CartItemOption(models.Model):
         item = found or self.item
         stored = item.options.all()
         if found and all(kept.position != self.position for kept in stored):
-            ITEM_NOT_FOUND.refuse("The item has no such option any more.")
+            raise ItemNotFound("The item has no such option any more.")
         options = [
             option.values()
             for kept in stored
@@ -233,7 +233,7 @@ class ItemDraft:
         item = self.item()
         errors = field_errors(item, exclude=("id", "cart", "position"))
         try:
-            validators.validate_count(len(self.options), settings.MAX_OPTIONS, "options on an item")
+            limits.validate_count(len(self.options), settings.MAX_OPTIONS, "options on an item")
         except ValidationError as error:
             errors["options"] = [error]
         rows = [CartItemOption(**option) for option in self.options]
@@ -250,7 +250,7 @@ class ItemDraft:
         """Return whether an option has another currency than the item."""
         return any(option["currency"] != self.values["currency"] for option in self.options)
 
-    def currency_problems(self, currency: str, path: str = "") -> list[Problem]:
+    def currency_problems(self, currency: str, path: str = "") -> list[Refusal]:
         """Return a problem for each part of the item that is not in `currency`.
 
         `path` is the prefix of the fields' names, such as `items[0].`.
@@ -261,10 +261,7 @@ class ItemDraft:
             for position, option in enumerate(self.options)
             if option["currency"] != currency
         ]
-        return [
-            CURRENCY_MISMATCH.problem(field=f"{place}currency", currency=currency)
-            for place in places
-        ]
+        return [CurrencyMismatch(field=f"{place}currency", currency=currency) for place in places]
 
     def value(self) -> Decimal:
         """Return what the item costs, options included."""
@@ -275,10 +272,10 @@ class ItemDraft:
         """Update the item's row with the fields that a caller sends. The position stays.
 
         Raises:
-            Refused: `item_not_found`. A row that was deleted is not created again.
+            Refusal: `item_not_found`. A row that was deleted is not created again.
         """
         if not _overwrite().run(**{name: self.values[name] for name in OVERWRITTEN}):
-            ITEM_NOT_FOUND.refuse()
+            raise ItemNotFound
 
     def item_row(self) -> tuple[Any, ...]:
         """Return the item as a row for `INSERT_ITEMS`."""

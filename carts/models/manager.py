@@ -15,6 +15,7 @@ from django.db.models import F, Max, QuerySet
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
+from carts.errors import CartNotFound, ItemNotFound, TooMany, VersionMismatch
 from carts.models import history, totals
 from carts.models.history import Author, Record
 from carts.models.item import (
@@ -26,8 +27,6 @@ from carts.models.item import (
     remove_options,
 )
 from carts.models.reads import CartQuerySet, CartSummary, Reads, get_cart, page_of_carts
-from carts.problems import CART_NOT_FOUND, ITEM_NOT_FOUND, TOO_MANY, VERSION_MISMATCH
-from cartsvc.api.problems import MOST_TOLD, Refused
 from cartsvc.db.statements import (
     Insert,
     Parameter,
@@ -36,6 +35,7 @@ from cartsvc.db.statements import (
     one_round_trip,
     parameters,
 )
+from cartsvc.errors import MAX_PROBLEMS, Refusals
 
 if TYPE_CHECKING:
     from carts.models.cart import Cart
@@ -112,7 +112,7 @@ class CartManager(Reads["Cart"]):
 
         Raises:
             ValidationError: values that the specification does not allow.
-            Refused: `currency_mismatch`, `too_many`.
+            Refusal: `currency_mismatch`, `too_many`.
         """
         record = self._record("Create Cart")
         cart = self.model(
@@ -129,12 +129,12 @@ class CartManager(Reads["Cart"]):
             for position, draft in enumerate(drafts)
             for problem in draft.currency_problems(cart.currency, f"items[{position}].")
         )
-        if mismatches := list(islice(found, MOST_TOLD + 1)):
-            raise Refused(*mismatches)
+        if mismatches := list(islice(found, MAX_PROBLEMS + 1)):
+            raise Refusals(mismatches)
         sums = totals.totals_of(drafts)
         cart.set_totals(sums)
         if sums.option_count > settings.MAX_CART_OPTIONS:
-            TOO_MANY.refuse(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field="items")
+            raise TooMany(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field="items")
         # A pipeline of one statement would take longer than the statement alone.
         with atomic(), one_round_trip() if drafts else nullcontext():
             _insert_cart(self.model).run([cart])
@@ -154,7 +154,7 @@ class CartManager(Reads["Cart"]):
 
         Raises:
             ValidationError: values that the specification does not allow.
-            Refused: `cart_not_found`, `version_mismatch`, `currency_mismatch`, `too_many`.
+            Refusal: `cart_not_found`, `version_mismatch`, `currency_mismatch`, `too_many`.
         """
         draft = ItemDraft.of(cart_id=cart_id, **values)
         if validate:
@@ -185,7 +185,7 @@ class CartManager(Reads["Cart"]):
 
         Raises:
             ValidationError: values that the specification does not allow.
-            Refused: `cart_not_found`, `item_not_found`, `version_mismatch`,
+            Refusal: `cart_not_found`, `item_not_found`, `version_mismatch`,
                 `currency_mismatch`, `too_many`.
         """
         draft = ItemDraft.of(id=item_id, cart_id=cart_id, **values)
@@ -205,7 +205,7 @@ class CartManager(Reads["Cart"]):
         """Remove an item and its options; return the cart's version after it.
 
         Raises:
-            Refused: `cart_not_found`, `item_not_found`, `version_mismatch`.
+            Refusal: `cart_not_found`, `item_not_found`, `version_mismatch`.
         """
         with atomic():
             item = CartItem.objects.filter(pk=item_id, cart_id=cart_id).first()
@@ -232,7 +232,7 @@ class CartManager(Reads["Cart"]):
         change, and `draft` what it is about to become. Returns the version after it.
 
         Raises:
-            Refused: `cart_not_found`, `item_not_found`, `version_mismatch`,
+            Refusal: `cart_not_found`, `item_not_found`, `version_mismatch`,
                 `currency_mismatch`, `too_many`.
         """
         expected = {**self.keys, "id": cart_id}
@@ -269,23 +269,23 @@ class CartManager(Reads["Cart"]):
         """Raise the reason why a claim changed no row. Return if it no longer applies."""
         cart = self.filter(pk=cart_id).defer("history").first()
         if cart is None:
-            CART_NOT_FOUND.refuse()
+            raise CartNotFound
         items = CartItem.objects.filter(cart_id=cart_id)
         item = items.filter(pk=item_id).first() if item_id else None
         if item_id and item is None:
-            ITEM_NOT_FOUND.refuse()
+            raise ItemNotFound
         if version not in (None, cart.version):
-            VERSION_MISMATCH.refuse(version=cart.version, field="version")
+            raise VersionMismatch(version=cart.version, field="version")
         if draft is None:
             return
         if mismatches := draft.currency_problems(cart.currency):
-            raise Refused(*mismatches)
+            raise Refusals(mismatches)
         if item is None and (cart.item_count or 0) >= settings.MAX_ITEMS:
-            TOO_MANY.refuse(f"The cart holds {settings.MAX_ITEMS} items already.", field="")
+            raise TooMany(f"The cart holds {settings.MAX_ITEMS} items already.", field="")
         before = item.options.count() if item else 0
         after = (cart.option_count or 0) - before + len(draft.options)
         if after > settings.MAX_CART_OPTIONS and len(draft.options) > before:
-            TOO_MANY.refuse(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field="options")
+            raise TooMany(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field="options")
 
     def lock(self, cart_id: UUID) -> None:
         """Lock the cart until the transaction ends."""

@@ -2,58 +2,58 @@
 
 from http import HTTPStatus
 
+from carts.errors import CurrencyMismatch, InvalidCurrency, TooManyDecimals
+from carts.limits import INT32_MAX
 from carts.openapi import descriptions
 from carts.openapi.examples import failure_example, success_example, warning_example
 from carts.openapi.schemas import Schema, envelope_name, ref
-from carts.problems import CURRENCY_MISMATCH, INVALID_CURRENCY, TOO_MANY_DECIMALS
-from carts.validators import INT32_MAX
 from cartsvc.api.operation import Operation
-from cartsvc.api.problems import (
-    INSUFFICIENT_SCOPE,
-    INTERNAL_ERROR,
-    INVALID_GUID,
-    INVALID_PARAMETER,
-    INVALID_TOKEN,
-    INVALID_TYPE,
-    MALFORMED_JSON,
-    MAX_LENGTH,
-    MIN_VALUE,
-    NOT_AUTHENTICATED,
-    PAYLOAD_TOO_LARGE,
-    PROFILE_MISMATCH,
-    REQUIRED,
-    THROTTLED,
-    UNAVAILABLE,
-    UNKNOWN_MEMBER,
-    UNSUPPORTED_MEDIA_TYPE,
-    ProblemType,
+from cartsvc.errors import (
+    InsufficientScope,
+    InternalError,
+    InvalidGuid,
+    InvalidParameter,
+    InvalidToken,
+    InvalidType,
+    MalformedJson,
+    MaxLength,
+    MinValue,
+    NotAuthenticated,
+    PayloadTooLarge,
+    ProfileMismatch,
+    Refusal,
+    Required,
+    Throttled,
+    Unavailable,
+    UnknownMember,
+    UnsupportedMediaType,
 )
 
 # Problems that any operation may have. Below, some of those of bodies and of pages.
 OF_ANY = (
-    INVALID_GUID,
-    NOT_AUTHENTICATED,
-    INVALID_TOKEN,
-    INSUFFICIENT_SCOPE,
-    PROFILE_MISMATCH,
-    THROTTLED,
-    INTERNAL_ERROR,
-    UNAVAILABLE,
+    InvalidGuid,
+    NotAuthenticated,
+    InvalidToken,
+    InsufficientScope,
+    ProfileMismatch,
+    Throttled,
+    InternalError,
+    Unavailable,
 )
 OF_BODIES = (
-    REQUIRED,
-    INVALID_TYPE,
-    MAX_LENGTH,
-    MIN_VALUE,
-    TOO_MANY_DECIMALS,
-    INVALID_CURRENCY,
-    CURRENCY_MISMATCH,
-    UNKNOWN_MEMBER,
-    MALFORMED_JSON,
-    PAYLOAD_TOO_LARGE,
-    UNSUPPORTED_MEDIA_TYPE,
+    Required,
+    InvalidType,
+    MaxLength,
+    MinValue,
+    TooManyDecimals,
+    InvalidCurrency,
+    CurrencyMismatch,
+    UnknownMember,
+    MalformedJson,
+    PayloadTooLarge,
+    UnsupportedMediaType,
 )
-OF_PAGES = (INVALID_PARAMETER,)
+OF_PAGES = (InvalidParameter,)
 
 _NUMBER: Schema = {"type": "integer", "format": "int32", "minimum": 1, "maximum": INT32_MAX}
 
@@ -102,7 +102,7 @@ def answers(operation: Operation) -> Schema:
     return described
 
 
-def problems_of(operation: Operation) -> tuple[ProblemType, ...]:
+def problems_of(operation: Operation) -> tuple[type[Refusal], ...]:
     """Return the problems that the document tells of an operation."""
     bodies = OF_BODIES if operation.body else ()
     pages = OF_PAGES if operation.data == "CartPage" else ()
@@ -130,12 +130,12 @@ def _success(operation: Operation) -> Schema:
 def _successes(operation: Operation) -> Schema:
     told = {"success": {"summary": descriptions.DONE, "value": success_example(operation)}}
     if operation.body:
-        warning = {"summary": UNKNOWN_MEMBER.meaning, "value": warning_example(operation)}
-        told[UNKNOWN_MEMBER.code] = warning
+        warning = {"summary": UnknownMember.meaning, "value": warning_example(operation)}
+        told[UnknownMember.code] = warning
     return told
 
 
-def _refusal(operation: Operation, status: HTTPStatus, same: list[ProblemType]) -> Schema:
+def _refusal(operation: Operation, status: HTTPStatus, same: list[type[Refusal]]) -> Schema:
     told: tuple[str, ...] = ()
     if status in {401, 403}:
         told = ("WWW-Authenticate",)

@@ -18,13 +18,13 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from carts.fields import DoubleField, IntField, StringField
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.openapi import descriptions, examples
 from carts.openapi.answers import answers
 from carts.openapi.schemas import GUID, TEXT, Schema, complete, operation_id, ref
 from carts.requests import CartServiceViewSet
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
+from carts.wire_types import DoubleField, IntField, StringField
 from cartsvc.api.headers import TAGS_MAX_LENGTH
 from cartsvc.api.names import wire_name
 from cartsvc.api.operation import Operation, operation_of

@@ -8,12 +8,12 @@ from typing import Any
 import simplejson
 from django.conf import settings
 
-from carts import problems as cart_problems
-from carts.validators import MAX_LENGTHS, PRICE_DECIMALS, QUANTITY_MIN
-from cartsvc.api import problems
+from carts import errors as cart_errors
+from carts.limits import MAX_LENGTHS, PRICE_DECIMALS, QUANTITY_MIN
+from cartsvc import errors
 from cartsvc.api.envelope import failure_text, success
 from cartsvc.api.operation import Operation
-from cartsvc.api.problems import Problem, ProblemType
+from cartsvc.errors import Refusal
 
 FIRST_CART: dict[str, Any] = {
     "partnerKey": "DEMO",
@@ -81,28 +81,28 @@ SUCCESSES: dict[str, tuple[str, Any]] = {
 
 # What differs each time in the text of a problem, and the field that it is about. The
 # fields of a body are an item's; `failure_example` puts the item's place in front of them.
-DETAILS: dict[ProblemType, dict[str, Any]] = {
-    problems.REQUIRED: {"field": "/menuKey"},
-    problems.INVALID_TYPE: {"field": "/menuVersion", "wanted": "an integer", "sent": "a string"},
-    problems.MAX_LENGTH: {"field": "/menuKey", "limit": MAX_LENGTHS["menu_key"], "length": 21},
-    problems.MIN_VALUE: {"field": "/quantity", "limit": QUANTITY_MIN},
-    problems.INVALID_GUID: {"field": "profileKey", "name": "profileKey"},
-    problems.INVALID_PARAMETER: {"field": "limit", "text": "limit must be 1 to 100."},
-    problems.MALFORMED_JSON: {
+DETAILS: dict[type[Refusal], dict[str, Any]] = {
+    errors.Required: {"field": "/menuKey"},
+    errors.InvalidType: {"field": "/menuVersion", "wanted": "an integer", "sent": "a string"},
+    errors.MaxLength: {"field": "/menuKey", "limit": MAX_LENGTHS["menu_key"], "length": 21},
+    errors.MinValue: {"field": "/quantity", "limit": QUANTITY_MIN},
+    errors.InvalidGuid: {"field": "profileKey", "name": "profileKey"},
+    errors.InvalidParameter: {"field": "limit", "text": "limit must be 1 to 100."},
+    errors.MalformedJson: {
         "text": "The body is not JSON: Expecting ',' delimiter at line 3, column 3."
     },
-    problems.UNKNOWN_MEMBER: {"field": "/specialInstruction"},
-    problems.UNSUPPORTED_MEDIA_TYPE: {"field": "Content-Type"},
-    problems.PAYLOAD_TOO_LARGE: {"limit": settings.MAX_BODY_BYTES},
-    problems.PROFILE_MISMATCH: {"field": "profileKey"},
-    problems.THROTTLED: {"seconds": 30},
-    cart_problems.INVALID_CURRENCY: {"field": "/currency"},
-    cart_problems.CURRENCY_MISMATCH: {"field": "/currency", "currency": "EUR"},
-    cart_problems.TOO_MANY_DECIMALS: {"field": "/price", "limit": PRICE_DECIMALS},
-    cart_problems.PARTNER_MISMATCH: {"field": "/partnerKey"},
-    cart_problems.VERSION_MISMATCH: {"field": "If-Match", "version": 4},
-    cart_problems.REQUEST_IN_PROGRESS: {"field": "Idempotency-Key"},
-    cart_problems.IDEMPOTENCY_KEY_REUSED: {"field": "Idempotency-Key"},
+    errors.UnknownMember: {"field": "/specialInstruction"},
+    errors.UnsupportedMediaType: {"field": "Content-Type"},
+    errors.PayloadTooLarge: {"limit": settings.MAX_BODY_BYTES},
+    errors.ProfileMismatch: {"field": "profileKey"},
+    errors.Throttled: {"seconds": 30},
+    cart_errors.InvalidCurrency: {"field": "/currency"},
+    cart_errors.CurrencyMismatch: {"field": "/currency", "currency": "EUR"},
+    cart_errors.TooManyDecimals: {"field": "/price", "limit": PRICE_DECIMALS},
+    cart_errors.PartnerMismatch: {"field": "/partnerKey"},
+    cart_errors.VersionMismatch: {"field": "If-Match", "version": 4},
+    cart_errors.RequestInProgress: {"field": "Idempotency-Key"},
+    cart_errors.IdempotencyKeyReused: {"field": "Idempotency-Key"},
 }
 
 
@@ -120,18 +120,18 @@ def success_example(operation: Operation) -> Any:
 def warning_example(operation: Operation) -> Any:
     """Return the body of a success that warns of a misspelt member."""
     message, data = SUCCESSES[operation.name]
-    warning = _problem(operation, problems.UNKNOWN_MEMBER)
+    warning = _problem(operation, errors.UnknownMember)
     return simplejson.loads(success(message, data, [warning]).content)
 
 
-def failure_example(operation: Operation, problem: ProblemType) -> Any:
+def failure_example(operation: Operation, problem: type[Refusal]) -> Any:
     """Return the body of the operation's refusal for this problem."""
     return simplejson.loads(failure_text([_problem(operation, problem)]))
 
 
-def _problem(operation: Operation, problem: ProblemType) -> Problem:
+def _problem(operation: Operation, problem: type[Refusal]) -> Refusal:
     details = {"scopes": " or ".join(operation.scopes), **DETAILS.get(problem, {})}
     field = details.get("field", "")
     if field.startswith("/") and field != "/partnerKey" and operation.name == "Create Cart":
         details["field"] = f"/items/0{field}"
-    return problem.problem(**details)
+    return problem(**details)

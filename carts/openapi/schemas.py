@@ -5,13 +5,13 @@ from typing import Any
 
 from django.conf import settings
 
+from carts.limits import CURRENCIES, INT32_MAX, INT64_MAX
 from carts.openapi import descriptions
 from carts.requests import WARNINGS
-from carts.validators import CURRENCIES, INT32_MAX, INT64_MAX
 from carts.views import MAX_PAGE_SIZE
 from cartsvc.api.operation import OPERATIONS, Operation
-from cartsvc.api.problems import MOST_TOLD, PROBLEM_TYPES
 from cartsvc.api.texts import PARAGRAPH_BREAKERS
+from cartsvc.errors import MAX_PROBLEMS, REFUSALS
 
 Schema = dict[str, Any]
 
@@ -58,7 +58,7 @@ def complete(generated: dict[str, Schema]) -> dict[str, Schema]:
         for member, described in schema.get("properties", {}).items():
             described["description"] = texts[member]
     code = schemas["Notification"]["properties"]["code"]
-    code["description"] = code["description"].format(codes=", ".join(sorted(PROBLEM_TYPES)))
+    code["description"] = code["description"].format(codes=", ".join(sorted(REFUSALS)))
     return schemas
 
 
@@ -132,7 +132,7 @@ def _envelopes() -> dict[str, Schema]:
             **_object(**plain, **data),
             "description": text.format(name=operation.name),
         }
-    told = array("Notification", minItems=1, maxItems=MOST_TOLD + 1)
+    told = array("Notification", minItems=1, maxItems=MAX_PROBLEMS + 1)
     return {**envelopes, "ErrorResponse": _object(message=TEXT, notifications=told)}
 
 

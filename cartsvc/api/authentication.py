@@ -21,9 +21,9 @@ from rest_framework_simplejwt.tokens import Token
 
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.jwks import IssuerKeys
-from cartsvc.api.problems import INVALID_TOKEN, NOT_AUTHENTICATED, UNAVAILABLE
 from cartsvc.api.texts import control_character
 from cartsvc.api.verified import VerifiedTokens
+from cartsvc.errors import InvalidToken, NotAuthenticated, Unavailable
 
 REALM = 'Bearer realm="cartsvc"'
 INVALID = f'{REALM}, error="invalid_token"'
@@ -116,23 +116,25 @@ class BearerAuthentication(BaseAuthentication):
         """Return the bearer of a request.
 
         Raises:
-            Refused: `not_authenticated`, `invalid_token`, or `unavailable` when the issuer's
+            Refusal: `not_authenticated`, `invalid_token`, or `unavailable` when the issuer's
                 keys cannot be fetched.
         """
         scheme, _, credentials = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         credentials = credentials.strip(" ")
         if scheme.lower() != "bearer" or not credentials:
-            NOT_AUTHENTICATED.refuse(headers={"WWW-Authenticate": REALM})
+            raise NotAuthenticated(headers={"WWW-Authenticate": REALM})
         try:
             return _verified(credentials), None
-        except ExpiredTokenError:  # raised only after the signature has been verified
-            INVALID_TOKEN.refuse(
+        except ExpiredTokenError as error:  # raised only after the signature has been verified
+            raise InvalidToken(
                 EXPIRED, headers={"WWW-Authenticate": f'{INVALID}, error_description="{EXPIRED}"'}
-            )
+            ) from error
         except UNREADABLE as error:
             if _caused_by_outage(error):
-                UNAVAILABLE.refuse("The keys that verify tokens cannot be fetched right now.")
-            INVALID_TOKEN.refuse(headers={"WWW-Authenticate": INVALID})
+                raise Unavailable(
+                    "The keys that verify tokens cannot be fetched right now."
+                ) from error
+            raise InvalidToken(headers={"WWW-Authenticate": INVALID}) from error
 
 
 def _verified(credentials: str) -> Bearer:

@@ -14,14 +14,14 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from cartsvc.api.headers import media_type
-from cartsvc.api.problems import (
-    INVALID_TYPE,
-    MALFORMED_JSON,
-    PAYLOAD_TOO_LARGE,
-    UNAVAILABLE,
-    UNSUPPORTED_MEDIA_TYPE,
-)
 from cartsvc.api.turns import expect, take_turn
+from cartsvc.errors import (
+    InvalidType,
+    MalformedJson,
+    PayloadTooLarge,
+    Unavailable,
+    UnsupportedMediaType,
+)
 
 # All threads of a process but one may wait for a body at once. The last one is left for
 # requests without a body. A body that has arrived is read in far less than the patience.
@@ -38,7 +38,7 @@ def json_object(request: HttpRequest) -> dict[str, Any]:
     """Return the request's body; numbers with a point or an exponent come as Decimal.
 
     Raises:
-        Refused: `unsupported_media_type`, `payload_too_large`, `malformed_json`,
+        Refusal: `unsupported_media_type`, `payload_too_large`, `malformed_json`,
             `unavailable` when too many large ones came at once, or `invalid_type` when the
             body is JSON but not an object.
     """
@@ -58,7 +58,7 @@ def json_object(request: HttpRequest) -> dict[str, Any]:
     except RecursionError:
         _malformed(TOO_DEEP)
     if not isinstance(value, dict):
-        INVALID_TYPE.refuse("The body must be a JSON object.", field="")
+        raise InvalidType("The body must be a JSON object.", field="")
     return value
 
 
@@ -66,7 +66,7 @@ def fingerprint(values: Any) -> bytes:
     """Return a digest of JSON values: another for other values, whatever the members' order.
 
     Raises:
-        Refused: `malformed_json`, when they are nested too deep. Writing takes a little more of
+        Refusal: `malformed_json`, when they are nested too deep. Writing takes a little more of
             the stack than reading.
     """
     try:
@@ -81,10 +81,10 @@ def arriving() -> Iterator[None]:
     """Hold one of the places in which a thread may wait for a body, without a time limit.
 
     Raises:
-        Refused: `unavailable`, when every place is taken.
+        Refusal: `unavailable`, when every place is taken.
     """
     if not _waiting.acquire(timeout=PATIENCE_SECONDS):
-        UNAVAILABLE.refuse("Too many bodies have not arrived yet. Try again.")
+        raise Unavailable("Too many bodies have not arrived yet. Try again.")
     try:
         yield
     finally:
@@ -93,9 +93,9 @@ def arriving() -> Iterator[None]:
 
 def _check_media_type(request: HttpRequest) -> None:
     if media_type(request.META.get("CONTENT_TYPE", "")) != "application/json":
-        UNSUPPORTED_MEDIA_TYPE.refuse(field="Content-Type")
+        raise UnsupportedMediaType(field="Content-Type")
     if "HTTP_CONTENT_ENCODING" in request.META:
-        UNSUPPORTED_MEDIA_TYPE.refuse(
+        raise UnsupportedMediaType(
             "The body must be sent without a Content-Encoding.", field="Content-Encoding"
         )
 
@@ -108,21 +108,21 @@ def _read(request: HttpRequest) -> bytes:
     try:
         length = int(request.META.get("CONTENT_LENGTH") or 0)
         if length > limit:
-            PAYLOAD_TOO_LARGE.refuse(limit=limit)
+            raise PayloadTooLarge(limit=limit)
         expect(length)
         with arriving():
             body: bytes = stream.read(limit + 1)
     except (OSError, ValueError):
         _malformed("The body did not arrive whole.")
     if len(body) > limit:
-        PAYLOAD_TOO_LARGE.refuse(limit=limit)
+        raise PayloadTooLarge(limit=limit)
     if not chunked and len(body) < length:
         _malformed("The body did not arrive whole.")
     return body
 
 
 def _malformed(text: str) -> Never:
-    MALFORMED_JSON.refuse(text)
+    raise MalformedJson(text)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import Any
 import simplejson
 from django.http import HttpResponse
 
-from cartsvc.api.problems import MORE_PROBLEMS, MOST_TOLD, Problem
+from cartsvc.api.names import wire_name
+from cartsvc.errors import MAX_PROBLEMS, MoreProblems, Refusal
 
 # The standard library cannot write a Decimal as an exact JSON number; simplejson can.
 _encode = simplejson.JSONEncoder(
@@ -18,7 +19,7 @@ _encode = simplejson.JSONEncoder(
 
 
 def success(
-    message: str, data: Mapping[str, Any] | None = None, warnings: Iterable[Problem] = ()
+    message: str, data: Mapping[str, Any] | None = None, warnings: Iterable[Refusal] = ()
 ) -> HttpResponse:
     """Return the 200 answer; without `data` the property is absent, not null."""
     body: dict[str, Any] = {
@@ -33,31 +34,34 @@ def success(
     return HttpResponse(_encode(body), content_type="application/json")
 
 
-def failure(problems: Sequence[Problem]) -> HttpResponse:
+def failure(problems: Sequence[Refusal]) -> HttpResponse:
     """Return an error answer. Its status is that of the first problem."""
     return HttpResponse(
-        failure_text(problems), content_type="application/json", status=problems[0].type.status
+        failure_text(problems), content_type="application/json", status=problems[0].status
     )
 
 
-def failure_text(problems: Sequence[Problem]) -> str:
+def failure_text(problems: Sequence[Refusal]) -> str:
     """Return the body of an error answer, with one notification for each problem.
 
-    Only the first `MOST_TOLD` problems are listed. If there are more, a last notification
+    Only the first `MAX_PROBLEMS` problems are listed. If there are more, a last notification
     says so.
     """
     count = str(len(problems))
-    if len(problems) > MOST_TOLD:
-        count = f"more than {MOST_TOLD}"
-        problems = [*problems[:MOST_TOLD], MORE_PROBLEMS.problem()]
+    if len(problems) > MAX_PROBLEMS:
+        count = f"more than {MAX_PROBLEMS}"
+        problems = [*problems[:MAX_PROBLEMS], MoreProblems()]
     notifications = [_told("Error", problem) for problem in problems]
-    message = problems[0].text if count == "1" else f"The request has {count} problems."
+    message = str(problems[0]) if count == "1" else f"The request has {count} problems."
     return _encode({"message": message, "notifications": notifications})
 
 
-def _told(severity: str, problem: Problem) -> dict[str, Any]:
-    where = None if problem.field is None else {"field": problem.field}
-    return _notification(severity, problem.text, problem.type.code, where)
+def _told(severity: str, problem: Refusal) -> dict[str, Any]:
+    field = problem.field
+    if isinstance(field, tuple):
+        field = "".join(f"/{wire_name(str(part))}" for part in field)
+    where = None if field is None else {"field": field}
+    return _notification(severity, str(problem), problem.code, where)
 
 
 def _notification(

@@ -8,18 +8,10 @@ from django.db import Error as DatabaseError
 from django.http import Http404, HttpResponse
 from rest_framework.exceptions import MethodNotAllowed, Throttled
 
+from cartsvc import errors
 from cartsvc.api.envelope import failure
-from cartsvc.api.problems import (
-    INTERNAL_ERROR,
-    INVALID_HEADER,
-    INVALID_PARAMETER,
-    METHOD_NOT_ALLOWED,
-    NOT_FOUND,
-    THROTTLED,
-    UNAVAILABLE,
-    Refused,
-)
 from cartsvc.db.errors import is_outage
+from cartsvc.errors import Refusal
 from cartsvc.operations import metrics
 
 logger = logging.getLogger(__name__)
@@ -29,42 +21,38 @@ RETRY_AFTER_SECONDS = 1
 
 def handle(error: Exception, _context: dict[str, Any] | None = None) -> HttpResponse:
     """Answer any exception of an API request (the framework's EXCEPTION_HANDLER)."""
-    refused = _refusal(error)
-    if refused is None:
+    refusal = error if isinstance(error, Refusal) else _refusal(error)
+    if refusal is None:
         logger.error("Unexpected error in an API request", exc_info=error)
-        refused = Refused(INTERNAL_ERROR.problem())
-    response = failure(refused.problems)
-    for name, value in refused.headers.items():
+        refusal = errors.InternalError()
+    response = failure(refusal.reasons)
+    for name, value in refusal.headers.items():
         response[name] = value
-    if response.status_code == UNAVAILABLE.status:
+    if response.status_code == errors.Unavailable.status:
         response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return response
 
 
-def _refusal(error: Exception) -> Refused | None:  # noqa: PLR0911 (one line a kind)
+def _refusal(error: Exception) -> Refusal | None:  # noqa: PLR0911 (one line a kind)
     match error:
-        case Refused():
-            return error
         case MethodNotAllowed():
-            return Refused(METHOD_NOT_ALLOWED.problem(str(error.detail)))
+            return errors.MethodNotAllowed(str(error.detail))
         case Throttled():
             seconds = max(1, round(getattr(error, "wait", None) or RETRY_AFTER_SECONDS))
-            return Refused(
-                THROTTLED.problem(seconds=seconds), headers={"Retry-After": str(seconds)}
-            )
+            return errors.Throttled(seconds=seconds, headers={"Retry-After": str(seconds)})
         case Http404():
-            return Refused(NOT_FOUND.problem())
+            return errors.NotFound()
         case DisallowedHost():
             # The name itself is the caller's to choose, and so it is not logged.
             logger.warning("A request was refused: ALLOWED_HOSTS does not list its Host.")
             text = "The Host header names no host of this service."
-            return Refused(INVALID_HEADER.problem(text, field="Host"))
+            return errors.InvalidHeader(text, field="Host")
         case TooManyFieldsSent():
-            return Refused(INVALID_PARAMETER.problem("The query has too many parameters."))
+            return errors.InvalidParameter("The query has too many parameters.")
         case SuspiciousOperation():
-            return Refused(INVALID_HEADER.problem())
+            return errors.InvalidHeader()
         case DatabaseError() if is_outage(error):
             logger.warning("The database did not answer: %s", error)
             metrics.DATABASE_ERRORS.inc()
-            return Refused(UNAVAILABLE.problem())
+            return errors.Unavailable()
     return None

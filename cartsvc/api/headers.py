@@ -5,7 +5,7 @@ from urllib.request import parse_http_list
 
 from django.utils.http import parse_header_parameters
 
-from cartsvc.api.problems import INVALID_HEADER
+from cartsvc.errors import InvalidHeader
 
 # Bytes of a Content-Type. Reading its parameters takes time by the square of its length.
 CONTENT_TYPE_MAX_LENGTH = 200
@@ -70,16 +70,16 @@ def versions(header: str, name: str) -> frozenset[int] | None:
     Tags of other services are ignored.
 
     Raises:
-        Refused: `invalid_header`.
+        Refusal: `invalid_header`.
     """
     if header.strip() == "*":
         return None
     if len(header) > TAGS_MAX_LENGTH:
-        INVALID_HEADER.refuse(
+        raise InvalidHeader(
             f"{name} must not be longer than {TAGS_MAX_LENGTH:,} bytes.", field=name
         )
     if not TAGS.fullmatch(header.strip()):
-        INVALID_HEADER.refuse(
+        raise InvalidHeader(
             f'{name} must be a version in quotes, such as "3", or a list of these.', field=name
         )
     return frozenset(int(version) for version in VERSION_TAG.findall(header))

@@ -18,9 +18,9 @@ from cartsvc.api.body import arriving
 from cartsvc.api.exceptions import RETRY_AFTER_SECONDS, handle
 from cartsvc.api.headers import trace_id
 from cartsvc.api.operation import requested
-from cartsvc.api.problems import Refused
 from cartsvc.api.throttling import usage_of
 from cartsvc.db.deadlines import begin_request
+from cartsvc.errors import Refusal
 from cartsvc.operations import health, logs, metrics
 
 # Where people look; every other path is the API's.
@@ -97,7 +97,7 @@ class ApiMiddleware:
             try:
                 with arriving():
                     request.body  # noqa: B018 (read, and kept)
-            except Refused as error:
+            except Refusal as error:
                 headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
                 return HttpResponse(str(error), "text/plain", status=503, headers=headers)
         return self.pages(request)

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from prometheus_client import Counter
 from rest_framework.serializers import BaseSerializer
 
-from cartsvc.api.problems import ProblemType
+from cartsvc.errors import Refusal
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -33,7 +33,7 @@ class Operation:
     name: str
     description: str
     scopes: tuple[str, ...]
-    problems: tuple[ProblemType, ...] = ()
+    problems: tuple[type[Refusal], ...] = ()
     body: type[BaseSerializer[Any]] | None = None
     data: str | None = None
     takes: tuple[str, ...] = ()

@@ -8,14 +8,14 @@ from uuid import UUID
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from rest_framework.permissions import BasePermission
-from rest_framework.request import Request
 
 from cartsvc.api.authentication import REALM, bearer_of
 from cartsvc.api.names import wire_name
 from cartsvc.api.operation import operation_of
-from cartsvc.api.problems import INSUFFICIENT_SCOPE, INVALID_GUID, PROFILE_MISMATCH, Refused
+from cartsvc.errors import InsufficientScope, InvalidGuid, ProfileMismatch, Refusals
 
 if TYPE_CHECKING:  # a circular import: the framework's views import their permission classes
+    from rest_framework.request import Request
     from rest_framework.views import APIView
 
 
@@ -32,7 +32,7 @@ class HasScope(BasePermission):
             raise ImproperlyConfigured(f"{type(view).__name__} declares no operation: {action}.")
         scopes = operation.scopes
         if bearer_of(request).scopes.isdisjoint(scopes):
-            INSUFFICIENT_SCOPE.refuse(
+            raise InsufficientScope(
                 scopes=" or ".join(scopes),
                 headers={
                     "WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scopes[-1]}"'
@@ -49,7 +49,7 @@ class HasValidPath(BasePermission):
             wire_name(name) for name, value in view.kwargs.items() if not isinstance(value, UUID)
         ]
         if wrong:
-            raise Refused(*(INVALID_GUID.problem(name=name, field=name) for name in wrong))
+            raise Refusals([InvalidGuid(name=name, field=name) for name in wrong])
         return True
 
 
@@ -61,5 +61,5 @@ class OwnsProfile(BasePermission):
         if bearer.profile_key is None and not settings.JWT_REQUIRE_PROFILE:
             return True
         if bearer.profile_key != view.kwargs["profile_key"]:
-            PROFILE_MISMATCH.refuse(field="profileKey")
+            raise ProfileMismatch(field="profileKey")
         return True

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django.http import HttpRequest
-from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from cartsvc.api import rates
 from cartsvc.api.authentication import Bearer
-from cartsvc.api.rates import Usage
 
 if TYPE_CHECKING:  # a circular import: the framework's views import their throttle classes
+    from django.http import HttpRequest
+    from rest_framework.request import Request
     from rest_framework.views import APIView
+
+    from cartsvc.api.rates import Usage
 
 # Where a request keeps its usage, so that it counts once and asks the cache once.
 USAGE = "cartsvc.usage"

@@ -12,8 +12,8 @@ from typing import Never
 
 from django.conf import settings
 
-from cartsvc.api.problems import UNAVAILABLE
 from cartsvc.db.deadlines import start_clock
+from cartsvc.errors import Unavailable
 
 # A body of more bytes, and an answer of more objects, is large.
 LARGE_BYTES = 64 * 1024
@@ -55,7 +55,7 @@ def expect(size: int) -> None:
     """Refuse a large body before it is read, if every place is taken.
 
     Raises:
-        Refused: `unavailable`.
+        Refusal: `unavailable`.
     """
     if size > LARGE_BYTES:
         _take_place()
@@ -67,7 +67,7 @@ def take_turn(size: int) -> None:
     """Wait for the turn, if the body that has arrived is large.
 
     Raises:
-        Refused: `unavailable`, when every place is taken.
+        Refusal: `unavailable`, when every place is taken.
     """
     if size > LARGE_BYTES:
         _wait_for_turn()
@@ -77,7 +77,7 @@ def expect_read(key: Hashable) -> None:
     """Wait for the turn, if what `key` names was large when it was last read.
 
     Raises:
-        Refused: `unavailable`, when every place is taken.
+        Refusal: `unavailable`, when every place is taken.
     """
     if key in _large:
         _wait_for_turn()
@@ -87,7 +87,7 @@ def take_turn_of_read(key: Hashable, objects: int) -> None:
     """Wait for the turn, if many objects have been read, and remember whether they were many.
 
     Raises:
-        Refused: `unavailable`, when every place is taken.
+        Refusal: `unavailable`, when every place is taken.
     """
     with _remembering:
         _large.pop(key, None)
@@ -117,4 +117,4 @@ def _take_place() -> None:
 
 
 def _refuse() -> Never:
-    UNAVAILABLE.refuse("Too many large requests have come at once. Try again.")
+    raise Unavailable("Too many large requests have come at once. Try again.")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cartsvc.api.problems import PROBLEM_TYPES, declare
+from cartsvc.errors import REFUSALS, Refusal
 from tests.support.catalogue import README, renewed
 
 
@@ -13,9 +13,9 @@ def test_the_readme_has_the_catalogue() -> None:
 
 
 def test_a_code_is_declared_once() -> None:
-    before = dict(PROBLEM_TYPES)
+    before = dict(REFUSALS)
 
-    with pytest.raises(ValueError, match="null is declared twice"):
-        declare("null", 400, "Again.", meaning="Again.", remedy="None.")
+    with pytest.raises(TypeError, match="null is declared twice"):
+        type("Again", (Refusal,), {"code": "null"})
 
-    assert before == PROBLEM_TYPES
+    assert before == REFUSALS

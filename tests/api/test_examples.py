@@ -12,8 +12,8 @@ from django.http import HttpResponse
 
 from carts.openapi.answers import problems_of
 from carts.openapi.schemas import operation_id
+from cartsvc import errors
 from cartsvc.api.operation import OPERATIONS as DECLARED
-from cartsvc.api.problems import PROBLEM_TYPES
 from tests.api.documented import OPERATIONS, Document, operation, served, upper
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.left_out import LEFT_OUT, sent
@@ -52,7 +52,7 @@ def test_every_request_and_answer_has_examples_of_its_schema(name: str) -> None:
         for code, example in media(name, status)["examples"].items():
             assert valid(media(name, status), example["value"])
             if status != "200":
-                assert PROBLEM_TYPES[code].status == int(status)
+                assert errors.REFUSALS[code].status == int(status)
                 assert example["value"]["notifications"][0]["code"] == code
                 told.add(code)
     assert told == {problem.code for problem in problems_of(declared)}

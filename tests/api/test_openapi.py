@@ -9,7 +9,7 @@ from django.test import Client
 
 from carts.openapi.answers import answers
 from cartsvc.api.operation import Operation
-from cartsvc.api.problems import PROBLEM_TYPES
+from cartsvc.errors import REFUSALS
 from tests.api.documented import OPERATIONS, Document, operation, served
 
 
@@ -106,7 +106,7 @@ def test_a_declared_header_brings_its_answers() -> None:
         data="Cart",
         takes=("If-None-Match",),
         gives=("ETag", "Preference-Applied"),
-        problems=(PROBLEM_TYPES["version_mismatch"],),
+        problems=(REFUSALS["version_mismatch"],),
     )
     described = answers(declared)
     assert "content" not in described["304"]

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from carts.validators import CURRENCIES
-from cartsvc.api.problems import PROBLEM_TYPES
+from carts.limits import CURRENCIES
+from cartsvc.errors import REFUSALS
 from tests.api.documented import (
     OPERATIONS,
     Document,
@@ -85,7 +85,7 @@ def test_the_one_notification(document: Document) -> None:
         "additionalData": {"anyOf": [ref("NotificationData"), {"type": "null"}]},
     }
     told = notification["properties"]["code"]["description"]
-    assert all(re.search(rf"\b{code}\b", told) for code in PROBLEM_TYPES)
+    assert all(re.search(rf"\b{code}\b", told) for code in REFUSALS)
 
 
 def test_a_currency_is_a_listed_one_when_sent_and_any_when_read(document: Document) -> None:

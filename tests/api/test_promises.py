@@ -2,7 +2,7 @@
 
 import pytest
 
-from cartsvc.api.problems import PROBLEM_TYPES
+from cartsvc.errors import REFUSALS
 
 STATUSES: dict[int, str] = {
     400: "blank control_character currency_mismatch invalid_currency invalid_guid invalid_header"
@@ -26,4 +26,4 @@ PROMISED = [(code, status) for status, codes in STATUSES.items() for code in cod
 
 @pytest.mark.parametrize(("code", "status"), PROMISED)
 def test_a_code_keeps_its_status(code: str, status: int) -> None:
-    assert PROBLEM_TYPES[code].status == status
+    assert REFUSALS[code].status == status

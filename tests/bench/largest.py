@@ -32,19 +32,19 @@ DESK = "/admin/carts/cart/"
 
 def largest(profile: uuid.UUID) -> Any:
     """Create a cart that holds as much as it may."""
-    from carts import validators  # noqa: PLC0415 (Django is set up by now)
+    from carts import limits  # noqa: PLC0415 (Django is set up by now)
     from tests.support.factories import CartFactory, ItemFactory, OptionFactory  # noqa: PLC0415
 
-    text = {name: "😀" * length for name, length in validators.MAX_LENGTHS.items()}
-    price, key = validators.PRICE_MAX, validators.INT64_MAX
+    text = {name: "😀" * length for name, length in limits.MAX_LENGTHS.items()}
+    price, key = limits.PRICE_MAX, limits.INT64_MAX
     named = {"display_name": text["display_name"], "price": price}
     option = OptionFactory(**named, option_set_key=key, option_set_item_key=key)
     item = ItemFactory(
         **named,
         menu_key=text["menu_key"],
-        menu_version=validators.INT32_MAX,
+        menu_version=limits.INT32_MAX,
         menu_item_key=key,
-        quantity=validators.QUANTITY_MAX,
+        quantity=limits.QUANTITY_MAX,
         special_instructions=text["special_instructions"],
         options=[option] * OPTIONS,
     )

@@ -16,7 +16,7 @@ import pytest
 import requests
 
 from cartsvc.api.envelope import failure
-from cartsvc.api.problems import PROBLEM_TYPES
+from cartsvc.errors import REFUSALS
 from tests.chaos.proxies import HOST, Proxy
 from tests.chaos.servers import ROOT, SIGNING_KEY, service
 from tests.support import bodies
@@ -202,8 +202,8 @@ def test_the_texts_are_the_declared_ones() -> None:
     said = re.findall(r"/.nginx/(\w+) {[^}]*?return (\d+) '(.*)';", shipped)
     assert len(said) == shipped.count("internal;") == 7
     for code, status, body in said:
-        problem = PROBLEM_TYPES[code].problem(**limits.get(code, {}))
-        assert (int(status), body) == (problem.type.status, failure([problem]).text)
+        problem = REFUSALS[code](**limits.get(code, {}))
+        assert (int(status), body) == (problem.status, failure([problem]).text)
 
 
 def test_nothing_is_filled_in_within_a_comment() -> None:

@@ -12,7 +12,7 @@ from django.db import DatabaseError
 
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.history import Author
-from cartsvc.api.problems import MOST_TOLD, Refused
+from cartsvc.errors import MAX_PROBLEMS, Refusal
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 pytestmark = pytest.mark.django_db
@@ -35,8 +35,8 @@ def item_of(cart: Cart) -> CartItem:
     return cart.items.get()
 
 
-def codes(refused: pytest.ExceptionInfo[Refused]) -> list[tuple[str, str | None]]:
-    return [(problem.type.code, problem.field) for problem in refused.value.problems]
+def codes(refused: pytest.ExceptionInfo[Refusal]) -> list[tuple[str, str | None]]:
+    return [(problem.code, problem.field) for problem in refused.value.reasons]
 
 
 def test_creates_a_cart_with_its_items(cart: Cart) -> None:
@@ -140,21 +140,21 @@ def test_refuses_more_than_fits(unchanged: Callable[[], None], settings: Any) ->
 
 
 def test_refuses_another_currency(unchanged: Callable[[], None]) -> None:
-    with pytest.raises(Refused) as error:
+    with pytest.raises(Refusal) as error:
         CartFactory(items=[ItemFactory(currency="USD", options=[OptionFactory(currency="GBP")])])
 
     assert codes(error) == [
         ("currency_mismatch", "items[0].currency"),
         ("currency_mismatch", "items[0].options[0].currency"),
     ]
-    assert str(error.value) == "The cart's currency is EUR.; The cart's currency is EUR."
+    assert str(error.value) == "The cart's currency is EUR. The cart's currency is EUR."
 
 
 def test_looks_for_no_more_currencies_after_a_hundred(unchanged: Callable[[], None]) -> None:
     options = [OptionFactory(currency="USD")] * 3
-    with pytest.raises(Refused) as error:
+    with pytest.raises(Refusal) as error:
         CartFactory(items=[ItemFactory(currency="USD", options=options)] * 50)
-    assert len(error.value.problems) == MOST_TOLD + 1
+    assert len(error.value.reasons) == MAX_PROBLEMS + 1
 
 
 def test_adds_replaces_and_removes(cart: Cart) -> None:
@@ -197,7 +197,7 @@ def test_refuses_another_version(cart: Cart, unchanged: Callable[[], None]) -> N
         lambda: item.replace(version=9, **ItemFactory()),
         lambda: item.remove(version=9),
     ):
-        with pytest.raises(Refused) as error:
+        with pytest.raises(Refusal) as error:
             write()
         assert codes(error) == [("version_mismatch", "version")]
 
@@ -228,7 +228,7 @@ def test_somebody_reads_and_writes_their_own_carts_only(
         lambda: strangers.replace_item(cart.pk, item_of(cart).pk, ItemFactory()),
         lambda: strangers.remove_item(cart.pk, item_of(cart).pk),
     ):
-        with pytest.raises(Refused) as error:
+        with pytest.raises(Refusal) as error:
             write()
         assert codes(error) == [("cart_not_found", None)]
 
@@ -256,9 +256,9 @@ def test_saves_are_validated_and_claimed(cart: Cart) -> None:
         ("cart", "platform", "", ValidationError),
         ("cart", "currency", "EURO", ValidationError),
         ("item", "quantity", 0, ValidationError),
-        ("item", "currency", "USD", Refused),
+        ("item", "currency", "USD", Refusal),
         ("option", "price", Decimal(-1), ValidationError),
-        ("option", "currency", "USD", Refused),
+        ("option", "currency", "USD", Refusal),
     ],
 )
 def test_a_save_refuses_what_the_api_refuses(
@@ -282,7 +282,7 @@ def test_a_cart_keeps_the_currency_of_its_items(cart: Cart, unchanged: Callable[
     unchanged()
     cart.currency = "USD"
 
-    with pytest.raises(Refused, match="in another currency") as error:
+    with pytest.raises(Refusal, match="in another currency") as error:
         cart.save()
     assert codes(error) == [("currency_mismatch", "currency")]
 
@@ -305,7 +305,7 @@ def test_an_option_that_was_replaced_meanwhile_changes_nothing(
     item.replace(**ItemFactory(options=[OptionFactory()]))
     unchanged()
     for write in (gone.save, gone.delete):
-        with pytest.raises(Refused, match="no such option") as error:
+        with pytest.raises(Refusal, match="no such option") as error:
             write()
         assert codes(error) == [("item_not_found", None)]
 
@@ -315,9 +315,9 @@ def test_a_save_brings_no_deleted_row_back(cart: Cart) -> None:
     option = item.options.all()[0]
     item_of(cart).remove()
 
-    with pytest.raises(Refused, match="The cart has no such item"):
+    with pytest.raises(Refusal, match="The cart has no such item"):
         item.save()
-    with pytest.raises(Refused, match="The cart has no such item"):
+    with pytest.raises(Refusal, match="The cart has no such item"):
         option.save()
     assert Cart.objects.get().version == 2
     assert not CartItem.objects.exists()
@@ -325,7 +325,7 @@ def test_a_save_brings_no_deleted_row_back(cart: Cart) -> None:
 
     Cart.objects.get().delete()
     for deleted in (cart, item, option):
-        with pytest.raises(Refused) as error:
+        with pytest.raises(Refusal) as error:
             deleted.save()
         assert codes(error) == [("cart_not_found", None)]
     assert not Cart.objects.exists()

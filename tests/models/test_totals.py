@@ -11,7 +11,7 @@ from django.db import connection
 
 from carts.models import Cart, CartItem
 from carts.models.totals import Totals, counted
-from cartsvc.api.problems import Refused
+from cartsvc.errors import Refusal
 from tests.support import bodies
 from tests.support.answers import exact, problems
 from tests.support.callers import Api
@@ -269,7 +269,7 @@ def test_the_count_of_items_is_a_limit_of_its_own(settings: Any) -> None:
     settings.MAX_ITEMS = 2
     cart = CartFactory(items=[ItemFactory()] * 2)
 
-    with pytest.raises(Refused, match="The cart holds 2 items already"):
+    with pytest.raises(Refusal, match="The cart holds 2 items already"):
         cart.add_item(**ItemFactory())
 
     assert kept(cart.pk) == held(cart.pk) == Totals(2, 0, Decimal("40.4"))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cartsvc.db.urls import database_at
+from cartsvc.db.database_url import database_at
 
 HOSTS = {"HOST": "h1,h2,h3", "PORT": "5432,5433,5434"}
 

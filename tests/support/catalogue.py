@@ -13,8 +13,8 @@ README = Path(__file__).resolve().parents[2] / "carts/README.md"
 
 def catalogue() -> str:
     """Return the table of all declared problems, sorted by status and code."""
-    import_module("carts.problems")
-    problems = import_module("cartsvc.api.problems").PROBLEM_TYPES.values()
+    import_module("carts.errors")
+    problems = import_module("cartsvc.errors").REFUSALS.values()
     rows = sorted(
         (problem.status, problem.code, problem.meaning, problem.remedy, problem.retry)
         for problem in problems

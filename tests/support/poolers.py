@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from string import Template
 
-from cartsvc.db.urls import database_at
+from cartsvc.db.database_url import database_at
 from tests.support.programs import accepts, free_port, program, wait_until
 
 SHIPPED = Path(__file__).resolve().parents[2] / "cartsvc/operations/pgbouncer.ini"

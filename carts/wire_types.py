@@ -8,18 +8,17 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from rest_framework import serializers
 
-from carts.validators import exact_price
-from cartsvc.api.problems import INVALID_TYPE, MAX_LENGTH, MAX_VALUE, MIN_VALUE
+from carts.limits import exact_price
+from cartsvc.errors import InvalidType, MaxLength, MaxValue, MinValue
 
 
 class StringField(serializers.CharField):
     """The type string(n): a JSON string of at most n code points, never trimmed or normalised.
 
     Raises:
-        ValidationError: `invalid_type`, `max_length`, or the code of one of the `validators`.
+        Refusal: `invalid_type`, `max_length`, or the code of one of the `validators`.
     """
 
     max_length: int
@@ -32,7 +31,7 @@ class StringField(serializers.CharField):
         if type(data) is not str:
             raise invalid_type("a string", data)
         if len(data) > self.max_length:
-            raise MAX_LENGTH.invalid(limit=self.max_length, length=len(data))
+            raise MaxLength(limit=self.max_length, length=len(data))
         for check in self.checks:
             check(data)
         return data
@@ -42,7 +41,7 @@ class IntField(serializers.IntegerField):
     """The types int and int64: a JSON integer within bounds. 5.0 is the same number as 5.
 
     Raises:
-        ValidationError: `invalid_type`, `min_value`, `max_value`.
+        Refusal: `invalid_type`, `min_value`, `max_value`.
     """
 
     min_value: int
@@ -54,9 +53,9 @@ class IntField(serializers.IntegerField):
         if type(data) is not int:
             raise invalid_type("an integer", data)
         if data < self.min_value:
-            raise MIN_VALUE.invalid(limit=self.min_value)
+            raise MinValue(limit=self.min_value)
         if data > self.max_value:
-            raise MAX_VALUE.invalid(limit=self.max_value)
+            raise MaxValue(limit=self.max_value)
         return data
 
 
@@ -64,7 +63,7 @@ class DoubleField(serializers.DecimalField):
     """The type double, which only prices have: a JSON number, kept exactly.
 
     Raises:
-        ValidationError: `invalid_type`, and the codes of `exact_price`.
+        Refusal: `invalid_type`, and the codes of `exact_price`.
     """
 
     def to_internal_value(self, data: Any) -> Decimal:
@@ -84,6 +83,6 @@ JSON_TYPES = {
 }
 
 
-def invalid_type(wanted: str, data: Any) -> ValidationError:
+def invalid_type(wanted: str, data: Any) -> InvalidType:
     """Return the error for a value of the wrong JSON type."""
-    return INVALID_TYPE.invalid(wanted=wanted, sent=JSON_TYPES[type(data)])
+    return InvalidType(wanted=wanted, sent=JSON_TYPES[type(data)])

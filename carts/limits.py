@@ -9,9 +9,9 @@ from decimal import Decimal
 from django.utils.deconstruct import deconstructible
 from iso4217 import Currency
 
-from carts.problems import INVALID_CURRENCY, TOO_MANY, TOO_MANY_DECIMALS
-from cartsvc.api.problems import BLANK, CONTROL_CHARACTER, INVALID_TYPE, MAX_VALUE, MIN_VALUE
+from carts.errors import InvalidCurrency, TooMany, TooManyDecimals
 from cartsvc.api.texts import control_character
+from cartsvc.errors import Blank, ControlCharacter, InvalidType, MaxValue, MinValue
 
 # The specification's table of length limits, in Unicode code points.
 MAX_LENGTHS = {
@@ -58,11 +58,10 @@ class PrintableText:
     def __call__(self, value: str) -> None:
         if found := control_character(value, multiline=self.multiline):
             if "\ud800" <= found <= "\udfff":
-                raise CONTROL_CHARACTER.invalid(
-                    "This text holds the lone surrogate U+%(code_point)04X: half of a character.",
-                    code_point=ord(found),
+                raise ControlCharacter(
+                    f"This text holds the lone surrogate U+{ord(found):04X}: half of a character."
                 )
-            raise CONTROL_CHARACTER.invalid(code_point=ord(found))
+            raise ControlCharacter(code_point=ord(found))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PrintableText) and other.multiline == self.multiline
@@ -78,7 +77,7 @@ def validate_not_blank(value: str) -> None:
         ValidationError: `blank`.
     """
     if not value or value.isspace():
-        raise BLANK.invalid()
+        raise Blank
 
 
 def validate_currency(value: str) -> None:
@@ -88,7 +87,7 @@ def validate_currency(value: str) -> None:
         ValidationError: `invalid_currency`.
     """
     if value not in CURRENCIES:
-        raise INVALID_CURRENCY.invalid()
+        raise InvalidCurrency
 
 
 def exact_price(number: int | float | Decimal) -> Decimal:
@@ -103,17 +102,17 @@ def exact_price(number: int | float | Decimal) -> Decimal:
     """
     price = Decimal(number) if isinstance(number, int) else Decimal(str(number))
     if not price.is_finite():
-        raise INVALID_TYPE.invalid("A price must be a finite number.")
+        raise InvalidType("A price must be a finite number.")
     if price < PRICE_MIN:
-        raise MIN_VALUE.invalid("A price must not be below %(limit)s.", limit=PRICE_MIN)
+        raise MinValue(f"A price must not be below {PRICE_MIN}.")
     sent = price
     if _decimals(sent) > PRICE_DECIMALS:
         # A double keeps 15 significant digits. The rest is noise.
         price = Decimal(f"{float(sent):.15g}")
     if price > PRICE_MAX:
-        raise MAX_VALUE.invalid("A price must not be above %(limit)s.", limit=PRICE_MAX)
+        raise MaxValue(f"A price must not be above {PRICE_MAX}.")
     if _decimals(price) > PRICE_DECIMALS or (sent and not price):
-        raise TOO_MANY_DECIMALS.invalid(limit=PRICE_DECIMALS)
+        raise TooManyDecimals(limit=PRICE_DECIMALS)
     return price or PRICE_MIN  # -0.0 is 0
 
 
@@ -128,4 +127,4 @@ def validate_count(count: int, limit: int, plural: str) -> None:
         ValidationError: `too_many`.
     """
     if count > limit:
-        raise TOO_MANY.invalid(limit=limit, plural=plural)
+        raise TooMany(limit=limit, plural=plural)

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from carts import validators
+from carts import limits
 from cartsvc.db.fields import (
     BigIntegerField,
     CharField,
@@ -24,7 +24,7 @@ class PriceField(PlainNumber, models.DecimalField):
 
     def to_python(self, value: Any) -> Any:
         if isinstance(value, float):
-            return validators.exact_price(value)
+            return limits.exact_price(value)
         return super().to_python(value)
 
     def formfield(self, **kwargs: Any) -> Any:
@@ -44,29 +44,29 @@ class PriceField(PlainNumber, models.DecimalField):
 def line(name: str) -> CharField:
     """Return a required text of one line, limited as the specification's table limits `name`."""
     return CharField(
-        max_length=validators.MAX_LENGTHS[name],
-        validators=[validators.validate_not_blank, validators.PrintableText()],
+        max_length=limits.MAX_LENGTHS[name],
+        validators=[limits.validate_not_blank, limits.PrintableText()],
     )
 
 
 def paragraph(name: str) -> CharField:
     """Return an optional text of several lines. Null means "not sent", which is not empty."""
     return CharField(
-        max_length=validators.MAX_LENGTHS[name],
+        max_length=limits.MAX_LENGTHS[name],
         null=True,
         blank=True,
-        validators=[validators.PrintableText(multiline=True)],
+        validators=[limits.PrintableText(multiline=True)],
     )
 
 
 def currency() -> CharField:
     """Return a code of ISO 4217."""
     return CharField(
-        max_length=validators.MAX_LENGTHS["currency"], validators=[validators.validate_currency]
+        max_length=limits.MAX_LENGTHS["currency"], validators=[limits.validate_currency]
     )
 
 
-def int32(lowest: int = validators.INT32_MIN, highest: int = validators.INT32_MAX) -> IntegerField:
+def int32(lowest: int = limits.INT32_MIN, highest: int = limits.INT32_MAX) -> IntegerField:
     """Return the type int, within the given bounds."""
     # SQLite's columns take 64 bits, so their type alone does not enforce the bounds.
     return IntegerField(validators=[MinValueValidator(lowest), MaxValueValidator(highest)])
@@ -76,8 +76,8 @@ def int64() -> BigIntegerField:
     """Return the type int64."""
     return BigIntegerField(
         validators=[
-            MinValueValidator(validators.INT64_MIN),
-            MaxValueValidator(validators.INT64_MAX),
+            MinValueValidator(limits.INT64_MIN),
+            MaxValueValidator(limits.INT64_MAX),
         ]
     )
 
@@ -85,10 +85,10 @@ def int64() -> BigIntegerField:
 def price() -> PriceField:
     """Return a price within its limits."""
     return PriceField(
-        max_digits=validators.PRICE_DIGITS,
-        decimal_places=validators.PRICE_DECIMALS,
+        max_digits=limits.PRICE_DIGITS,
+        decimal_places=limits.PRICE_DECIMALS,
         validators=[
-            MinValueValidator(validators.PRICE_MIN),
-            MaxValueValidator(validators.PRICE_MAX),
+            MinValueValidator(limits.PRICE_MIN),
+            MaxValueValidator(limits.PRICE_MAX),
         ],
     )

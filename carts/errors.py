@@ -1,0 +1,81 @@
+"""What can be wrong with a cart, each declared once. `cartsvc.errors` has what any API has."""
+
+from cartsvc.errors import InvalidValue, Refusal
+
+
+class InvalidCurrency(InvalidValue):
+    code = "invalid_currency"
+    text = "This is not an upper-case currency code of ISO 4217, such as EUR."
+    meaning = "A currency is not on the current list of ISO 4217."
+    remedy = "Send an upper-case code of the list."
+
+
+class CurrencyMismatch(Refusal):
+    code = "currency_mismatch"
+    status = 400
+    text = "The cart's currency is %(currency)s."
+    meaning = "An item or an option is in another currency than the cart."
+    remedy = "Send the cart's currency with every item and option."
+
+
+class TooManyDecimals(InvalidValue):
+    code = "too_many_decimals"
+    text = "A price must not have more than %(limit)d decimals."
+    meaning = "A price has more decimals than the service keeps."
+    remedy = "Round it before sending."
+
+
+class TooMany(InvalidValue):
+    code = "too_many"
+    text = "There must not be more than %(limit)d %(plural)s."
+    meaning = "More items or options than the service takes."
+    remedy = "Send fewer, or use another cart."
+
+
+class PartnerMismatch(Refusal):
+    code = "partner_mismatch"
+    status = 403
+    text = "The token is another partner's."
+    meaning = "The token is bound to another partner than the body's partnerKey."
+    remedy = "Send the token's partnerKey."
+
+
+class CartNotFound(Refusal):
+    code = "cart_not_found"
+    status = 404
+    text = "This profile has no such cart."
+    meaning = "The profile has no such cart, or the token does not open it."
+    remedy = "Check profileKey and cartId; list the profile's carts."
+
+
+class ItemNotFound(Refusal):
+    code = "item_not_found"
+    status = 404
+    text = "The cart has no such item."
+    meaning = "The cart has no such item, or it was removed."
+    remedy = "Read the cart again."
+
+
+class RequestInProgress(Refusal):
+    code = "request_in_progress"
+    status = 409
+    text = "A request with this Idempotency-Key is still running."
+    meaning = "The same request, sent before, is still at work."
+    remedy = "Send it again with the same key in a moment."
+    retry = True
+
+
+class VersionMismatch(Refusal):
+    code = "version_mismatch"
+    status = 412
+    text = "The cart has moved on: its version is now %(version)d."
+    meaning = "Somebody has changed the cart since the version in If-Match."
+    remedy = "Read the cart again, and decide anew."
+
+
+class IdempotencyKeyReused(Refusal):
+    code = "idempotency_key_reused"
+    status = 422
+    text = "This Idempotency-Key came with another request before."
+    meaning = "The key was sent before with another body or to another path."
+    remedy = "Use a new key for a new request."

@@ -1,0 +1,336 @@
+"""Refusals: why a request cannot be served. One exception class each, declared once.
+
+Any layer raises one. The API's exception handler, the API document, the error catalogue and the
+tests read the class.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+from django.core.exceptions import ValidationError
+
+# An answer lists this many problems. Checks stop looking after one more.
+MAX_PROBLEMS = 99
+
+# Every declared refusal by its code. Complete once the modules of errors are imported.
+REFUSALS: dict[str, type["Refusal"]] = {}
+
+
+class Refusal(Exception):
+    """A reason why a request is refused.
+
+    To declare one, write a subclass: `code` is what programs recognise it by, `status` its HTTP
+    status, `text` the sentence for people with `%(name)s` for the details that `raise` gives,
+    `meaning` and `remedy` its lines in the error catalogue. `retry` says whether the same request
+    may succeed later.
+
+        raise PayloadTooLarge(limit=262_144)
+
+    `field` names what is at fault. A text is shown as it is: a JSON Pointer (RFC 6901) into the
+    body, or the name of a path parameter, query parameter or header. A tuple is a place in values
+    that Python names, `("items", 0, "display_name")`; whoever knows the other notation writes it.
+    """
+
+    code: ClassVar[str]
+    status: ClassVar[int]
+    text: ClassVar[str]
+    meaning: ClassVar[str]
+    remedy: ClassVar[str]
+    retry: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "code" in vars(cls) and REFUSALS.setdefault(cls.code, cls) is not cls:
+            raise TypeError(f"{cls.code} is declared twice.")
+
+    def __init__(
+        self,
+        text: str | None = None,
+        *,
+        field: str | tuple[str | int, ...] | None = None,
+        headers: Mapping[str, str] | None = None,
+        **details: Any,
+    ) -> None:
+        super().__init__(self.text % details if text is None else text)
+        self.field = field
+        self.headers = headers or {}
+        self.details = details
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    @property
+    def reasons(self) -> Sequence["Refusal"]:
+        """The refusal itself, or those that it holds."""
+        return [self]
+
+    def below(self, pointer: str) -> Self:
+        """Put `pointer` in front of the field of each reason: it is in a part of the body."""
+        for reason in self.reasons:
+            reason.field = f"{pointer}{reason.field or ''}"
+        return self
+
+
+class Refusals(Refusal):
+    """Several refusals at once."""
+
+    def __init__(self, reasons: Sequence[Refusal]) -> None:
+        Exception.__init__(self, " ".join(map(str, reasons)))
+        self.headers = {}
+        self._reasons = reasons
+
+    @property
+    def reasons(self) -> Sequence[Refusal]:
+        return self._reasons
+
+
+class InvalidValue(Refusal, ValidationError):
+    """A value that is not allowed. Forms and models take it for Django's ValidationError."""
+
+    status = 400
+
+    def __init__(self, text: str | None = None, **details: Any) -> None:
+        super().__init__(text, **details)
+        self.code = type(self).code  # ValidationError's own constructor has left it empty
+
+
+# Values
+
+
+class Required(InvalidValue):
+    code = "required"
+    text = "This field is required."
+    meaning = "A required member of the body is missing."
+    remedy = "Send it."
+
+
+class Null(InvalidValue):
+    code = "null"
+    text = "This field must not be null."
+    meaning = "A required member of the body is null."
+    remedy = "Send a value."
+
+
+class Blank(InvalidValue):
+    code = "blank"
+    text = "This text must not be blank."
+    meaning = "A required text is empty or only white space."
+    remedy = "Send at least one other character."
+
+
+class MaxLength(InvalidValue):
+    code = "max_length"
+    text = "This text must not be longer than %(limit)d characters; it has %(length)d."
+    meaning = "A text has more Unicode code points than its limit."
+    remedy = "Shorten it."
+
+
+class MinValue(InvalidValue):
+    code = "min_value"
+    text = "This number must not be below %(limit)s."
+    meaning = "A number is below its limit."
+    remedy = "Send a number within the limits."
+
+
+class MaxValue(InvalidValue):
+    code = "max_value"
+    text = "This number must not be above %(limit)s."
+    meaning = "A number is above its limit."
+    remedy = "Send a number within the limits."
+
+
+class InvalidType(InvalidValue):
+    code = "invalid_type"
+    text = "This must be %(wanted)s, not %(sent)s."
+    meaning = (
+        'A value is of another JSON type: "5" and true are not numbers, 5.5 is not an integer.'
+    )
+    remedy = "Send the type that the API document names."
+
+
+class UnknownMember(Refusal):
+    code = "unknown_member"
+    status = 400
+    text = "This object has no member of that name."
+    meaning = (
+        "The body names a member that the object does not have, perhaps a misspelt one. A "
+        "success tells it as a warning; with Prefer: handling=strict it is an error."
+    )
+    remedy = "Correct the name, or leave the member out."
+
+
+class ControlCharacter(InvalidValue):
+    code = "control_character"
+    text = "This text holds the control character U+%(code_point)04X."
+    meaning = "A text holds a character that a printer takes for a command, or a lone surrogate."
+    remedy = "Remove it. Tabs and line breaks may stand in note and specialInstructions."
+
+
+# The request
+
+
+class MalformedJson(Refusal):
+    code = "malformed_json"
+    status = 400
+    text = "The body is not JSON."
+    meaning = "The body is not JSON in UTF-8, or did not arrive whole."
+    remedy = "Correct what the text names."
+
+
+class InvalidGuid(Refusal):
+    code = "invalid_guid"
+    status = 400
+    text = "%(name)s must be a GUID."
+    meaning = "A key in the path is not 8-4-4-4-12 hexadecimal digits."
+    remedy = "Send the key as the service or the customer's account gave it."
+
+
+class InvalidParameter(Refusal):
+    code = "invalid_parameter"
+    status = 400
+    text = "A query parameter is not acceptable."
+    meaning = "A query parameter has a value that it cannot have, or there are over 1,000 of them."
+    remedy = "Correct the parameter that field names."
+
+
+class InvalidHeader(Refusal):
+    code = "invalid_header"
+    status = 400
+    text = "The request is not acceptable."
+    meaning = "A header cannot be read, or names a host that is not this service's."
+    remedy = "Correct the header that field names."
+
+
+class MalformedHttp(Refusal):
+    code = "malformed_http"
+    status = 400
+    text = "The request is not acceptable HTTP."
+    meaning = "The first line, a header, the length or an escape in the path breaks HTTP's rules."
+    remedy = "Let an HTTP library write the request."
+
+
+class UriTooLong(Refusal):
+    code = "uri_too_long"
+    status = 414
+    text = "The address of the request is too long."
+    meaning = "The path and its query have more than 8 KiB."
+    remedy = "Shorten the query: no operation takes so much."
+
+
+class HeadersTooLarge(Refusal):
+    code = "headers_too_large"
+    status = 431
+    text = "The headers of the request are too large."
+    meaning = "A header has more than 8 KiB, or all of them have more than 32 KiB."
+    remedy = "Send less: a token with fewer claims, no foreign cookies."
+
+
+class NotFound(Refusal):
+    code = "not_found"
+    status = 404
+    text = "There is nothing at this path."
+    meaning = "No operation of the service has this path."
+    remedy = "Compare it with the API document, upper and lower case and final slash included."
+
+
+class MethodNotAllowed(Refusal):
+    code = "method_not_allowed"
+    status = 405
+    text = "The method is not allowed here."
+    meaning = "The path is right, the method is not."
+    remedy = "Use a method that the answer's Allow header names."
+
+
+class PayloadTooLarge(Refusal):
+    code = "payload_too_large"
+    status = 413
+    text = "The body must not be larger than %(limit)d bytes."
+    meaning = "The body is larger than the service accepts."
+    remedy = "Send less: fewer items at once."
+
+
+class UnsupportedMediaType(Refusal):
+    code = "unsupported_media_type"
+    status = 415
+    text = "The body must be sent as application/json in UTF-8."
+    meaning = "The body is of another media type or charset, or compressed."
+    remedy = "Send Content-Type: application/json and no Content-Encoding."
+
+
+# Identity
+
+
+class NotAuthenticated(Refusal):
+    code = "not_authenticated"
+    status = 401
+    text = "Send an Authorization header with a bearer token."
+    meaning = "The request carries no bearer token."
+    remedy = "Send Authorization: Bearer and a token."
+
+
+class InvalidToken(Refusal):
+    code = "invalid_token"
+    status = 401
+    text = "The bearer token is not valid here."
+    meaning = "The token has expired, or is not one that this service takes."
+    remedy = "Get a new token from its issuer."
+
+
+class InsufficientScope(Refusal):
+    code = "insufficient_scope"
+    status = 403
+    text = "The token must carry %(scopes)s."
+    meaning = "The token does not carry a scope that the operation takes."
+    remedy = "Get a token with the scope that WWW-Authenticate names."
+
+
+class ProfileMismatch(Refusal):
+    code = "profile_mismatch"
+    status = 403
+    text = "The token does not open this customer profile."
+    meaning = "The token is bound to another customer profile than the path's."
+    remedy = "Use the profileKey of the token, or a token of that customer."
+
+
+class MoreProblems(Refusal):
+    code = "more_problems"
+    status = 400
+    text = "There are more problems than these."
+    meaning = "The request has more than 99 problems, and nothing more was looked for."
+    remedy = "Correct those that are told, and send it again."
+
+
+# The service
+
+
+class Throttled(Refusal):
+    code = "throttled"
+    status = 429
+    text = "Too many requests. Try again in %(seconds)d seconds."
+    meaning = "The bearer has sent more requests than the limit allows."
+    remedy = "Wait for as many seconds as Retry-After says."
+    retry = True
+
+
+class InternalError(Refusal):
+    code = "internal_error"
+    status = 500
+    text = "Something went wrong on our side."
+    meaning = "A defect of the service."
+    remedy = "Tell its operator the X-Request-ID of the answer."
+
+
+class Unavailable(Refusal):
+    code = "unavailable"
+    status = 503
+    text = "The service cannot reach its data right now. Try again."
+    meaning = (
+        "The database, or the issuer of the tokens' keys, does not answer in time, or too "
+        "many large requests came at once. A change may have happened nevertheless, as a "
+        "whole."
+    )
+    remedy = (
+        "Try again after Retry-After: to create or add, with the same Idempotency-Key; to "
+        "update or remove, with If-Match."
+    )
+    retry = True
