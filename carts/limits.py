@@ -10,7 +10,7 @@ from django.utils.deconstruct import deconstructible
 from iso4217 import Currency
 
 from carts.errors import InvalidCurrency, TooMany, TooManyDecimals
-from cartsvc.api.texts import control_character
+from cartsvc.control_characters import control_character
 from cartsvc.errors import Blank, ControlCharacter, InvalidType, MaxValue, MinValue
 
 # The specification's table of length limits, in Unicode code points.

@@ -15,7 +15,9 @@ from rest_framework.fields import empty
 
 from carts.limits import validate_count
 from carts.models import Cart, CartItem, CartItemOption
+from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, sent_fields
 from carts.wire_types import DoubleField, IntField, StringField, invalid_type
+from cartsvc.camel_case import camel_case
 from cartsvc.errors import (
     MAX_PROBLEMS,
     Null,
@@ -84,7 +86,7 @@ class WireSerializer(serializers.ModelSerializer):
     @cached_property
     def known(self) -> frozenset[str]:
         """The members that may be sent: those of the object, and those that a read shows."""
-        return SHOWN.union(name for name, _, _ in self.members)
+        return READ_ONLY_MEMBERS.union(name for name, _, _ in self.members)
 
     @cached_property
     def lists(self) -> dict[str, "WireSerializer"]:
@@ -119,14 +121,6 @@ class WireSerializer(serializers.ModelSerializer):
                         element, f"{pointer}/{name}/{position}"
                     )
 
-    def wire_names(self) -> dict[str, str]:
-        """Return each member's name on the wire by its column's, lists apart."""
-        return {
-            source: name
-            for name, source, field in self.members
-            if not isinstance(field, serializers.ListSerializer)
-        }
-
 
 class WireListSerializer(serializers.ListSerializer):
     """A JSON array of objects.
@@ -156,12 +150,12 @@ class WireListSerializer(serializers.ListSerializer):
 
 def _token(name: str) -> str:
     """Return a member's name as a JSON Pointer token, shortened and valid in UTF-8."""
-    shortened = name[:NAME_SHOWN].encode(errors="replace").decode()
+    shortened = name[:MAX_NAME_LENGTH].encode(errors="replace").decode()
     return shortened.replace("~", "~0").replace("/", "~1")
 
 
 # What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
-SHOWN = frozenset(
+READ_ONLY_MEMBERS = frozenset(
     {
         "itemId",
         "value",
@@ -174,19 +168,22 @@ SHOWN = frozenset(
         "version",
     }
 )
-NAME_SHOWN = 64  # characters
+MAX_NAME_LENGTH = 64  # characters
+
+
+def on_the_wire(*names: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
+    """Return `fields` and `extra_kwargs` of a serializer's Meta, in camelCase, for these fields."""
+    wire = {camel_case(name): name for name in names}
+    return tuple(wire), {
+        name: {"source": source} for name, source in wire.items() if name != source
+    }
 
 
 class CartItemOptionSerializer(WireSerializer):
     class Meta:
         model = CartItemOption
         list_serializer_class = WireListSerializer
-        fields = ("optionSetKey", "optionSetItemKey", "displayName", "currency", "price")
-        extra_kwargs: ClassVar = {
-            "optionSetKey": {"source": "option_set_key"},
-            "optionSetItemKey": {"source": "option_set_item_key"},
-            "displayName": {"source": "display_name"},
-        }
+        fields, extra_kwargs = on_the_wire(*OPTION_FIELDS)
 
     def check_count(self, count: int) -> None:
         validate_count(count, settings.MAX_OPTIONS, "options on an item")
@@ -200,24 +197,8 @@ class CartItemSerializer(WireSerializer):
     class Meta:
         model = CartItem
         list_serializer_class = WireListSerializer
-        fields = (
-            "menuKey",
-            "menuVersion",
-            "menuItemKey",
-            "displayName",
-            "currency",
-            "price",
-            "quantity",
-            "options",
-            "specialInstructions",
-        )
-        extra_kwargs: ClassVar = {
-            "menuKey": {"source": "menu_key"},
-            "menuVersion": {"source": "menu_version"},
-            "menuItemKey": {"source": "menu_item_key"},
-            "displayName": {"source": "display_name"},
-            "specialInstructions": {"source": "special_instructions"},
-        }
+        *before, instructions = ITEM_FIELDS
+        fields, extra_kwargs = on_the_wire(*before, "options", instructions)
 
     def check_count(self, count: int) -> None:
         validate_count(count, settings.MAX_ITEMS, "items in a cart")
@@ -228,24 +209,8 @@ class CreateCartSerializer(WireSerializer):
 
     class Meta:
         model = Cart
-        fields = (
-            "partnerKey",
-            "restaurantKey",
-            "items",
-            "platform",
-            "orderingChannel",
-            "fulfilmentChannel",
-            "currency",
-            "note",
-            "specialInstructions",
-        )
-        extra_kwargs: ClassVar = {
-            "partnerKey": {"source": "partner_key"},
-            "restaurantKey": {"source": "restaurant_key"},
-            "orderingChannel": {"source": "ordering_channel"},
-            "fulfilmentChannel": {"source": "fulfilment_channel"},
-            "specialInstructions": {"source": "special_instructions"},
-        }
+        partner, restaurant, *others = sent_fields(Cart)
+        fields, extra_kwargs = on_the_wire(partner, restaurant, "items", *others)
 
 
 CREATE_CART = CreateCartSerializer()

@@ -7,7 +7,7 @@ from django.http import HttpResponse, HttpResponseNotModified
 from prometheus_client import Counter
 from rest_framework.request import Request
 
-from carts.bodies import cart_body, summary_body
+from carts.base_view import CartServiceViewSet
 from carts.errors import (
     CartNotFound,
     IdempotencyKeyReused,
@@ -16,7 +16,7 @@ from carts.errors import (
     RequestInProgress,
     VersionMismatch,
 )
-from carts.requests import CartServiceViewSet, located
+from carts.responses import cart_body, summary_body
 from carts.serializers import (
     CART_ITEM,
     CREATE_CART,
@@ -28,7 +28,6 @@ from cartsvc.api.envelope import success
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.headers import entity_tag, versions
 from cartsvc.api.operation import Operation
-from cartsvc.api.turns import expect_read, take_turn_of_read
 from cartsvc.errors import InvalidParameter
 
 READ = ("Cart.Read", "Cart.Write")
@@ -63,16 +62,15 @@ class CartViewSet(CartServiceViewSet):
         body, values = self.read(CREATE_CART)
         if bearer_of(request).partner_key not in (None, values["partner_key"]):
             raise PartnerMismatch(field="/partnerKey")
-        with located():
-            cart_id, version = self.create_once(
-                key,
-                body,
-                lambda new_id: (
-                    self.carts(profile_key)
-                    .create_with_items(id=new_id, profile_key=profile_key, **values, validate=False)
-                    .version
-                ),
-            )
+        cart_id, version = self.create_once(
+            key,
+            body,
+            lambda new_id: (
+                self.carts(profile_key)
+                .create_with_items(id=new_id, profile_key=profile_key, **values, validate=False)
+                .version
+            ),
+        )
         data = {"cartId": str(cart_id)}
         warnings = self.warnings(CREATE_CART, body)
         return _versioned(success("The cart was created.", data, warnings), version)
@@ -114,12 +112,11 @@ class CartViewSet(CartServiceViewSet):
             version = carts.version_of(cart_id)
             if version is not None and (seen is None or version in seen):
                 return _versioned(HttpResponseNotModified(), version)
-        expect_read(cart_id)
-        cart = carts.find(cart_id)
-        if cart is None:
+        found = carts.find(cart_id)
+        if found is None:
             raise CartNotFound
-        take_turn_of_read(cart_id, (cart.item_count or 0) + (cart.option_count or 0))
-        return _versioned(success("The cart was found.", cart_body(cart)), cart.version)
+        cart, items = found
+        return _versioned(success("The cart was found.", cart_body(cart, items)), cart.version)
 
 
 class CartItemViewSet(CartServiceViewSet):
@@ -138,16 +135,15 @@ class CartItemViewSet(CartServiceViewSet):
     def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         """Add Item."""
         carts = self.carts(profile_key)
-        key, expected = self.idempotency_key(), self.expected_version(carts, cart_id)
+        key, expected = self.idempotency_key(), self.expected_versions()
         body, values = self.read(CART_ITEM)
-        with located():
-            item_id, version = self.create_once(
-                key,
-                body,
-                lambda new_id: carts.add_item(
-                    cart_id, {"id": new_id, **values}, version=expected, validate=False
-                ),
-            )
+        item_id, version = self.create_once(
+            key,
+            body,
+            lambda new_id: carts.add_item(
+                cart_id, {"id": new_id, **values}, version=expected, validate=False
+            ),
+        )
         data, warnings = {"itemId": str(item_id)}, self.warnings(CART_ITEM, body)
         return _versioned(success("The item was added.", data, warnings), version)
 
@@ -166,10 +162,9 @@ class CartItemViewSet(CartServiceViewSet):
     ) -> HttpResponse:
         """Update Item."""
         carts = self.carts(profile_key)
-        expected = self.expected_version(carts, cart_id)
+        expected = self.expected_versions()
         body, values = self.read(CART_ITEM)
-        with located():
-            version = carts.replace_item(cart_id, item_id, values, version=expected, validate=False)
+        version = carts.replace_item(cart_id, item_id, values, version=expected, validate=False)
         warnings = self.warnings(CART_ITEM, body)
         return _versioned(success("The item was updated.", warnings=warnings), version)
 
@@ -186,9 +181,8 @@ class CartItemViewSet(CartServiceViewSet):
     ) -> HttpResponse:
         """Remove Item."""
         carts = self.carts(profile_key)
-        expected = self.expected_version(carts, cart_id)
-        with located():
-            version = carts.remove_item(cart_id, item_id, version=expected)
+        expected = self.expected_versions()
+        version = carts.remove_item(cart_id, item_id, version=expected)
         return _versioned(success("The item was removed."), version)
 
 

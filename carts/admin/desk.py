@@ -9,10 +9,10 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from carts.admin import search
-from carts.admin.display import cart_url, read, stretch, summary
+from carts.admin.display import cart_url, part_of, read, summary
 from carts.admin.items import ItemView, RemoveItemView
 from carts.admin.slips import amount, customer_slip, kitchen_docket
-from carts.admin.timeline import events
+from carts.admin.timeline import timeline
 from carts.models import Cart
 from cartsvc.api.guids import parse_guid
 
@@ -101,11 +101,11 @@ class CartAdmin(admin.ModelAdmin):
             "page",
             title=f"Cart {cart.id}",
             cart=cart,
-            stretch=stretch(items, parse_guid(request.GET.get("item", "")), cart.currency),
-            subtotal=amount(sum(item["value"] for item in items), cart.currency),
+            part=part_of(items, parse_guid(request.GET.get("item", "")), cart.currency),
+            subtotal=amount(cart.subtotal, cart.currency),
             docket=kitchen_docket(cart, items),
             slip=customer_slip(cart, items),
-            events=events(cart),
+            timeline=timeline(cart, _version(request.GET.get("before", ""))),
             created_words=naturaltime(cart.created_on),
             changed_words=naturaltime(cart.modified_on),
         )
@@ -131,6 +131,13 @@ def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:
     messages.warning(request, f"There is no {cart}. Perhaps it was deleted?")
     return HttpResponseRedirect(reverse("admin:carts_cart_changelist"))
 
+
+def _version(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < MAX_DIGITS else None
+
+
+# Of a version. There are no carts with as many changes.
+MAX_DIGITS = 10
 
 # The filters suggest these columns' values in the carts on the page, which costs no query.
 SUGGESTED = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")

@@ -1,6 +1,7 @@
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -8,7 +9,8 @@ from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.urls import reverse
 
 from carts.admin.slips import amount
-from carts.models import Cart, contents
+from carts.models import Cart
+from carts.models.reads import items_of
 
 Items = list[dict[str, Any]]
 
@@ -17,7 +19,7 @@ LINES = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Part:
     """The part of an order that a page shows.
 
     `first` is the number of its first item, counted from 1, and `total` the order's number of
@@ -37,11 +39,21 @@ class Stretch:
 
 
 def read(cart_id: UUID) -> tuple[Cart, Items] | None:
-    """Return the cart with its history, and its items, from a single query."""
-    cart = Cart.objects.with_contents().defer(None).filter(pk=cart_id).first()
-    if cart is None:
-        return None
-    return cart, contents.assemble(cart.item_rows)
+    """Return the cart and its items, from a single query."""
+    cart = Cart.objects.with_items().filter(pk=cart_id).first()
+    return cart and (cart, items_of(cart.items_json))
+
+
+def in_words(value: Any, currency: str = "") -> str:
+    """Return a value as histories show it: a text in quotes, a price as the page does."""
+    match value:
+        case None:
+            return "nothing"
+        case Decimal():
+            return amount(value, currency)
+        case str():
+            return f"“{value}”"
+    return str(value)
 
 
 def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:
@@ -51,29 +63,29 @@ def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:
 
 
 def summary(cart: Cart) -> dict[str, Any]:
-    """Return the cells of a cart's row in the list. The cart's totals must be known."""
+    """Return the cells of a cart's row in the list."""
     return {
         "cart": cart,
         "url": cart_url(cart.id),
         "count": cart.item_count,
-        "subtotal": amount(cart.subtotal or 0, cart.currency),
+        "subtotal": amount(cart.subtotal, cart.currency),
         "created": naturaltime(cart.created_on),
         "changed": naturaltime(cart.modified_on) if cart.version > 1 else "",
     }
 
 
-def stretch(items: Items, item_id: UUID | None, currency: str) -> Stretch:
+def part_of(items: Items, item_id: UUID | None, currency: str) -> Part:
     """Return the part of the order that holds the item, or the first part without the item."""
-    place = next((place for place, item in enumerate(items) if item["id"] == item_id), 0)
+    place = next((place for place, item in enumerate(items) if item["item_id"] == item_id), 0)
     starts = _starts(items)
     number = bisect_right(starts, place) - 1
     start, end = [*starts, len(items)][number : number + 2]
-    return Stretch(
+    return Part(
         items=[order_line(item, currency) for item in items[start:end]],
         first=start + 1,
         total=len(items),
-        before=items[starts[number - 1]]["id"] if number else None,
-        after=items[end]["id"] if end < len(items) else None,
+        before=items[starts[number - 1]]["item_id"] if number else None,
+        after=items[end]["item_id"] if end < len(items) else None,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.conf import settings
 
+from carts.admin.display import in_words
 from carts.admin.slips import amount
 from carts.models import CartItem, CartItemOption
 
@@ -37,22 +38,10 @@ class ExactForm(forms.ModelForm):
         """Yield each changed field in words, with its new value and the old one if there is one."""
         for name in self.Meta.fields:
             if name in self.changed_data:
-                told = shown(self.cleaned_data[name], currency)
+                told = in_words(self.cleaned_data[name], currency)
                 if name in self.initial:
-                    told = f"{shown(self.initial[name], currency)} → {told}"
+                    told = f"{in_words(self.initial[name], currency)} → {told}"
                 yield f"{str(self.fields[name].label).lower()} {told}"
-
-
-def shown(value: Any, currency: str = "") -> str:
-    """Return the value as the log of changes shows it: a price as the page does."""
-    match value:
-        case None:
-            return "nothing"
-        case Decimal():
-            return amount(value, currency)
-        case str():
-            return f"“{value}”"
-    return str(value)
 
 
 class Paragraph(forms.CharField):
@@ -161,14 +150,14 @@ class ItemEditor:
         before = self.options.initial or []
         kept = dict(self._rows())
         for number, option in enumerate(before):
-            name = shown(option["display_name"])
+            name = in_words(option["display_name"])
             if number in kept:
                 changes = kept[number].changes(self.currency)
                 told += [f"option {name}: {change}" for change in changes]
             else:
                 told.append(f"option {name} removed")
         told += [
-            f"option {shown(form.cleaned_data['display_name'])} added"
+            f"option {in_words(form.cleaned_data['display_name'])} added"
             for number, form in kept.items()
             if number >= len(before)
         ]

@@ -16,11 +16,11 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.views.generic import View
 
-from carts.admin.display import cart_url, order_line, read
-from carts.admin.forms import ItemEditor, shown
-from carts.admin.timeline import events, log_message
+from carts.admin.display import cart_url, in_words, order_line, read
+from carts.admin.forms import ItemEditor
+from carts.admin.timeline import events_since
 from carts.models import Cart
-from carts.models.history import Author
+from carts.models.change import NAME_LENGTH, Author
 from carts.models.manager import CartManager
 from cartsvc.errors import Refusal
 
@@ -57,7 +57,7 @@ class CartChange(View):
         if found is None:
             return False
         self.cart, items = found
-        self.item = next((item for item in items if item["id"] == self.item_id), None)
+        self.item = next((item for item in items if item["item_id"] == self.item_id), None)
         return self.item is not None or self.item_id is None
 
     def gone(self) -> HttpResponse:
@@ -81,8 +81,8 @@ class CartChange(View):
         `since` is the outdated version with which the form was opened: the page shows what
         has happened to the cart since then. `problem` is a reason in words.
         """
-        missed = [] if since is None else [e for e in events(self.cart) if e.version > since]
-        user = ("staff", self.request.user.get_username())
+        missed = [] if since is None else events_since(self.cart, since)
+        user = ("staff", self.request.user.get_username()[:NAME_LENGTH])
         return self.desk.page(
             self.request,
             self.template,
@@ -92,7 +92,7 @@ class CartChange(View):
             missed=missed,
             # Events of others may be among those whose records are no longer kept.
             own=len(missed) == self.cart.version - (since or 0)
-            and all((e.record.author.kind, e.record.author.name) == user for e in missed),
+            and all((e.author.kind, e.author.name) == user for e in missed),
             problem=problem,
             status=409 if since is not None or problem else 200,
             **context,
@@ -105,7 +105,7 @@ class CartChange(View):
 
     def write(
         self,
-        change: Callable[[CartManager], Any],
+        change: Callable[[CartManager[Cart]], Any],
         told: str,
         form: Callable[..., HttpResponse],
         item_id: UUID | None = None,
@@ -123,7 +123,7 @@ class CartChange(View):
         try:
             with transaction.atomic():
                 change(Cart.objects.by(author))
-                self.desk.log_change(self.request, self.cart, log_message(version + 1, told))
+                self.desk.log_change(self.request, self.cart, told)
         except ValidationError as error:
             return form(problem=" ".join(error.messages))
         except OperationalError:
@@ -164,11 +164,11 @@ class ItemView(CartChange):
             return HttpResponseRedirect(cart_url(self.cart_id, self.item_id))
         values = editor.values()
         if self.item:
-            told = f"Item {shown(self.item['display_name'])}: {', '.join(changes)}"
+            told = f"Item {in_words(self.item['display_name'])}: {', '.join(changes)}"
         else:
-            told = f"Item {shown(values['display_name'])} added: {', '.join(changes)}"
+            told = f"Item {in_words(values['display_name'])} added: {', '.join(changes)}"
 
-        def change(carts: CartManager) -> None:
+        def change(carts: CartManager[Cart]) -> None:
             if self.item_id:
                 carts.replace_item(self.cart_id, self.item_id, values, version=version)
             else:
@@ -194,7 +194,7 @@ class RemoveItemView(CartChange):
         if version != self.cart.version:
             return self.confirmation(since=version)
         return self.write(
-            lambda carts: carts.remove_item(self.cart_id, self.item["id"], version=version),
-            f"Item {shown(self.item['display_name'])} removed",
+            lambda carts: carts.remove_item(self.cart_id, self.item["item_id"], version=version),
+            f"Item {in_words(self.item['display_name'])} removed",
             self.confirmation,
         )

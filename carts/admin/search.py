@@ -153,7 +153,7 @@ def find(values: dict[str, Any]) -> Page:
     found: list[Cart] = []
     edges: list[UUID] = []
     for column, value in _keys(values):
-        rows, edge = _look(_stretch(column, value, values), values, upward=upward)
+        rows, edge = _look(_range(column, value, values), values, upward=upward)
         found += rows
         edges += [edge] if edge else []
     beyond = None
@@ -193,8 +193,8 @@ def _keys(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield "partner_key", spelling
 
 
-def _stretch(column: str, value: Any, values: dict[str, Any]) -> CartQuerySet:
-    """Return the carts with that value, oldest first, as one stretch of the column's index.
+def _range(column: str, value: Any, values: dict[str, Any]) -> CartQuerySet:
+    """Return the carts with that value, oldest first, as one range of the column's index.
 
     The condition compares pairs of column and id. With a plain condition on the column, the
     database may walk along the primary key instead, past all carts with another value.
@@ -233,12 +233,7 @@ def _look(
         if edge:
             carts = carts.filter(Q(id__lte=edge) if upward else Q(id__gte=edge))
         carts = carts.filter(conditions)
-    found = list(carts.without_history()[: PAGE_SIZE + 1])
-    if uncounted := [cart for cart in found if cart.item_count is None]:
-        anew = Cart.objects.counted_anew([cart.pk for cart in uncounted])
-        for cart in uncounted:
-            if cart.pk in anew:  # nobody has deleted it meanwhile
-                cart.set_totals(anew[cart.pk])
+    found = list(carts[: PAGE_SIZE + 1])
     return found, edge
 
 

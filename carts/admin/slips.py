@@ -22,6 +22,9 @@ INDENT = 4
 # The most items, options and instructions on a sheet. The largest cart has thousands.
 LONGEST = 300
 
+# Of today's currencies. A cart may be in one that ISO 4217 has withdrawn since.
+DECIMALS = {currency.code: currency.exponent or 0 for currency in Currency}
+
 Items = Iterable[Mapping[str, Any]]
 
 # Marks that would change the direction of the text around them.
@@ -66,7 +69,7 @@ def amount(value: Decimal | int, currency: str) -> str:
     An amount with more decimals than the currency keeps them all. Zero has no sign.
     """
     number = Decimal(value)
-    decimals = max(Currency(currency).exponent or 0, -_exponent(number.normalize()))
+    decimals = max(DECIMALS.get(currency, 2), -_exponent(number.normalize()))
     return f"{number:z,.{decimals}f}"
 
 

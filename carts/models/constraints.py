@@ -8,14 +8,14 @@ from django.db.models.functions import Length
 from django.db.models.lookups import LessThanOrEqual
 
 from carts import limits
-from cartsvc.api import texts
+from cartsvc.control_characters import LINE_BREAKERS, PARAGRAPH_BREAKERS
 
 
 def line_check(model: str, column: str) -> CheckConstraint:
     """Return the check of a required line: length, not blank, no control characters."""
     return CheckConstraint(
         name=f"carts_{model}_{column}_line",
-        condition=_printable(column, texts.LINE_BREAKERS)
+        condition=_printable(column, LINE_BREAKERS)
         & Q(**{f"{column}__regex": f"[^{limits.BLANKS}]"}),
     )
 
@@ -24,7 +24,7 @@ def paragraph_check(model: str, column: str) -> CheckConstraint:
     """Return the check of an optional text: length, no controls but tabs and line breaks."""
     return CheckConstraint(
         name=f"carts_{model}_{column}_paragraph",
-        condition=Q(**{f"{column}__isnull": True}) | _printable(column, texts.PARAGRAPH_BREAKERS),
+        condition=Q(**{f"{column}__isnull": True}) | _printable(column, PARAGRAPH_BREAKERS),
     )
 
 

@@ -83,7 +83,7 @@ class IdempotencyRecord(models.Model):
                     earlier = records.select_for_update().first()
                 if earlier and not earlier.is_expired():
                     if bytes(earlier.fingerprint) != fingerprint:
-                        raise IdempotencyKeyReused(field="key") from None
+                        raise IdempotencyKeyReused from None
                     return earlier.created_id, None
                 if earlier:
                     records.filter(created_on=earlier.created_on).delete()
@@ -107,5 +107,5 @@ def _request_in_progress() -> Iterator[None]:
         yield
     except OperationalError as error:
         if is_held(error):
-            raise RequestInProgress(field="key") from error
+            raise RequestInProgress from error
         raise

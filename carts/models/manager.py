@@ -1,55 +1,59 @@
-"""The manager of carts: how they are read, and every change that can be made to them."""
+"""The manager of carts: how they are read, and every change that can be made to them.
 
-from collections.abc import Iterable, Mapping, Sequence
+A change locks the cart's row and looks at the item that it is about to change, in one exchange
+with the database. It decides in Python. It writes the cart, the item and the record of the change
+in another exchange, and commits.
+"""
+
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from copy import copy
 from datetime import datetime
-from functools import cache
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Self
+from itertools import chain
+from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import F, Max, QuerySet
-from django.db.models.functions import Greatest
 from django.utils import timezone
 
-from carts.errors import CartNotFound, ItemNotFound, TooMany, VersionMismatch
-from carts.models import history, totals
-from carts.models.history import Author, Record
-from carts.models.item import (
+from carts import limits
+from carts.errors import CartNotFound, ItemNotFound, TooMany
+from carts.models.change import MAX_CHANGES, Author, difference, encoded
+from carts.models.draft import ItemDraft, Values, field_errors
+from carts.models.item import ITEM_FIELDS
+from carts.models.reads import CartQuerySet, CartSummary
+from carts.models.state import IN_ALL, CartState, Expected, Totals, refuse_any
+from carts.models.statements import (
+    DELETE_CHANGE,
+    DELETE_ITEM,
+    DELETE_OPTIONS,
+    INSERT_CHANGE,
     INSERT_ITEMS,
     INSERT_OPTIONS,
-    CartItem,
-    ItemDraft,
-    Values,
-    remove_options,
+    ITEM,
+    LAST_POSITION,
+    UPDATE_ITEM,
+    CartStatements,
+    item_draft,
 )
-from carts.models.reads import CartQuerySet, CartSummary, Reads, get_cart, page_of_carts
-from cartsvc.db.statements import (
-    Insert,
-    Parameter,
-    Statement,
-    atomic,
-    one_round_trip,
-    parameters,
-)
-from cartsvc.errors import MAX_PROBLEMS, Refusals
+from cartsvc.db.statements import Select, atomic, fetch_together, one_round_trip
 
-if TYPE_CHECKING:
-    from carts.models.cart import Cart
+CartT = TypeVar("CartT", bound=models.Model)
 
 
-IN_ALL = "options in all items of a cart together"
-
-
-class CartManager(Reads["Cart"]):
+class CartManager(models.Manager[CartT].from_queryset(CartQuerySet)):  # type: ignore[misc]
     """Reads and writes carts: all of them, or those that `by` has narrowed them to."""
 
     author: Author | None = None
-    keys: Mapping[str, Any] = {}
+    keys: Values = {}
     moment: datetime | None = None
+
+    def contribute_to_class(self, cls: type[models.Model], name: str) -> None:
+        """Prepare the statements for the model, which is known from here on."""
+        super().contribute_to_class(cls, name)
+        self.statements = CartStatements(cls)
 
     def by(self, author: Author, **keys: Any) -> Self:
         """Return a manager of the carts that have the `keys`, for changes by `author`.
@@ -70,41 +74,25 @@ class CartManager(Reads["Cart"]):
     def get_queryset(self) -> CartQuerySet:
         return CartQuerySet(self.model, using=self._db).filter(**self.keys)
 
-    def find(self, cart_id: UUID) -> "Cart | None":
-        """Return the cart with its contents, or None. See `CartQuerySet.with_contents`."""
+    def find(self, cart_id: UUID) -> tuple[CartSummary, str | None] | None:
+        """Return the cart and its items as `reads.items_json`, or None if there is none."""
         keys = {**self.keys, "id": cart_id}
-        found = get_cart(self.model, tuple(keys)).fetch(**keys)
-        return found[0] if found else None
+        for *cart, items in self.statements.get_cart(tuple(keys)).rows(**keys):
+            return CartSummary._make(cart), items
+        return None
 
     def version_of(self, cart_id: UUID) -> int | None:
         """Return the cart's version; None if there is no such cart."""
         return self.filter(pk=cart_id).values_list("version", flat=True).first()
 
     def page(self, limit: int, cursor: UUID | None = None) -> list[CartSummary]:
-        """Return up to `limit` carts, newest first, with their totals.
-
-        With a `cursor`, return carts older than that id. Items and history are not read.
-        """
-        statement = page_of_carts(self.model, tuple(self.keys), limit, further=bool(cursor))
-        page = list(map(CartSummary._make, statement.rows(cursor=cursor, **self.keys)))
-        uncounted = [cart.id for cart in page if cart.item_count is None]
-        if not uncounted:
-            return page
-        anew = self.counted_anew(uncounted)
-        return [
-            cart._replace(item_count=anew[cart.id].item_count, subtotal=anew[cart.id].subtotal)
-            if cart.id in anew
-            else cart
-            for cart in page
-        ]
-
-    def _record(self, operation: str, item_id: UUID | None = None, label: str = "") -> Record:
-        at, author = self.moment or timezone.now(), self.author or Author.shell()
-        return Record(at, author, operation, item_id, label)
+        """Return up to `limit` carts, newest first. With a `cursor`, carts older than that id."""
+        statement = self.statements.page_of_carts(tuple(self.keys), limit, further=bool(cursor))
+        return list(map(CartSummary._make, statement.rows(cursor=cursor, **self.keys)))
 
     def create_with_items(
         self, *, items: Iterable[Values] = (), validate: bool = True, **values: Any
-    ) -> "Cart":
+    ) -> CartT:
         """Create a cart with its items and their options (specification: Create Cart).
 
         `values`, the mappings in `items` and those in their `options` use the names of the
@@ -114,41 +102,36 @@ class CartManager(Reads["Cart"]):
             ValidationError: values that the specification does not allow.
             Refusal: `currency_mismatch`, `too_many`.
         """
-        record = self._record("Create Cart")
-        cart = self.model(
-            created_on=record.at, modified_on=record.at, creation=record.line(), **values
+        author, moment = self._author(), self.moment or timezone.now()
+        cart: Any = self.model(
+            created_on=moment,
+            modified_on=moment,
+            created_by_kind=author.kind,
+            created_by_name=author.name,
+            created_request_id=author.request_id,
+            **values,
         )
-        drafts = [
-            ItemDraft.of(cart_id=cart.id, position=position, **item)
-            for position, item in enumerate(items)
-        ]
+        drafts = [ItemDraft.of(item, position) for position, item in enumerate(items)]
         if validate:
-            cart.clean_with(drafts)
-        found = (
-            problem
+            _clean(cart, drafts)
+        refuse_any(
+            mismatch
             for position, draft in enumerate(drafts)
-            for problem in draft.currency_problems(cart.currency, f"items[{position}].")
+            for mismatch in draft.currency_mismatches(cart.currency, ("items", position))
         )
-        if mismatches := list(islice(found, MAX_PROBLEMS + 1)):
-            raise Refusals(mismatches)
-        sums = totals.totals_of(drafts)
-        cart.set_totals(sums)
-        if sums.option_count > settings.MAX_CART_OPTIONS:
-            raise TooMany(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field="items")
+        cart.item_count, cart.option_count, cart.subtotal = Totals.of(drafts)
+        if cart.option_count > settings.MAX_CART_OPTIONS:
+            raise TooMany(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field=("items",))
         # A pipeline of one statement would take longer than the statement alone.
         with atomic(), one_round_trip() if drafts else nullcontext():
-            _insert_cart(self.model).run([cart])
-            _insert(drafts)
+            self.statements.insert.run([cart])
+            INSERT_ITEMS.run([_item_row(cart.pk, draft) for draft in drafts])
+            INSERT_OPTIONS.run(chain.from_iterable(map(ItemDraft.option_rows, drafts)))
         cart._state.adding = False
-        return cart
+        return cart  # type: ignore[no-any-return]
 
     def add_item(
-        self,
-        cart_id: UUID,
-        values: Values,
-        *,
-        version: int | None = None,
-        validate: bool = True,
+        self, cart_id: UUID, values: Values, *, version: Expected = None, validate: bool = True
     ) -> int:
         """Add an item after the cart's last one; return the cart's version after it.
 
@@ -156,18 +139,13 @@ class CartManager(Reads["Cart"]):
             ValidationError: values that the specification does not allow.
             Refusal: `cart_not_found`, `version_mismatch`, `currency_mismatch`, `too_many`.
         """
-        draft = ItemDraft.of(cart_id=cart_id, **values)
+        item = ItemDraft.of(values)
         if validate:
-            draft.clean()
+            item.clean()
         with atomic():
-            changed = self.claim(cart_id, "Add Item", version=version, draft=draft)
-            last = CartItem.objects.filter(cart_id=cart_id).aggregate(
-                position=Max("position", default=-1)
-            )
-            draft.values["position"] = last["position"] + 1
-            with one_round_trip():
-                _insert([draft])
-        return changed
+            cart, item.position = self._lock_for_adding(cart_id, version)
+            cart.check_fit(None, item)
+            return self._write(cart, "Add Item", None, item)
 
     def replace_item(
         self,
@@ -175,7 +153,7 @@ class CartManager(Reads["Cart"]):
         item_id: UUID,
         values: Values,
         *,
-        version: int | None = None,
+        version: Expected = None,
         validate: bool = True,
     ) -> int:
         """Replace an item entirely, options included (specification: Update Item).
@@ -188,134 +166,150 @@ class CartManager(Reads["Cart"]):
             Refusal: `cart_not_found`, `item_not_found`, `version_mismatch`,
                 `currency_mismatch`, `too_many`.
         """
-        draft = ItemDraft.of(id=item_id, cart_id=cart_id, **values)
+        item = ItemDraft.of({**values, "id": item_id})
         if validate:
-            draft.clean()
+            item.clean()
         with atomic():
-            changed = self.claim(
-                cart_id, "Update Item", version=version, item_id=item_id, draft=draft
-            )
-            draft.overwrite()
-            with one_round_trip():
-                remove_options().run(item_id=item_id)
-                INSERT_OPTIONS.run(draft.option_rows())
-        return changed
+            cart, before = self._lock_with_item(cart_id, item_id, version)
+            item.position = before.position
+            cart.check_fit(before, item)
+            return self._write(cart, "Update Item", before, item)
 
-    def remove_item(self, cart_id: UUID, item_id: UUID, *, version: int | None = None) -> int:
+    def change_item(
+        self, cart_id: UUID, item_id: UUID, values: Values, *, version: Expected = None
+    ) -> int:
+        """Change the named fields of an item; the others stay as they are at that moment.
+
+        Returns the cart's version after it.
+
+        Raises:
+            ValidationError: values that the specification does not allow.
+            Refusal: as `replace_item`.
+        """
+        with atomic():
+            cart, before = self._lock_with_item(cart_id, item_id, version)
+            item = ItemDraft.of({**before.sent, **values, "id": item_id}, before.position)
+            item.clean()
+            cart.check_fit(before, item)
+            return self._write(cart, "Change Item", before, item)
+
+    def remove_item(self, cart_id: UUID, item_id: UUID, *, version: Expected = None) -> int:
         """Remove an item and its options; return the cart's version after it.
 
         Raises:
             Refusal: `cart_not_found`, `item_not_found`, `version_mismatch`.
         """
         with atomic():
-            item = CartItem.objects.filter(pk=item_id, cart_id=cart_id).first()
-            changed = self.claim(
-                cart_id, "Remove Item", version=version, item_id=item_id, label=str(item or "")
-            )
-            CartItem.objects.filter(pk=item_id, cart_id=cart_id).delete()
-        return changed
+            cart, before = self._lock_with_item(cart_id, item_id, version)
+            return self._write(cart, "Remove Item", before, None)
 
-    def claim(
-        self,
-        cart_id: UUID,
-        operation: str,
-        *,
-        version: int | None = None,
-        item_id: UUID | None = None,
-        draft: ItemDraft | None = None,
-        label: str = "",
-    ) -> int:
-        """Lock the cart, check it, count, raise its version, record why: how a change begins.
-
-        One guarded UPDATE; only when it changes no row does a second query find out why.
-        `version` is the one that the caller expects, `item_id` the item that is about to
-        change, and `draft` what it is about to become. Returns the version after it.
+    def _lock_for_adding(self, cart_id: UUID, version: Expected) -> tuple[CartState, int]:
+        """Lock the cart; return it with the position after its last item.
 
         Raises:
-            Refusal: `cart_not_found`, `item_not_found`, `version_mismatch`,
-                `currency_mismatch`, `too_many`.
+            Refusal: `cart_not_found`, `version_mismatch`.
         """
-        expected = {**self.keys, "id": cart_id}
-        if version is not None:
-            expected["version"] = version
-        if draft is not None:
-            # At least one of two currencies is not the cart's.
-            if draft.has_two_currencies():
-                self._refuse_claim(cart_id, version, item_id, draft)
-            expected["currency"] = draft.values["currency"]
-            label = draft.label()
-        record = self._record(operation, draft.values["id"] if draft else item_id, label)
-        claim = _claim(self.model, tuple(expected), takes=bool(item_id), adds=bool(draft))
-        values = {
-            **expected,
-            "item_id": item_id,
-            "options": len(draft.options) if draft else 0,
-            "value": draft.value() if draft else None,
-            "most_items": settings.MAX_ITEMS,
-            "most_options": settings.MAX_CART_OPTIONS,
-            "modified_on": record.at,
-            "line": record.line(),
-        }
-        while (changed := claim.returned(**values)) is None:
-            self._refuse_claim(cart_id, version, item_id, draft)
-            # Another change was committed while the claim waited for it. Lock the cart, so
-            # that it cannot change again before the next attempt.
-            self.lock(cart_id)
-        return int(changed)
+        cart, last = self._lock(cart_id, LAST_POSITION, {"cart_id": cart_id})
+        cart.check_version(version)
+        return cart, last[0][0] + 1 if last else 0
 
-    def _refuse_claim(
-        self, cart_id: UUID, version: int | None, item_id: UUID | None, draft: ItemDraft | None
-    ) -> None:
-        """Raise the reason why a claim changed no row. Return if it no longer applies."""
-        cart = self.filter(pk=cart_id).defer("history").first()
-        if cart is None:
-            raise CartNotFound
-        items = CartItem.objects.filter(cart_id=cart_id)
-        item = items.filter(pk=item_id).first() if item_id else None
-        if item_id and item is None:
+    def _lock_with_item(
+        self, cart_id: UUID, item_id: UUID, version: Expected
+    ) -> tuple[CartState, ItemDraft]:
+        """Lock the cart; return it with the item as it is.
+
+        Raises:
+            Refusal: `cart_not_found`, `item_not_found`, `version_mismatch`.
+        """
+        cart, rows = self._lock(cart_id, ITEM, {"id": item_id, "cart_id": cart_id})
+        if not rows:
             raise ItemNotFound
-        if version not in (None, cart.version):
-            raise VersionMismatch(version=cart.version, field="version")
-        if draft is None:
-            return
-        if mismatches := draft.currency_problems(cart.currency):
-            raise Refusals(mismatches)
-        if item is None and (cart.item_count or 0) >= settings.MAX_ITEMS:
-            raise TooMany(f"The cart holds {settings.MAX_ITEMS} items already.", field="")
-        before = item.options.count() if item else 0
-        after = (cart.option_count or 0) - before + len(draft.options)
-        if after > settings.MAX_CART_OPTIONS and len(draft.options) > before:
-            raise TooMany(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field="options")
+        cart.check_version(version)
+        return cart, item_draft(item_id, rows)
 
-    def lock(self, cart_id: UUID) -> None:
-        """Lock the cart until the transaction ends."""
-        self.select_for_update().filter(pk=cart_id).exists()
+    def _lock(
+        self, cart_id: UUID, look: Select, values: Values
+    ) -> tuple[CartState, list[Sequence[Any]]]:
+        """Lock the cart until the transaction ends; return it with the rows of `look`.
+
+        Both are sent at once. The second statement runs when the lock is held, so it sees what
+        the last change has left.
+
+        Raises:
+            Refusal: `cart_not_found`.
+        """
+        keys = {**self.keys, "id": cart_id}
+        carts, rows = fetch_together((self.statements.lock(tuple(keys)), keys), (look, values))
+        if not carts:
+            raise CartNotFound
+        return CartState._make(carts[0]), rows
+
+    def _write(
+        self, cart: CartState, operation: str, before: ItemDraft | None, after: ItemDraft | None
+    ) -> int:
+        """Write the cart, the item and the record of the change. Return the cart's new version."""
+        author, moment = self._author(), self.moment or timezone.now()
+        new = cart.with_change(before, after, moment)
+        was, now = map(encoded, _recorded(before, after))
+        item: Any = after or before
+        record = (
+            *(cart.id, new.version, new.modified_on),
+            *(author.kind, author.name, author.request_id),
+            *(operation, item.id, item.values["display_name"]),
+            *(was, now, cart.subtotal, new.subtotal),
+        )
+        with one_round_trip():
+            self.statements.update.run(**new._asdict())
+            if before and before.options:
+                DELETE_OPTIONS.run(item_id=before.id)
+            if not after:
+                DELETE_ITEM.run(id=before.id)
+            elif before:
+                UPDATE_ITEM.run(id=after.id, value=after.value, **after.values)
+            else:
+                INSERT_ITEMS.run([_item_row(cart.id, after)])
+            if after:
+                INSERT_OPTIONS.run(after.option_rows())
+            INSERT_CHANGE.run([record])
+            if new.version > MAX_CHANGES + 1:
+                DELETE_CHANGE.run(cart_id=cart.id, version=new.version - MAX_CHANGES)
+        return new.version
+
+    def _author(self) -> Author:
+        return self.author or Author.shell()
 
 
-def _insert(drafts: Sequence[ItemDraft]) -> None:
-    INSERT_ITEMS.run(map(ItemDraft.item_row, drafts))
-    INSERT_OPTIONS.run(chain.from_iterable(map(ItemDraft.option_rows, drafts)))
+def _clean(cart: Any, items: list[ItemDraft]) -> None:
+    """Validate a cart together with the items that it is to have.
+
+    Raises:
+        ValidationError: errors by field, such as `note` or `items[0].options[1].price`.
+    """
+    errors = field_errors(cart)
+    try:
+        limits.validate_count(len(items), settings.MAX_ITEMS, "items in a cart")
+    except ValidationError as error:
+        errors["items"] = [error]
+    for position, item in enumerate(items):
+        try:
+            item.clean()
+        except ValidationError as error:
+            found = error.error_dict.items()
+            errors |= {f"items[{position}].{name}": inner for name, inner in found}
+    if errors:
+        raise ValidationError(errors)
 
 
-@cache
-def _insert_cart(model: type["Cart"]) -> Insert:
-    return Insert(model, [field.attname for field in model._meta.concrete_fields])
+def _item_row(cart_id: UUID, item: ItemDraft) -> tuple[Any, ...]:
+    """Return the item as a row for `INSERT_ITEMS`."""
+    return item.id, cart_id, item.position, *map(item.values.get, ITEM_FIELDS), item.value
 
 
-@cache
-def _claim(model: type["Cart"], expected: tuple[str, ...], *, takes: bool, adds: bool) -> Statement:
-    return Statement.update(
-        QuerySet(model).filter(
-            totals.allowed(model, takes=takes, adds=adds), **parameters(model, expected)
-        ),
-        {
-            "version": F("version") + 1,
-            "history": history.appended(Parameter("line", models.TextField())),
-            **totals.changed(takes=takes, adds=adds),
-            # The time was taken before the claim waited for another change.
-            "modified_on": Greatest(
-                F("modified_on"), Parameter("modified_on", models.DateTimeField())
-            ),
-        },
-        returning="version",
-    )
+def _recorded(
+    before: ItemDraft | None, after: ItemDraft | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the record of a change holds: what was, and what is."""
+    if before and after:
+        return difference(before.sent, after.sent, [*ITEM_FIELDS, "options"])
+    whole = [{"position": item.position, **item.sent} if item else {} for item in (before, after)]
+    return whole[0], whole[1]

@@ -1,55 +1,22 @@
-"""How carts are read: querysets, and the two reads of the API as compiled statements."""
+"""How carts are read."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import models
+import simplejson
+from django.db import models, transaction
 
-from carts.models import contents
-from carts.models.item import CartItem, CartItemOption
-from carts.models.totals import Totals, counted
-from cartsvc.db.statements import Parameter, Select, parameters
-
-if TYPE_CHECKING:
-    from carts.models.cart import Cart
-
-
-class CartQuerySet(models.QuerySet["Cart"]):
-    """Carts to read. To change them, use the manager."""
-
-    def without_history(self) -> Self:
-        """Do not read the columns of the history."""
-        return self.defer("creation", "history")
-
-    def with_contents(self) -> Self:
-        """Read the items and options in the same statement, but not the history."""
-        return self._with_items(contents.ITEM_COLUMNS, contents.OPTION_COLUMNS)
-
-    def with_amounts(self) -> Self:
-        """Read only the items' columns that the totals need, and not the history."""
-        return self._with_items(contents.ITEM_AMOUNTS, contents.OPTION_AMOUNTS)
-
-    def _with_items(self, item_columns: Sequence[str], option_columns: Sequence[str]) -> Self:
-        return self.without_history().annotate(
-            item_rows=contents.items_of(CartItem, CartItemOption, item_columns, option_columns)
-        )
-
-    def counted_anew(self, keys: Sequence[UUID]) -> dict[UUID, Totals]:
-        """Return the totals of the carts that have none, because an earlier release made them.
-
-        The totals are not saved; `recount_carts` does that.
-        """
-        return {
-            cart.pk: counted(cart.item_rows) for cart in self.with_amounts().filter(pk__in=keys)
-        }
+from carts.models.guarded import GuardedQuerySet
+from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, CartItem, CartItemOption
+from cartsvc.camel_case import snake_case
+from cartsvc.db.json_text import JsonRows
 
 
 class CartSummary(NamedTuple):
-    """A cart as List Carts shows it. A page of model instances costs 29 % more."""
+    """A cart without its items. A page of model instances costs 29 % more."""
 
     id: UUID
     profile_key: UUID
@@ -61,29 +28,61 @@ class CartSummary(NamedTuple):
     currency: str
     note: str | None
     special_instructions: str | None
-    # None in a cart that an earlier release made, until it is counted.
-    item_count: int | None
-    subtotal: Decimal | None
+    item_count: int
+    subtotal: Decimal
     created_on: datetime
     modified_on: datetime
     version: int
 
 
-Reads = models.Manager.from_queryset(CartQuerySet)
+def items_json() -> JsonRows:
+    """Return the expression of a cart's items, as the JSON objects that Get Cart shows."""
+    return JsonRows(
+        "pk",
+        CartItem,
+        CartItemOption,
+        identifier="itemId",
+        before=ITEM_FIELDS,
+        member="options",
+        inner=OPTION_FIELDS,
+        after=["value"],
+    )
 
 
-@cache
-def get_cart(model: type["Cart"], keys: tuple[str, ...]) -> Select:
-    """Return the statement that reads the cart `id` with these keys, contents included."""
-    return Select(CartQuerySet(model).with_contents().filter(**parameters(model, keys)))
+def items_of(items: str | None) -> list[dict[str, Any]]:
+    """Return the items of a text that `items_json` has made, with the names of the model.
+
+    Numbers with a point come as Decimal, the `item_id` as UUID.
+    """
+    decoded: list[dict[str, Any]] = simplejson.loads(
+        f"[{items or ''}]", use_decimal=True, object_pairs_hook=_in_snake_case
+    )
+    return decoded
 
 
-@cache
-def page_of_carts(
-    model: type["Cart"], keys: tuple[str, ...], limit: int, *, further: bool
-) -> Select:
-    """Return the statement that reads a page of summaries, before `cursor` if it is `further`."""
-    page = CartQuerySet(model).filter(**parameters(model, keys)).order_by("-id")
-    if further:
-        page = page.filter(id__lt=Parameter("cursor", models.UUIDField()))
-    return Select(page.values_list(*CartSummary._fields)[:limit])
+def _in_snake_case(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = {_snake_case(name): value for name, value in pairs}
+    if "item_id" in members:
+        members["item_id"] = UUID(members["item_id"])
+    return members
+
+
+_snake_case = cache(snake_case)
+
+
+class CartQuerySet(GuardedQuerySet):
+    """Carts to read. To change them, use the manager."""
+
+    def with_items(self) -> "CartQuerySet":
+        """Read the items in the same statement, as the text `items_json`. See `items_of`.
+
+        A single statement sees a consistent snapshot. Under READ COMMITTED, two statements, such
+        as `prefetch_related` sends, may show half of a change.
+        """
+        return self.annotate(items_json=items_json())
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """Delete whole carts, with all that belongs to them. No change runs meanwhile."""
+        with transaction.atomic():
+            keys = list(self.select_for_update().values_list("pk", flat=True))
+            return models.QuerySet.delete(self.model.objects.filter(pk__in=keys))

@@ -18,17 +18,17 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from carts.base_view import CartServiceViewSet
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.openapi import descriptions, examples
 from carts.openapi.answers import answers
 from carts.openapi.schemas import GUID, TEXT, Schema, complete, operation_id, ref
-from carts.requests import CartServiceViewSet
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
 from carts.wire_types import DoubleField, IntField, StringField
 from cartsvc.api.headers import TAGS_MAX_LENGTH
-from cartsvc.api.names import wire_name
 from cartsvc.api.operation import Operation, operation_of
-from cartsvc.api.texts import LINE_BREAKERS
+from cartsvc.camel_case import camel_case
+from cartsvc.control_characters import LINE_BREAKERS
 
 _TAG = r'(W/)?"[\x21\x23-\x7e]*"'
 
@@ -108,7 +108,7 @@ class DocumentGenerator(SchemaGenerator):
             "tags": [
                 {"name": name, "description": text} for name, text in descriptions.TAGS.items()
             ],
-            "paths": {wire_name(path): methods for path, methods in result["paths"].items()},
+            "paths": {camel_case(path): methods for path, methods in result["paths"].items()},
             "components": {
                 "schemas": complete(result["components"]["schemas"]),
                 "securitySchemes": {"bearer": bearer},
@@ -139,7 +139,7 @@ class DeclaredSchema(AutoSchema):
 
     def parameters(self) -> list[Schema]:
         """Return the parameters: those of the path, in its order, and then the others."""
-        keys = [wire_name(name) for name in re.findall(r"\{(\w+)\}", self.path)]
+        keys = [camel_case(name) for name in re.findall(r"\{(\w+)\}", self.path)]
         query = PAGE if self.operation.data == "CartPage" else {}
         return [
             *(_parameter("path", name, GUID) for name in keys),

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.conf import settings
 
+from carts.base_view import WARNINGS
 from carts.limits import CURRENCIES, INT32_MAX, INT64_MAX
 from carts.openapi import descriptions
-from carts.requests import WARNINGS
 from carts.views import MAX_PAGE_SIZE
 from cartsvc.api.operation import OPERATIONS, Operation
-from cartsvc.api.texts import PARAGRAPH_BREAKERS
+from cartsvc.control_characters import PARAGRAPH_BREAKERS
 from cartsvc.errors import MAX_PROBLEMS, REFUSALS
 
 Schema = dict[str, Any]

@@ -21,8 +21,8 @@ from rest_framework_simplejwt.tokens import Token
 
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.jwks import IssuerKeys
-from cartsvc.api.texts import control_character
 from cartsvc.api.verified import VerifiedTokens
+from cartsvc.control_characters import control_character
 from cartsvc.errors import InvalidToken, NotAuthenticated, Unavailable
 
 REALM = 'Bearer realm="cartsvc"'

@@ -9,7 +9,7 @@ from typing import Any
 import simplejson
 from django.http import HttpResponse
 
-from cartsvc.api.names import wire_name
+from cartsvc.camel_case import camel_case
 from cartsvc.errors import MAX_PROBLEMS, MoreProblems, Refusal
 
 # The standard library cannot write a Decimal as an exact JSON number; simplejson can.
@@ -59,7 +59,7 @@ def failure_text(problems: Sequence[Refusal]) -> str:
 def _told(severity: str, problem: Refusal) -> dict[str, Any]:
     field = problem.field
     if isinstance(field, tuple):
-        field = "".join(f"/{wire_name(str(part))}" for part in field)
+        field = "".join(f"/{camel_case(str(part))}" for part in field)
     where = None if field is None else {"field": field}
     return _notification(severity, str(problem), problem.code, where)
 

@@ -10,8 +10,8 @@ from django.core.exceptions import ImproperlyConfigured
 from rest_framework.permissions import BasePermission
 
 from cartsvc.api.authentication import REALM, bearer_of
-from cartsvc.api.names import wire_name
 from cartsvc.api.operation import operation_of
+from cartsvc.camel_case import camel_case
 from cartsvc.errors import InsufficientScope, InvalidGuid, ProfileMismatch, Refusals
 
 if TYPE_CHECKING:  # a circular import: the framework's views import their permission classes
@@ -46,7 +46,7 @@ class HasValidPath(BasePermission):
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         wrong = [
-            wire_name(name) for name, value in view.kwargs.items() if not isinstance(value, UUID)
+            camel_case(name) for name, value in view.kwargs.items() if not isinstance(value, UUID)
         ]
         if wrong:
             raise Refusals([InvalidGuid(name=name, field=name) for name in wrong])

@@ -1,36 +1,33 @@
-"""SQL statements that the ORM compiles once per process and that run with new values each time.
+"""SQL statements that are built once per process and run with new values each time.
 
 The framework takes several times as long to build and compile a query as to send it, though
-only the values differ. Here a `Parameter` stands in for each value.
+only the values differ. What it saves is in tests/bench/README.md ("What compiling once saves");
+`python -m tests.bench.instructions` measures it.
 
-This uses private parts of Django: the compilers of `django.db.models.sql` and their `as_sql`,
-`klass_info` and `annotation_col_map`. It also uses psycopg's pipeline and binary arrays. It
-holds on Django 5.2 to 6.1 and psycopg 3.3.
-
-It saves this share of a request's instructions (`python -m tests.bench.instructions`): 49 to
-55 % of a create, 62 % of a replacement, 45 % of a read and at least 20 % of a list.
-
-If a private part changes, `tests/models/test_statements.py` fails. Then rewrite the manager's
-statements as plain querysets.
+`Select` and `Insert` use private parts of Django: the compilers of `django.db.models.sql`, their
+`as_sql`, and for a Select the converters of its columns. `Insert` sends psycopg's binary arrays,
+and `one_round_trip` uses psycopg's pipeline, which is documented. They hold on Django 5.2 to 6.1
+and psycopg 3.3. If a private part changes, `tests/models/test_statements.py` fails. Then write the
+manager's statements as plain querysets.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from itertools import chain
 from operator import attrgetter
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 from django.db.models import Expression, Field, Model, QuerySet
-from django.db.models.sql import DeleteQuery, InsertQuery, Query, UpdateQuery
+from django.db.models.sql import InsertQuery
 from django.utils.functional import cached_property
 
 from cartsvc.db.fields import SavedAsItIs
 
 # Up to this many values are sent one by one, which takes two thirds of the time of arrays for
 # six options. With more values, the text would often be one that psycopg has not parsed yet.
-FEW = 50
+MAX_SINGLE_VALUES = 50
 
 _cursor: ContextVar[Any] = ContextVar("cursor")
 
@@ -82,121 +79,133 @@ class Parameter(Expression):
         return "%s", [self]
 
 
-def parameters(model: type[Model], names: Sequence[str]) -> dict[str, Parameter]:
+def parameters(model: type[Model], names: Iterable[str]) -> dict[str, Parameter]:
     """Return a parameter for each of the named fields of the model, by name."""
-    return dict(zip(names, map(Parameter, names, _fields(model, names)), strict=True))
+    return {name: Parameter(name, field) for name, field in _fields(model, names).items()}
 
 
-def _fields(model: type[Model], names: Iterable[str]) -> list[Any]:
-    return [model._meta.get_field(name) for name in names]
+def _fields(model: type[Model], names: Iterable[str]) -> dict[str, Any]:
+    return {name: model._meta.get_field(name) for name in names}
 
 
-def named(sql: str, parameters: Sequence[Any]) -> tuple[str, dict[str, Any]]:
-    """Return the statement with named parameters, and the parameters by name.
+class Select:
+    """A SELECT of columns: a queryset's `values_list`, with parameters in its filters."""
 
-    A parameter that occurs several times is then sent only once.
-    """
-    names = [
-        part.name if type(part) is Parameter else f"constant_{number}"
-        for number, part in enumerate(parameters)
-    ]
-    first, *rest = sql.split("%s")
-    text = first + "".join(f"%({name})s{piece}" for name, piece in zip(names, rest, strict=True))
-    return text, dict(zip(names, parameters, strict=True))
-
-
-class Statement:
-    """A compiled UPDATE, DELETE or SELECT."""
-
-    def __init__(self, query: Query, ending: str = "") -> None:
-        self.query = query
-        self.ending = ending
-
-    @classmethod
-    def update(
-        cls, rows: QuerySet[Any], values: Mapping[str, Any], *, returning: str = ""
-    ) -> "Statement":
-        """Return the UPDATE of these rows, which returns a column if one is named."""
-        query: Any = rows.query.chain(UpdateQuery)
-        query.add_update_values(values)
-        return cls(query, f' RETURNING "{returning}"' if returning else "")
-
-    @classmethod
-    def delete(cls, rows: QuerySet[Any]) -> "Statement":
-        """Return the DELETE of these rows. No other row may refer to them: nothing cascades."""
-        return cls(rows.query.chain(DeleteQuery))
-
-    def run(self, **values: Any) -> int:
-        """Run the statement with these values of its parameters. Return how many rows matched."""
-        with shared_cursor() as cursor:
-            cursor.execute(*self.bound(cursor.db, values))
-            return int(cursor.rowcount)
-
-    def returned(self, **values: Any) -> Any:
-        """Run with the parameters' values; return the first row's column, or None."""
-        with shared_cursor() as cursor:
-            cursor.execute(*self.bound(cursor.db, values))
-            rows = cursor.fetchall()
-        return rows[0][0] if rows else None
-
-    def bound(self, connection: Any, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Return the statement's text and the values prepared for the database, by name."""
-        sql, parameters = self.compiled
-        return sql, {
-            name: part.prepared(values[name], connection) if type(part) is Parameter else part
-            for name, part in parameters.items()
-        }
+    def __init__(self, rows: Callable[[], QuerySet[Any]]) -> None:
+        self.queryset = rows
 
     @cached_property
-    def compiled(self) -> tuple[str, dict[str, Any]]:
-        """The statement's text, and its parameters and constants by their names in it."""
-        sql, parameters = named(*self.compiler().as_sql())
-        return sql + self.ending, parameters
+    def query(self) -> Any:
+        """The query of the queryset, which is made when the statement is first needed."""
+        return self.queryset().query
 
-    def compiler(self) -> Any:
-        """Return a compiler for a copy of the query."""
+    @cached_property
+    def compiled(self) -> tuple[str, Sequence[Any]]:
+        """The statement's text, and its parameters and constants in their order."""
         # Compiling changes the query, and another thread may be compiling it, too.
-        return self.query.clone().get_compiler(DEFAULT_DB_ALIAS)
+        compiler = self.query.clone().get_compiler(DEFAULT_DB_ALIAS)
+        sql, parameters = compiler.as_sql()
+        self.converters: dict[int, Any] = compiler.get_converters(
+            [column for column, _, _ in compiler.select]
+        )
+        return sql, parameters
 
-
-class Select(Statement):
-    """A SELECT of model instances with the queryset's annotations, or of columns alone."""
-
-    def __init__(self, rows: QuerySet[Any]) -> None:
-        super().__init__(rows.query)
-        self.model = rows.model
-
-    @cached_property
-    def compiled(self) -> tuple[str, dict[str, Any]]:
-        compiler = self.compiler()
-        compiled = named(*compiler.as_sql())
-        columns = [column for column, _, _ in compiler.select]
-        self.converters: dict[int, Any] = compiler.get_converters(columns)
-        if compiler.klass_info:  # None if the rows are no instances
-            self.annotations: dict[str, int] = compiler.annotation_col_map
-            positions: list[int] = compiler.klass_info["select_fields"]
-            self.fields = slice(positions[0], positions[-1] + 1)
-            self.names = frozenset(column.target.attname for column in columns[self.fields])
-        return compiled
-
-    def fetch(self, **values: Any) -> list[Any]:
-        """Run the SELECT with these values of its parameters. Return the model's instances."""
-        return [self.instance(row) for row in self.rows(**values)]
-
-    def rows(self, **values: Any) -> Iterable[Sequence[Any]]:
+    def rows(self, **values: Any) -> list[Sequence[Any]]:
         """Run the SELECT with these values of its parameters. Return its columns, row by row."""
         with shared_cursor() as cursor:
-            cursor.execute(*self.bound(cursor.db, values))
-            rows: list[Sequence[Any]] = cursor.fetchall()
-        compiler = self.query.get_compiler(connection=cursor.db)
-        return compiler.apply_converters(rows, self.converters)
+            self.send(cursor, **values)
+            return self.received(cursor)
 
-    def instance(self, row: Sequence[Any]) -> Any:
-        """Return the model instance of one converted row."""
-        instance = self.model.from_db(DEFAULT_DB_ALIAS, self.names, row[self.fields])
-        for name, position in self.annotations.items():
-            setattr(instance, name, row[position])
-        return instance
+    def send(self, cursor: Any, /, **values: Any) -> None:
+        """Run the SELECT on this cursor. In `one_round_trip` it is only sent."""
+        sql, parameters = self.compiled
+        cursor.execute(
+            sql,
+            [
+                part.prepared(values[part.name], cursor.db) if type(part) is Parameter else part
+                for part in parameters
+            ],
+        )
+
+    def received(self, cursor: Any) -> list[Sequence[Any]]:
+        """Return the rows of the SELECT that was sent on this cursor."""
+        rows: list[Sequence[Any]] = cursor.fetchall()
+        if not self.converters:
+            return rows
+        compiler = self.query.get_compiler(connection=cursor.db)
+        return list(compiler.apply_converters(rows, self.converters))
+
+
+def fetch_together(*selects: tuple[Select, Mapping[str, Any]]) -> list[list[Sequence[Any]]]:
+    """Run the SELECTs with these values, in one round trip on PostgreSQL. Return their rows.
+
+    They run one after the other: each sees what was committed while the one before it waited.
+    """
+    cursors = [connections[DEFAULT_DB_ALIAS].cursor() for _ in selects]
+    with one_round_trip():
+        for cursor, (select, values) in zip(cursors, selects, strict=True):
+            select.send(cursor, **values)
+    rows = []
+    for cursor, (select, _) in zip(cursors, selects, strict=True):
+        with cursor:
+            rows.append(select.received(cursor))
+    return rows
+
+
+class _Change:
+    """A statement that changes rows of a model by the values of its fields `names`."""
+
+    def __init__(self, model: type[Model], names: Iterable[str]) -> None:
+        self.model = model
+        self.fields = _fields(model, names)
+
+    @property
+    def table(self) -> str:
+        """The quoted name of the model's table."""
+        return connection.ops.quote_name(self.model._meta.db_table)
+
+    def columns(self, names: Iterable[str]) -> list[str]:
+        """Return `"column" = %s` for each of the fields."""
+        columns = (self.fields[name].column for name in names)
+        return [f"{connection.ops.quote_name(column)} = %s" for column in columns]
+
+    def run(self, **values: Any) -> None:
+        """Run the statement with these values of its fields."""
+        with shared_cursor() as cursor:
+            cursor.execute(
+                self.sql,
+                [
+                    field.get_db_prep_save(values[name], cursor.db)
+                    for name, field in self.fields.items()
+                ],
+            )
+
+    @cached_property
+    def sql(self) -> str:
+        """The text of the statement."""
+        raise NotImplementedError
+
+
+class Update(_Change):
+    """The UPDATE that sets the fields `names` of the row with this key."""
+
+    def __init__(self, model: type[Model], names: Iterable[str], *, key: str = "id") -> None:
+        super().__init__(model, [*names, key])
+
+    @cached_property
+    def sql(self) -> str:
+        """The text of the statement."""
+        *columns, key = self.columns(self.fields)
+        return f"UPDATE {self.table} SET {', '.join(columns)} WHERE {key}"
+
+
+class Delete(_Change):
+    """The DELETE of the rows with these values. Nothing cascades: no other row refers to them."""
+
+    @cached_property
+    def sql(self) -> str:
+        """The text of the statement."""
+        return f"DELETE FROM {self.table} WHERE {' AND '.join(self.columns(self.fields))}"
 
 
 class Insert:
@@ -204,7 +213,7 @@ class Insert:
 
     def __init__(self, model: type[Model], names: Sequence[str]) -> None:
         self.model = model
-        self.fields = _fields(model, names)
+        self.fields = list(_fields(model, names).values())
         self.values_of = attrgetter(*names)
 
     def run(self, rows: Iterable[Any]) -> None:
@@ -218,7 +227,7 @@ class Insert:
                 for field, column in zip(self.fields, zip(*values, strict=True), strict=True)
             ]
             prepared = list(zip(*columns, strict=True))
-            if len(prepared) * len(columns) <= FEW:
+            if len(prepared) * len(columns) <= MAX_SINGLE_VALUES:
                 cursor.execute(self.of_rows(len(prepared)), list(chain.from_iterable(prepared)))
             elif self.of_columns:
                 cursor.execute(self.of_columns, columns)

@@ -21,6 +21,7 @@ from tests.support.carts import created, shown
 from tests.support.concurrency import held, together
 from tests.support.factories import CartFactory
 from tests.support.programs import wait_until
+from tests.support.stored import unguarded
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -138,7 +139,7 @@ def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(
     other = CartFactory(profile_key=PROFILE).pk
 
     # The refusal comes while the row is still held. tests/chaos measures how soon.
-    with held(lambda: Cart.objects.filter(pk=mine).update(version=F("version") + 5)):
+    with held(lambda: unguarded(Cart).filter(pk=mine).update(version=F("version") + 5)):
         reader, writer, elsewhere = together(
             [
                 partial(http_api.get, f"/{mine}"),
@@ -162,7 +163,7 @@ def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(
 def test_a_change_waits_for_the_one_before_it(http_api: HttpApi, version: str, status: int) -> None:
     cart_id = CartFactory(profile_key=PROFILE).pk
 
-    with held(lambda: Cart.objects.filter(pk=cart_id).update(version=5)) as release:
+    with held(lambda: unguarded(Cart).filter(pk=cart_id).update(version=5)) as release:
         threading.Timer(0.3, release).start()
         answer = http_api.post(f"/{cart_id}/items", bodies.item(), If_Match=version)
 

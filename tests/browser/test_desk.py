@@ -68,7 +68,7 @@ def from_the_api(page: Any, cart: Cart) -> dict[str, Any]:
 def test_the_days_work_of_a_lead(cart: Cart, open_page: Callable[..., Any]) -> None:
     page = open_page()
     sign_in(page, "anna")
-    item_id = items(cart)[0]["id"]
+    item_id = items(cart)[0]["item_id"]
     for key in (cart.pk, str(cart.pk).upper(), f"  {item_id} "):
         find(page, key)
         page.wait_for_url(f"**{page_of(cart)}*")
@@ -121,7 +121,7 @@ def test_a_viewer_sees_all_and_changes_nothing(
     find(page, cart.pk)
     assert "Pizza Margherita" in page.locator("table.order").inner_text()
     assert page.get_by_role("link", name="Correct").count() == 0
-    response = page.goto(f"{FIND}{cart.pk}/items/{items(cart)[0]['id']}/")
+    response = page.goto(f"{FIND}{cart.pk}/items/{items(cart)[0]['item_id']}/")
     assert response.status == 403
     assert page.get_by_role("heading", name="You may not do this").is_visible()
     # The browser says so itself when a page is refused.
@@ -211,7 +211,7 @@ def test_every_page_at_every_size(
 ) -> None:
     for _ in range(3):
         CartFactory(items=[ItemFactory(with_option=True)])
-    cart.replace_item(items(cart)[1]["id"], **ItemFactory(display_name="Lemonade"))
+    cart.items.last().replace(**ItemFactory(display_name="Lemonade"))
     look = f"{width}-{scheme}"
     page = open_page(width, scheme)
     page.goto(FIND)
@@ -220,7 +220,7 @@ def test_every_page_at_every_size(
     check(page, f"find-{look}")
     page.goto(f"{FIND}?platform=ios-app&currency=ZZZ")
     check(page, f"filters-{look}")
-    item_id = items(cart)[0]["id"]
+    item_id = items(cart)[0]["item_id"]
     for name, path in {
         "start": "/admin/",
         "cart": page_of(cart),
@@ -245,7 +245,7 @@ def test_the_largest_cart_is_read_in_parts(
     assert "… and " in page.get_by_role("region", name="In the kitchen").inner_text()
     page.get_by_role("link", name="Later items →").first.click()
     page.get_by_text("Items 28 to 54 of 500").first.wait_for()
-    find(page, items(large)[499]["id"])
+    find(page, items(large)[499]["item_id"])
     page.get_by_text("Items 487 to 500 of 500").first.wait_for()
     check(page, f"largest-cart-end-{width}")
 
@@ -281,7 +281,7 @@ def test_hostile_text_shows_as_text_and_breaks_no_layout(
         assert text in shown
     page.get_by_role("link", name="Correct").nth(5).click()
     check(page, f"hostile-item-{width}")
-    page.goto(f"{FIND}{hostile.pk}/items/{items(hostile)[0]['id']}/remove/")
+    page.goto(f"{FIND}{hostile.pk}/items/{items(hostile)[0]['item_id']}/remove/")
     check(page, f"hostile-remove-{width}")
 
 

@@ -8,7 +8,8 @@ from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
 
-from carts.models import Cart, contents
+from carts.models import Cart
+from carts.models.reads import items_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 CARTS = "/admin/carts/cart/"
@@ -51,8 +52,7 @@ def cart(db: None) -> Cart:
 
 def items(cart: Cart) -> list[dict[str, Any]]:
     """Return the items as they are stored."""
-    now = Cart.objects.with_contents().get(pk=cart.pk)
-    return contents.assemble(now.item_rows)
+    return items_of(Cart.objects.with_items().get(pk=cart.pk).items_json)
 
 
 def page_of(cart: Cart) -> str:
@@ -61,12 +61,12 @@ def page_of(cart: Cart) -> str:
 
 def item_of(cart: Cart, number: int = 0) -> str:
     """Return the address of the cart's page at an item."""
-    item_id = items(cart)[number]["id"]
+    item_id = items(cart)[number]["item_id"]
     return f"{page_of(cart)}?item={item_id}#item-{item_id}"
 
 
 def item_page(cart: Cart, number: int = 0) -> str:
-    return f"{CARTS}{cart.pk}/items/{items(cart)[number]['id']}/"
+    return f"{CARTS}{cart.pk}/items/{items(cart)[number]['item_id']}/"
 
 
 def form_of(client: Client, url: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def test_a_cart_id_opens_the_cart(viewer: Client, cart: Cart, others: list[Cart]
 
 
 def test_an_item_id_opens_the_cart_at_the_item(viewer: Client, cart: Cart) -> None:
-    item_id = items(cart)[0]["id"]
+    item_id = items(cart)[0]["item_id"]
     for term in spellings(item_id):
         assert (
             viewer.get(CARTS, {"q": term}).url == f"{page_of(cart)}?item={item_id}#item-{item_id}"
@@ -67,7 +67,7 @@ def test_an_id_is_found_with_any_dash(viewer: Client, cart: Cart, dash: str) -> 
 
 
 def test_an_items_address_opens_the_item(viewer: Client, cart: Cart) -> None:
-    item_id = items(cart)[0]["id"]
+    item_id = items(cart)[0]["item_id"]
     customer = f"https://api.example.com/v2.0/customers/{cart.profile_key}"
     for term in (
         f"{customer}/carts/{cart.pk}/items/{item_id}",

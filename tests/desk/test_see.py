@@ -11,12 +11,13 @@ from django.test import Client
 from django.utils import timezone
 
 from carts.models import Cart
-from carts.models.history import Author
+from carts.models.change import Author
 from tests.desk.conftest import big_cart, item_page, items, page_of
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.costs import calls
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.stored import unguarded
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -45,7 +46,7 @@ def test_a_cart_reads_like_the_order(viewer: Client) -> None:
             )
         ],
     )
-    Cart.objects.update(created_on=timezone.now() - timedelta(days=2))
+    unguarded(Cart).update(created_on=timezone.now() - timedelta(days=2))
     response = viewer.get(page_of(cart))
     assert response.status_code == 200
     assert [
@@ -56,7 +57,7 @@ def test_a_cart_reads_like_the_order(viewer: Client) -> None:
             item["value"],
             [(option["display_name"], option["price"]) for option in item["options"]],
         )
-        for item in response.context["stretch"].items
+        for item in response.context["part"].items
     ] == [(2, "Ramen", "1,200", "2,600", [("Negi", "100")])]
     assert response.context["subtotal"] == "2,600"
     for text in (
@@ -90,44 +91,65 @@ def test_the_time_line_tells_what_happened(viewer: Client, db: None) -> None:
     assert api.put(path, {**item, "quantity": 3}, X_Request_ID="req-12345").status_code == 200
     assert api.delete(path).status_code == 200
     cart = Cart.objects.get(pk=cart_id)
-    events = viewer.get(page_of(cart)).context["events"]
-    assert [
-        (event.version, event.record.operation, event.before, event.record.label)
-        for event in events
-    ] == [
-        (4, "Remove Item", "", "3 × Soup"),
-        (3, "Update Item", "1 × Soup", "3 × Soup"),
-        (2, "Add Item", "", "1 × Soup"),
-        (1, "Create Cart", "", ""),
+    events = viewer.get(page_of(cart)).context["timeline"].events
+    assert [(event.version, event.operation, event.item, event.lines) for event in events] == [
+        (4, "Remove Item", "Soup", ("3 × Soup, 10.10",)),
+        (3, "Update Item", "Soup", ("quantity 1 → 3",)),
+        (2, "Add Item", "Soup", ("1 × Soup, 10.10",)),
+        (1, "Create Cart", "", ()),
     ]
-    assert {event.record.author.name for event in events} == {"kiosk-7"}
-    assert events[1].record.author.request_id == "req-12345"
+    assert [event.subtotal for event in events[:3]] == [
+        "30.30 → 0.00 EUR",
+        "10.10 → 30.30 EUR",
+        "0.00 → 10.10 EUR",
+    ]
+    assert {event.author.name for event in events} == {"kiosk-7"}
+    assert events[1].author.request_id == "req-12345"
     text = viewer.get(page_of(cart)).text
     assert "kiosk-7" in text
     assert "req-12345" in text
 
 
-def test_a_removal_is_no_change_of_the_label(viewer: Client, cart: Cart) -> None:
-    carts, item_id = Cart.objects.by(Author("bearer", "app")), items(cart)[0]["id"]
-    carts.replace_item(cart.pk, item_id, ItemFactory(with_option=True))
-    carts.remove_item(cart.pk, item_id)
-    event = viewer.get(page_of(cart)).context["events"][0]
-    assert (event.before, event.record.label) == ("", "2 × Pizza Margherita")
+def test_the_time_line_tells_what_an_item_was_before(viewer: Client) -> None:
+    names = ("Rucola", "Speck")
+    options = [OptionFactory(display_name=name) for name in names]
+    item = CartFactory(items=[ItemFactory(options=options)]).items.get()
+    item.change(options=options[1:], special_instructions="Without onions")
+    item.change(special_instructions=None, options=[OptionFactory(display_name="Grana")])
+
+    later, sooner = viewer.get(page_of(item.cart)).context["timeline"].events[:2]
+
+    assert sooner.lines == (
+        "special instructions nothing → “Without onions”",
+        "without Rucola, 1.25",
+    )
+    assert later.lines == (
+        "special instructions “Without onions” → nothing",
+        "without Speck, 1.25",
+        "with Grana, 1.25",
+    )
 
 
-def test_a_long_time_line_keeps_its_versions(viewer: Client, cart: Cart) -> None:
-    item_id = items(cart)[0]["id"]
+def test_a_long_time_line_is_read_page_by_page(
+    viewer: Client, cart: Cart, django_assert_max_num_queries: Any
+) -> None:
+    item_id = items(cart)[0]["item_id"]
     carts = Cart.objects.by(Author("bearer", "b" * 100, "r" * 64))
-    values = ItemFactory(options=[OptionFactory(display_name="O" * 100)])
-    for _ in range(220):
-        carts.replace_item(cart.pk, item_id, values)
-    cart.refresh_from_db()
-    page = viewer.get(page_of(cart))
-    *last, first = page.context["events"]
-    assert 5 <= len(last) < 20
-    assert [event.version for event in last] == list(range(221, 221 - len(last), -1))
-    assert (first.version, first.record.operation) == (1, "Create Cart")
-    assert f"{220 - len(last)} changes before this one are no longer kept" in page.text
+    for _ in range(105):
+        carts.replace_item(cart.pk, item_id, ItemFactory(with_option=True))
+
+    address, versions = "", []
+    for number in range(1, 6):
+        # session, account, two of permissions, cart, a page of changes
+        with django_assert_max_num_queries(6):
+            page = viewer.get(f"{page_of(cart)}{address}")
+        found = page.context["timeline"]
+        versions += [event.version for event in found.events]
+        assert ("Earlier changes" in page.text) == (number < 5)
+        address = f"?before={found.earlier}"
+
+    assert versions == [*range(106, 6, -1), 1]
+    assert "5 changes after the creation are no longer kept" in page.text
 
 
 def test_an_empty_cart_says_so(viewer: Client) -> None:
@@ -148,7 +170,7 @@ def test_hostile_text_shows_as_text(lead: Client, text: str) -> None:
             )
         ],
     )
-    item_id = items(cart)[0]["id"]
+    item_id = items(cart)[0]["item_id"]
     for url in (
         "/admin/carts/cart/",
         page_of(cart),
@@ -176,7 +198,7 @@ def test_a_page_takes_6_queries(
     # session, user, two for the rights, the cart with all it holds, the log of staff
     with django_assert_num_queries(6):
         response = viewer.get(page_of(cart))
-    assert len(response.context["stretch"].items) == count
+    assert len(response.context["part"].items) == count
 
 
 def shown(client: Client, url: str) -> list[str]:
@@ -194,7 +216,7 @@ def test_a_long_order_is_shown_in_parts(viewer: Client, count: int, options: int
         assert len(parts[-1]) * (1 + options) <= 300
         following = re.search(r'href="([^"]+)" rel="next"', page.text)
         url = following and page.request["PATH_INFO"] + following[1]
-    every = [str(item["id"]) for item in items(cart)]
+    every = [str(item["item_id"]) for item in items(cart)]
     assert list(chain(*parts)) == every
     assert len(parts) == -(-count // (300 // (1 + options)))
     # An item's own link opens the part that holds it.
@@ -211,7 +233,7 @@ def test_a_long_order_is_shown_in_parts(viewer: Client, count: int, options: int
 def test_an_item_that_is_none_shows_the_beginning(viewer: Client, item: str) -> None:
     cart = big_cart(31, 9)
     response = viewer.get(page_of(cart), {"item": item})
-    assert response.context["stretch"].first == 1
+    assert response.context["part"].first == 1
 
 
 def test_the_page_of_a_large_cart_is_small_and_cheap(viewer: Client) -> None:
@@ -222,7 +244,7 @@ def test_the_page_of_a_large_cart_is_small_and_cheap(viewer: Client) -> None:
     viewer.get(page_of(cart))
     cost, response = calls(lambda: viewer.get(page_of(cart)))
     assert cost < 1_000_000  # a tenth of a second
-    assert response.context["stretch"].total == 500
+    assert response.context["part"].total == 500
     assert len(response.content) < 500_000
 
 

@@ -11,7 +11,7 @@ from tests.support.factories import CartFactory
 
 def test_carts_of_all_kinds_are_made(db: None, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("demo_carts", "--carts", "60")
-    carts = list(Cart.objects.with_contents())
+    carts = list(Cart.objects.with_items())
     assert len(carts) == 60
     assert {cart.partner_key for cart in carts} == {"DEMO"}
     assert {cart.currency for cart in carts} == {"EUR", "GBP", "JPY", "AED"}
@@ -35,7 +35,7 @@ def test_the_carts_are_of_the_last_weeks(db: None) -> None:
         made = datetime.fromtimestamp((cart.id.int >> 80) / 1000, UTC)
         assert timedelta() <= cart.created_on - made < timedelta(milliseconds=2)
         assert cart.id.version == 7
-        moments = [record.at for record in cart.records()]
+        moments = [cart.created_on, *(change.at for change in cart.changes.all())]
         assert moments == sorted(moments)
         assert (moments[0], moments[-1]) == (cart.created_on, cart.modified_on)
         assert cart.modified_on <= timezone.now()

@@ -1,22 +1,22 @@
-"""The history of a cart: author, time, operation and result of each change."""
+"""The history of a cart: author, time and operation of each change, what was and what is."""
 
 import uuid
 from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
 
 import pytest
 
-from carts.models import Cart
-from carts.models.history import KEPT, LABEL_BYTES, NAME_BYTES, Author, Record
+from carts.models import Cart, CartChange
+from carts.models.change import MAX_CHANGES, NAME_LENGTH, Author
 from tests.support import bodies
 from tests.support.callers import PROFILE, Api
 from tests.support.carts import created_with_items
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
-TIMES = "\u00d7"
 
-
-def records() -> list[Record]:
-    return Cart.objects.get().records()
+def changes() -> list[CartChange]:
+    return list(CartChange.objects.all())
 
 
 def test_every_operation_of_the_api_is_recorded(db: None) -> None:
@@ -24,45 +24,89 @@ def test_every_operation_of_the_api_is_recorded(db: None) -> None:
     api = Api(sub="till 7")
     cart_id, [first] = created_with_items(api, "Calzone")
     added = api.post(
-        f"/{cart_id}/items",
-        bodies.item(displayName="Pizza", options=[bodies.option(displayName="Rucola")] * 2),
-        X_Request_ID="request-1",
+        f"/{cart_id}/items", bodies.item(displayName="Pizza"), X_Request_ID="request-1"
     ).json()["data"]["itemId"]
     api.put(f"/{cart_id}/items/{first}", bodies.bare_item(displayName="Gelato", quantity=3))
     api.delete(f"/{cart_id}/items/{added}")
 
-    found = records()
+    found, cart = changes(), Cart.objects.get()
 
-    assert [(record.operation, record.item_id, record.label) for record in found] == [
-        ("Create Cart", None, ""),
-        ("Add Item", uuid.UUID(added), f"2 {TIMES} Pizza (Rucola, Rucola)"),
-        ("Update Item", uuid.UUID(first), f"3 {TIMES} Gelato"),
-        ("Remove Item", uuid.UUID(added), f"2 {TIMES} Pizza"),
+    assert [(change.version, change.operation, change.item_id) for change in found] == [
+        (2, "Add Item", uuid.UUID(added)),
+        (3, "Update Item", uuid.UUID(first)),
+        (4, "Remove Item", uuid.UUID(added)),
     ]
-    assert {(record.author.kind, record.author.name) for record in found} == {("bearer", "till 7")}
-    assert found[1].author.request_id == "request-1"
-    times = [before, *(record.at for record in found), datetime.now(UTC)]
+    assert [change.item_name for change in found] == ["Pizza", "Gelato", "Pizza"]
+    assert {(change.author_kind, change.author_name) for change in found} == {("bearer", "till 7")}
+    assert found[0].request_id == "request-1"
+    assert (cart.created_by.kind, cart.created_by.name) == ("bearer", "till 7")
+    times = [before, cart.created_on, *(change.at for change in found), datetime.now(UTC)]
     assert times == sorted(times)
 
 
-def test_a_save_in_the_shell_is_recorded_with_all_options(db: None) -> None:
-    options = [OptionFactory(display_name="Rucola"), OptionFactory(display_name="Speck")]
-    item = CartFactory(items=[ItemFactory(display_name="Pizza", options=options)]).items.get()
+def test_an_item_that_comes_or_goes_is_recorded_whole(db: None) -> None:
+    cart = CartFactory(items=[ItemFactory()])
+    item = cart.add_item(
+        **ItemFactory(menu_item_key=7, price=Decimal("9.5"), special_instructions="No onions"),
+        options=[OptionFactory(option_set_item_key=8, display_name="Rucola")],
+    )
+    item.remove()
 
-    item.quantity = 3
-    item.save()
-    item.quantity = 9  # not saved
-    rucola, speck = item.options.all()
-    rucola.display_name = "Grana"
-    rucola.save()
-    speck.delete()
+    came, went = changes()
 
-    assert [(record.operation, record.item_id, record.label) for record in records()] == [
-        ("Create Cart", None, ""),
-        ("Update Item", item.pk, f"3 {TIMES} Pizza (Rucola, Speck)"),
-        ("Update Item", item.pk, f"3 {TIMES} Pizza (Grana, Speck)"),
-        ("Update Item", item.pk, f"3 {TIMES} Pizza (Grana)"),
-    ]
+    whole = {
+        "position": 1,
+        "menu_key": "DINNER-2026",
+        "menu_version": 7,
+        "menu_item_key": 7,
+        "display_name": "Pizza Margherita",
+        "currency": "EUR",
+        "price": Decimal("9.5"),
+        "quantity": 2,
+        "special_instructions": "No onions",
+        "options": [
+            {
+                "option_set_key": 501,
+                "option_set_item_key": 8,
+                "display_name": "Rucola",
+                "currency": "EUR",
+                "price": Decimal("1.25"),
+            }
+        ],
+    }
+    assert (came.was, came.now) == ({}, whole)
+    assert (went.was, went.now) == (whole, {})
+    assert (came.subtotal_before, came.subtotal_after) == (Decimal("20.2"), Decimal("41.7"))
+    assert (went.subtotal_before, went.subtotal_after) == (Decimal("41.7"), Decimal("20.2"))
+
+
+def test_a_replacement_is_recorded_with_what_differs(db: None) -> None:
+    options = [OptionFactory(option_set_item_key=n, display_name=f"Option {n}") for n in (1, 2)]
+    item = CartFactory(items=[ItemFactory(menu_item_key=7, options=options)]).items.get()
+
+    item.replace(**ItemFactory(menu_item_key=7, quantity=3, options=options))
+    item.change(options=options[:1], special_instructions="Without onions")
+    item.replace(**ItemFactory(menu_item_key=7, quantity=3, options=options[:1]))
+
+    replaced, changed, again = changes()
+    assert (replaced.was, replaced.now) == ({"quantity": 2}, {"quantity": 3})
+    assert changed.was.keys() == {"special_instructions", "options"}
+    assert changed.was["special_instructions"] is None
+    assert [option["display_name"] for option in changed.was["options"]] == ["Option 1", "Option 2"]
+    assert changed.now["special_instructions"] == "Without onions"
+    assert [option["display_name"] for option in changed.now["options"]] == ["Option 1"]
+    assert again.now == {"special_instructions": None}
+    assert (changed.operation, changed.author_kind) == ("Change Item", "shell")
+
+
+def test_a_replacement_by_the_same_is_recorded_without_a_difference(api: Api) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    for _ in range(2):
+        api.put(f"/{cart_id}/items/{item_id}", bodies.item())
+
+    last = changes()[-1]
+    assert (last.version, last.was, last.now) == (3, {}, {})
+    assert last.subtotal_before == last.subtotal_after
 
 
 def test_a_refused_change_is_not_recorded(api: Api) -> None:
@@ -72,102 +116,54 @@ def test_a_refused_change_is_not_recorded(api: Api) -> None:
     api.put(f"/{cart_id}/items/{item_id}", bodies.item(), If_Match='"9"')
     api.delete(f"/{cart_id}/items/{PROFILE}")
 
-    assert [record.operation for record in records()] == ["Create Cart"]
+    assert changes() == []
 
 
 def test_a_read_does_not_show_the_history(api: Api) -> None:
     cart_id, _ = created_with_items(api, "Calzone")
 
-    assert "history" not in api.get(f"/{cart_id}").json()["data"]
     assert "partner-app" not in api.get(f"/{cart_id}").content.decode()
+    assert "partner-app" not in api.get().content.decode()
 
 
-def test_saves_and_deletes_of_the_shell_are_recorded(db: None) -> None:
-    cart = CartFactory(items=[ItemFactory(options=[OptionFactory(), OptionFactory()])])
-    item = cart.items.get()
-
-    cart.save()
-    item.save()
-    item.options.all()[0].save()
-    item.options.all()[0].delete()
-
-    assert [record.operation for record in records()] == [
-        "Create Cart",
-        "Update Cart",
-        *["Update Item"] * 3,
-    ]
-    assert {record.author.kind for record in records()} == {"shell"}
-
-
-def test_a_system_user_without_a_name_may_write(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nobody() -> str:
-        raise KeyError("getpwuid(): uid not found: 1234")
-
-    monkeypatch.setattr("carts.models.history.getuser", nobody)
-    CartFactory()
-
-    assert records()[0].author == Author("shell", "")
-
-
-def test_a_system_user_with_an_unreadable_name_may_write(
-    db: None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("user", "name"), [(KeyError("uid not found: 1234"), ""), ("ann\udce4", "ann?")]
+)
+def test_a_system_user_of_any_name_may_write(
+    db: None, monkeypatch: pytest.MonkeyPatch, user: Any, name: str
 ) -> None:
-    monkeypatch.setattr("carts.models.history.getuser", lambda: "ann\udce4")
-    CartFactory()
+    def getuser() -> str:
+        if isinstance(user, KeyError):
+            raise user
+        return str(user)
 
-    assert records()[0].author == Author("shell", "ann?")
+    monkeypatch.setattr("carts.models.change.getuser", getuser)
 
-
-def test_a_record_is_a_line_as_short_as_can_be() -> None:
-    moment = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
-    record = Record(moment, Author("bearer", "till 7", "request-1"), "Add Item", PROFILE, "Größe")
-
-    assert record.line() == (
-        '["2026-05-04T12:30:00+00:00","bearer","till 7","request-1","Add Item",'
-        f'"{PROFILE}","Größe"]\n'
-    )
+    assert CartFactory().created_by == Author("shell", name)
 
 
-@pytest.mark.parametrize("letter", ["n", "\u00fc", "\U0001f355"], ids=["ASCII", "Latin", "astral"])
-def test_long_names_and_labels_are_cut_between_characters(db: None, letter: str) -> None:
-    author = Author("staff", letter * 300)
+def test_long_names_are_cut(db: None) -> None:
     cart = CartFactory()
-    options = [OptionFactory(display_name=letter * 100)] * 3
+    letter = "\U0001f355"
+    Cart.objects.by(Author("staff", letter * 300)).add_item(cart.pk, ItemFactory())
 
-    Cart.objects.by(author).add_item(cart.pk, ItemFactory(display_name="P", options=options))
-
-    last = records()[-1]
-    size = len(letter.encode())
-    assert last.author.name == letter * (NAME_BYTES // size)
-    whole = f"2 {TIMES} P ({', '.join([letter * 100] * 3)})"
-    assert whole.startswith(last.label)
-    assert LABEL_BYTES - size < len(last.label.encode()) <= LABEL_BYTES
+    assert changes()[0].author_name == letter * NAME_LENGTH
 
 
-def test_the_oldest_records_go_but_the_first_stays(db: None) -> None:
+def test_the_latest_changes_are_kept_and_the_creation(api: Api) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    for _ in range(MAX_CHANGES + 5):
+        assert api.put(f"/{cart_id}/items/{item_id}", bodies.bare_item()).status_code == 200
+
+    versions = [change.version for change in changes()]
+    assert versions == list(range(7, MAX_CHANGES + 7))
+    assert Cart.objects.get().created_by.name == "partner-app"
+
+
+def test_the_changes_go_with_the_cart(db: None) -> None:
     cart = CartFactory()
-    line = Record(datetime.now(UTC), Author("bearer", "old \U0001f355\n\u2028"), "x").line()
-    Cart.objects.update(history=line * (KEPT // len(line)), version=1_000)
-    cart.add_item(**ItemFactory())
     cart.add_item(**ItemFactory())
 
-    history = Cart.objects.get().history
+    Cart.objects.filter(pk=cart.pk).delete()
 
-    assert len(history) == KEPT
-    first, *found = records()
-    assert (first.operation, first.version) == ("Create Cart", 1)
-    assert [record.operation for record in found[-2:]] == ["Add Item", "Add Item"]
-    assert {record.operation for record in found[:-2]} == {"x"}
-    assert [record.version for record in found] == list(range(1_003 - len(found), 1_003))
-    assert KEPT // len(line) - 5 <= len(found) <= KEPT // len(line)
-
-
-def test_a_dozen_changes_are_kept_whatever_the_script(api: Api) -> None:
-    """An escaped astral character would take twelve characters."""
-    name = "\U0001f355" * 100
-    cart_id, [item_id] = created_with_items(api, name)
-    for _ in range(12):
-        api.put(f"/{cart_id}/items/{item_id}", bodies.item(displayName=name))
-
-    assert records()[0].version == 1
-    assert len(records()) >= 10
+    assert changes() == []

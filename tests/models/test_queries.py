@@ -84,10 +84,11 @@ def test_update(
     body = bodies.item(options=options)
     with django_assert_num_queries(
         1  # BEGIN
-        + 1  # UPDATE the cart: the claim
-        + 1  # UPDATE the item
+        + 2  # SELECT the cart and lock it, SELECT the item with its options
+        + 2  # UPDATE the cart and the item
         + 1  # DELETE its options
         + (1 if options else 0)  # INSERT the new ones
+        + 1  # INSERT the record of the change
         + 1  # COMMIT
     ):
         assert api.put(f"/{cart_id}/items/{item_ids[-1]}", body).status_code == 200
@@ -101,10 +102,11 @@ def test_add(django_assert_num_queries: DjangoAssertNumQueries, items: int, opti
     body = bodies.item(options=options)
     with django_assert_num_queries(
         1  # BEGIN
-        + 1  # UPDATE the cart: the claim
-        + 1  # SELECT its number of items and the last position
+        + 2  # SELECT the cart and lock it, SELECT the last position
+        + 1  # UPDATE the cart
         + 1  # INSERT the item
         + (1 if options else 0)  # INSERT its options
+        + 1  # INSERT the record of the change
         + 1  # COMMIT
     ):
         assert api.post(f"/{cart_id}/items", body).status_code == 200
@@ -120,11 +122,11 @@ def test_remove(
     item_id = shown(api, cart_id)["items"][-1]["itemId"]
     with django_assert_num_queries(
         1  # BEGIN
-        + 1  # SELECT the item, to record what is removed
-        + 1  # UPDATE the cart: the claim
-        + 1  # SELECT the item, whose options Django deletes with it
-        + 1  # DELETE its options
+        + 2  # SELECT the cart and lock it, SELECT the item with its options
+        + 1  # UPDATE the cart
+        + (1 if options else 0)  # DELETE its options
         + 1  # DELETE the item
+        + 1  # INSERT the record of the change
         + 1  # COMMIT
     ):
         assert api.delete(f"/{cart_id}/items/{item_id}").status_code == 200
@@ -180,8 +182,7 @@ def test_a_cart_that_does_not_exist(
     api = Api()
     with django_assert_num_queries(
         1  # BEGIN
-        + 1  # UPDATE the cart, which matches no row
-        + 1  # SELECT why
+        + 2  # SELECT the cart, of which there is none, SELECT the item
         + 1  # ROLLBACK
     ):
         assert call(api).status_code == 404

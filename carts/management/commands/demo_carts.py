@@ -13,7 +13,7 @@ from tqdm import tqdm
 from uuid_utils.compat import uuid7
 
 from carts.models import Cart, CartItem
-from carts.models.history import Author
+from carts.models.change import Author
 from carts.models.manager import CartManager
 
 PARTNER = "DEMO"
@@ -96,7 +96,7 @@ def _order(chance: random.Random, profile_key: UUID, created: datetime, latest: 
     number = chance.randrange(len(MENUS))
     platform = chance.choice(PLATFORMS)
 
-    def carts(moment: datetime) -> CartManager:
+    def carts(moment: datetime) -> CartManager[Cart]:
         return Cart.objects.by(Author("bearer", platform, uuid4().hex)).at(moment)
 
     cart = carts(created).create_with_items(

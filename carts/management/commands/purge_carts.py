@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from tqdm import tqdm
 
-from carts.management.stretches import batch_size, stretches
+from carts.management.batches import batch_size, batches
 from carts.models import Cart, IdempotencyRecord
 from cartsvc.db.keys import first_key_at
 from cartsvc.management.durations import duration
@@ -18,7 +18,7 @@ from cartsvc.management.durations import duration
 ATTEMPTS = 5
 
 # In one transaction. Their key has several columns, and SQLite takes under 1,000 such conditions.
-MOST_RECORDS = 500
+MAX_RECORDS = 500
 
 
 class Command(BaseCommand):
@@ -50,13 +50,13 @@ class Command(BaseCommand):
     ) -> None:
         verb = "would be deleted" if dry_run else "deleted"
         expired = IdempotencyRecord.expired_before()
-        for name, batches in (
+        for name, parts in (
             ("carts", expired_carts(timezone.now() - older_than, batch)),
-            ("idempotency records", expired_records(expired, min(batch, MOST_RECORDS))),
+            ("idempotency records", expired_records(expired, min(batch, MAX_RECORDS))),
         ):
             gone, terminal = 0, self.stdout.isatty()
             with tqdm(desc=name, unit="", disable=not terminal) as progress:
-                for rows in batches:
+                for rows in parts:
                     done = rows.count() if dry_run else delete(rows)
                     gone += done
                     progress.update(done)
@@ -73,13 +73,13 @@ def expired_carts(limit: datetime, batch: int) -> Iterator[QuerySet[Cart]]:
     at the first key made after `limit`.
     """
     candidates = Cart.objects.filter(pk__lt=first_key_at(limit))
-    for first, last in stretches(candidates, batch):
+    for first, last in batches(candidates, batch):
         yield Cart.objects.filter(pk__gte=first, pk__lte=last, modified_on__lt=limit)
 
 
 def expired_records(limit: datetime, batch: int) -> Iterator[QuerySet[IdempotencyRecord]]:
     """Yield the idempotency records created before `limit`, a batch at a time."""
-    for first, last in stretches(IdempotencyRecord.objects.all(), batch):
+    for first, last in batches(IdempotencyRecord.objects.all(), batch):
         yield IdempotencyRecord.objects.filter(pk__gte=first, pk__lte=last, created_on__lt=limit)
 
 

@@ -25,8 +25,6 @@ from typing import Any
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
-from cartsvc.db.decimals import add_functions
-
 PAUSE_SECONDS = 0.002
 # Virtual machine instructions between two looks at the clock: usually under a millisecond,
 # and more than any statement of a small request takes.
@@ -47,7 +45,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return parameters
 
     def get_new_connection(self, conn_params: Any) -> Any:
-        """Return a connection with the functions of `cartsvc.db.decimals`.
+        """Return a connection whose statements end in time.
 
         A new database file is readable by its user only.
         """
@@ -57,7 +55,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
             with suppress(OSError):  # the file exists, or SQLite reports the error next
                 os.close(os.open(conn_params["database"], os.O_CREAT | os.O_EXCL, 0o600))
         connection = super().get_new_connection(conn_params)
-        add_functions(connection)
         connection.set_progress_handler(self._is_late, INSTRUCTIONS)
         return connection
 

@@ -12,7 +12,7 @@ from jwt import InvalidKeyError
 from cartsvc.api.authentication import token_backend
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.operation import OPERATIONS
-from cartsvc.api.texts import control_character
+from cartsvc.control_characters import control_character
 from cartsvc.management.durations import duration
 
 

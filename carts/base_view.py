@@ -1,8 +1,7 @@
 """How the operations read a request: the bearer's carts, the headers and the body."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -12,60 +11,48 @@ from rest_framework.request import Request
 from rest_framework.viewsets import ViewSet
 from uuid_utils.compat import uuid7
 
-from carts.errors import VersionMismatch
-from carts.limits import INT64_MAX
+from carts.errors import IdempotencyKeyReused, RequestInProgress, VersionMismatch
 from carts.models import Cart, IdempotencyRecord
-from carts.models.history import Author
+from carts.models.change import Author
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.models.manager import CartManager
 from carts.serializers import WireSerializer
 from cartsvc.api.authentication import bearer_of
 from cartsvc.api.body import fingerprint, json_object
 from cartsvc.api.headers import entity_tag, prefers_strict, versions
-from cartsvc.api.names import wire_name
+from cartsvc.api.operation import operation_of
 from cartsvc.errors import MAX_PROBLEMS, InvalidHeader, Refusal, Refusals
 
 RECORDED = Counter("cartsvc_idempotency_records", "Idempotency-Keys recorded.")
 
-NO_VERSION = 0  # versions begin at 1
 IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
 
 WARNINGS = 10
-
-# The headers that carry what the models call by these names.
-HEADERS = {"version": "If-Match", "key": "Idempotency-Key"}
-
-
-@contextmanager
-def located() -> Iterator[None]:
-    """Name the header or the place in the body instead of the model's field in a refusal."""
-    try:
-        yield
-    except Refusal as refusal:
-        for reason in refusal.reasons:
-            reason.field = _located(reason.field)
-        if isinstance(refusal, VersionMismatch):
-            refusal.headers = {"ETag": entity_tag(refusal.details["version"])}
-        raise
-
-
-def _located(field: Any) -> str | None:
-    """Return the header, or the JSON Pointer: `items[0].currency` is `/items/0/currency`."""
-    if field is None or field in HEADERS:
-        return HEADERS.get(field or "")
-    return "".join(f"/{wire_name(name)}" for name in re.findall(r"\w+", field))
 
 
 class CartServiceViewSet(ViewSet):
     """The base of the operations: the bearer's carts, and how a request is read."""
 
     http_method_names = ["get", "head", "post", "put", "delete"]
-    # True when the caller prefers strict handling: unknown members are refused.
-    strict = False
+
+    @property
+    def strict(self) -> bool:
+        """Whether the caller prefers strict handling: unknown members are refused."""
+        return prefers_strict(self.request.META.get("HTTP_PREFER", ""))
+
+    def handle_exception(self, exc: Exception) -> Any:
+        """Add the headers that the models know nothing of: those that were read here."""
+        match exc:
+            case VersionMismatch():
+                exc.field, exc.headers = "If-Match", {"ETag": entity_tag(exc.details["version"])}
+            case IdempotencyKeyReused() | RequestInProgress():
+                exc.field = "Idempotency-Key"
+        return super().handle_exception(exc)
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         """Name the preference that was applied, on errors as well."""
-        if self.strict:
+        operation = operation_of(self, self.action)
+        if operation and "Prefer" in operation.takes and self.strict:
             response["Preference-Applied"] = "handling=strict"
         return super().finalize_response(request, response, *args, **kwargs)
 
@@ -76,7 +63,6 @@ class CartServiceViewSet(ViewSet):
             Refusal: see `json_object` and `WireSerializer.run_validation`; `unknown_member`
                 for a caller who prefers strict handling.
         """
-        self.strict = prefers_strict(self.request.META.get("HTTP_PREFER", ""))
         body = json_object(self.request)
         if not self.strict:
             return body, serializer.run_validation(body)
@@ -95,7 +81,7 @@ class CartServiceViewSet(ViewSet):
             return ()
         return islice(serializer.unknown_members(body), WARNINGS)
 
-    def carts(self, profile_key: UUID) -> CartManager:
+    def carts(self, profile_key: UUID) -> CartManager[Cart]:
         """Return the carts that the bearer may see and change, in the bearer's name."""
         bearer = bearer_of(self.request)
         author = Author("bearer", bearer.subject, self.request.META["cartsvc.request_id"])
@@ -104,20 +90,13 @@ class CartServiceViewSet(ViewSet):
             keys["partner_key"] = bearer.partner_key
         return Cart.objects.by(author, **keys)
 
-    def expected_version(self, carts: CartManager, cart_id: UUID) -> int | None:
-        """Return the version in If-Match; None when any will do.
-
-        Of several the cart's own is meant, if it is among them.
+    def expected_versions(self) -> frozenset[int] | None:
+        """Return the versions in If-Match; None when any will do.
 
         Raises:
             Refusal: `invalid_header`.
         """
-        accepted = versions(self.request.META.get("HTTP_IF_MATCH", "*"), "If-Match")
-        if accepted is None:
-            return None
-        if len(accepted) > 1 and (version := carts.version_of(cart_id)) in accepted:
-            return version
-        return min(*accepted, INT64_MAX) if accepted else NO_VERSION
+        return versions(self.request.META.get("HTTP_IF_MATCH", "*"), "If-Match")
 
     def idempotency_key(self) -> str | None:
         """Return the Idempotency-Key; None when the request has none.

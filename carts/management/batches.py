@@ -18,10 +18,10 @@ def batch_size(text: str) -> int:
     return int(text)
 
 
-def stretches(rows: QuerySet[Any], batch: int) -> Iterator[tuple[Any, Any]]:
-    """Yield the first and last key of each batch of `batch` rows, in order of the key."""
+def batches(rows: QuerySet[Any], size: int) -> Iterator[tuple[Any, Any]]:
+    """Yield the first and last key of each batch of `size` rows, in order of the key."""
     keys = rows.order_by("pk").values_list("pk", flat=True)
-    stretch = list(keys[:batch])
-    while stretch:
-        yield stretch[0], stretch[-1]
-        stretch = list(keys.filter(pk__gt=stretch[-1])[:batch])
+    batch = list(keys[:size])
+    while batch:
+        yield batch[0], batch[-1]
+        batch = list(keys.filter(pk__gt=batch[-1])[:size])

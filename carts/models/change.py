@@ -1,0 +1,123 @@
+"""The changes of a cart: who changed what and when, what was and what is.
+
+A change is recorded in the transaction that makes it. A creation has no record: who created a
+cart, when and by which request stand in the cart's row.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from getpass import getuser
+from typing import Any, Self
+
+import simplejson
+from django.db import models
+
+from carts import limits
+from cartsvc.db.fields import (
+    CharField,
+    ExactField,
+    PositiveBigIntegerField,
+    TextField,
+)
+
+# The latest changes of a cart that are kept.
+MAX_CHANGES = 100
+
+KINDS = ("bearer", "staff", "shell")
+NAME_LENGTH, REQUEST_ID_LENGTH = 80, 64
+
+_encode = simplejson.JSONEncoder(ensure_ascii=False, separators=(",", ":"), use_decimal=True).encode
+_decode = simplejson.JSONDecoder(parse_float=Decimal).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """The author of a change.
+
+    `kind` is "bearer", "staff" or "shell". `name` is the token's `sub`, the account's name or
+    the operating system's user, cut to `NAME_LENGTH` characters.
+    """
+
+    kind: str
+    name: str
+    request_id: str | None = None
+
+    def __post_init__(self) -> None:
+        # The operating system's names may hold any bytes.
+        name = self.name[:NAME_LENGTH].encode(errors="replace").decode()
+        object.__setattr__(self, "name", name)
+
+    @classmethod
+    def shell(cls) -> Self:
+        """Return the operating system's user as the author."""
+        try:
+            return cls("shell", getuser())
+        except (KeyError, OSError):  # the user has no name, as in a container
+            return cls("shell", "")
+
+
+class CartChange(models.Model):
+    """One change of a cart, known by the version of the cart that it made.
+
+    `item_name` is the item's name after the change, or before its removal.
+
+    `before` and `after` are JSON objects of the item's fields that differ, options included, with
+    the names of the model. An item that came or went stands there whole, with its `position`. Of
+    an operation on the cart itself they hold the cart's fields that differ.
+    """
+
+    pk = models.CompositePrimaryKey("cart_id", "version")
+    cart = models.ForeignKey(
+        "carts.Cart",
+        on_delete=models.CASCADE,
+        related_name="changes",
+        db_index=False,  # the primary key's index begins with it
+    )
+    version = PositiveBigIntegerField()
+    at = models.DateTimeField()
+    author_kind = CharField(max_length=6)
+    author_name = CharField(max_length=NAME_LENGTH)
+    request_id = CharField(max_length=REQUEST_ID_LENGTH, null=True)
+    operation = CharField(max_length=20)
+    item_id = models.UUIDField(null=True)
+    item_name = CharField(max_length=limits.MAX_LENGTHS["display_name"], null=True)
+    before = TextField()
+    after = TextField()
+    subtotal_before = ExactField()
+    subtotal_after = ExactField()
+
+    class Meta:
+        ordering = ["version"]
+
+    def __str__(self) -> str:
+        return f"{self.operation} (version {self.version})"
+
+    @property
+    def was(self) -> dict[str, Any]:
+        """What was: the fields in `before`, prices as Decimal."""
+        return decoded(self.before)
+
+    @property
+    def now(self) -> dict[str, Any]:
+        """What is since: the fields in `after`, prices as Decimal."""
+        return decoded(self.after)
+
+
+def encoded(values: Mapping[str, Any]) -> str:
+    """Return the values as JSON text, in their order and exactly."""
+    return _encode(values)
+
+
+def decoded(text: str) -> dict[str, Any]:
+    """Return the values of a text that `encoded` has made; prices come as int or Decimal."""
+    values: dict[str, Any] = _decode(text)
+    return values
+
+
+def difference(
+    before: Mapping[str, Any], after: Mapping[str, Any], names: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the named values that differ, as they were and as they are."""
+    changed = [name for name in names if before[name] != after[name]]
+    return {name: before[name] for name in changed}, {name: after[name] for name in changed}

@@ -1,0 +1,53 @@
+"""Rows that only the manager's writes change.
+
+An instance may be older than the row, and a statement for many rows looks at no other row. Either
+would leave a cart whose totals, currency or history are wrong. So both refuse, and name the method
+that looks at the cart under its lock.
+"""
+
+from typing import Any, NoReturn
+
+from django.db import models
+
+
+class GuardedQuerySet(models.QuerySet[Any]):
+    """Rows to read. Every write refuses with the model's `WRITES`."""
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(self.model.WRITES)
+
+    create = update = delete = bulk_create = bulk_update = _refuse
+    get_or_create = update_or_create = _refuse
+
+
+class GuardedModel(models.Model):
+    """A row that is written by `Cart.objects` only."""
+
+    # Which method to use instead.
+    WRITES: str
+
+    objects = GuardedQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+        # `items.add` and `items.set` go by the base manager.
+        base_manager_name = "objects"
+
+    def save(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            TypeError: always. Its text names the method to use.
+        """
+        raise TypeError(self.WRITES)
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            TypeError: always. Its text names the method to use.
+        """
+        raise TypeError(self.WRITES)
+
+    def validate_constraints(self, exclude: Any = None) -> None:
+        """Do nothing: validators have checked all of it, and Django would send queries."""

@@ -1,0 +1,110 @@
+"""What the database writes as JSON is what Python would write, on both databases."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import simplejson
+
+from carts.models import Cart
+from carts.models.reads import items_of
+from tests.support.callers import Api
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.stored import unguarded
+
+pytestmark = pytest.mark.django_db
+
+TEXTS = [
+    'No "onions"\r\n\tplease',
+    "back\\slash / slash",
+    "\U0001f355 \u00fc \u2028\u2029 \u202e \ufeff",
+    "</script>",
+    " ",
+    "%s %(id)s {0}",
+]
+PRICES = ["0", "0.0001", "1", "10.1", "0.3", "100", "1234567890.1234", "9999999999.9999"]
+
+
+def large() -> Any:
+    options = [OptionFactory(price=Decimal(price), display_name=TEXTS[0][:8]) for price in PRICES]
+    return CartFactory(
+        items=[
+            ItemFactory(
+                price=Decimal(price),
+                quantity=9_999,
+                menu_item_key=2**63 - 1,
+                special_instructions=TEXTS[number % len(TEXTS)] if number % 2 else None,
+                display_name=f'{number}: \\ "\U0001f355"',
+                options=options[:number],
+            )
+            for number, price in enumerate(PRICES)
+        ]
+    )
+
+
+def number(value: Decimal) -> Decimal:
+    whole = value.to_integral_value()
+    return whole if whole == value else value.normalize()
+
+
+def test_the_text_is_the_bytes_that_python_would_write() -> None:
+    cart = large()
+    expected = [
+        {
+            "itemId": str(item.pk),
+            "menuKey": item.menu_key,
+            "menuVersion": item.menu_version,
+            "menuItemKey": item.menu_item_key,
+            "displayName": item.display_name,
+            "currency": item.currency,
+            "price": number(item.price),
+            "quantity": item.quantity,
+            "specialInstructions": item.special_instructions,
+            "options": [
+                {
+                    "optionSetKey": option.option_set_key,
+                    "optionSetItemKey": option.option_set_item_key,
+                    "displayName": option.display_name,
+                    "currency": option.currency,
+                    "price": number(option.price),
+                }
+                for option in item.options.all()
+            ],
+            "value": number(item.value),
+        }
+        for item in cart.items.all()
+    ]
+
+    _, text = Cart.objects.find(cart.pk) or (None, None)
+
+    assert f"[{text}]" == simplejson.dumps(
+        expected, ensure_ascii=False, separators=(",", ":"), use_decimal=True
+    )
+    assert f'"items":[{text}]' in Api(cart.profile_key).get(f"/{cart.pk}").content.decode()
+
+
+def test_the_text_is_read_back_with_the_names_of_the_model() -> None:
+    cart = large()
+
+    items = items_of(Cart.objects.with_items().get(pk=cart.pk).items_json)
+
+    assert [item["item_id"] for item in items] == [item.pk for item in cart.items.all()]
+    assert [item["value"] for item in items] == [item.value for item in cart.items.all()]
+    assert items[1]["options"][0]["display_name"] == TEXTS[0][:8]
+    assert items_of(None) == []
+
+
+def test_a_currency_that_is_withdrawn_reads_as_before(client: Any, django_user_model: Any) -> None:
+    """ISO 4217 has withdrawn BGN on 1 January 2026."""
+    cart = CartFactory(items=[ItemFactory()])
+    for model in (Cart, *(related.related_model for related in Cart._meta.related_objects)):
+        if any(field.name == "currency" for field in model._meta.fields):
+            unguarded(model).update(currency="BGN")
+    client.force_login(django_user_model.objects.create_superuser("ada"))
+
+    shown = Api(cart.profile_key).get(f"/{cart.pk}").json()["data"]
+    assert (shown["currency"], shown["items"][0]["currency"]) == ("BGN", "BGN")
+    for page in ("", f"{cart.pk}/change/", f"{cart.pk}/items/{cart.items.get().pk}/"):
+        response = client.get(f"/admin/carts/cart/{page}")
+        assert response.status_code == 200
+        assert "BGN" in response.text

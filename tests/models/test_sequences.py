@@ -1,0 +1,177 @@
+"""Random sequences of changes by the API, the desk and the shell leave nothing wrong behind.
+
+After each sequence the stored totals equal the recomputed ones, the versions rise by one, and the
+recorded changes lead back to the cart as it was created.
+"""
+
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+
+from carts.errors import ItemNotFound
+from carts.models import Cart, CartItem
+from carts.models.item import ITEM_FIELDS, OPTION_FIELDS
+from tests.support import bodies
+from tests.support.callers import Api
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.stored import held, kept
+
+SEQUENCES, CHANGES = 200, 6
+
+Items = dict[UUID, dict[str, Any]]
+
+
+def items_of(cart: Cart) -> Items:
+    return {
+        item.pk: {
+            "position": item.position,
+            **{name: getattr(item, name) for name in ITEM_FIELDS},
+            "options": [
+                {name: getattr(option, name) for name in OPTION_FIELDS}
+                for option in item.options.all()
+            ],
+        }
+        for item in cart.items.prefetch_related("options")
+    }
+
+
+def check(cart_id: UUID, created: Items) -> None:
+    cart = Cart.objects.get(pk=cart_id)
+    assert kept(cart_id) == held(cart_id)
+    changes = list(cart.changes.all())
+    assert [change.version for change in changes] == list(range(2, cart.version + 1))
+    items, subtotal = items_of(cart), cart.subtotal
+    for change in reversed(changes):
+        assert change.subtotal_after == subtotal
+        subtotal = change.subtotal_before
+        was, now = change.was, change.now
+        if not was and now.keys() >= {"position"}:
+            assert items.pop(change.item_id) == now
+        elif not now and was:
+            items[change.item_id] = was
+        else:
+            item = items[change.item_id]
+            assert {name: item[name] for name in now} == now
+            item.update(was)
+    assert items == created
+    assert subtotal == sum(
+        item["quantity"] * (item["price"] + sum(option["price"] for option in item["options"]))
+        for item in created.values()
+    )
+
+
+def price(chance: random.Random) -> Decimal:
+    return Decimal(chance.randrange(10 ** chance.randrange(1, 15))) / 10_000
+
+
+def item(chance: random.Random) -> dict[str, Any]:
+    options = [OptionFactory(price=price(chance)) for _ in range(chance.randrange(4))]
+    return dict(
+        ItemFactory(price=price(chance), quantity=chance.randint(1, 9_999), options=options)
+    )
+
+
+def by_the_shell(chance: random.Random, cart: Cart) -> None:
+    items = list(cart.items.all())
+    if not items or chance.random() < 0.4:
+        cart.add_item(**item(chance))
+        return
+    found = chance.choice(items)
+    chance.choice(
+        [
+            lambda: found.replace(**item(chance)),
+            lambda: found.change(quantity=chance.randint(1, 9), price=price(chance)),
+            lambda: found.change(options=item(chance)["options"]),
+            found.remove,
+        ]
+    )()
+
+
+def by_the_api(chance: random.Random, cart: Cart) -> None:
+    api, items = Api(cart.profile_key), list(cart.items.all())
+    body = bodies.item(price=float(price(chance)), quantity=chance.randint(1, 99))
+    if not items or chance.random() < 0.4:
+        response = api.post(f"/{cart.pk}/items", body)
+    elif chance.random() < 0.6:
+        response = api.put(f"/{cart.pk}/items/{chance.choice(items).pk}", body)
+    else:
+        response = api.delete(f"/{cart.pk}/items/{chance.choice(items).pk}")
+    assert response.status_code in {200, 404}  # another writer may have removed the item
+
+
+def by_the_desk(chance: random.Random, cart: Cart, client: Client) -> None:
+    page = f"/admin/carts/cart/{cart.pk}/items/"
+    found = cart.items.first()
+    if found is None:
+        return
+    cart.refresh_from_db()
+    page += f"{found.pk}/"
+    if chance.random() < 0.5:
+        client.post(f"{page}remove/", {"version": cart.version})
+        return
+    editor = client.get(page)
+    if editor.status_code != 200:
+        return  # another writer has removed the item
+    forms = editor.context["editor"]
+    fields = [*forms.form, *(field for row in forms.options for field in row)]
+    fields += forms.options.management_form
+    sent = {field.html_name: field.value() for field in fields if field.value() is not None}
+    client.post(page, {**sent, "quantity": chance.randint(1, 99), "version": cart.version})
+
+
+@pytest.fixture
+def desk(transactional_db: None) -> Callable[[], Client]:
+    user = User.objects.create_superuser("ada")
+
+    def client() -> Client:
+        signed_in = Client()
+        signed_in.force_login(user)
+        return signed_in
+
+    return client
+
+
+def test_sequences(desk: Callable[[], Client]) -> None:
+    client = desk()
+    for seed in range(SEQUENCES - 20):
+        chance = random.Random(seed)
+        cart = CartFactory(items=[item(chance) for _ in range(chance.randrange(4))])
+        created = items_of(cart)
+        for _ in range(chance.randint(1, CHANGES)):
+            chance.choice([by_the_shell, by_the_api, lambda c, k: by_the_desk(c, k, client)])(
+                chance, cart
+            )
+        check(cart.pk, created)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sequences_of_three_writers_at_once(desk: Callable[[], Client], seed: int) -> None:
+    chance = random.Random(seed)
+    cart = CartFactory(items=[item(chance) for _ in range(3)])
+    created = items_of(cart)
+
+    def write(by: Callable[..., None], *arguments: Any) -> None:
+        mine, own = random.Random(f"{seed} {by.__name__}"), Cart.objects.get(pk=cart.pk)
+        try:
+            for _ in range(CHANGES):
+                # Another writer may have removed the item.
+                with suppress(CartItem.DoesNotExist, ItemNotFound):
+                    by(mine, own, *arguments)
+        finally:
+            connection.close()
+
+    writers = [(by_the_shell,), (by_the_api,), (by_the_desk, desk())]
+    with ThreadPoolExecutor(len(writers)) as pool:
+        for done in [pool.submit(write, *arguments) for arguments in writers]:
+            done.result()
+
+    check(cart.pk, created)
