@@ -115,16 +115,16 @@ def test_a_session_that_ends_in_the_middle_of_a_change(end: str) -> None:
     cart_id = created(api)
     before = shown(api, cart_id)
 
-    def after_the_claim(execute: Callable[..., Any], sql: str, *args: Any) -> Any:
+    def after_the_lock(execute: Callable[..., Any], sql: str, *args: Any) -> Any:
+        if sql.startswith("UPDATE") and "idle" in end:
+            wait_until(lambda: not connection.is_usable())
         result = execute(sql, *args)
-        if sql.startswith("UPDATE"):
+        if "FOR UPDATE" in sql:
             with suppress(psycopg.Error):
                 connection.connection.execute(end)
-            if "idle" in end:
-                wait_until(lambda: not connection.is_usable())
         return result
 
-    with connection.execute_wrapper(after_the_claim):
+    with connection.execute_wrapper(after_the_lock):
         response = api.post(f"/{cart_id}/items", bodies.item())
 
     assert (response.status_code, response.json()) == (503, UNAVAILABLE)
