@@ -4,7 +4,7 @@ import math
 import re
 import socket
 from collections.abc import Iterator, Sequence
-from ipaddress import ip_address
+from ipaddress import ip_network
 from typing import Any
 
 from django.conf import settings
@@ -144,7 +144,7 @@ def _check_origins() -> Iterator[CheckMessage]:
 def _check_proxies() -> Iterator[CheckMessage]:
     for address in settings.FORWARDED_ALLOW_IPS:
         try:
-            _ = address == "*" or ip_address(address)
+            _ = address == "*" or ip_network(address, strict=False)
         except ValueError:
             yield Error(
                 f"FORWARDED_ALLOW_IPS lists {address!r}, which is no address.",

@@ -18,7 +18,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from cartsvc.db.errors import is_outage
-from cartsvc.sign_in import client_network
+from cartsvc.proxies import client_network
 
 # What an address of Django's own pages raises that names, for example, the year 0.
 UNREADABLE = (ValidationError, ValueError, OverflowError, DataError)

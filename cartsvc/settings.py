@@ -155,6 +155,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "cartsvc.proxies.Proxies",
     # API requests pass through this middleware only. The others are for pages.
     "cartsvc.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -291,7 +292,7 @@ CACHES = {"default": CACHE}
 # Security
 
 if HTTPS_ONLY:
-    # The server sets the scheme. It believes X-Forwarded-Proto from FORWARDED_ALLOW_IPS only.
+    # `cartsvc.proxies` says which requests came by HTTPS.
     SECURE_SSL_REDIRECT = True
     SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True

@@ -11,7 +11,6 @@ out, but not the member of staff.
 
 import secrets
 from collections.abc import Callable, Mapping
-from ipaddress import ip_address, ip_network
 from threading import Lock
 from typing import Any
 
@@ -25,6 +24,7 @@ from django.urls import reverse
 from django.utils.crypto import salted_hmac
 
 from cartsvc.api.rates import Rate, usage
+from cartsvc.proxies import client_network
 
 CHECKING = Lock()
 
@@ -134,22 +134,6 @@ def _cookie(name: str) -> str:
     """Return the name of the cookie, from which nobody can tell whose it is."""
     digest = salted_hmac(__name__, name, algorithm="sha256").hexdigest()
     return f"signed_in_{digest[:16]}"
-
-
-def client_network(request: HttpRequest) -> str | None:
-    """Return the caller's IPv4 address or IPv6 /64, or None if only a proxy's is known.
-
-    X-Forwarded-For is believed only from a proxy of `FORWARDED_ALLOW_IPS`.
-    """
-    address = request.META.get("REMOTE_ADDR", "")
-    if not address or {address, "*"} & set(settings.FORWARDED_ALLOW_IPS):
-        address = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
-    try:
-        known = ip_address(address.partition("%")[0])
-    except ValueError:
-        return None
-    known = getattr(known, "ipv4_mapped", None) or known
-    return str(ip_network((known, 64 if known.version == 6 else 32), strict=False)[0])
 
 
 def recorded_address(request: HttpRequest) -> str:
