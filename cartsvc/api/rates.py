@@ -6,7 +6,6 @@ and write it back, so concurrent requests overwrite each other's entries and exc
 
 import hashlib
 import logging
-import re
 import time
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,9 +13,10 @@ from typing import NamedTuple
 from django.conf import settings
 from django.core.cache import cache
 
+from cartsvc.environment import RATE
+
 logger = logging.getLogger(__name__)
 
-RATE = re.compile(r"([1-9]\d*)/([1-9]\d*)?(s|m|h|d|sec|min|hour|day)", re.ASCII)
 UNITS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 
 # A cache that has not answered is left alone for so long: each request would wait for it.

@@ -6,12 +6,13 @@ turn it is keeps the lock from them is `SWITCH_INTERVAL` in `cartsvc.operations.
 """
 
 from collections.abc import Hashable
-from threading import TIMEOUT_MAX, BoundedSemaphore, Lock, local
+from threading import BoundedSemaphore, Lock, local
 from time import monotonic
 from typing import Never
 
 from django.conf import settings
 
+from cartsvc.db.database_url import REQUEST_SECONDS
 from cartsvc.db.deadlines import start_clock
 from cartsvc.errors import Unavailable
 
@@ -24,9 +25,7 @@ _places = BoundedSemaphore(max(1, settings.THREADS - 1))
 _turn = Lock()
 # Each of those before may have to wait for a database that has stopped answering. So waiting for
 # the turn takes from the time that the database has for the request.
-PATIENCE_SECONDS = (
-    settings.DB_STATEMENT_TIMEOUT + 1 if settings.DB_STATEMENT_TIMEOUT else TIMEOUT_MAX
-)
+PATIENCE_SECONDS = REQUEST_SECONDS
 
 # What was large when it was last read, so that its next reader waits before the database works.
 _large: dict[Hashable, None] = {}

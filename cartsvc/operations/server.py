@@ -177,10 +177,7 @@ def shared_counts() -> Iterator[None]:
     if not settings.METRICS_BIND:
         yield
         return
-    place = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-    if place:
-        Path(place).mkdir(parents=True, exist_ok=True)
-    folder = tempfile.mkdtemp(prefix="cartsvc-metrics-", dir=place)
+    folder = tempfile.mkdtemp(prefix="cartsvc-metrics-")
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
     try:
         yield

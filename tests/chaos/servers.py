@@ -18,6 +18,8 @@ from tests.support.callers import HttpApi
 from tests.support.programs import free_port, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
+# Settings for a test that holds a row for longer than a request may wait.
+PATIENT = "tests.support.patient"
 SIGNING_KEY = "the-signing-key-of-the-chaos-tests-0123456789"
 
 

@@ -214,7 +214,7 @@ def test_sighup_exchanges_the_workers_one_after_the_other(two_workers: Service) 
 def test_counts_are_kept_in_a_folder_of_the_services_own(tmp_path: Path) -> None:
     theirs = tmp_path / "counter_1.db"
     theirs.write_bytes(b"theirs")
-    named = {"METRICS_BIND": f"127.0.0.1:{free_port()}", "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    named = {"METRICS_BIND": f"127.0.0.1:{free_port()}", "TMPDIR": str(tmp_path)}
     with service(**named) as server:
         server.caller().get()
         (ours,) = [path for path in tmp_path.iterdir() if path != theirs]
