@@ -57,10 +57,10 @@ JWT_AUDIENCE = env.str("JWT_AUDIENCE", "")
 JWT_LEEWAY = env.int("JWT_LEEWAY", 30, validate=between(0, 300))
 JWT_REQUIRE_PROFILE = env.bool("JWT_REQUIRE_PROFILE", False)
 
-MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 1024 * 1024, validate=between(1024, 16 * 1024 * 1024))
-MAX_ITEMS = env.int("MAX_ITEMS", 500, validate=between(1, 10_000))
+MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 256 * 1024, validate=between(1024, 16 * 1024 * 1024))
+MAX_ITEMS = env.int("MAX_ITEMS", 200, validate=between(1, 10_000))
 MAX_OPTIONS = env.int("MAX_OPTIONS", 100, validate=between(1, 10_000))
-MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 5000, validate=between(1, 100_000))
+MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 1000, validate=between(1, 100_000))
 IDEMPOTENCY_HOURS = env.int("IDEMPOTENCY_HOURS", 24, validate=between(1, 365 * 24))
 
 BIND = env.str(

@@ -8,7 +8,7 @@ import hypothesis
 import pytest
 from django.conf import settings
 from django.db import connection
-from pytest_django import DjangoDbBlocker
+from pytest_django import DjangoDbBlocker, Settings
 
 from cartsvc.db.database_url import database_at
 from cartsvc.db.deadlines import serve_requests
@@ -92,6 +92,13 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid != pg_backend_pid()"
             )
+
+
+@pytest.fixture
+def raised_limits(settings: Settings) -> None:
+    """Raise the limits to those up to which everything is promised to hold."""
+    settings.MAX_BODY_BYTES = 1024 * 1024
+    settings.MAX_ITEMS, settings.MAX_OPTIONS, settings.MAX_CART_OPTIONS = 500, 100, 5_000
 
 
 @pytest.fixture

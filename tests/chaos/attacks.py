@@ -31,7 +31,7 @@ import psycopg
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.chaos.hostile import ATTACKS, LARGE, Target
-from tests.chaos.servers import ISSUER, SIGNING_KEY, Service, service, with_issuer
+from tests.chaos.servers import ISSUER, RAISED, SIGNING_KEY, Service, service, with_issuer
 from tests.chaos.trial import Caller, Result, honest, tried
 from tests.support import bodies
 from tests.support.clusters import private_cluster
@@ -97,7 +97,7 @@ def metrics_port() -> str:
 
 @contextmanager
 def plain(database: str) -> Iterator[Target]:
-    with service(database, METRICS_BIND=metrics_port()) as server:
+    with service(database, METRICS_BIND=metrics_port(), **RAISED) as server:
         yield with_copies(Target(server.port, {"key": SIGNING_KEY}), server)
 
 
@@ -113,7 +113,7 @@ def asking_issuer(database: str) -> Iterator[Target]:
     )
     with (
         running(public_jwk("RS256", kid="known")) as issuer,
-        with_issuer(issuer.url, database) as server,
+        with_issuer(issuer.url, database, **RAISED) as server,
     ):
         issuer.pause = 1
         signing = {"algorithm": "RS256", "key": key, "headers": {"kid": "known"}, "iss": ISSUER}
@@ -128,7 +128,11 @@ def behind_nginx(database: str) -> Iterator[Target]:
     with (
         tempfile.TemporaryDirectory(prefix="cartsvc-") as folder,
         service(
-            database, ALLOWED_HOSTS=names, HTTPS_ONLY="true", METRICS_BIND=metrics_port()
+            database,
+            ALLOWED_HOSTS=names,
+            HTTPS_ONLY="true",
+            METRICS_BIND=metrics_port(),
+            **RAISED,
         ) as server,
     ):
         proxy = Proxy(Path(folder), server)

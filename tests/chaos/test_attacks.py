@@ -2,21 +2,24 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
 from tests.chaos.attacks import prepared
 from tests.chaos.hostile import LARGE, Target
-from tests.chaos.servers import SIGNING_KEY, Service
+from tests.chaos.servers import RAISED, SIGNING_KEY, service
 from tests.chaos.trial import Caller, Result, Seen, honest, tried
+from tests.support.clusters import Cluster
 
 # What a bad or large body may get. A body that is refused before it is read may get none.
 LAWFUL = {"200", "400", "503", "none"}
 
 
 @pytest.fixture(scope="module")
-def target(on_postgres: Service) -> Target:
-    return prepared(Target(on_postgres.port, {"key": SIGNING_KEY}))
+def target(cluster: Cluster) -> Iterator[Target]:
+    with service(cluster.url(), **RAISED) as server:
+        yield prepared(Target(server.port, {"key": SIGNING_KEY}))
 
 
 @pytest.mark.parametrize(

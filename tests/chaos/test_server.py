@@ -70,7 +70,7 @@ def test_connections_that_are_kept_take_no_thread(two_workers: Service) -> None:
 def test_slow_readers_take_no_thread(two_workers: Service) -> None:
     """Each leaves answers of 15 MB in all unread: more than what the kernel takes for it."""
     owner = two_workers.caller()
-    items = [bodies.item(options=[bodies.option(displayName="x" * 100)] * 90)] * 50
+    items = [bodies.item(options=[bodies.option(displayName="x" * 100)] * 90)] * 10
     large = owner.post("", bodies.cart(items=items)).json()["data"]["cartId"]
     asked = kept(head("GET", path=f"{owner.base.removeprefix(two_workers.url)}/{large}"))
     with ExitStack() as stack:
@@ -80,7 +80,7 @@ def test_slow_readers_take_no_thread(two_workers: Service) -> None:
             reader.settimeout(60)
             reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
             reader.connect(("127.0.0.1", two_workers.port))
-            reader.sendall(asked * 16)
+            reader.sendall(asked * 80)
             # Too many large reads at once are refused.
             readers += reader.recv(12, socket.MSG_PEEK) == b"HTTP/1.1 200"
         for _ in range(20):

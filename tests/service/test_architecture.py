@@ -56,7 +56,7 @@ SAID_OF_CARTS = {
     ("settings.py", '"carts",'),
     (
         "settings.py",
-        'MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 5000, validate=between(1, 100_000))',
+        'MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 1000, validate=between(1, 100_000))',
     ),
     ("urls.py", 'path("v2.0/", include("carts.urls")),'),
 }
