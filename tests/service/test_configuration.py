@@ -31,6 +31,7 @@ WRONG = [
         "WEB_CONCURRENCY": ("0", "must be from 1 to 1000, not 0."),
         "THREADS": ("-1", "must be from 1 to 1000, not -1."),
         "DRAIN_SECONDS": ("-0.5", "must be from 0 to 3600, not -0.5."),
+        "HSTS_SECONDS": ("-1", "must be from 0 to 63072000, not -1."),
         "HTTPS_ONLY": ("maybe", "Not a valid boolean."),
         "JWT_LEEWAY": ("301", "must be from 0 to 300, not 301."),
         "JWT_ALGORITHM": ("none", "Must be one of: HS256, RS256, ES256."),
@@ -47,6 +48,7 @@ WRONG = [
         "MAX_ITEMS": ("-1", "must be from 1 to 10000, not -1."),
         "IDEMPOTENCY_HOURS": ("0", "must be from 1 to 8760, not 0."),
         "DRAIN_SECONDS": ("inf", "Special numeric values"),
+        "HSTS_SECONDS": ("31536000s", "Not a valid integer."),
         "JWT_LEEWAY": ("-1", "must be from 0 to 300, not -1."),
         "JWT_JWK_URL": ("http://id.example.com/keys", "must be an https:// address"),
         "ALLOWED_HOSTS": (".com", "and not '.com'"),
@@ -93,6 +95,12 @@ PUBLIC = {
     "JWT_SIGNING_KEY": "another-s3cret-of-fifty-characters-0123456789-abcdefghij",
     "ALLOWED_HOSTS": "carts.example.com, .example.com",
 }
+SECURITY = "settings.HTTPS_ONLY, settings.SECURE_HSTS_SECONDS"
+
+
+def test_https_is_on_for_public_hosts_and_browsers_remember_it_for_an_hour() -> None:
+    assert shown(SECURITY, **PUBLIC) == "True 3600"
+    assert shown(SECURITY, **PUBLIC, HSTS_SECONDS="31536000") == "True 31536000"
 
 
 def test_https_is_off_for_loopback_and_can_be_chosen() -> None:
