@@ -159,7 +159,6 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "cartsvc.urls"
 WSGI_APPLICATION = "cartsvc.wsgi.application"
-APPEND_SLASH = True
 
 TEMPLATES = [
     {
