@@ -12,7 +12,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
-from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWTError
+from jwt import PyJWKClient, PyJWTError
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework_simplejwt.backends import TokenBackend
@@ -20,10 +20,10 @@ from rest_framework_simplejwt.exceptions import ExpiredTokenError, TokenError
 from rest_framework_simplejwt.tokens import Token
 
 from cartsvc.api.guids import parse_guid
-from cartsvc.api.jwks import IssuerKeys
 from cartsvc.api.verified import VerifiedTokens
 from cartsvc.control_characters import control_character
-from cartsvc.errors import InvalidToken, NotAuthenticated, Unavailable
+from cartsvc.errors import InvalidToken, NotAuthenticated
+from cartsvc.identity.issuer_keys import IssuerKeys
 
 REALM = 'Bearer realm="cartsvc"'
 INVALID = f'{REALM}, error="invalid_token"'
@@ -102,11 +102,11 @@ def _keys() -> object | None:
     return cast("IssuerKeys", client).fresh() if client else backend
 
 
-def fetch_issuer_keys() -> None:
-    """Fetch the issuer's keys before the first request needs them, if JWT_JWK_URL is set."""
+def keep_issuer_keys() -> None:
+    """Fetch the issuer's keys, now and again before they are old, if JWT_JWK_URL is set."""
     client = token_backend().jwks_client
     if client:
-        cast("IssuerKeys", client).fetch()
+        cast("IssuerKeys", client).keep_fresh()
 
 
 class BearerAuthentication(BaseAuthentication):
@@ -130,10 +130,6 @@ class BearerAuthentication(BaseAuthentication):
                 EXPIRED, headers={"WWW-Authenticate": f'{INVALID}, error_description="{EXPIRED}"'}
             ) from error
         except UNREADABLE as error:
-            if _caused_by_outage(error):
-                raise Unavailable(
-                    "The keys that verify tokens cannot be fetched right now."
-                ) from error
             raise InvalidToken(headers={"WWW-Authenticate": INVALID}) from error
 
 
@@ -146,14 +142,6 @@ def _verified(credentials: str) -> Bearer:
     ends = int(token.payload["exp"]) + settings.JWT_LEEWAY
     VERIFIED.keep(credentials, bearer, keys, ends)
     return bearer
-
-
-def _caused_by_outage(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, PyJWKClientConnectionError):
-            return True
-        error = error.__cause__
-    return False
 
 
 def _bearer(token: BearerToken) -> Bearer:

@@ -13,7 +13,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -49,11 +49,11 @@ WORKER_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 LOGGING = {"incremental": True, "handlers": {}, "loggers": {}}
 
 
-def run(bind: str, workers: int) -> None:
+def run(bind: str, workers: int, prepare: Callable[[], None]) -> None:
     """Serve at HOST:PORT or unix:PATH until SIGTERM or SIGINT; SIGHUP replaces the workers.
 
     SIGTERM drains first, for DRAIN_SECONDS. A second one stops at once, as SIGINT does.
-    The caller is within `shared_counts`.
+    Each worker calls `prepare` before it serves. The caller is within `shared_counts`.
     """
     # Loaded once, before the workers are forked, so that they share its memory.
     application = import_string(settings.WSGI_APPLICATION)
@@ -66,14 +66,13 @@ def run(bind: str, workers: int) -> None:
         after_in_parent=partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, WORKER_SIGNALS),
     )
     drainable = Drainable(application)
+    start_worker = partial(_start_worker, drainable, os.getpid(), prepare)
     while True:
         server = _server(bind, workers)
         server.on_startup(partial(_drain_before_stop, drainable))
         # Granian gives up when a worker dies twice within seconds. Then it starts anew.
         with suppress(SystemExit):
-            server.serve(
-                target_loader=partial(_start_worker, drainable, os.getpid()), wrap_loader=False
-            )
+            server.serve(target_loader=start_worker, wrap_loader=False)
         if not server.interrupt_signal:
             time.sleep(1)
         if server.interrupt_signal:
@@ -125,7 +124,7 @@ def _drain_before_stop(drainable: Drainable) -> None:
     signal.signal(signal.SIGTERM, drain_or_stop)
 
 
-def _start_worker(drainable: Drainable, parent: int) -> Drainable:
+def _start_worker(drainable: Drainable, parent: int, prepare: Callable[[], None]) -> Drainable:
     """Return the application, in a worker that has only just been forked."""
     # The handler that it was born with is the parent's. Granian sets the worker's own later.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -137,6 +136,7 @@ def _start_worker(drainable: Drainable, parent: int) -> Drainable:
 
         host, _, port = settings.METRICS_BIND.rpartition(":")
         metrics.serve(host, int(port))
+    prepare()
     return drainable
 
 

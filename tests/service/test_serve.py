@@ -164,7 +164,7 @@ def test_address_in_use_is_named(clone: Path) -> None:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Replace the server, and return the list of the calls that would have started it."""
     asked: list[Any] = []
-    monkeypatch.setattr(server, "run", lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr(server, "run", lambda bind, workers, _: asked.append((bind, workers)))
     return asked
 
 

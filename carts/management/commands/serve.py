@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connection
 
 from carts.models import Cart
-from cartsvc.db.deadlines import serve_requests
+from cartsvc.api.authentication import keep_issuer_keys
 from cartsvc.operations import server
 from cartsvc.operations.health import pending_migrations
 
@@ -72,7 +72,7 @@ class Command(BaseCommand):
             if not bind.startswith("unix:"):  # behind a proxy, whose address is not known here
                 self._welcome(bind)
         self.stdout.flush()
-        server.run(bind, options["workers"])
+        server.run(bind, options["workers"], keep_issuer_keys)
 
     def _look_at_database(self) -> None:
         """Warn if it does not answer or is not migrated. Refuse it if its sessions are not right.
