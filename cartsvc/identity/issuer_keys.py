@@ -72,7 +72,7 @@ class IssuerKeys(PyJWKClient):
         return self.jwk_set_cache.get() if self._age() < REFRESH_SECONDS else None
 
     def keep_fresh(self) -> None:
-        """Fetch the keys, and again in the background until `stopped`. Wait for the first attempt."""
+        """Fetch the keys in the background until `stopped`. Wait for the first attempt only."""
         tried = Event()
 
         def fetch_again_and_again() -> None:
