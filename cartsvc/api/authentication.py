@@ -146,6 +146,8 @@ def _verified(credentials: str) -> Bearer:
 
 def _bearer(token: BearerToken) -> Bearer:
     claims = token.payload
+    if claims.get("token_type", BearerToken.token_type) != BearerToken.token_type:
+        raise ValueError("token_type")
     return Bearer(
         _text(claims, "sub"),
         _scopes(claims),
