@@ -337,6 +337,7 @@ LOGGING = {
     "filters": {
         "request_ids": {"()": "cartsvc.operations.logs.RequestIds"},
         "pages": {"()": "cartsvc.operations.logs.Pages"},
+        "unknown_hosts": {"()": "cartsvc.operations.logs.UnknownHosts"},
     },
     "handlers": {
         "console": {
@@ -350,5 +351,6 @@ LOGGING = {
     "loggers": {
         "django.server": {"propagate": True},
         "django.request": {"filters": ["pages"]},
+        "django.security.DisallowedHost": {"filters": ["unknown_hosts"]},
     },
 }

@@ -13,6 +13,9 @@ from django.http import HttpRequest, HttpResponse
 from pythonjsonlogger.core import RESERVED_ATTRS
 from pythonjsonlogger.json import JsonFormatter
 
+# The name itself is the caller's to choose, and so it is not logged.
+UNKNOWN_HOST = "A request was refused: ALLOWED_HOSTS does not list its Host."
+
 access = logging.getLogger("cartsvc.access")
 
 # What each log line says of the API request that this thread is serving.
@@ -33,6 +36,15 @@ class Pages(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not serving.get()
+
+
+class UnknownHosts(logging.Filter):
+    """Shortens Django's line about a Host, which has a traceback and the name that was sent."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+        record.msg, record.args, record.exc_info = UNKNOWN_HOST, (), None
+        return True
 
 
 class LineFormatter(JsonFormatter):

@@ -11,7 +11,13 @@ from django.test import Client
 from django.urls import path
 from pytest_django import Settings
 
-from cartsvc.operations.logs import LineFormatter, RequestIds, _pseudonym_key, pseudonym
+from cartsvc.operations.logs import (
+    UNKNOWN_HOST,
+    LineFormatter,
+    RequestIds,
+    _pseudonym_key,
+    pseudonym,
+)
 from tests.support import bodies
 from tests.support.answers import error
 from tests.support.callers import Api
@@ -133,6 +139,16 @@ def test_an_error_of_a_page_is_logged_by_django_and_shows_nothing(log: io.String
     assert line["logger"] == "django.request"
     assert line.keys() == {"level", "logger", "message", "exc_info", "instance", "time"}
     assert "RuntimeError: a defect" in line["exc_info"]
+
+
+@pytest.mark.parametrize("page", ["/", "/docs", "/admin/", "/admin/login/"])
+def test_a_page_at_another_host_is_one_short_line(db: None, log: io.StringIO, page: str) -> None:
+    response = Client(headers={"Host": "evil.example"}).get(page)
+    assert response.status_code == 400
+    (line,) = lines(log)
+    assert (line["level"], line["message"]) == ("WARNING", UNKNOWN_HOST)
+    assert "evil" not in log.getvalue()
+    assert len(log.getvalue()) < 250
 
 
 @pytest.mark.parametrize("forged", ["x\r\n{}", 'a"} {"status": 500', "\x1b[2J", "\u2028"])
