@@ -30,7 +30,7 @@ def ready(request: HttpRequest) -> JsonResponse:
         database: Any = connection  # a backend of cartsvc.db
         if database.only_reads():
             return _answer(503, "database read-only")
-        _check_migrations()
+        check_migrations()
     except DatabaseError:
         return _answer(503, "database unavailable")
     except Pending:
@@ -49,7 +49,7 @@ def pending_migrations() -> list[Any]:
 
 
 @cache  # only success is cached: migrations are not unapplied under a running server
-def _check_migrations() -> None:
+def check_migrations() -> None:
     if pending_migrations():
         raise Pending
 
