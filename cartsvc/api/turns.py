@@ -2,7 +2,7 @@
 
 A large body takes tens of thousands of steps under the interpreter's lock, and so does a large
 answer. Several at once would slow small requests down by as many times. How long the one whose
-turn it is keeps the lock from them is `SWITCH_INTERVAL_SECONDS` in `cartsvc.operations.server`.
+turn it is keeps the lock from them is `SWITCH_INTERVAL` in `cartsvc.operations.server`.
 """
 
 from collections.abc import Hashable

@@ -7,16 +7,15 @@ handles the signals. A worker serves until it gets SIGTERM or its parent is gone
 import gc
 import multiprocessing
 import os
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread, Timer
 from types import FrameType
 from typing import Any
@@ -55,7 +54,8 @@ def run(bind: str, workers: int, prepare: Callable[[], None]) -> None:
     SIGTERM drains first, for DRAIN_SECONDS. A second one stops at once, as SIGINT does.
     Each worker calls `prepare` before it serves. The caller is within `shared_counts`.
     """
-    # Loaded once, before the workers are forked, so that they share its memory.
+    # Loaded once, before the workers are forked, so that they share its memory. The garbage
+    # collector leaves it alone from then on: what it looks at, it writes to.
     application = import_string(settings.WSGI_APPLICATION)
     connections.close_all()
     gc.collect()
@@ -75,7 +75,7 @@ def run(bind: str, workers: int, prepare: Callable[[], None]) -> None:
             server.serve(target_loader=start_worker, wrap_loader=False)
         if not server.interrupt_signal:
             time.sleep(1)
-        if server.interrupt_signal:
+        if server.interrupt_signal:  # before it gave up, or in this second
             return
 
 
@@ -168,9 +168,6 @@ def shared_counts() -> Iterator[None]:
     if not settings.METRICS_BIND:
         yield
         return
-    folder = tempfile.mkdtemp(prefix="cartsvc-metrics-")
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-    try:
+    with TemporaryDirectory(prefix="cartsvc-metrics-", ignore_cleanup_errors=True) as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         yield
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
