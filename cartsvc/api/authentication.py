@@ -127,8 +127,8 @@ class BearerAuthentication(BaseAuthentication):
 
 def _verified(credentials: str) -> Bearer:
     backend = token_backend()
-    keys = cast("IssuerKeys", backend.jwks_client).fresh() if backend.jwks_client else backend
-    if keys and len(credentials) <= MAX_REMEMBERED_LENGTH:
+    keys = backend.jwks_client.get_jwk_set() if backend.jwks_client else backend
+    if len(credentials) <= MAX_REMEMBERED_LENGTH:
         bearer, ends = _remembered(credentials, keys)
         if time.time() < ends:
             return bearer

@@ -13,7 +13,7 @@ from socket import SHUT_RDWR, socket
 from threading import Event, Lock, Thread, Timer
 from urllib.parse import urlsplit
 
-from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWKSet, PyJWTError
+from jwt import PyJWKClient, PyJWKSet, PyJWTError
 from jwt.jwk_set_cache import JWKSetCache
 
 from cartsvc.errors import Unavailable
@@ -55,21 +55,20 @@ class IssuerKeys(PyJWKClient):
         self.asked_at = self.fetched_at = float("-inf")
 
     def get_jwk_set(self, refresh: bool = False) -> PyJWKSet:
-        """Return the keys. `refresh` says that they lack the one that a token names.
+        """Return the keys, another object after each fetch.
+
+        `refresh` says that they lack the one that a token names.
 
         Raises:
             Unavailable: they are not here, or the issuer may have published that one since.
         """
         keys = self.jwk_set_cache.get()
-        if keys is None or self._age() >= (COOLDOWN_SECONDS if refresh else REFRESH_SECONDS):
+        age = time.monotonic() - self.fetched_at
+        if keys is None or age >= (COOLDOWN_SECONDS if refresh else REFRESH_SECONDS):
             self._ask()
             if keys is None or refresh:
                 raise Unavailable("The keys that verify tokens cannot be fetched right now.")
         return keys
-
-    def fresh(self) -> PyJWKSet | None:
-        """Return the keys, a new object after each fetch; None once they are due for another."""
-        return self.jwk_set_cache.get() if self._age() < REFRESH_SECONDS else None
 
     def keep_fresh(self) -> None:
         """Fetch the keys in the background until `stopped`. Wait for the first attempt only."""
@@ -84,48 +83,6 @@ class IssuerKeys(PyJWKClient):
         Thread(target=fetch_again_and_again, name="issuer-keys", daemon=True).start()
         tried.wait(TIMEOUT_SECONDS)
 
-    def fetch(self) -> bool:
-        """Fetch the keys, and return whether the issuer has sent any. If not, the old ones stay."""
-        self.asked_at = time.monotonic()
-        try:
-            self.fetch_data()
-        except PyJWKClientConnectionError as error:
-            logger.warning("The issuer's keys cannot be fetched: %s", error)
-            return False
-        return True
-
-    def fetch_data(self) -> PyJWKSet:
-        """Fetch the keys. PyJWT's own limits neither the bytes nor the time of all reads together.
-
-        The certificate is checked. Redirects are not followed and no proxy is used.
-        """
-        url = urlsplit(self.uri)
-        connect = HTTPSConnection if url.scheme == "https" else HTTPConnection
-        try:
-            with closing(connect(url.netloc, timeout=TIMEOUT_SECONDS)) as connection:
-                connection.connect()
-                deadline = Timer(TIMEOUT_SECONDS, _cut, [connection.sock])
-                deadline.start()
-                try:
-                    connection.request("GET", url._replace(scheme="", netloc="").geturl() or "/")
-                    response = connection.getresponse()
-                    document = response.read(MAX_BYTES + 1)
-                finally:
-                    deadline.cancel()
-            if response.status != 200 or len(document) > MAX_BYTES:
-                raise ValueError(f"status {response.status}, {len(document)} bytes")
-            keys = PyJWKSet.from_dict(json.loads(document))
-            if not any(key.key_id and key.public_key_use in {"sig", None} for key in keys):
-                raise ValueError("no signing key with an id")
-        except UNUSABLE as error:
-            raise PyJWKClientConnectionError(repr(error)) from error
-        self.jwk_set_cache.put(keys)
-        self.fetched_at = time.monotonic()
-        return keys
-
-    def _age(self) -> float:
-        return time.monotonic() - self.fetched_at
-
     def _ask(self) -> None:
         """Fetch the keys in the background, unless somebody has asked for them just now."""
         with self.asking:
@@ -134,6 +91,42 @@ class IssuerKeys(PyJWKClient):
             self.asked_at = time.monotonic()
         with suppress(RuntimeError):  # the process may have no more threads
             Thread(target=self.fetch, name="issuer-keys", daemon=True).start()
+
+    def fetch(self) -> bool:
+        """Fetch the keys, and return whether the issuer has sent any. If not, the old ones stay."""
+        self.asked_at = time.monotonic()
+        try:
+            keys = PyJWKSet.from_dict(json.loads(_document(self.uri)))
+            if not any(key.key_id and key.public_key_use in {"sig", None} for key in keys):
+                raise ValueError("no signing key with an id")
+        except UNUSABLE as error:
+            logger.warning("The issuer's keys cannot be fetched: %r", error)
+            return False
+        self.jwk_set_cache.put(keys)
+        self.fetched_at = time.monotonic()
+        return True
+
+
+def _document(uri: str) -> bytes:
+    """Return what is at the address. PyJWT would limit neither the bytes nor the time of all reads.
+
+    The certificate is checked. Redirects are not followed and no proxy is used.
+    """
+    url = urlsplit(uri)
+    connect = HTTPSConnection if url.scheme == "https" else HTTPConnection
+    with closing(connect(url.netloc, timeout=TIMEOUT_SECONDS)) as connection:
+        connection.connect()
+        deadline = Timer(TIMEOUT_SECONDS, _cut, [connection.sock])
+        deadline.start()
+        try:
+            connection.request("GET", url._replace(scheme="", netloc="").geturl() or "/")
+            response = connection.getresponse()
+            document = response.read(MAX_BYTES + 1)
+        finally:
+            deadline.cancel()
+    if response.status != 200 or len(document) > MAX_BYTES:
+        raise ValueError(f"status {response.status}, {len(document)} bytes")
+    return document
 
 
 def _cut(connection: socket) -> None:
