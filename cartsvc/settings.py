@@ -271,7 +271,7 @@ AXES_VERBOSE = False
 # API
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["cartsvc.api.authentication.BearerAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["cartsvc.identity.bearer_tokens.BearerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": [
         "cartsvc.api.permissions.HasScope",
         "cartsvc.api.permissions.HasValidPath",
@@ -316,7 +316,7 @@ SPECTACULAR_SETTINGS = {
 }
 
 SIMPLE_JWT = {
-    # cartsvc.api.authentication sets keys and algorithm. The default here would be SECRET_KEY.
+    # cartsvc.identity.bearer_tokens sets keys and algorithm. The default here would be SECRET_KEY.
     "SIGNING_KEY": "",
     # Other issuers' tokens have neither claim.
     "TOKEN_TYPE_CLAIM": None,

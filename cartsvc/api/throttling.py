@@ -8,7 +8,7 @@ from django.conf import settings
 from rest_framework.throttling import BaseThrottle
 
 from cartsvc.api import rates
-from cartsvc.api.authentication import Bearer
+from cartsvc.identity.bearer_tokens import Bearer
 
 if TYPE_CHECKING:  # a circular import: the framework's views import their throttle classes
     from django.http import HttpRequest

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 
-from cartsvc.api import authentication
-from cartsvc.identity import issuer_keys
+from cartsvc.identity import bearer_tokens, issuer_keys
 from tests.support.answers import problems
 from tests.support.callers import Api
 from tests.support.certificates import make_certificate
@@ -245,7 +244,7 @@ def test_a_worker_fetches_the_keys_again_without_being_asked(
         running(public("old")) as issuer,
         verified_with(ALGORITHM="RS256", JWK_URL=issuer.url),
     ):
-        authentication.keep_issuer_keys()
+        bearer_tokens.keep_issuer_keys()
         assert ask(token("old")).status_code == 200
         issuer.raw = b""
         tried = issuer.asked

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from django.test import override_settings
 
-from cartsvc.api.authentication import token_backend
+from cartsvc.identity.bearer_tokens import token_backend
 from cartsvc.identity.issuer_keys import IssuerKeys
 
 

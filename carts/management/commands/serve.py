@@ -17,7 +17,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connection
 
 from carts.models import Cart
-from cartsvc.api.authentication import keep_issuer_keys
+from cartsvc.db.deadlines import serve_requests
+from cartsvc.identity.bearer_tokens import keep_issuer_keys
 from cartsvc.operations import server
 from cartsvc.operations.health import pending_migrations
 
