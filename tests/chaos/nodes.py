@@ -62,7 +62,7 @@ class Node:
                 [
                     *(AS_POSTGRES if os.geteuid() == 0 else []),
                     *(sys.executable, "-m", "patroni"),
-                    ROOT / "cartsvc/operations/patroni.yml",
+                    ROOT / "cartsvc/deploy/patroni.yml",
                 ],
                 env=self.env,
                 stdout=log,
