@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import path
 from pytest_django import Settings
 
-from cartsvc.operations.logs import LineFormatter, RequestIds, _pseudonym_key, pseudonym
+from cartsvc.operations.logs import LineFormatter, RequestIds, pseudonym
 from tests.support import bodies
 from tests.support.answers import error
 from tests.support.callers import Api
@@ -70,23 +70,15 @@ def test_the_access_line_names_the_trace(api: Api, log: io.StringIO, traceparent
         "",
         TRACE,
         f"00-{TRACE}-{SPAN}",
-        f"00-{TRACE}-{SPAN}-1",
-        f"00-{TRACE}-{SPAN}-01-",
         f"00-{TRACE}-{SPAN}-01-more",
         f"00-{TRACE}-{SPAN}-01,00-{TRACE}-{SPAN}-01",
-        f"cc-{TRACE}-{SPAN}-01.more",
         f"ff-{TRACE}-{SPAN}-01",
-        f"0-{TRACE}-{SPAN}-01",
         f"00-{TRACE.upper()}-{SPAN}-01",
-        f"00-{TRACE}-{SPAN.upper()}-01",
         f"00-{TRACE[1:]}-{SPAN}-01",
-        f"00-{TRACE}0-{SPAN}-01",
         f"00-{TRACE}-{SPAN[1:]}-01",
         f"00-{'0' * 32}-{SPAN}-01",
         f"00-{TRACE}-{'0' * 16}-01",
         f"00-{TRACE[:-1]}g-{SPAN}-01",
-        f"00_{TRACE}_{SPAN}_01",
-        f" 00-{TRACE}-{SPAN}-01",
         f"00-{TRACE[:-1]}٣-{SPAN}-01",
     ],
 )
@@ -108,8 +100,12 @@ urlpatterns = [
 ]
 
 
+@pytest.mark.parametrize("debug", [False, True], ids=["production", "debug"])
 @pytest.mark.urls("tests.service.test_logs")
-def test_an_unexpected_error_is_logged_with_its_traceback_and_ids(log: io.StringIO) -> None:
+def test_an_unexpected_error_is_logged_with_its_traceback_and_ids(
+    log: io.StringIO, settings: Settings, debug: bool
+) -> None:
+    settings.DEBUG = debug
     headers = {"X-Request-ID": "trace-me-2", "traceparent": f"00-{TRACE}-{SPAN}-01"}
     response = Client(headers=headers).get("/v2.0/defect")
     assert response.status_code == 500
@@ -149,13 +145,3 @@ def test_what_a_caller_sends_cannot_forge_a_line(db: None, log: io.StringIO, for
 def test_a_pseudonym_is_the_same_each_time() -> None:
     assert pseudonym("a") == pseudonym("a") != pseudonym("b")
     assert len(pseudonym("\ud800")) == 16
-
-
-def test_a_pseudonym_depends_on_the_secret_key(settings: Settings) -> None:
-    ours = pseudonym("a")
-    settings.SECRET_KEY = "another secret key"
-    _pseudonym_key.cache_clear()
-    try:
-        assert pseudonym("a") != ours
-    finally:
-        _pseudonym_key.cache_clear()
