@@ -24,7 +24,6 @@ def main() -> None:
         help="measure the service alone, with so many carts in the database",
     )
     parser.add_argument("--soak", type=float, metavar="SECONDS", help="memory under load")
-    parser.add_argument("--cold", type=int, metavar="STARTS", help="time and memory of a start")
     parser.add_argument("--out", type=Path, default=ROOT / "var" / "bench")
     options = parser.parse_args()
     if options.quick:
@@ -34,8 +33,6 @@ def main() -> None:
         results, write = measure.growth(options), report.growth
     elif options.soak:
         results, write = measure.soak(options), report.soak
-    elif options.cold:
-        results, write = measure.cold(options), report.cold
     else:
         results, write = measure.rates(options), report.rates
     results["command"] = f"python -m tests.bench {' '.join(sys.argv[1:])}".strip()

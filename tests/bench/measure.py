@@ -3,7 +3,6 @@
 import argparse
 import statistics
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -253,25 +252,3 @@ def soak(options: argparse.Namespace) -> dict[str, Any]:
                     }
                 )
     return {"seconds": options.soak, "minutes": series}
-
-
-def cold(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure the service from its start to its first answer."""
-    starts = []
-    with private_cluster() as cluster:
-        servers.migrate(cluster, "service")
-        for _ in range(options.cold):
-            began = time.perf_counter()
-            with servers.service(cluster, "service") as server:
-                scenarios.ask(server, "GET", scenarios.carts_path(uuid.uuid4()))
-                waited = time.perf_counter() - began
-                master, *workers = processes.tree(server.pid)
-                starts.append(
-                    {
-                        "seconds": waited,
-                        "cpu": processes.cpu_seconds(server.pid),
-                        "master": processes.pss_megabytes([master]),
-                        "workers": processes.pss_megabytes(workers),
-                    }
-                )
-    return {"starts": starts}

@@ -135,19 +135,6 @@ def soak(results: Results, out: Path) -> str:
     )
 
 
-def cold(results: Results, out: Path) -> str:
-    middle = {
-        name: statistics.median(start[name] for start in results["starts"])
-        for name in ("seconds", "cpu", "master", "workers")
-    }
-    found = table(
-        ["a start, median", "first answer, s", "CPU, s", "master's PSS, MB", "workers' PSS, MB"],
-        [[len(results["starts"]), f"{middle['seconds']:.2f}", f"{middle['cpu']:.2f}",
-          f"{middle['master']:.0f}", f"{middle['workers']:.0f}"]],
-    )  # fmt: skip
-    return written(out / "cold.md", [f"`{results['command']}`", found])
-
-
 def written(path: Path, parts: list[str]) -> str:
     text = "\n\n".join(parts) + "\n"
     path.write_text(text)

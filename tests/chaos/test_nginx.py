@@ -206,12 +206,6 @@ def test_the_texts_are_the_declared_ones() -> None:
         assert (int(status), body) == (problem.status, failure([problem]).text)
 
 
-def test_nothing_is_filled_in_within_a_comment() -> None:
-    """SERVERS may have several lines, and only the first would stay in the comment."""
-    shipped = (ROOT / "cartsvc/deploy/nginx.conf").read_text()
-    assert [comment for comment in re.findall("#.*", shipped) if "$" in comment] == []
-
-
 def test_a_service_that_is_down_is_503(proxy: Proxy) -> None:
     proxy.server.stop()
     try:

@@ -11,8 +11,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
-from http.client import HTTPConnection
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -56,19 +55,6 @@ def test_who_does_not_finish_a_head_is_dropped(two_workers: Service) -> None:
         with suppress(ConnectionResetError):
             assert b"200" not in silent.recv(1000)
     assert 8 < time.monotonic() - started < 15
-
-
-def test_connections_that_are_kept_take_no_thread(two_workers: Service) -> None:
-    address = two_workers.url.removeprefix("http://")
-    with ExitStack() as stack:
-        kept = [
-            stack.enter_context(closing(HTTPConnection(address, timeout=60))) for _ in range(20)
-        ]
-        for connection in kept * 3:
-            connection.request("GET", "/healthz")
-            answer = connection.getresponse()
-            assert answer.status == 200
-            answer.read()
 
 
 def test_slow_readers_take_no_thread(two_workers: Service) -> None:
