@@ -23,7 +23,6 @@ def main() -> None:
         metavar="CARTS,CARTS",
         help="measure the service alone, with so many carts in the database",
     )
-    parser.add_argument("--soak", type=float, metavar="SECONDS", help="memory under load")
     parser.add_argument("--out", type=Path, default=ROOT / "var" / "bench")
     options = parser.parse_args()
     if options.quick:
@@ -31,8 +30,6 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     if options.growth:
         results, write = measure.growth(options), report.growth
-    elif options.soak:
-        results, write = measure.soak(options), report.soak
     else:
         results, write = measure.rates(options), report.rates
     results["command"] = f"python -m tests.bench {' '.join(sys.argv[1:])}".strip()

@@ -223,32 +223,3 @@ def in_currency(item: dict[str, Any], currency: str) -> dict[str, Any]:
 def wal_bytes(cluster: Cluster) -> int:
     [(written,)] = cluster.execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint")
     return written
-
-
-def soak(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure the service's waits and memory minute by minute, under a load of everything.
-
-    Any error ends the run.
-    """
-    series = []
-    minutes = max(2, round(options.soak / 60))
-    with counting_cluster() as cluster:
-        servers.migrate(cluster, "service")
-        with servers.service(cluster, "service") as server:
-            prepared = scenarios.prepare(server, scenarios.NAMES).values()
-            mixed = [request for turn in zip(*prepared, strict=False) for request in turn]
-            master, *workers = processes.tree(server.pid)
-            for _ in range(minutes):
-                more = seconds(options.soak / minutes)
-                sample = client.run(server.port, mixed, concurrency=16, more=more)
-                latencies = sorted(sample.latencies)
-                series.append(
-                    {
-                        "requests": sent(sample),
-                        "p50": 1000 * latencies[len(latencies) // 2],
-                        "p99": 1000 * latencies[len(latencies) * 99 // 100],
-                        "workers": processes.pss_megabytes(workers),
-                        "master": processes.pss_megabytes([master]),
-                    }
-                )
-    return {"seconds": options.soak, "minutes": series}

@@ -117,24 +117,6 @@ def growth(results: Results, out: Path) -> str:
     return written(out / "growth.md", [f"`{results['command']}`", by_size, by_callers, waits])
 
 
-def soak(results: Results, out: Path) -> str:
-    minutes = results["minutes"]
-    length = results["seconds"] / len(minutes)
-    by_minute = table(
-        [f"part of {length:g} s", "requests", "p50 ms", "p99 ms", "workers' PSS, MB",
-         "master's PSS, MB"],
-        [
-            [number, part["requests"], f"{part['p50']:.1f}", f"{part['p99']:.1f}",
-             f"{part['workers']:.1f}", f"{part['master']:.1f}"]
-            for number, part in enumerate(minutes, start=1)
-        ],
-    )  # fmt: skip
-    total = sum(part["requests"] for part in minutes)
-    return written(
-        out / "soak.md", [f"`{results['command']}`", by_minute, f"{total:,} requests, no error."]
-    )
-
-
 def written(path: Path, parts: list[str]) -> str:
     text = "\n\n".join(parts) + "\n"
     path.write_text(text)
