@@ -28,7 +28,7 @@ from cartsvc.proxies import client_network
 
 CHECKING = Lock()
 
-# Attempts from one address, as in operations/nginx.conf.
+# Attempts from one address, as in deploy/nginx.conf.
 RATE = Rate(20, seconds=60)
 
 # Passwords that a user may try on the page that changes it. Others may use an open browser.

@@ -8,6 +8,7 @@ import simplejson
 from django.http import HttpResponse
 
 from tests.support import bodies
+from tests.support.answers import error
 from tests.support.callers import Api
 from tests.support.carts import created, shown
 from tests.support.left_out import sent
@@ -69,6 +70,13 @@ class Target:
             return self.api.post(items, body)
         [item] = shown(self.api, self.cart_id)["items"]
         return self.api.put(f"{items}/{item['itemId']}", body)
+
+    def refuses(self, code: str, text: str, **sent: Any) -> None:
+        """Send a field, which must be refused with this alone."""
+        [field] = sent
+        response = self.send(**sent)
+        assert response.status_code == 400
+        assert response.json() == error(code, text, f"{self.place.pointer}/{field}")
 
     def kept(self, field: str, response: HttpResponse) -> Any:
         """Send a field, which must succeed. Return its value as Get Cart shows it."""

@@ -1,4 +1,3 @@
-import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -69,38 +68,6 @@ def test_the_same_item_may_be_added_twice(api: Api) -> None:
     assert len(ids) == 2
 
 
-def test_ids_in_the_body_set_nothing(api: Api) -> None:
-    cart_id, [item_id] = created_with_items(api, "First")
-    other = created(api, bodies.bare_cart())
-    body = bodies.item(itemId=item_id, id=item_id, cartId=other, cart=other, position=0)
-
-    response = api.post(f"/{cart_id}/items", body)
-
-    assert response.json()["data"]["itemId"] != item_id
-    assert len(shown(api, cart_id)["items"]) == 2
-    assert shown(api, other)["items"] == []
-
-
-def test_the_new_item_can_be_updated(api: Api) -> None:
-    cart_id = created(api, bodies.bare_cart())
-    item_id = api.post(f"/{cart_id}/items", bodies.item()).json()["data"]["itemId"]
-
-    response = api.put(f"/{cart_id}/items/{item_id}", bodies.item(displayName="New"))
-
-    assert response.status_code == 200
-    assert shown(api, cart_id)["items"][0]["displayName"] == "New"
-
-
-def test_refuses_a_cart_that_does_not_exist(api: Api, unchanged: Callable[[], None]) -> None:
-    created(api)
-    unchanged()
-
-    response = api.post(f"/{uuid.UUID(int=0)}/items", bodies.item())
-
-    assert response.status_code == 404
-    assert response.json() == error("cart_not_found", "This profile has no such cart.")
-
-
 def test_refuses_a_body_with_problems(api: Api, unchanged: Callable[[], None]) -> None:
     cart_id = created(api)
     unchanged()
@@ -117,23 +84,6 @@ def test_refuses_a_body_with_problems(api: Api, unchanged: Callable[[], None]) -
         *[("required", f"/options/0/{name}") for name in bodies.option()],
         ("null", "/options/1/price"),
     ]
-
-
-def test_refuses_a_key_that_is_no_guid(api: Api, unchanged: Callable[[], None]) -> None:
-    response = api.post("/mine/items", bodies.item())
-
-    assert response.status_code == 400
-    assert response.json() == error("invalid_guid", "cartId must be a GUID.", "cartId")
-
-
-def test_refuses_a_token_that_only_reads(api: Api, unchanged: Callable[[], None]) -> None:
-    cart_id = created(api)
-    unchanged()
-
-    response = Api(scope="Cart.Read").post(f"/{cart_id}/items", bodies.item())
-
-    assert response.status_code == 403
-    assert response.json() == error("insufficient_scope", "The token must carry Cart.Write.")
 
 
 def test_refuses_more_items_than_a_cart_may_hold(

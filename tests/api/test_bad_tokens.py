@@ -231,7 +231,3 @@ def test_the_public_key_is_no_shared_secret(unchanged: Callable[[], None], confi
     with verified_with(**CONFIGURED[configured]()):
         for secret in (public, public.strip(), public + "\n"):
             refused(mint(key=secret.encode()), configured)
-
-
-def test_there_are_sixty_kinds_and_more() -> None:
-    assert len(BAD_CLAIMS) + len(BAD_TOKENS) >= 60

@@ -114,7 +114,3 @@ def test_refuses_a_parameter_sent_twice(
     name = query.partition("=")[0]
     assert response.status_code == 400
     assert response.json() == error("invalid_parameter", f"{name} must be sent once.", name)
-
-
-def test_ignores_unknown_parameters(api: Api) -> None:
-    assert api.get("?colour=1&colour=2").status_code == 200

@@ -1,15 +1,16 @@
 """Calls from pages of other origins; tests/browser makes them from such a page."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.core.cache import caches
-from django.db import OperationalError
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.test import Client
+from django.urls import path
 from pytest_django import Settings
 
-from carts.views import CartServiceViewSet, CartViewSet
+from carts.views import CartServiceViewSet
 from cartsvc.api.throttling import BearerThrottle
 from tests.support import bodies
 from tests.support.callers import PROFILE, STRANGER, Api
@@ -101,31 +102,22 @@ def test_answers_and_errors_may_be_read(listed: None, api: Api) -> None:
         assert_readable(response, status)
 
 
-@pytest.mark.parametrize(("error", "status"), [(OperationalError, 503), (ValueError, 500)])
-def test_a_failure_may_be_read(
-    listed: None,
-    api: Api,
-    monkeypatch: pytest.MonkeyPatch,
-    error: type[Exception],
-    status: int,
-) -> None:
-    def fails(*args: Any, **kwargs: Any) -> None:
-        raise error
-
-    monkeypatch.setattr(CartViewSet, "carts", fails)
-
-    assert_readable(api.get(Origin=SHOP), status)
+@pytest.mark.django_db(transaction=True)
+def test_an_outage_may_be_read(listed: None, api: Api, unreachable: Callable[[], Any]) -> None:
+    with unreachable():
+        assert_readable(api.get(Origin=SHOP), 503)
 
 
-def test_a_failure_outside_of_a_view_may_be_read(
-    listed: None, api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(*args: Any) -> None:
-        raise ValueError
+def defect(_request: HttpRequest) -> HttpResponse:
+    raise ValueError
 
-    monkeypatch.setattr("cartsvc.api.middleware.resolve", fails)
 
-    assert_readable(api.get(Origin=SHOP), 500)
+urlpatterns = [path("v2.0/defect", defect)]
+
+
+@pytest.mark.urls(__name__)
+def test_a_failure_may_be_read(listed: None) -> None:
+    assert_readable(Client().get("/v2.0/defect", headers={"Origin": SHOP}), 500)
 
 
 def test_a_bearer_over_the_limit_may_read_so(

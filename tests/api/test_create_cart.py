@@ -1,4 +1,3 @@
-import uuid
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -10,7 +9,6 @@ from tests.support import bodies
 from tests.support.answers import error, problems, success
 from tests.support.callers import PROFILE, Api
 from tests.support.carts import created, shown
-from tests.support.tokens import mint
 
 
 def test_creates_a_cart_with_items_and_options(api: Api) -> None:
@@ -70,13 +68,6 @@ def test_creates_an_item_of_its_required_fields(api: Api, extras: dict[str, Any]
     assert (item["options"], item["specialInstructions"]) == ([], None)
 
 
-def test_an_optional_text_may_be_sent_empty(api: Api) -> None:
-    cart_id = created(api, bodies.cart(note="", specialInstructions=""))
-
-    cart = shown(api, cart_id)
-    assert (cart["note"], cart["specialInstructions"]) == ("", "")
-
-
 def test_items_and_options_keep_the_order_sent(api: Api) -> None:
     names = ["Zuppa", "Antipasto", "Minestrone", "Zuppa"]
     options = [bodies.option(displayName=name) for name in names]
@@ -103,24 +94,6 @@ def test_each_request_creates_a_cart_of_its_own(api: Api) -> None:
 
     assert first != second
     assert Cart.objects.count() == 2
-
-
-def test_ids_in_the_body_set_nothing(api: Api) -> None:
-    ours = str(uuid.uuid4())
-    ids: dict[str, Any] = {
-        "id": ours,
-        "cartId": ours,
-        "profileKey": ours,
-        "version": 9,
-        "subtotal": 1,
-    }
-    item = bodies.item(itemId=ours, id=ours, value=1, position=7, cart=ours)
-
-    cart = shown(api, created(api, bodies.cart(items=[item], **ids)))
-
-    assert cart["profileKey"] == str(PROFILE)
-    assert cart["version"] == 1
-    assert ours not in (cart["cartId"], cart["items"][0]["itemId"])
 
 
 def test_a_profile_key_in_upper_case_is_the_same_profile(api: Api) -> None:
@@ -189,29 +162,3 @@ def test_refuses_a_profile_key_that_is_no_guid(
 
     assert response.status_code == 400
     assert response.json() == error("invalid_guid", "profileKey must be a GUID.", "profileKey")
-
-
-def test_refuses_a_caller_without_a_token(api: Api, unchanged: Callable[[], None]) -> None:
-    del api.client.defaults["HTTP_AUTHORIZATION"]
-
-    response = api.post(body=bodies.cart())
-
-    assert response.status_code == 401
-    assert response.json() == error(
-        "not_authenticated", "Send an Authorization header with a bearer token."
-    )
-
-
-def test_refuses_a_token_that_only_reads(unchanged: Callable[[], None]) -> None:
-    response = Api(scope="Cart.Read").post(body=bodies.cart())
-
-    assert response.status_code == 403
-    assert response.json() == error("insufficient_scope", "The token must carry Cart.Write.")
-
-
-def test_is_not_called_with_another_header(api: Api, unchanged: Callable[[], None]) -> None:
-    del api.client.defaults["HTTP_AUTHORIZATION"]
-
-    response = api.post(body=bodies.cart(), X_Authorization=f"Bearer {mint()}")
-
-    assert response.status_code == 401

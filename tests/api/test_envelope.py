@@ -1,4 +1,3 @@
-import logging
 import re
 from collections.abc import Callable
 from typing import Any
@@ -12,8 +11,6 @@ from tests.support import bodies
 from tests.support.answers import error, problems
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, created_with_items
-
-SECRET = "s3cr3t of the inside"
 
 
 @pytest.mark.parametrize(
@@ -159,49 +156,6 @@ def test_at_most_a_hundred_notifications(
         assert problems(response) == [*told, ("more_problems", None)]
         last = response.json()["notifications"][99]
         assert last["text"] == "There are more problems than these."
-
-
-@pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*args: object, **kwargs: object) -> None:
-        raise KeyError(SECRET)
-
-    monkeypatch.setattr("carts.views.CREATE_CART.run_validation", fail)
-
-
-@pytest.mark.parametrize("debug", [False, True], ids=["production", "debug"])
-def test_an_unexpected_error_tells_the_log_and_not_the_caller(
-    api: Api,
-    unchanged: Callable[[], None],
-    broken: None,
-    settings: Any,
-    caplog: pytest.LogCaptureFixture,
-    debug: bool,
-) -> None:
-    settings.DEBUG = debug
-
-    response = api.post(body=bodies.cart())
-
-    assert response.status_code == 500
-    assert response.json() == error("internal_error", "Something went wrong on our side.")
-    [record] = [record for record in caplog.records if record.name == "cartsvc.api.exceptions"]
-    assert record.levelno == logging.ERROR
-    assert record.exc_info
-    assert SECRET in str(record.exc_info[1])
-
-
-def test_an_error_outside_of_a_view_is_an_envelope_too(
-    api: Api, unchanged: Callable[[], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(path: str) -> None:
-        raise RuntimeError(SECRET)
-
-    monkeypatch.setattr("cartsvc.api.middleware.resolve", fail)
-
-    response = api.post(body=bodies.cart())
-
-    assert response.status_code == 500
-    assert response.json() == error("internal_error", "Something went wrong on our side.")
 
 
 @pytest.mark.parametrize("path", ["/v2.0/unknown", f"/v2.0/customers/{PROFILE}/carts"])

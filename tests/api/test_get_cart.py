@@ -1,12 +1,10 @@
-import uuid
-from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
 
 from tests.support import bodies
-from tests.support.answers import error, exact, success
+from tests.support.answers import exact, success
 from tests.support.callers import Api
 from tests.support.carts import created, shown
 
@@ -119,33 +117,3 @@ def test_a_cart_shows_no_items_of_another(api: Api) -> None:
     cart_id = created(api, bodies.bare_cart())
 
     assert shown(api, cart_id)["items"] == []
-
-
-@pytest.mark.parametrize("cart_id", [uuid.UUID(int=0), uuid.uuid4()], ids=["nil", "random"])
-def test_refuses_a_cart_that_does_not_exist(
-    api: Api, unchanged: Callable[[], None], cart_id: uuid.UUID
-) -> None:
-    response = api.get(f"/{cart_id}")
-
-    assert response.status_code == 404
-    assert response.json() == error("cart_not_found", "This profile has no such cart.")
-    assert "ETag" not in response
-
-
-def test_refuses_a_key_that_is_no_guid(api: Api, unchanged: Callable[[], None]) -> None:
-    response = api.get("/latest")
-
-    assert response.status_code == 400
-    assert response.json() == error("invalid_guid", "cartId must be a GUID.", "cartId")
-
-
-def test_refuses_a_token_without_a_cart_scope(api: Api, unchanged: Callable[[], None]) -> None:
-    cart_id = created(api)
-    unchanged()
-
-    response = Api(scope="Menu.Read").get(f"/{cart_id}")
-
-    assert response.status_code == 403
-    assert response.json() == error(
-        "insufficient_scope", "The token must carry Cart.Read or Cart.Write."
-    )

@@ -152,16 +152,6 @@ def test_tokens_that_may_not_write(unchanged: Callable[[], None], changes: dict[
     )
 
 
-def test_a_token_of_a_profile_opens_no_other(api: Api, unchanged: Callable[[], None]) -> None:
-    response = Api(profileKey=str(STRANGER)).post(body=bodies.cart())
-
-    assert response.status_code == 403
-    assert response.json() == error(
-        "profile_mismatch", "The token does not open this customer profile.", "profileKey"
-    )
-    assert "WWW-Authenticate" not in response
-
-
 def test_a_setting_demands_a_profile_of_everyone(
     api: Api, unchanged: Callable[[], None], settings: Any
 ) -> None:

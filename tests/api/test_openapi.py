@@ -7,9 +7,6 @@ import jsonschema_rs
 import pytest
 from django.test import Client
 
-from carts.openapi.answers import answers
-from cartsvc.api.operation import Operation
-from cartsvc.errors import REFUSALS
 from tests.api.documented import OPERATIONS, Document, operation, served
 
 
@@ -98,23 +95,6 @@ def test_head_is_told_with_get(name: str, document: Document) -> None:
     assert "HEAD answers" in operation(document, name)["description"]
 
 
-def test_a_declared_header_brings_its_answers() -> None:
-    declared = Operation(
-        name="Get Cart",
-        description="",
-        scopes=(),
-        data="Cart",
-        takes=("If-None-Match",),
-        gives=("ETag", "Preference-Applied"),
-        problems=(REFUSALS["version_mismatch"],),
-    )
-    described = answers(declared)
-    assert "content" not in described["304"]
-    for status in ("200", "304", "412"):
-        assert described[status]["headers"]["ETag"]["required"]
-    assert described["200"]["headers"]["Preference-Applied"]["required"] is False
-
-
 @pytest.mark.parametrize(
     ("name", "targets"),
     [("createCart", ["getCart", "addItem"]), ("addItem", ["updateItem", "removeItem"])],
@@ -141,8 +121,3 @@ def test_docs_page_brings_its_own_files(client: Client, db: None) -> None:
     for source in sources:
         with closing(client.get(source)) as answer:
             assert answer.status_code == 200
-
-
-def test_docs_page_is_only_read(client: Client, db: None) -> None:
-    assert client.head("/docs").status_code == 200
-    assert client.options("/docs").status_code == 405

@@ -1,4 +1,4 @@
-"""A stranger's cart and an item of another cart are answered as if they did not exist."""
+"""Who may do what: scopes, and what is another's is answered as if it did not exist."""
 
 import uuid
 from collections.abc import Callable
@@ -53,6 +53,44 @@ def test_a_token_of_a_profile_opens_no_other_path(
     assert response.json() == error(
         "profile_mismatch", "The token does not open this customer profile.", "profileKey"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "scope", "demanded"),
+    [
+        ("list", "Menu.Read", "Cart.Read or Cart.Write"),
+        ("get", "Menu.Read", "Cart.Read or Cart.Write"),
+        *((name, "Cart.Read", "Cart.Write") for name in ("create", "add", "update", "remove")),
+    ],
+)
+def test_an_operation_asks_for_its_scope(
+    api: Api, unchanged: Callable[[], None], name: str, scope: str, demanded: str
+) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    unchanged()
+
+    response = ON_ALL[name](Api(scope=scope), cart_id, item_id)
+
+    assert response.status_code == 403
+    assert response.json() == error("insufficient_scope", f"The token must carry {demanded}.")
+
+
+@pytest.mark.parametrize("name", ["list", "get"])
+def test_a_reader_may_read(api: Api, name: str) -> None:
+    cart_id = created(api)
+
+    assert ON_ALL[name](Api(scope="Cart.Read"), cart_id, "").status_code == 200
+
+
+@pytest.mark.parametrize("name", ON_A_CART)
+def test_keys_that_are_no_guids_are_named(
+    api: Api, unchanged: Callable[[], None], name: str
+) -> None:
+    response = ON_A_CART[name](api, "mine", "first")
+
+    fields = ["cartId", "itemId"] if name in {"update", "remove"} else ["cartId"]
+    assert response.status_code == 400
+    assert problems(response) == [("invalid_guid", field) for field in fields]
 
 
 @pytest.mark.parametrize("call", ON_A_CART.values(), ids=ON_A_CART)

@@ -1,4 +1,3 @@
-import uuid
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -10,8 +9,6 @@ from tests.support import bodies
 from tests.support.answers import error, problems, success
 from tests.support.callers import Api
 from tests.support.carts import created, created_with_items, shown
-
-NOWHERE = uuid.UUID(int=0)
 
 
 def test_replaces_the_item_entirely(api: Api) -> None:
@@ -96,17 +93,6 @@ def test_sending_the_same_again_changes_the_version_only(api: Api) -> None:
     assert after["version"] == 3
 
 
-def test_ids_in_the_body_set_nothing(api: Api) -> None:
-    cart_id, item_ids = created_with_items(api, "First", "Second")
-    other = created(api)
-    body = bodies.item(itemId=item_ids[1], id=item_ids[1], cartId=other, cart=other, position=9)
-
-    api.put(f"/{cart_id}/items/{item_ids[0]}", body)
-
-    assert [item["itemId"] for item in shown(api, cart_id)["items"]] == item_ids
-    assert len(shown(api, other)["items"]) == 1
-
-
 def test_keys_in_upper_case_are_the_same_item(api: Api) -> None:
     cart_id, [item_id] = created_with_items(api, "Calzone")
 
@@ -116,37 +102,6 @@ def test_keys_in_upper_case_are_the_same_item(api: Api) -> None:
 
     assert response.status_code == 200
     assert shown(api, cart_id)["subtotal"] == Decimal("8.25")
-
-
-def test_refuses_a_cart_that_does_not_exist(api: Api, unchanged: Callable[[], None]) -> None:
-    _, [item_id] = created_with_items(api, "Calzone")
-    unchanged()
-
-    response = api.put(f"/{NOWHERE}/items/{item_id}", bodies.item())
-
-    assert response.status_code == 404
-    assert response.json() == error("cart_not_found", "This profile has no such cart.")
-
-
-def test_refuses_an_item_that_does_not_exist(api: Api, unchanged: Callable[[], None]) -> None:
-    cart_id = created(api)
-    unchanged()
-
-    response = api.put(f"/{cart_id}/items/{NOWHERE}", bodies.item())
-
-    assert response.status_code == 404
-    assert response.json() == error("item_not_found", "The cart has no such item.")
-
-
-def test_refuses_an_item_of_another_cart(api: Api, unchanged: Callable[[], None]) -> None:
-    cart_id = created(api)
-    _, [elsewhere] = created_with_items(api, "Calzone")
-    unchanged()
-
-    response = api.put(f"/{cart_id}/items/{elsewhere}", bodies.item())
-
-    assert response.status_code == 404
-    assert response.json() == error("item_not_found", "The cart has no such item.")
 
 
 def test_a_removed_item_does_not_come_back(api: Api) -> None:
@@ -160,23 +115,6 @@ def test_a_removed_item_does_not_come_back(api: Api) -> None:
     assert not CartItem.objects.exists()
     assert not CartItemOption.objects.exists()
     assert shown(api, cart_id)["version"] == 2
-
-
-def test_refuses_keys_that_are_no_guids(api: Api, unchanged: Callable[[], None]) -> None:
-    response = api.put("/mine/items/first", bodies.item())
-
-    assert response.status_code == 400
-    assert problems(response) == [("invalid_guid", "cartId"), ("invalid_guid", "itemId")]
-
-
-def test_refuses_a_token_that_only_reads(api: Api, unchanged: Callable[[], None]) -> None:
-    cart_id, [item_id] = created_with_items(api, "Calzone")
-    unchanged()
-
-    response = Api(scope="Cart.Read").put(f"/{cart_id}/items/{item_id}", bodies.item())
-
-    assert response.status_code == 403
-    assert response.json() == error("insufficient_scope", "The token must carry Cart.Write.")
 
 
 def test_refuses_a_body_with_problems(api: Api, unchanged: Callable[[], None]) -> None:

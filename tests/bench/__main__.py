@@ -1,4 +1,4 @@
-"""Measure the service, a floor and three rivals: python -m tests.bench --help"""
+"""Measure the service and its floor: python -m tests.bench --help"""
 
 import argparse
 import json
@@ -23,8 +23,6 @@ def main() -> None:
         metavar="CARTS,CARTS",
         help="measure the service alone, with so many carts in the database",
     )
-    parser.add_argument("--soak", type=float, metavar="SECONDS", help="memory under load")
-    parser.add_argument("--cold", type=int, metavar="STARTS", help="time and memory of a start")
     parser.add_argument("--out", type=Path, default=ROOT / "var" / "bench")
     options = parser.parse_args()
     if options.quick:
@@ -32,12 +30,8 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     if options.growth:
         results, write = measure.growth(options), report.growth
-    elif options.soak:
-        results, write = measure.soak(options), report.soak
-    elif options.cold:
-        results, write = measure.cold(options), report.cold
     else:
-        results, write = measure.rivals(options), report.rivals
+        results, write = measure.rates(options), report.rates
     results["command"] = f"python -m tests.bench {' '.join(sys.argv[1:])}".strip()
     name = write.__name__
     (options.out / f"{name}.json").write_text(json.dumps(results, indent=1, ensure_ascii=False))

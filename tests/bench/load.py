@@ -49,7 +49,7 @@ FROM generate_series(%(first)s::bigint, %(last)s::bigint) AS number,
 INSERT INTO carts_cart (
     id, profile_key, partner_key, restaurant_key, platform, ordering_channel,
     fulfilment_channel, currency, note, special_instructions, version, created_on, modified_on,
-    history, item_count, option_count, subtotal
+    created_by_kind, created_by_name, created_request_id, item_count, option_count, subtotal
 )
 SELECT id, profile_key,
     pg_temp.one_of('{ACME,ACME,BIST,CURY,DELI}', number),
@@ -61,11 +61,7 @@ SELECT id, profile_key,
     CASE WHEN number %% 5 = 0 THEN 'Invoice to the office, cost centre ' || number %% 90 END,
     CASE WHEN number %% 3 = 0 THEN 'Ring twice, floor ' || number %% 9 END,
     1, created_on, created_on,
-    format(
-        E'["%%s","bearer","partner-app","%%s","Create Cart",null,""]\\n',
-        to_char(created_on AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"'),
-        md5(number::text)
-    ),
+    'bearer', 'partner-app', md5(number::text),
     %(items)s, %(items)s * %(options)s, (
         SELECT coalesce(sum((4 + (number * 37 + item * 211) %% 2600 / 100.0 + (
             SELECT coalesce(sum((number * 29 + option * 25) %% 300 / 100.0), 0)
@@ -77,7 +73,7 @@ FROM loaded ORDER BY number;
 
 INSERT INTO carts_cartitem (
     id, cart_id, position, menu_key, menu_version, menu_item_key, display_name, currency, price,
-    quantity, special_instructions
+    quantity, special_instructions, value
 )
 SELECT pg_temp.uuid7(created_on, %(salt)s || number || '/' || position), id, position,
     pg_temp.one_of('{DINNER-2026,LUNCH-2026,BREAKFAST-2026}', number), 1 + number %% 40,
@@ -87,7 +83,11 @@ SELECT pg_temp.uuid7(created_on, %(salt)s || number || '/' || position), id, pos
         number + position
     ) || ' ' || number %% 60,
     currency, 4 + (number * 37 + position * 211) %% 2600 / 100.0, 1 + (number + position) %% 4,
-    CASE WHEN (number + position) %% 8 = 0 THEN 'No onions, please' END
+    CASE WHEN (number + position) %% 8 = 0 THEN 'No onions, please' END,
+    (4 + (number * 37 + position * 211) %% 2600 / 100.0 + (
+        SELECT coalesce(sum((number * 29 + option * 25) %% 300 / 100.0), 0)
+        FROM generate_series(0, %(options)s - 1) AS option
+    )) * (1 + (number + position) %% 4)
 FROM loaded, generate_series(0, %(items)s - 1) AS position ORDER BY number, position;
 
 INSERT INTO carts_cartitemoption (

@@ -3,7 +3,6 @@
 import argparse
 import statistics
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -36,8 +35,8 @@ def seconds(limit: float) -> Callable[[Sample, float], bool]:
     return lambda _, elapsed: elapsed < limit
 
 
-def rivals(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure the service, the floor, the tutorial, FastAPI, and the service again."""
+def rates(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure the service, the floor, and the service again."""
     chosen = options.only or scenarios.NAMES
     with counting_cluster() as cluster, servers.all_of_them(cluster) as running:
         for server in running:
@@ -224,54 +223,3 @@ def in_currency(item: dict[str, Any], currency: str) -> dict[str, Any]:
 def wal_bytes(cluster: Cluster) -> int:
     [(written,)] = cluster.execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint")
     return written
-
-
-def soak(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure the service's waits and memory minute by minute, under a load of everything.
-
-    Any error ends the run.
-    """
-    series = []
-    minutes = max(2, round(options.soak / 60))
-    with counting_cluster() as cluster:
-        servers.migrate(cluster, "service")
-        with servers.service(cluster, "service") as server:
-            prepared = scenarios.prepare(server, scenarios.NAMES).values()
-            mixed = [request for turn in zip(*prepared, strict=False) for request in turn]
-            master, *workers = processes.tree(server.pid)
-            for _ in range(minutes):
-                more = seconds(options.soak / minutes)
-                sample = client.run(server.port, mixed, concurrency=16, more=more)
-                latencies = sorted(sample.latencies)
-                series.append(
-                    {
-                        "requests": sent(sample),
-                        "p50": 1000 * latencies[len(latencies) // 2],
-                        "p99": 1000 * latencies[len(latencies) * 99 // 100],
-                        "workers": processes.pss_megabytes(workers),
-                        "master": processes.pss_megabytes([master]),
-                    }
-                )
-    return {"seconds": options.soak, "minutes": series}
-
-
-def cold(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure the service from its start to its first answer."""
-    starts = []
-    with private_cluster() as cluster:
-        servers.migrate(cluster, "service")
-        for _ in range(options.cold):
-            began = time.perf_counter()
-            with servers.service(cluster, "service") as server:
-                scenarios.ask(server, "GET", scenarios.carts_path(uuid.uuid4()))
-                waited = time.perf_counter() - began
-                master, *workers = processes.tree(server.pid)
-                starts.append(
-                    {
-                        "seconds": waited,
-                        "cpu": processes.cpu_seconds(server.pid),
-                        "master": processes.pss_megabytes([master]),
-                        "workers": processes.pss_megabytes(workers),
-                    }
-                )
-    return {"starts": starts}

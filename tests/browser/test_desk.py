@@ -3,13 +3,11 @@ from typing import Any, cast
 from uuid import UUID
 
 import pytest
-from django.contrib.auth.models import User
 
 from carts.models import Cart
 from tests.browser.conftest import (
     FIND,
     LOOKS,
-    PASSWORD,
     THE_LIST,
     check,
     member,
@@ -348,43 +346,6 @@ def test_without_its_script_the_form_offers_no_dead_button(
     assert not page.locator("#add-option").is_visible()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_number_of_the_order_stands_on_one_line(
-    cart: Cart, open_page: Callable[..., Any], width: int
-) -> None:
-    Cart.objects.add_item(
-        cart.pk,
-        ItemFactory(display_name="Dinner for everybody " * 4, price="1234567.89", quantity=9999),
-    )
-    page = open_page(width)
-    sign_in(page, "anna")
-    page.goto(page_of(cart))
-    check(page, f"large-numbers-{width}")
-    broken = page.evaluate(
-        """Array.from(document.querySelectorAll(".order td.number")).filter((cell) => {
-          const range = document.createRange();
-          range.selectNodeContents(cell);
-          return range.getClientRects().length > 1;
-        }).map((cell) => cell.textContent)"""
-    )
-    assert broken == []
-
-
-@pytest.mark.parametrize("width", [390, 768, 900, 1100, 1280])
-def test_a_heading_stands_above_its_slip(
-    cart: Cart, open_page: Callable[..., Any], width: int
-) -> None:
-    page = open_page(width)
-    sign_in(page, "ben")
-    page.goto(page_of(cart))
-    check(page, f"slips-{width}")
-    for name in ("docket", "slip"):
-        heading = page.locator(f"#{name}-heading").bounding_box()
-        sheet = page.locator(f"#{name}").bounding_box()
-        assert heading["x"] == sheet["x"]
-        assert 0 <= sheet["y"] - heading["y"] - heading["height"] < 10
-
-
 def test_a_cart_prints_whole_and_without_controls(
     cart: Cart, open_page: Callable[..., Any]
 ) -> None:
@@ -400,16 +361,3 @@ def test_a_cart_prints_whole_and_without_controls(
         assert page.locator(shown).first.is_visible(), shown
     cut = page.evaluate("docket.scrollHeight - docket.clientHeight")
     assert cut <= 0
-
-
-def test_the_list_of_accounts_is_djangos_on_a_telephone(
-    cart: Cart, open_page: Callable[..., Any]
-) -> None:
-    User.objects.create_superuser("root", password=PASSWORD)
-    page = open_page(390)
-    sign_in(page, "root")
-    page.goto("/admin/auth/user/")
-    shoot(page, "accounts-390")
-    assert page.locator("#result_list thead").is_visible()
-    cell = page.locator("#result_list tbody th").first
-    assert cell.evaluate("cell => getComputedStyle(cell).display") == "table-cell"

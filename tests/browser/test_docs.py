@@ -25,18 +25,3 @@ def test_an_operation_is_tried_on_the_page(open_page: Callable[..., Any]) -> Non
     page.screenshot(path=SCREENSHOTS / "docs.png", full_page=True)
 
     assert "The cart was created." in created.locator(".live-responses-table").inner_text()
-
-
-def test_the_page_fits_a_telephone(open_page: Callable[..., Any]) -> None:
-    page = open_page(width=390)
-    page.goto("/docs")
-    page.locator(".opblock").first.wait_for()
-
-    for operation in page.locator(".opblock").all():
-        operation.locator(".opblock-summary-control").click()
-        operation.locator(".responses-table .response").first.wait_for()
-        overflow = page.evaluate("document.scrollingElement.scrollWidth - innerWidth")
-        assert overflow <= 0, operation.get_attribute("id")
-        for part in operation.locator("select, .parameters input").all():
-            assert part.bounding_box()["width"] >= 150, operation.get_attribute("id")
-        operation.locator(".opblock-summary-control").click()

@@ -1,6 +1,7 @@
 """Three machines in small: etcd, and Patroni with PostgreSQL on three addresses of loopback."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import psycopg
@@ -27,6 +29,16 @@ AS_POSTGRES = [
 ]
 
 
+def shipped(name: str, ports: dict[str, int], **values: object) -> dict[str, str]:
+    """Return the variables of a shipped file, filled in, with other ports than the usual."""
+    nodes = {f"NODE_{number}": host for number, host in enumerate(HOSTS, start=1)}
+    text = Template((ROOT / "cartsvc/deploy" / name).read_text())
+    filled = text.substitute({**nodes, "PASSWORD": PASSWORD, **values})
+    for usual, other in ports.items():
+        filled = re.sub(rf":{usual}\b", f":{other}", filled)
+    return dict(re.findall(r"^(\w+)=(.*)$", filled, re.MULTILINE))
+
+
 class Node:
     """One of the machines."""
 
@@ -38,22 +50,18 @@ class Node:
         self.log = folder / self.name / "log"
         if os.geteuid() == 0:
             shutil.chown(self.data.parent, "postgres", "postgres")
-        postgresql = f"{self.host}:{self.postgresql_port}"
         self.api = f"http://{self.host}:{self.patroni_port}"
         self.env = {
             "PATH": os.environ["PATH"],
-            "PATRONI_NAME": self.name,
-            "PATRONI_POSTGRESQL_LISTEN": postgresql,
-            "PATRONI_POSTGRESQL_CONNECT_ADDRESS": postgresql,
+            **shipped(
+                "patroni.env",
+                {"5432": self.postgresql_port, "8008": self.patroni_port},
+                N=number + 1,
+                ME=self.host,
+            ),
             "PATRONI_POSTGRESQL_DATA_DIR": str(self.data),
             "PATRONI_POSTGRESQL_BIN_DIR": str(POSTGRESQL[0]),
-            "PATRONI_RESTAPI_LISTEN": f"{self.host}:{self.patroni_port}",
-            "PATRONI_RESTAPI_CONNECT_ADDRESS": f"{self.host}:{self.patroni_port}",
             "PATRONI_ETCD3_HOSTS": etcd,
-            "PATRONI_SUPERUSER_USERNAME": "postgres",
-            "PATRONI_SUPERUSER_PASSWORD": PASSWORD,
-            "PATRONI_REPLICATION_USERNAME": "replication",
-            "PATRONI_REPLICATION_PASSWORD": PASSWORD,
         }
 
     def start(self) -> None:
@@ -62,7 +70,7 @@ class Node:
                 [
                     *(AS_POSTGRES if os.geteuid() == 0 else []),
                     *(sys.executable, "-m", "patroni"),
-                    ROOT / "cartsvc/operations/patroni.yml",
+                    ROOT / "cartsvc/deploy/patroni.yml",
                 ],
                 env=self.env,
                 stdout=log,
@@ -222,16 +230,14 @@ def three_nodes() -> Iterator[Nodes]:
 @contextmanager
 def running_etcd(folder: Path) -> Iterator[str]:
     """Run etcd, in which Patroni's nodes agree who is the primary. Yield its address."""
-    address, peers = f"127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
+    ports = {"2379": free_port(), "2380": free_port()}
+    variables = shipped("etcd.env", ports, N=1, ME="127.0.0.1")
+    variables["ETCD_INITIAL_CLUSTER"] = f"node1=http://127.0.0.1:{ports['2380']}"  # itself alone
+    address = f"127.0.0.1:{ports['2379']}"
     with (folder / "etcd.log").open("w") as log:
         process = subprocess.Popen(
-            [
-                *(program("etcd"), "--name", "etcd", "--data-dir", folder / "etcd"),
-                *("--listen-client-urls", f"http://{address}"),
-                *("--advertise-client-urls", f"http://{address}"),
-                *("--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers),
-                *("--initial-cluster", f"etcd={peers}"),
-            ],
+            [program("etcd"), "--data-dir", folder / "etcd"],
+            env={"PATH": os.environ["PATH"], **variables},
             stdout=log,
             stderr=log,
         )

@@ -43,7 +43,7 @@ class Proxy:
         self.url = f"https://{HOST}:{self.port}"
         self.certificate = str(folder / "certificate.pem")
         make_certificate(folder, HOST)
-        shipped = Template((ROOT / "cartsvc/operations/nginx.conf").read_text())
+        shipped = Template((ROOT / "cartsvc/deploy/nginx.conf").read_text())
         filled = shipped.safe_substitute(
             LISTEN=f"127.0.0.1:{self.port}",
             SERVER_NAME=HOST,
@@ -102,7 +102,7 @@ def haproxy(*, cartsvc: int = 1, postgresql: int = 1, patroni: int = 1) -> Itera
         "PRIMARY": primary,
     }
     process = subprocess.Popen(
-        [program("haproxy"), "-db", "-q", "-f", ROOT / "cartsvc/operations/haproxy.cfg"],
+        [program("haproxy"), "-db", "-q", "-f", ROOT / "cartsvc/deploy/haproxy.cfg"],
         env=env,
         stderr=subprocess.DEVNULL,
     )

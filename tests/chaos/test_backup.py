@@ -21,7 +21,13 @@ SECTION = (ROOT / "cartsvc/README.md").read_text().partition("## Backup and rest
 _, ARCHIVE, BASE, RESTORE, _ = re.findall(
     "^```sh\n(.*?)^```", SECTION.partition("\n## ")[0], re.MULTILINE | re.DOTALL
 )
-TABLES = ("carts_cart", "carts_cartitem", "carts_cartitemoption", "carts_idempotencyrecord")
+TABLES = (
+    "carts_cart",
+    "carts_cartitem",
+    "carts_cartitemoption",
+    "carts_cartchange",
+    "carts_idempotencyrecord",
+)
 
 
 def contents(connection: Any) -> dict[str, list[Any]]:

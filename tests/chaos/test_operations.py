@@ -158,7 +158,7 @@ def test_an_interrupt_does_not_drain() -> None:
 
 @pytest.mark.parametrize("name", ["cartsvc", "patroni"])
 def test_the_unit_files_are_sound(name: str, tmp_path: Path) -> None:
-    shipped = (ROOT / f"cartsvc/operations/{name}.service").read_text()
+    shipped = (ROOT / f"cartsvc/deploy/{name}.service").read_text()
     # The programs are not where the files expect them.
     here = re.sub("/srv/(cartsvc/.venv|patroni)/bin/[a-z]+", sys.executable, shipped)
     unit = tmp_path / f"{name}.service"
@@ -172,7 +172,7 @@ def test_the_unit_files_are_sound(name: str, tmp_path: Path) -> None:
 
 
 def test_the_unit_file_leaves_the_time_that_a_stop_takes() -> None:
-    shipped = (ROOT / "cartsvc/operations/cartsvc.service").read_text()
+    shipped = (ROOT / "cartsvc/deploy/cartsvc.service").read_text()
     (seconds,) = re.findall(r"^TimeoutStopSec=(\d+)$", shipped, re.MULTILINE)
     assert int(seconds) >= 5 + GRACEFUL_TIMEOUT_SECONDS
 

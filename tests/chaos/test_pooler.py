@@ -1,4 +1,7 @@
-"""The service behind a real PgBouncer that lends a connection for a transaction."""
+"""The service behind a real PgBouncer that lends a connection for a transaction.
+
+FAULTS=4 repeats the faults as often.
+"""
 
 import re
 import subprocess
@@ -10,7 +13,7 @@ import pytest
 from tests.chaos.ledger import NOTHING, Ledger
 from tests.chaos.servers import ROOT, SIGNING_KEY, Service, service, timed
 from tests.chaos.test_deadline import PATIENCE_SECONDS
-from tests.chaos.test_faults import crash, terminate_connections
+from tests.chaos.test_faults import ROUNDS, crash, terminate_connections
 from tests.chaos.test_recovery import new_cart, unavailable
 from tests.support.clusters import Cluster, private_cluster
 from tests.support.poolers import pooled
@@ -56,8 +59,8 @@ def server(mended: dict[str, str]) -> Iterator[Service]:
 def test_faults_lose_nothing(own_cluster: Cluster, server: Service) -> None:
     own_cluster.execute("TRUNCATE carts_cart CASCADE")  # another test may have come first
     ledger = Ledger(server.url)
-    faults = [lambda: terminate_connections(own_cluster), lambda: crash(own_cluster)] * 4
-    ledger.run(6, faults)
+    faults = [lambda: terminate_connections(own_cluster), lambda: crash(own_cluster)]
+    ledger.run(6, faults * ROUNDS)
     with own_cluster.connect() as fresh:
         assert ledger.audit(fresh) == NOTHING
     print(ledger.refusals, end=" ")

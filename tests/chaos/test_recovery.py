@@ -165,10 +165,3 @@ def test_a_sqlite_file_that_another_process_writes() -> None:
 def test_a_command_may_take_longer_than_a_request(on_postgres: Service) -> None:
     sleep = "from django.db import connection as c; c.cursor().execute('SELECT pg_sleep(4.5)')"
     on_postgres.manage("shell", "--no-imports", "-c", sleep)
-
-
-def test_many_at_once_wait_for_nothing(on_postgres: Service) -> None:
-    callers = [on_postgres.caller() for _ in range(24)]
-    with ThreadPoolExecutor(24) as pool:
-        answers = list(pool.map(lambda c: c.post("", bodies.cart()), callers))
-    assert {answer.status_code for answer in answers} == {200}

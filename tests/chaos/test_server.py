@@ -58,19 +58,6 @@ def test_who_does_not_finish_a_head_is_dropped(two_workers: Service) -> None:
     assert 8 < time.monotonic() - started < 15
 
 
-def test_connections_that_are_kept_take_no_thread(two_workers: Service) -> None:
-    address = two_workers.url.removeprefix("http://")
-    with ExitStack() as stack:
-        kept = [
-            stack.enter_context(closing(HTTPConnection(address, timeout=60))) for _ in range(20)
-        ]
-        for connection in kept * 3:
-            connection.request("GET", "/healthz")
-            answer = connection.getresponse()
-            assert answer.status == 200
-            answer.read()
-
-
 def test_slow_readers_take_no_thread(two_workers: Service) -> None:
     """Each leaves answers of 15 MB in all unread: more than what the kernel takes for it."""
     owner = two_workers.caller()

@@ -33,13 +33,6 @@ def head(
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
 
 
-def change(*headers: str) -> bytes:
-    """Return a request that adds an item to a cart that does not exist."""
-    path = f"/v2.0/customers/{uuid.uuid4()}/carts/{uuid.uuid4()}/items"
-    item = json.dumps(bodies.item()).encode()
-    return head("POST", f"Content-Length: {len(item)}", *headers, path=path) + item
-
-
 def kept(sent: bytes) -> bytes:
     return sent.replace(b"Connection: close\r\n", b"")
 
@@ -93,8 +86,6 @@ GOOD = {
     "chunk extension": chunked(b"%x;a=b\r\n%s\r\n" % (len(BODY), BODY), chunk(b"")),
     "trailer": chunked(chunk(BODY), b"0\r\nX-Trailer: 1\r\n\r\n"),
     "another path": head("POST", LENGTH, "SCRIPT_NAME: /v2.0", "Script-Name: /v2.0") + BODY,
-    "header twice": head("POST", LENGTH, "X-Twice: 1", "X-Twice: 2") + BODY,
-    "expectation of its own": head("POST", LENGTH, "Expect: 200-ok") + BODY,
 }
 
 BAD = {
@@ -110,22 +101,10 @@ BAD = {
     "no body": (400, head("POST")),
     "length and chunks": (400, head("POST", LENGTH, "Transfer-Encoding: chunked") + BODY),
     "chunked twice": (400, head("POST", "Transfer-Encoding: chunked, chunked") + BODY),
-    "long token": (401, head("POST", f"Authorization: Bearer {'a' * 9000}") + BODY),
     "long path": (404, head("GET", path="/v2.0/" + "a" * 9000)),
-    "strange Host": (400, head("GET").replace(b"localhost", b"evil.example")),
     "Host twice": (400, head("GET", "Host: evil.example")),
     "no Host": (400, head("GET").replace(b"Host: localhost\r\n", b"")),
     "NUL in the path": (404, head("GET", path="/v2.0/%00")),
-    "half an escape in the path": (404, head("GET", path="/v2.0/%")),
-    "OPTIONS": (405, head("OPTIONS")),
-    "TRACE": (405, head("TRACE")),
-    "PATCH": (405, head("PATCH", LENGTH) + BODY),
-    "unknown method": (405, head("BREW")),
-    "If-Match that is not ASCII": (400, change('If-Match: "\xe9"')),
-    "Idempotency-Key that is not ASCII": (
-        400,
-        head("POST", LENGTH, "Idempotency-Key: \xe9") + BODY,
-    ),
     "underscored header": (401, head("GET").replace(b"Authorization:", b"X_Authorization:")),
     "lower-case underscored": (401, head("GET").replace(b"Authorization", b"http_authorization")),
 }

@@ -10,7 +10,6 @@ from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from carts.admin.forms import ItemEditor
 from carts.models import Cart
 from carts.models.change import Author
 from tests.desk.conftest import (
@@ -370,25 +369,6 @@ def test_of_two_who_save_at_once_one_is_told(db: None) -> None:
     assert sorted(statuses) == [302, 409]
     assert Cart.objects.get().version == 2
     assert LogEntry.objects.count() == 1
-
-
-def test_a_change_between_reading_and_saving_is_told(
-    lead: Client, cart: Cart, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    changes = ItemEditor.changes
-
-    def meanwhile(editor: ItemEditor) -> list[str]:
-        cart.add_item(**ItemFactory())
-        return changes(editor)
-
-    monkeypatch.setattr(ItemEditor, "changes", meanwhile)
-    url = item_page(cart)
-    response = lead.post(url, form_of(lead, url) | {"quantity": "5"})
-
-    assert response.status_code == 409
-    assert [event.operation for event in response.context["missed"]] == ["Add Item"]
-    assert [item["quantity"] for item in items(cart)] == [2, 2]
-    assert not LogEntry.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)

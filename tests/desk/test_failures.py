@@ -2,17 +2,18 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
 
 import django
 import pytest
+from django.contrib import admin
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
+from django.http import HttpRequest, HttpResponse
 from django.test import Client
+from django.urls import path
 
-from carts.admin import desk
 from carts.models import Cart
-from tests.desk.conftest import CARTS, page_of, staff
+from tests.desk.conftest import CARTS, staff
 
 
 def told(client: Client) -> Client:
@@ -73,14 +74,16 @@ def test_an_outage_is_told_on_every_page(
     assert client.get(CARTS).status_code == 200
 
 
-def test_a_defect_is_told_without_its_text(
-    viewer: Client, cart: Cart, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: Any) -> None:
-        raise LookupError("a secret")
+def defect(_request: HttpRequest) -> HttpResponse:
+    raise LookupError("a secret")
 
-    monkeypatch.setattr(desk, "kitchen_docket", broken)
-    answer = told(viewer).get(page_of(cart))
+
+urlpatterns = [path("admin/defect/", defect), path("admin/", admin.site.urls)]
+
+
+@pytest.mark.urls(__name__)
+def test_a_defect_is_told_without_its_text(viewer: Client) -> None:
+    answer = told(viewer).get("/admin/defect/")
     assert answer.status_code == 500
     assert "Something went wrong on our side" in answer.text
     assert "secret" not in answer.text

@@ -75,23 +75,15 @@ def test_the_access_line_names_the_trace(api: Api, log: io.StringIO, traceparent
         "",
         TRACE,
         f"00-{TRACE}-{SPAN}",
-        f"00-{TRACE}-{SPAN}-1",
-        f"00-{TRACE}-{SPAN}-01-",
         f"00-{TRACE}-{SPAN}-01-more",
         f"00-{TRACE}-{SPAN}-01,00-{TRACE}-{SPAN}-01",
-        f"cc-{TRACE}-{SPAN}-01.more",
         f"ff-{TRACE}-{SPAN}-01",
-        f"0-{TRACE}-{SPAN}-01",
         f"00-{TRACE.upper()}-{SPAN}-01",
-        f"00-{TRACE}-{SPAN.upper()}-01",
         f"00-{TRACE[1:]}-{SPAN}-01",
-        f"00-{TRACE}0-{SPAN}-01",
         f"00-{TRACE}-{SPAN[1:]}-01",
         f"00-{'0' * 32}-{SPAN}-01",
         f"00-{TRACE}-{'0' * 16}-01",
         f"00-{TRACE[:-1]}g-{SPAN}-01",
-        f"00_{TRACE}_{SPAN}_01",
-        f" 00-{TRACE}-{SPAN}-01",
         f"00-{TRACE[:-1]}٣-{SPAN}-01",
     ],
 )
@@ -113,8 +105,12 @@ urlpatterns = [
 ]
 
 
+@pytest.mark.parametrize("debug", [False, True], ids=["production", "debug"])
 @pytest.mark.urls("tests.service.test_logs")
-def test_an_unexpected_error_is_logged_with_its_traceback_and_ids(log: io.StringIO) -> None:
+def test_an_unexpected_error_is_logged_with_its_traceback_and_ids(
+    log: io.StringIO, settings: Settings, debug: bool
+) -> None:
+    settings.DEBUG = debug
     headers = {"X-Request-ID": "trace-me-2", "traceparent": f"00-{TRACE}-{SPAN}-01"}
     response = Client(headers=headers).get("/v2.0/defect")
     assert response.status_code == 500
@@ -163,6 +159,7 @@ def test_what_a_caller_sends_cannot_forge_a_line(db: None, log: io.StringIO, for
 
 def test_a_pseudonym_is_the_same_each_time() -> None:
     assert pseudonym("a") == pseudonym("a") != pseudonym("b")
+    assert len(pseudonym("\ud800")) == 16
 
 
 def test_a_pseudonym_depends_on_the_secret_key(settings: Settings) -> None:

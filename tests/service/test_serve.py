@@ -217,19 +217,6 @@ def test_socket_file_is_taken_over_from_a_server_that_was_killed(
     assert not path.exists()
 
 
-@pytest.mark.django_db
-def test_socket_file_has_no_address_to_print(
-    started: list[Any], settings: Settings, tmp_path: Path
-) -> None:
-    settings.EMBEDDED = settings.JWT_KEY_GENERATED = True
-    printed = StringIO()
-
-    call_command("serve", f"--bind=unix:{tmp_path / 'socket'}", stdout=printed)
-
-    assert "PASSWORD=" in printed.getvalue()
-    assert "curl" not in printed.getvalue()
-
-
 def test_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("theirs")
 
@@ -248,11 +235,6 @@ def test_metrics_address_in_use_is_named(settings: Settings) -> None:
             call_command("serve", f"--bind=127.0.0.1:{free_port()}")
 
 
-def test_no_workers_are_refused() -> None:
-    with pytest.raises(CommandError, match="--workers"):
-        call_command("serve", f"--bind=127.0.0.1:{free_port()}", "--workers=0")
-
-
 def test_given_secrets_need_no_folder_made_before(clone: Path) -> None:
     keys = {"SECRET_KEY": token_urlsafe(60), "JWT_SIGNING_KEY": token_urlsafe(60)}
     with serving(clone, free_port(), **keys):
@@ -260,8 +242,7 @@ def test_given_secrets_need_no_folder_made_before(clone: Path) -> None:
     assert (clone / "var").stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("attempt", range(3))
-def test_ctrl_c_stops_at_once(clone: Path, attempt: int) -> None:
+def test_ctrl_c_stops_at_once(clone: Path) -> None:
     """A terminal sends it to the workers, too."""
     printed = clone / "printed.txt"
     with printed.open("w") as out:

@@ -19,10 +19,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def answer(method: str, path: str, **environ: Any) -> tuple[int, bytes]:
-    path, _, query = path.partition("?")
-    asked = RequestFactory()._base_environ(
-        REQUEST_METHOD=method, PATH_INFO=path, QUERY_STRING=query, **environ
-    )
+    asked = {**RequestFactory().get(path).environ, "REQUEST_METHOD": method, **environ}
     start = Mock()
     body = b"".join(application(asked, start))
     return int(start.call_args.args[0][:3]), body

@@ -17,7 +17,7 @@ from string import Template
 from cartsvc.db.database_url import database_at
 from tests.support.programs import accepts, free_port, program, wait_until
 
-SHIPPED = Path(__file__).resolve().parents[2] / "cartsvc/operations/pgbouncer.ini"
+SHIPPED = Path(__file__).resolve().parents[2] / "cartsvc/deploy/pgbouncer.ini"
 
 
 @contextmanager

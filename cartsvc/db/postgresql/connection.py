@@ -95,7 +95,7 @@ class Pipeline(psycopg.Pipeline):
 
     psycopg sends a Flush behind it. A server that has received anything since its last answer
     ends no transaction that stands still (`idle_in_transaction_session_timeout`): a worker that
-    is frozen between the lock and the write would hold the cart for ever.
+    is frozen between the lock and the write would hold the row for ever.
     """
 
     def _exit_gen(self) -> Generator[Any, Any, None]:

@@ -20,20 +20,23 @@ local = threading.local()
 # The query string that asks the floor for a body built in Python. Other servers ignore it.
 BUILT = "built"
 
+# As many changes of a cart are kept.
+MAX_CHANGES = 100
+
 INSERT_CART = """
 INSERT INTO carts_cart (
     id, profile_key, partner_key, restaurant_key, platform, ordering_channel,
     fulfilment_channel, currency, note, special_instructions, version, item_count,
-    option_count, subtotal, created_on, modified_on, creation, history
-) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 1, %s, %s, %s, %s, %s, %s, '')
+    option_count, subtotal, created_on, modified_on, created_by_kind, created_by_name
+) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 1, %s, %s, %s, %s, %s, 'bearer', 'bench')
 """
 INSERT_ITEMS = """
 INSERT INTO carts_cartitem (
     id, cart_id, position, menu_key, menu_version, menu_item_key, display_name, currency, price,
-    quantity, special_instructions
+    quantity, special_instructions, value
 ) SELECT * FROM unnest(
     %s::uuid[], %s::uuid[], %s::int[], %s::text[], %s::int[], %s::bigint[], %s::text[],
-    %s::text[], %s::numeric[], %s::int[], %s::text[]
+    %s::text[], %s::numeric[], %s::int[], %s::text[], %s::numeric[]
 )
 """
 INSERT_OPTIONS = """
@@ -43,23 +46,31 @@ INSERT INTO carts_cartitemoption (
     %s::uuid[], %s::int[], %s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::numeric[]
 )
 """
-CLAIM = """
-UPDATE carts_cart
-SET version = version + 1, modified_on = %s, history = right(history || %s, 2600),
-    option_count = option_count + %s
-        - (SELECT count(*) FROM carts_cartitemoption WHERE item_id = %s),
-    subtotal = subtotal + %s - (
-        SELECT (price + coalesce(
-            (SELECT sum(o.price) FROM carts_cartitemoption o WHERE o.item_id = i.id), 0
-        )) * quantity FROM carts_cartitem i WHERE id = %s
-    )
-WHERE id = %s AND profile_key = %s AND currency = %s
+LOCK = """
+SELECT version, option_count, subtotal FROM carts_cart
+WHERE id = %s AND profile_key = %s AND currency = %s FOR UPDATE
+"""
+ITEM = """
+SELECT i.value, row_to_json(i), coalesce(json_agg(o ORDER BY o.position), '[]'), count(o.item_id)
+FROM carts_cartitem i LEFT JOIN carts_cartitemoption o ON o.item_id = i.id
+WHERE i.id = %s AND i.cart_id = %s GROUP BY i.id
+"""
+UPDATE_CART = """
+UPDATE carts_cart SET version = %s, modified_on = %s, option_count = %s, subtotal = %s WHERE id = %s
 """
 UPDATE_ITEM = """
 UPDATE carts_cartitem SET menu_key = %s, menu_version = %s, menu_item_key = %s,
-    display_name = %s, currency = %s, price = %s, quantity = %s, special_instructions = %s
-WHERE id = %s AND cart_id = %s
+    display_name = %s, currency = %s, price = %s, quantity = %s, special_instructions = %s,
+    value = %s
+WHERE id = %s
 """
+INSERT_CHANGE = """
+INSERT INTO carts_cartchange (
+    cart_id, version, at, author_kind, author_name, operation, item_id, item_name, before, after,
+    subtotal_before, subtotal_after
+) VALUES (%s, %s, %s, 'bearer', 'bench', 'Update Item', %s, %s, %s, %s, %s, %s)
+"""
+DELETE_CHANGE = "DELETE FROM carts_cartchange WHERE cart_id = %s AND version = %s"
 DELETE_OPTIONS = "DELETE FROM carts_cartitemoption WHERE item_id = %s"
 
 HEAD = """
@@ -150,11 +161,6 @@ def value(item: dict[str, Any]) -> Decimal:
     return (item["price"] + sum(option["price"] for option in item["options"])) * item["quantity"]
 
 
-def record(now: datetime, operation: str) -> str:
-    fields = [now.isoformat(), "bearer", "bench", None, operation, None, ""]
-    return json.dumps(fields, separators=(",", ":")) + "\n"
-
-
 def create(profile_key: str, cart: dict[str, Any]) -> str:
     cart_id, now = uuid7(), datetime.now(UTC)
     items = [
@@ -170,6 +176,7 @@ def create(profile_key: str, cart: dict[str, Any]) -> str:
             item["price"],
             item["quantity"],
             item.get("specialInstructions"),
+            value(item),
         )
         for position, item in enumerate(cart.get("items", ()))
     ]
@@ -197,7 +204,6 @@ def create(profile_key: str, cart: dict[str, Any]) -> str:
                 sum(map(value, cart.get("items", ()))),
                 now,
                 now,
-                record(now, "Create Cart"),
             ),
         )
         insert(INSERT_ITEMS, items)
@@ -206,23 +212,17 @@ def create(profile_key: str, cart: dict[str, Any]) -> str:
 
 
 def replace(profile_key: str, cart_id: str, item_id: str, item: dict[str, Any]) -> str:
-    now = datetime.now(UTC)
+    now, after = datetime.now(UTC), value(item)
     with connection().transaction():
-        connection().execute(
-            CLAIM,
-            (
-                now,
-                record(now, "Update Item"),
-                len(item["options"]),
-                item_id,
-                value(item),
-                item_id,
-                cart_id,
-                profile_key,
-                item["currency"],
-            ),
-        )
-        connection().execute(
+        execute = connection().execute
+        version, count, subtotal = execute(
+            LOCK, (cart_id, profile_key, item["currency"])
+        ).fetchone()
+        before, row, options, old_count = execute(ITEM, (item_id, cart_id)).fetchone()
+        total = subtotal - before + after
+        count += len(item["options"]) - old_count
+        execute(UPDATE_CART, (version + 1, now, count, total, cart_id))
+        execute(
             UPDATE_ITEM,
             (
                 item["menuKey"],
@@ -233,15 +233,23 @@ def replace(profile_key: str, cart_id: str, item_id: str, item: dict[str, Any]) 
                 item["price"],
                 item["quantity"],
                 item.get("specialInstructions"),
+                after,
                 item_id,
-                cart_id,
             ),
         )
-        connection().execute(DELETE_OPTIONS, (item_id,))
+        execute(DELETE_OPTIONS, (item_id,))
         insert(
             INSERT_OPTIONS,
             [option_row(item_id, *numbered) for numbered in enumerate(item["options"])],
         )
+        record = (
+            *(cart_id, version + 1, now, item_id, item["displayName"]),
+            *(f'{{"item":{row},"options":{options}}}', json.dumps(item, default=float)),
+            *(subtotal, total),
+        )
+        execute(INSERT_CHANGE, record)
+        if version >= MAX_CHANGES:
+            execute(DELETE_CHANGE, (cart_id, version + 1 - MAX_CHANGES))
     return "null"
 
 
