@@ -168,8 +168,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "cartsvc.pages.ViewerTimeZone",
-    "cartsvc.pages.DeskTurns",
-    "cartsvc.sign_in.SignIn",
+    "cartsvc.pages.PageQueue",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -316,12 +315,11 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# Lock by name, because an attacker has many addresses. `counted_as` tells known browsers apart.
-AXES_LOCKOUT_PARAMETERS = ["username"]
-AXES_USERNAME_CALLABLE = "cartsvc.sign_in.counted_as"
-AXES_CLIENT_IP_CALLABLE = "cartsvc.sign_in.recorded_address"
+# Strangers elsewhere cannot lock a member of staff out. nginx bounds what each of them may try.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_USERNAME_CALLABLE = "cartsvc.sign_in.attempted_name"
+AXES_CLIENT_IP_CALLABLE = "cartsvc.sign_in.client_network"
 AXES_LOCKOUT_CALLABLE = "cartsvc.sign_in.locked_out"
-SILENCED_SYSTEM_CHECKS = ["axes.W006"]  # wants the lock to go by address
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 # Otherwise an attacker who keeps guessing would lock a member of staff out for as long.

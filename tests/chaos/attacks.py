@@ -30,7 +30,7 @@ import django
 import psycopg
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from tests.chaos.hostile import ATTACKS, LARGE, Target
+from tests.chaos.hostile import ATTACKS, LARGE, LONGEST, Target
 from tests.chaos.servers import ISSUER, SIGNING_KEY, Service, service, with_issuer
 from tests.chaos.trial import Caller, Result, honest, tried
 from tests.support import bodies
@@ -66,7 +66,7 @@ def made(target: Target, body: Any) -> str:
 
 def prepared(target: Target) -> Target:
     """Make what the attacks read and change."""
-    target.largest = made(target, LARGE)
+    target.largest, target.longest = made(target, LARGE), made(target, LONGEST)
     cart_id = made(target, bodies.cart())
     _, answer = Caller(target, kept=False).ask(target.request("GET", f"{target.carts}/{cart_id}"))
     item_id = json.loads(answer)["data"]["items"][0]["itemId"]
@@ -91,13 +91,17 @@ def with_copies(target: Target, server: Service) -> Target:
     return prepared(target)
 
 
+# The bounds hold with carts larger than those that the service takes by itself, too.
+LIMITS = {"MAX_BODY_BYTES": str(1024 * 1024), "MAX_ITEMS": "500", "MAX_CART_OPTIONS": "5000"}
+
+
 def metrics_port() -> str:
     return f"127.0.0.1:{free_port()}"
 
 
 @contextmanager
 def plain(database: str) -> Iterator[Target]:
-    with service(database, METRICS_BIND=metrics_port()) as server:
+    with service(database, METRICS_BIND=metrics_port(), **LIMITS) as server:
         yield with_copies(Target(server.port, {"key": SIGNING_KEY}), server)
 
 
@@ -113,7 +117,7 @@ def asking_issuer(database: str) -> Iterator[Target]:
     )
     with (
         running(public_jwk("RS256", kid="known")) as issuer,
-        with_issuer(issuer.url, database) as server,
+        with_issuer(issuer.url, database, **LIMITS) as server,
     ):
         issuer.pause = 1
         signing = {"algorithm": "RS256", "key": key, "headers": {"kid": "known"}, "iss": ISSUER}
@@ -128,7 +132,11 @@ def behind_nginx(database: str) -> Iterator[Target]:
     with (
         tempfile.TemporaryDirectory(prefix="cartsvc-") as folder,
         service(
-            database, ALLOWED_HOSTS=names, HTTPS_ONLY="true", METRICS_BIND=metrics_port()
+            database,
+            ALLOWED_HOSTS=names,
+            HTTPS_ONLY="true",
+            METRICS_BIND=metrics_port(),
+            **LIMITS,
         ) as server,
     ):
         proxy = Proxy(Path(folder), server)
