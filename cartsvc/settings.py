@@ -194,6 +194,12 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
+PASSWORD_HASHERS = [
+    "cartsvc.sign_in.Argon2",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",  # of other installations
+]
+# Where a sign-in leads whose `next` is refused.
+LOGIN_REDIRECT_URL = "admin:index"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (

@@ -9,11 +9,13 @@ from axes.models import AccessAttempt, AccessFailureLog
 from django.apps import apps
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.sessions.models import Session
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
 
 from tests.desk.conftest import CARTS, item_page, staff, support_group
 from tests.support.callers import Api
@@ -21,6 +23,7 @@ from tests.support.factories import CartFactory, ItemFactory
 
 LOGIN = "/admin/login/"
 PASSWORD = "correct horse battery"
+PASSWORD_HASHERS = settings.PASSWORD_HASHERS
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -131,6 +134,26 @@ def test_who_is_locked_out_reads_why(anna: User) -> None:
     assert "wait up to 15 minutes" in answer.text
     assert answer.headers["Retry-After"] == "900"
     assert not Session.objects.exists()
+
+
+def test_a_password_is_hashed_by_argon2(db: None, settings: Settings) -> None:
+    settings.PASSWORD_HASHERS = PASSWORD_HASHERS
+    user = User.objects.create_user("ben", password=PASSWORD)
+    assert user.password.startswith("argon2$argon2id$v=19$m=19456,t=2,p=1$")
+    # One that another installation has hashed is taken, and hashed anew.
+    user.password = make_password(PASSWORD, hasher="pbkdf2_sha256")
+    user.save()
+    assert sign_in(Client(), name="ben") == 200  # not a member of staff, but the password is right
+    user.refresh_from_db()
+    assert user.password.startswith("argon2$")
+
+
+@pytest.mark.parametrize("next_page", ["https://example.com/", "//example.com", "javascript:1"])
+def test_a_refused_next_leads_to_the_desk(anna: User, next_page: str) -> None:
+    sent = {"username": "anna", "password": PASSWORD, "next": next_page}
+    answer = Client().post(LOGIN, sent, follow=True)
+    assert answer.redirect_chain == [("/admin/", 302)]
+    assert answer.status_code == 200
 
 
 def test_a_lock_ends_and_locks_nobody_else(anna: User) -> None:
