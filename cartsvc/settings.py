@@ -324,7 +324,7 @@ CONTENT_SECURITY_POLICY = {
 # Strangers elsewhere cannot lock a member of staff out. nginx bounds what each of them may try.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_USERNAME_CALLABLE = "cartsvc.sign_in.attempted_name"
-AXES_CLIENT_IP_CALLABLE = "cartsvc.sign_in.client_network"
+AXES_CLIENT_IP_CALLABLE = "cartsvc.sign_in.recorded_address"
 AXES_LOCKOUT_CALLABLE = "cartsvc.sign_in.locked_out"
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
@@ -346,9 +346,9 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "cartsvc.api.negotiation.NoNegotiation",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "cartsvc.api.envelope.NoNegotiation",
     "DEFAULT_THROTTLE_CLASSES": ["cartsvc.api.throttling.BearerThrottle"] if THROTTLE_RATE else [],
-    "EXCEPTION_HANDLER": "cartsvc.api.exceptions.handle",
+    "EXCEPTION_HANDLER": "cartsvc.api.exception_handler.handle",
     "UNAUTHENTICATED_USER": None,
 }
 

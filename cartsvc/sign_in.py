@@ -39,8 +39,8 @@ def attempted_name(_request: HttpRequest, credentials: Mapping[str, Any] | None)
     return str((credentials or {}).get("username") or "")[:200]
 
 
-def client_network(request: HttpRequest) -> str:
-    """Return the caller's IPv4 address or IPv6 /64, or "::" if only a proxy's is known.
+def client_network(request: HttpRequest) -> str | None:
+    """Return the caller's IPv4 address or IPv6 /64, or None if only a proxy's is known.
 
     X-Forwarded-For is believed only from a proxy of `FORWARDED_ALLOW_IPS`.
     """
@@ -50,6 +50,14 @@ def client_network(request: HttpRequest) -> str:
     try:
         known = ip_address(address.partition("%")[0])
     except ValueError:
-        return "::"
+        return None
     known = getattr(known, "ipv4_mapped", None) or known
     return str(ip_network((known, 64 if known.version == 6 else 32), strict=False)[0])
+
+
+def recorded_address(request: HttpRequest) -> str:
+    """Return the address that django-axes records. It is never empty.
+
+    django-axes keeps one row for each name and address.
+    """
+    return client_network(request) or "::"

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
 
-from cartsvc.api.exceptions import handle
+from cartsvc.api.exception_handler import handle
 from cartsvc.api.headers import trace_id
 from cartsvc.api.operation import requested
 from cartsvc.api.throttling import usage_of

@@ -136,7 +136,8 @@ def test_refuses_a_host_that_is_not_ours(
     assert response.json() == error(
         "invalid_header", "The Host header names no host of this service.", "Host"
     )
-    [record] = [record for record in caplog.records if record.name == "cartsvc.api.exceptions"]
+    logger = "cartsvc.api.exception_handler"
+    [record] = [record for record in caplog.records if record.name == logger]
     assert "ALLOWED_HOSTS" in record.getMessage()
     assert "evil" not in record.getMessage()
 
@@ -184,7 +185,8 @@ def test_an_unexpected_error_tells_the_log_and_not_the_caller(
 
     assert response.status_code == 500
     assert response.json() == error("internal_error", "Something went wrong on our side.")
-    [record] = [record for record in caplog.records if record.name == "cartsvc.api.exceptions"]
+    logger = "cartsvc.api.exception_handler"
+    [record] = [record for record in caplog.records if record.name == logger]
     assert record.levelno == logging.ERROR
     assert record.exc_info
     assert SECRET in str(record.exc_info[1])

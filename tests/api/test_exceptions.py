@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from rest_framework.exceptions import Throttled
 
 from carts.views import CartViewSet
-from cartsvc.api.exceptions import handle
+from cartsvc.api.exception_handler import handle
 from tests.support import bodies
 from tests.support.answers import error
 from tests.support.callers import Api
