@@ -13,6 +13,7 @@ from django.db import connection
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
+from carts import base_view
 from carts.models import Cart
 from tests.support import bodies
 from tests.support.answers import error
@@ -28,6 +29,12 @@ BUSY = error("unavailable", "Too many requests have come at once. Try again.")
 @pytest.fixture
 def bearer(live_server: LiveServer) -> Callable[[str], HttpApi]:
     return lambda name: HttpApi(live_server.url, kept=False, sub=name)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a slow machine take its time."""
+    monkeypatch.setattr(base_view, "PROGRAM_SECONDS", 60)
 
 
 @contextmanager
@@ -90,7 +97,9 @@ def test_all_bodies_that_stand_still_leave_a_thread(
 LARGE = json.dumps(bodies.cart(items=50, options=10))
 
 
-def test_large_carts_of_one_bearer_are_no_others_matter(bearer: Callable[[str], HttpApi]) -> None:
+def test_large_carts_of_one_bearer_are_no_others_matter(
+    bearer: Callable[[str], HttpApi], patient: None
+) -> None:
     anna, ben = bearer("anna"), bearer("ben")
     with ThreadPoolExecutor(8) as pool:
         hers = [pool.submit(anna.post, "", LARGE) for _ in range(24)]
@@ -102,7 +111,7 @@ def test_large_carts_of_one_bearer_are_no_others_matter(bearer: Callable[[str], 
 
 
 def test_quick_requests_of_one_bearer_wait_for_each_other(
-    bearer: Callable[[str], HttpApi],
+    bearer: Callable[[str], HttpApi], patient: None
 ) -> None:
     anna = bearer("anna")
     with ThreadPoolExecutor(8) as pool:
@@ -111,7 +120,9 @@ def test_quick_requests_of_one_bearer_wait_for_each_other(
 
 
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="a write holds the whole file")
-def test_a_held_cart_holds_up_no_other_body(bearer: Callable[[str], HttpApi]) -> None:
+def test_a_held_cart_holds_up_no_other_body(
+    bearer: Callable[[str], HttpApi], patient: None
+) -> None:
     anna = bearer("anna")
     cart_id = anna.post("", bodies.cart()).json()["data"]["cartId"]
     item_id = anna.get(f"/{cart_id}").json()["data"]["items"][0]["itemId"]
