@@ -4,27 +4,17 @@
 import os
 import sys
 
-from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line
-from django.db import OperationalError, ProgrammingError
-
-# The commands that serve requests. Any other, such as a migration, may take longer than one.
-SERVING = {"serve", "runserver"}
-
 
 def main() -> None:
-    """Run the command, without the requests' timeouts unless it serves requests."""
-    command = sys.argv[1:2]
-    if not SERVING & set(command):
-        if command != ["check"]:  # it judges the timeouts as they are set
-            os.environ["DB_STATEMENT_TIMEOUT"] = os.environ["DB_IDLE_TIMEOUT"] = "0"
-        if past_the_pooler := os.environ.get("DATABASE_ADMIN_URL"):
-            # The pooler's connections keep the requests' timeouts.
-            os.environ["DATABASE_URL"] = past_the_pooler
-            os.environ.pop("DB_POOLER", None)
-        # These commands answer no requests, so they have nothing to count.
-        os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
+    if sys.version_info < (3, 11):  # noqa: UP036
+        sys.exit("The cart service needs Python 3.11 or newer.")
+    try:
+        from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415
+        from django.core.management import execute_from_command_line  # noqa: PLC0415
+        from django.db import OperationalError, ProgrammingError  # noqa: PLC0415
+    except ImportError as error:
+        sys.exit(f"{error}. Is the virtual environment active, with requirements.txt installed?")
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:

@@ -1,59 +1,37 @@
-"""System checks that refuse an incomplete production configuration and say what to set."""
+"""System checks of what needs two settings, or the database. Each says what to set.
 
-import math
-import re
-import socket
+`settings.py` refuses what is wrong by itself; Django and its packages check their own settings.
+"""
+
 from collections.abc import Iterator, Sequence
-from ipaddress import ip_address
 from typing import Any
 
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import OperationalError, connections
 
-from cartsvc.api.checks import CONFIGURATION, is_one_character, token_problems
+# Ends a hint: the section of the README to read.
+CONFIGURATION = "(cartsvc/README.md, Configuration)"
 
-MIN_SECRET_KEY = 32
-POSITIVE = (
-    "MAX_BODY_BYTES",
-    "MAX_ITEMS",
-    "MAX_OPTIONS",
-    "MAX_CART_OPTIONS",
-    "IDEMPOTENCY_HOURS",
-    "WEB_CONCURRENCY",
-    "THREADS",
-)
-NOT_NEGATIVE = (
-    "DB_CONNECT_TIMEOUT",
-    "DB_LOCK_TIMEOUT",
-    "DB_STATEMENT_TIMEOUT",
-    "DB_IDLE_TIMEOUT",
-    "DB_PREPARE_THRESHOLD",
-    "DRAIN_SECONDS",
-)
-
-# As browsers write it: in lower case, without a path, without the port that the scheme implies.
-ORIGIN = re.compile(
-    r"(?!https:.*:443$|http:.*:80$)"
-    r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?"
-)
-
-HOST = re.compile(r"\.?[\w-]+(\.[\w-]+)*\.?|\[[0-9a-f:.]+\]", re.ASCII | re.IGNORECASE)
-
-ADDRESS = re.compile(r"[\w.-]+:\d{1,5}")
+# RFC 7518, section 3.2: the key is at least as long as the hash output.
+MIN_HS256_BYTES = 32
+# Section 3.3.
+MIN_RS256_BITS = 2048
+KEYS = {"RS256": f"of RSA, with {MIN_RS256_BITS} bits or more", "ES256": "of the curve P-256"}
 
 
 @register(Tags.security)
 def check_configuration(**_kwargs: Any) -> list[CheckMessage]:
-    return [
-        *_check_secret_key(),
-        *_check_hosts(),
-        *_check_origins(),
-        *_check_proxies(),
-        *token_problems(),
-        *_check_limits(),
-    ]
+    if settings.JWT_ALGORITHM == "HS256":
+        of_tokens = _check_shared_key()
+    else:
+        of_tokens = _check_public_key(settings.JWT_ALGORITHM)
+    return [*_check_secret_key(), *of_tokens, *_check_rate_limit(), *_check_addresses()]
 
 
 def _check_secret_key() -> Iterator[CheckMessage]:
@@ -65,18 +43,6 @@ def _check_secret_key() -> Iterator[CheckMessage]:
             f"{CONFIGURATION}",
             id="cartsvc.E001",
         )
-    elif len(settings.SECRET_KEY) < MIN_SECRET_KEY:
-        yield Error(
-            f"SECRET_KEY is shorter than {MIN_SECRET_KEY} characters.",
-            hint=f"Set SECRET_KEY to 50 or more random characters. {CONFIGURATION}",
-            id="cartsvc.E002",
-        )
-    elif is_one_character(settings.SECRET_KEY):
-        yield Error(
-            "SECRET_KEY is one character repeated.",
-            hint=f"Set SECRET_KEY to 50 or more random characters. {CONFIGURATION}",
-            id="cartsvc.E006",
-        )
     elif settings.SECRET_KEY == settings.JWT_SIGNING_KEY:
         yield Error(
             "SECRET_KEY and JWT_SIGNING_KEY are the same.",
@@ -86,149 +52,83 @@ def _check_secret_key() -> Iterator[CheckMessage]:
         )
 
 
-def _check_hosts() -> Iterator[CheckMessage]:
-    if "*" in settings.ALLOWED_HOSTS:
+def _check_shared_key() -> Iterator[CheckMessage]:
+    if not settings.JWT_SIGNING_KEY:
         yield Error(
-            "ALLOWED_HOSTS allows every host.",
-            hint="Set ALLOWED_HOSTS to the names under which the service is called, separated by "
-            f"commas. {CONFIGURATION}",
-            id="cartsvc.E003",
+            "JWT_SIGNING_KEY is not set.",
+            hint="HS256 verifies tokens with the key that the issuer signs them with: set "
+            "JWT_SIGNING_KEY to it, or set JWT_ALGORITHM to RS256 or ES256 and "
+            f"JWT_VERIFYING_KEY or JWT_JWK_URL. {CONFIGURATION}",
+            id="cartsvc.E011",
         )
-    elif not settings.ALLOWED_HOSTS:
+    elif len(settings.JWT_SIGNING_KEY.encode()) < MIN_HS256_BYTES:
         yield Error(
-            "ALLOWED_HOSTS is empty.",
-            hint="Set ALLOWED_HOSTS to the names under which the service is called, separated by "
-            f"commas. {CONFIGURATION}",
-            id="cartsvc.E004",
+            f"JWT_SIGNING_KEY is shorter than {MIN_HS256_BYTES} bytes.",
+            hint="Set JWT_SIGNING_KEY to at least that many random bytes, as RFC 7518 demands. "
+            f"{CONFIGURATION}",
+            id="cartsvc.E012",
         )
-    for host in settings.ALLOWED_HOSTS:
-        if host.strip("*.") and not HOST.fullmatch(host):
-            yield Error(
-                f"ALLOWED_HOSTS lists {host!r}, which is no name of a host.",
-                hint="Set ALLOWED_HOSTS to names without a scheme, port or path, such as "
-                f"api.example.com or .example.com. {CONFIGURATION}",
-                id="cartsvc.E036",
-            )
-    wide = [
-        host
-        for host in settings.ALLOWED_HOSTS
-        if host.startswith(".") and "." not in host.strip(".")
-    ]
-    if wide:
+    if settings.JWT_VERIFYING_KEY or settings.JWT_JWK_URL:
         yield Error(
-            f"ALLOWED_HOSTS allows every host under {', '.join(wide)}.",
-            hint="Set ALLOWED_HOSTS to the names under which the service is called, or to a domain "
-            f"of your own, such as .example.com. {CONFIGURATION}",
-            id="cartsvc.E008",
-        )
-    if settings.DEBUG and not set(settings.ALLOWED_HOSTS) <= set(settings.LOOPBACK):
-        yield Error(
-            "DEBUG is on for a public host.",
-            hint=f"Unset DEBUG, or leave only loopback names in ALLOWED_HOSTS. {CONFIGURATION}",
-            id="cartsvc.E005",
+            "JWT_VERIFYING_KEY or JWT_JWK_URL is set, but JWT_ALGORITHM is HS256.",
+            hint="Set JWT_ALGORITHM to what the issuer signs with: RS256 or ES256. "
+            f"{CONFIGURATION}",
+            id="cartsvc.E013",
         )
 
 
-def _check_origins() -> Iterator[CheckMessage]:
-    for origin in settings.CORS_ALLOWED_ORIGINS:
-        if not ORIGIN.fullmatch(origin):
-            yield Error(
-                f"CORS_ALLOWED_ORIGINS lists {origin!r}, which no page has for its origin.",
-                hint="Set CORS_ALLOWED_ORIGINS to scheme and host in lower case, and the port "
-                "where it is not the scheme's own, without a path: https://shop.example.com. "
-                f"Separate several by a comma alone. {CONFIGURATION}",
-                id="cartsvc.E009",
-            )
+def _check_public_key(algorithm: str) -> Iterator[CheckMessage]:
+    if bool(settings.JWT_VERIFYING_KEY) == bool(settings.JWT_JWK_URL):
+        yield Error(
+            f"{algorithm} needs either JWT_VERIFYING_KEY or JWT_JWK_URL.",
+            hint="Set JWT_VERIFYING_KEY to the issuer's public key (PEM; \\n for line breaks), "
+            f"or JWT_JWK_URL to where the issuer publishes its keys; not both. {CONFIGURATION}",
+            id="cartsvc.E014",
+        )
+    elif settings.JWT_VERIFYING_KEY and not _fits(algorithm, settings.JWT_VERIFYING_KEY):
+        yield Error(
+            f"JWT_VERIFYING_KEY is not a public key for {algorithm} in PEM.",
+            hint=f"It begins with -----BEGIN PUBLIC KEY-----, and is {KEYS[algorithm]}. "
+            f"{CONFIGURATION}",
+            id="cartsvc.E015",
+        )
+    elif settings.JWT_JWK_URL and not (settings.JWT_ISSUER or settings.JWT_AUDIENCE):
+        yield Error(
+            "JWT_JWK_URL is set, but neither JWT_ISSUER nor JWT_AUDIENCE.",
+            hint="An issuer signs tokens for other services with the same keys: set what iss or "
+            f"aud must be, or both. {CONFIGURATION}",
+            id="cartsvc.E017",
+        )
 
 
-def _check_proxies() -> Iterator[CheckMessage]:
-    for address in settings.FORWARDED_ALLOW_IPS:
-        try:
-            _ = address == "*" or ip_address(address)
-        except ValueError:
-            yield Error(
-                f"FORWARDED_ALLOW_IPS lists {address!r}, which is no address.",
-                hint="Set FORWARDED_ALLOW_IPS to the addresses of the proxies, such as 10.0.0.9, "
-                f"separated by commas. {CONFIGURATION}",
-                id="cartsvc.E038",
-            )
-
-
-def _check_limits() -> Iterator[CheckMessage]:
-    for name in POSITIVE:
-        if getattr(settings, name) < 1:
-            yield Error(
-                f"{name} is below 1.",
-                hint=f"Set {name} to 1 or more, or unset it. {CONFIGURATION}",
-                id="cartsvc.E020",
-            )
-    for name in NOT_NEGATIVE:
-        if not 0 <= getattr(settings, name) < math.inf:
-            yield Error(
-                f"{name} is {getattr(settings, name)}.",
-                hint=f"Set {name} to 0 or more, or unset it. {CONFIGURATION}",
-                id="cartsvc.E021",
-            )
-
-
-@register(Tags.security)
-def check_metrics(**_kwargs: Any) -> list[CheckMessage]:
-    """Return an error for a METRICS_BIND that is no address, a warning for a public one."""
-    host, _, port = settings.METRICS_BIND.rpartition(":")
-    if not settings.METRICS_BIND:
-        return []
-    if not ADDRESS.fullmatch(settings.METRICS_BIND) or int(port) > 65535:
-        return [
-            Error(
-                f"METRICS_BIND is {settings.METRICS_BIND!r}.",
-                # A port without a host would listen on every interface.
-                hint="Set it to host and port, such as 127.0.0.1:9100, or leave it unset. "
-                "(cartsvc/README.md, Metrics)",
-                id="cartsvc.E032",
-            )
-        ]
-    if settings.METRICS_BIND == settings.BIND:
-        return [
-            Error(
-                f"METRICS_BIND and BIND are both {settings.BIND!r}.",
-                hint="Set METRICS_BIND to another port: its own. (cartsvc/README.md, Metrics)",
-                id="cartsvc.E037",
-            )
-        ]
-    if _is_every_interface(host):
-        return [
-            checks.Warning(
-                f"METRICS_BIND is {settings.METRICS_BIND!r}: every interface.",
-                hint="Set it to the address that Prometheus calls, such as 127.0.0.1:9100: "
-                "the metrics ask for no token. (cartsvc/README.md, Metrics)",
-                id="cartsvc.W031",
-            )
-        ]
-    return []
-
-
-def _is_every_interface(host: str) -> bool:
-    """Return whether the host is 0.0.0.0, which may also be written shorter, such as 0."""
+def _fits(algorithm: str, pem: str) -> bool:
+    """Return whether a text is a public key of the algorithm (RFC 7518, sections 3.3 and 3.4)."""
     try:
-        return socket.inet_aton(host) == bytes(4)
-    except OSError:
+        key = load_pem_public_key(pem.encode())
+    except (ValueError, UnsupportedAlgorithm):
         return False
+    if algorithm == "RS256":
+        return isinstance(key, RSAPublicKey) and key.key_size >= MIN_RS256_BITS
+    return isinstance(key, EllipticCurvePublicKey) and isinstance(key.curve, SECP256R1)
 
 
-@register()  # for every command but `serve`, which runs the checks of security only
-def check_pooler(**_kwargs: Any) -> list[CheckMessage]:
-    """Return an error where a command would go through a pooler, with the requests' timeouts."""
-    if not settings.DB_POOLER or settings.DATABASE_ADMIN_URL:
-        return []
-    return [
-        Error(
-            "DB_POOLER is set, and DATABASE_ADMIN_URL is not.",
-            hint="Set DATABASE_ADMIN_URL to the database itself, past the pooler: a migration or "
-            "a purge may take longer than the pooler's connections allow. "
-            "(cartsvc/README.md, A pooler)",
-            id="cartsvc.E033",
+def _check_rate_limit() -> Iterator[CheckMessage]:
+    if settings.THROTTLE_RATE and settings.CACHE_URL.startswith("locmem:"):
+        yield Error(
+            "THROTTLE_RATE is set, but the cache cannot count for all workers.",
+            hint="Set CACHE_URL to a Redis that all workers share, such as redis://host:6379/0. "
+            "(cartsvc/README.md, Rate limits)",
+            id="cartsvc.E031",
         )
-    ]
+
+
+def _check_addresses() -> Iterator[CheckMessage]:
+    if settings.METRICS_BIND == settings.BIND:
+        yield Error(
+            f"METRICS_BIND and BIND are both {settings.BIND!r}.",
+            hint="Set METRICS_BIND to another port: its own. (cartsvc/README.md, Metrics)",
+            id="cartsvc.E037",
+        )
 
 
 @register(Tags.database)
@@ -246,7 +146,8 @@ def check_servers(databases: Sequence[str] | None = None, **_kwargs: Any) -> lis
                 found.append(
                     Error(
                         f"The database cannot be used: {str(error).strip()}",
-                        hint=f"Start it, or correct DATABASE_URL. {CONFIGURATION}",
+                        hint="Start it, or correct DATABASE_URL; where that leads to a pooler, set "
+                        f"DATABASE_ADMIN_URL, too. {CONFIGURATION}",
                         id="cartsvc.E039",
                     )
                 )
@@ -255,8 +156,9 @@ def check_servers(databases: Sequence[str] | None = None, **_kwargs: Any) -> lis
 
 def _check_session(alias: str) -> Iterator[CheckMessage]:
     # A pooler may drop such settings and say nothing.
-    for name, found, role in _asked(alias, SESSION, [list(settings.DB_SESSION)]):
-        if found != (wanted := settings.DB_SESSION[name]):
+    asked_for = connections[alias].settings_dict["SESSION"]
+    for name, found, role in _asked(alias, SESSION, [list(asked_for)]):
+        if found != (wanted := asked_for[name]):
             yield Error(
                 f"A session on {alias!r} has {name} = {found}, not {wanted}.",
                 hint=f"ALTER ROLE {role} SET {name} = '{wanted}'; then have the pooler connect "
@@ -270,7 +172,7 @@ SESSION = "SELECT name, setting, quote_ident(current_user) FROM pg_settings WHER
 
 
 def _check_room(alias: str) -> Iterator[CheckMessage]:
-    if settings.DB_POOLER:  # it lends one connection to many
+    if settings.DATABASE_ADMIN_URL:  # a pooler lends one connection to many
         return
     wanted = settings.WEB_CONCURRENCY * settings.THREADS  # each thread keeps one
     for (allowed,) in _asked(alias, ALLOWED_CONNECTIONS):

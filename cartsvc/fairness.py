@@ -22,6 +22,7 @@ from time import monotonic
 
 from django.conf import settings
 
+from cartsvc.db.database_url import REQUEST_SECONDS
 from cartsvc.db.deadlines import start_clock
 from cartsvc.errors import Unavailable
 
@@ -31,9 +32,6 @@ PROGRAM_SECONDS = 0.05
 PERSON_SECONDS = 1
 # Time to go on for a process that has not run at all meanwhile, on a busy machine.
 LAST_LOOK_SECONDS = 0.01
-
-# As long as the database has for one request.
-REQUEST_SECONDS = settings.DB_STATEMENT_TIMEOUT + 1 if settings.DB_STATEMENT_TIMEOUT else inf
 
 
 class Queue:

@@ -17,7 +17,7 @@ from django.utils.log import log_response
 from cartsvc.db.errors import is_outage
 from cartsvc.errors import Unavailable
 from cartsvc.fairness import ARRIVING, PERSON_SECONDS, PROGRAM_SECONDS, WORKING
-from cartsvc.sign_in import client_network
+from cartsvc.proxies import client_network
 
 # What Django's own pages raise for an address that names, for example, the year 0.
 UNREADABLE = (ValidationError, ValueError, OverflowError, DataError)

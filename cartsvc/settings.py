@@ -8,7 +8,6 @@ import os
 import secrets
 import socket
 import sys
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,123 +15,106 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, validate
 
-from cartsvc.db.database_url import database_at
+from cartsvc import embedded
+from cartsvc.db.database_url import SQLITE, connection_settings
+from cartsvc.environment import (
+    LOOPBACK,
+    RATE,
+    are_hosts,
+    are_proxies,
+    between,
+    is_safe_address,
+    matching,
+    seal,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
 
-LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
+# Environment. Each variable is refused here by itself; `cartsvc.checks` looks at several together.
 
+env = Env(eager=False)  # `seal` tells all that is wrong at once
 
-def var_folder() -> Path:
-    """Return the folder of the embedded default. It is made on first use, with mode 0700.
+DATABASE_URL = env.str("DATABASE_URL", f"sqlite:///{VAR_DIR / 'carts.sqlite3'}")
+DATABASE_ADMIN_URL = env.str("DATABASE_ADMIN_URL", "")
 
-    Raises:
-        ImproperlyConfigured: it cannot be made.
-    """
-    try:
-        VAR_DIR.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise ImproperlyConfigured(
-            f"{VAR_DIR} cannot be made ({error.strerror}). Set DATABASE_URL, SECRET_KEY and "
-            "JWT_SIGNING_KEY, or make the folder writable."
-        ) from error
-    return VAR_DIR
+SECRET_KEY = env.str(
+    "SECRET_KEY", "", validate=matching("(?s).{32,}", "must have 50 random characters, not < 32.")
+)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK, subcast=str.strip, validate=are_hosts)
+HTTPS_ONLY = env.bool("HTTPS_ONLY", not set(ALLOWED_HOSTS or ()) <= set(LOOPBACK))
+HSTS_SECONDS = env.int("HSTS_SECONDS", 60 * 60, validate=between(0, 2 * 365 * 24 * 60 * 60))
+CORS_ALLOWED_ORIGINS: list[str] = env.list("CORS_ALLOWED_ORIGINS", [])
 
+JWT_ALGORITHM = env.str(
+    "JWT_ALGORITHM", "HS256", validate=validate.OneOf(["HS256", "RS256", "ES256"])
+)
+JWT_SIGNING_KEY = env.str("JWT_SIGNING_KEY", "").replace("\\n", "\n")
+JWT_VERIFYING_KEY = env.str("JWT_VERIFYING_KEY", "").replace("\\n", "\n")
+JWT_JWK_URL = env.str("JWT_JWK_URL", "", validate=is_safe_address)
+JWT_ISSUER = env.str("JWT_ISSUER", "")
+JWT_AUDIENCE = env.str("JWT_AUDIENCE", "")
+# Seconds. Clocks that differ by more are wrong and must be corrected.
+JWT_LEEWAY = env.int("JWT_LEEWAY", 30, validate=between(0, 300))
+JWT_REQUIRE_PROFILE = env.bool("JWT_REQUIRE_PROFILE", False)
 
-def generated(name: str) -> str:
-    """Return a secret from var/. It is created on first use, with mode 0600.
+MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 256 * 1024, validate=between(1024, 16 * 1024 * 1024))
+MAX_ITEMS = env.int("MAX_ITEMS", 200, validate=between(1, 10_000))
+MAX_OPTIONS = env.int("MAX_OPTIONS", 100, validate=between(1, 10_000))
+MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 1000, validate=between(1, 100_000))
+IDEMPOTENCY_HOURS = env.int("IDEMPOTENCY_HOURS", 24, validate=between(1, 365 * 24))
 
-    Raises:
-        ImproperlyConfigured: the file cannot be written or read.
-    """
-    path = var_folder() / name
-    try:
-        draft = VAR_DIR / f".{name}.{secrets.token_hex(4)}"
-        if not path.exists():
-            with os.fdopen(
-                os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w"
-            ) as file:
-                file.write(secrets.token_urlsafe(64))
-            with suppress(FileExistsError):  # another process has made it first
-                os.link(draft, path)
-            draft.unlink()
-        return path.read_text()
-    except OSError as error:
-        raise ImproperlyConfigured(
-            f"{path} cannot be made ({error.strerror}). Set SECRET_KEY and JWT_SIGNING_KEY, "
-            "or make the folder writable."
-        ) from error
+BIND = env.str(
+    "BIND",
+    "127.0.0.1:8000",
+    validate=matching(r"unix:.+|.+:\d{1,5}", "must be host:port or unix:/path."),
+)
+WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, os.cpu_count() or 1), validate=between(1, 1000))
+THREADS = env.int("THREADS", 4, validate=between(1, 1000))
+# A single instance has nobody to hand its callers to.
+DRAIN_SECONDS = env.float(
+    "DRAIN_SECONDS", 0 if DATABASE_URL.startswith("sqlite:") else 5, validate=between(0, 3600)
+)
+FORWARDED_ALLOW_IPS = env.list(
+    "FORWARDED_ALLOW_IPS", ["127.0.0.1", "::1"], subcast=str.strip, validate=are_proxies
+)
+THROTTLE_RATE = env.str(
+    "THROTTLE_RATE", "", validate=matching(RATE, "must be such as 100/min, 10/s or 5/10s.")
+)
+CACHE_URL = env.str(
+    "CACHE_URL",
+    "locmem://",
+    validate=matching("(locmem|rediss?)://.*", "must begin with redis://, rediss:// or locmem://."),
+)
+METRICS_BIND = env.str(
+    "METRICS_BIND", "", validate=matching(r"[\w.-]+:\d{1,5}", "must be such as 127.0.0.1:9100.")
+)
 
-
-env = Env()
 try:
-    DEBUG = env.bool("DEBUG", False)
-    ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK, subcast=str.strip)
-    HTTPS_ONLY = env.bool("HTTPS_ONLY", not set(ALLOWED_HOSTS) <= set(LOOPBACK))
-    DATABASE_URL = env.str("DATABASE_URL", f"sqlite:///{VAR_DIR / 'carts.sqlite3'}")
-    # manage.py puts it in the place of DATABASE_URL for the commands that serve no requests.
-    DATABASE_ADMIN_URL = env.str("DATABASE_ADMIN_URL", "")
-    DB_POOLER = env.bool("DB_POOLER", False)
-    # Seconds; 0 means no limit.
-    DB_CONNECT_TIMEOUT = env.int("DB_CONNECT_TIMEOUT", 3)
-    DB_LOCK_TIMEOUT = env.float("DB_LOCK_TIMEOUT", 2.0)
-    DB_STATEMENT_TIMEOUT = env.float("DB_STATEMENT_TIMEOUT", 3.0)
-    DB_IDLE_TIMEOUT = env.float("DB_IDLE_TIMEOUT", 10.0)
-    DB_PREPARE_THRESHOLD = env.int("DB_PREPARE_THRESHOLD", 5)
-
-    SECRET_KEY = env.str("SECRET_KEY", "")
-    JWT_ALGORITHM = env.str("JWT_ALGORITHM", "HS256")
-    JWT_SIGNING_KEY = env.str("JWT_SIGNING_KEY", "").replace("\\n", "\n")
-    JWT_VERIFYING_KEY = env.str("JWT_VERIFYING_KEY", "").replace("\\n", "\n")
-    JWT_JWK_URL = env.str("JWT_JWK_URL", "")
-    JWT_ISSUER = env.str("JWT_ISSUER", "")
-    JWT_AUDIENCE = env.str("JWT_AUDIENCE", "")
-    JWT_LEEWAY = env.int("JWT_LEEWAY", 30)
-    JWT_REQUIRE_PROFILE = env.bool("JWT_REQUIRE_PROFILE", False)
-
-    MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 1024 * 1024)
-    MAX_ITEMS = env.int("MAX_ITEMS", 500)
-    MAX_OPTIONS = env.int("MAX_OPTIONS", 100)
-    MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 5000)
-    IDEMPOTENCY_HOURS = env.int("IDEMPOTENCY_HOURS", 24)
-
-    CORS_ALLOWED_ORIGINS: list[str] = env.list("CORS_ALLOWED_ORIGINS", [])
-
-    BIND = env.str("BIND", "127.0.0.1:8000")
-    WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, os.cpu_count() or 1))
-    THREADS = env.int("THREADS", 4)
-    DRAIN_SECONDS = env.float("DRAIN_SECONDS", 0 if DATABASE_URL.startswith("sqlite:") else 5)
-    THROTTLE_RATE = env.str("THROTTLE_RATE", "")
-    CACHE_URL = env.str("CACHE_URL", "locmem://")
-    FORWARDED_ALLOW_IPS = env.list("FORWARDED_ALLOW_IPS", ["127.0.0.1", "::1"], subcast=str.strip)
-    METRICS_BIND = env.str("METRICS_BIND", "")
-    INSTANCE_NAME = env.str("INSTANCE_NAME", "") or socket.gethostname()
-    LOG_FORMAT = env.str(
-        "LOG_FORMAT",
-        "text" if DEBUG or sys.stdout.isatty() else "json",
-        validate=validate.OneOf(["json", "text"]),
-    )
+    seal(env)
 except ValueError as error:
     raise ImproperlyConfigured(str(error)) from error
 
 try:
-    DATABASE = database_at(DATABASE_URL)
+    # Commands go past a pooler, which has the timeouts of requests. `serve_requests` turns to the
+    # second.
+    DATABASE = connection_settings(DATABASE_ADMIN_URL or DATABASE_URL)
+    DATABASE_OF_REQUESTS = connection_settings(
+        DATABASE_URL, serves=True, pooled=bool(DATABASE_ADMIN_URL)
+    )
 except ValueError as error:
-    raise ImproperlyConfigured(
-        f"DATABASE_URL, or the DATABASE_ADMIN_URL of commands: {error}"
-    ) from None
-EMBEDDED = DATABASE["ENGINE"] == "cartsvc.db.sqlite"
+    raise ImproperlyConfigured(f"DATABASE_URL or DATABASE_ADMIN_URL: {error}") from None
+EMBEDDED = DATABASE["ENGINE"] == SQLITE
 if Path(DATABASE["NAME"]).parent == VAR_DIR:
-    var_folder()
+    embedded.make(VAR_DIR)
 
 JWT_KEY_GENERATED = EMBEDDED and JWT_ALGORITHM == "HS256" and not JWT_SIGNING_KEY
 
 # cartsvc.checks refuses the secrets that are still empty after this, and says what to set.
 if EMBEDDED:
-    SECRET_KEY = SECRET_KEY or generated("secret_key")
+    SECRET_KEY = SECRET_KEY or embedded.secret(VAR_DIR / "secret_key")
     if JWT_KEY_GENERATED:
-        JWT_SIGNING_KEY = generated("jwt_signing_key")
+        JWT_SIGNING_KEY = embedded.secret(VAR_DIR / "jwt_signing_key")
 SECRET_KEY_IS_SET = bool(SECRET_KEY)
 SECRET_KEY = SECRET_KEY or secrets.token_urlsafe(64)
 
@@ -151,10 +133,12 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "axes",
+    "corsheaders",
     "csp",
 ]
 
 MIDDLEWARE = [
+    "cartsvc.proxies.Proxies",
     # API requests pass through this middleware only. The others are for pages.
     "cartsvc.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -174,7 +158,6 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "cartsvc.urls"
 WSGI_APPLICATION = "cartsvc.wsgi.application"
-APPEND_SLASH = True
 
 TEMPLATES = [
     {
@@ -224,83 +207,32 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 # Database
 
-# How every session on PostgreSQL is to be set. Timeouts are in milliseconds. A pooler takes no such
-# settings from its callers, so they stand with the role: cartsvc.checks compares them.
-DB_SESSION = {
-    # JIT compilation takes longer than any of our queries. PostgreSQL would still choose it while
-    # a table has no statistics.
-    "jit": "off",
-    "lock_timeout": f"{DB_LOCK_TIMEOUT * 1000:.0f}",
-    "statement_timeout": f"{DB_STATEMENT_TIMEOUT * 1000:.0f}",
-    "idle_in_transaction_session_timeout": f"{DB_IDLE_TIMEOUT * 1000:.0f}",
-}
-
 if EMBEDDED:
-    DATABASE["OPTIONS"] = {
-        # SQLite cannot wait for the lock in a deferred transaction that reads before it writes.
-        "transaction_mode": "IMMEDIATE",
-        "timeout": DB_LOCK_TIMEOUT,
-        "statement_timeout": DB_STATEMENT_TIMEOUT,
-        "init_command": "PRAGMA journal_mode=WAL",
-    }
     DATABASE["TEST"] = {"NAME": VAR_DIR / "test.sqlite3"}
-else:
-    DATABASE["OPTIONS"] |= {
-        # Each host's share of the time. 0 is no limit.
-        "connect_timeout": DB_CONNECT_TIMEOUT
-        and max(1, DB_CONNECT_TIMEOUT // len(DATABASE["HOST"].split(","))),
-        "tcp_user_timeout": DB_CONNECT_TIMEOUT * 1000,
-        # All statements of a request together, COMMIT included; the driver's own clock.
-        "request_timeout": DB_STATEMENT_TIMEOUT and DB_STATEMENT_TIMEOUT + 1,
-        "application_name": "cartsvc",
-        # A frequent statement is then planned once per connection, not once per request.
-        "server_side_binding": True,
-        "prepare_threshold": None if DB_POOLER else DB_PREPARE_THRESHOLD or None,
-    }
-    if not DB_POOLER:
-        # After those of DATABASE_URL, so that ours count.
-        DATABASE["OPTIONS"]["options"] = " ".join(
-            [
-                DATABASE["OPTIONS"].get("options", ""),
-                *(f"-c {name}={setting}" for name, setting in DB_SESSION.items()),
-            ]
-        ).strip()
-DATABASES = {
+DATABASES = {"default": {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, **DATABASE}}
+
+CACHES: dict[str, dict[str, Any]] = {
     "default": {
-        **DATABASE,
-        "CONN_MAX_AGE": 60,
-        "CONN_HEALTH_CHECKS": True,
-        "DISABLE_SERVER_SIDE_CURSORS": DB_POOLER,
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        # Else an attacker with 300 networks would push out the counts of his own attempts.
+        "OPTIONS": {"MAX_ENTRIES": 20_000},
+    }
+    if CACHE_URL.startswith("locmem:")
+    else {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": CACHE_URL,
+        # Seconds. A request that asks the cache waits no longer.
+        "OPTIONS": {"socket_connect_timeout": 0.5, "socket_timeout": 0.5},
     }
 }
-
-CACHE: dict[str, Any]
-match CACHE_URL.partition("://")[0]:
-    case "locmem":
-        CACHE = {
-            "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-            # Else an attacker with 300 networks would push out the counts of his own attempts.
-            "OPTIONS": {"MAX_ENTRIES": 20_000},
-        }
-    case "redis" | "rediss":
-        CACHE = {
-            "BACKEND": "django.core.cache.backends.redis.RedisCache",
-            "LOCATION": CACHE_URL,
-            # Seconds. Every request asks the cache, so none may wait for it for long.
-            "OPTIONS": {"socket_connect_timeout": 0.5, "socket_timeout": 0.5},
-        }
-    case _:
-        raise ImproperlyConfigured("CACHE_URL must begin with redis://, rediss:// or locmem://.")
-CACHES = {"default": CACHE}
 
 # Security
 
 if HTTPS_ONLY:
-    # The server sets the scheme. It believes X-Forwarded-Proto from FORWARDED_ALLOW_IPS only.
+    # `cartsvc.proxies` says which requests came by HTTPS.
     SECURE_SSL_REDIRECT = True
-    SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60
-    SECURE_HSTS_INCLUDE_SUBDOMAINS = True
-    SECURE_HSTS_PRELOAD = True
+    # Browsers remember it, so it begins small. Other names of the domain are not ours to bind.
+    SECURE_HSTS_SECONDS = HSTS_SECONDS
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
 
@@ -326,6 +258,11 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_USERNAME_CALLABLE = "cartsvc.sign_in.attempted_name"
 AXES_CLIENT_IP_CALLABLE = "cartsvc.sign_in.recorded_address"
 AXES_LOCKOUT_CALLABLE = "cartsvc.sign_in.locked_out"
+SILENCED_SYSTEM_CHECKS = [
+    # Other names of the domain are not ours to bind, and a preloaded one cannot be taken back.
+    "security.W005",
+    "security.W021",
+]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 # Otherwise an attacker who keeps guessing would lock a member of staff out for as long.
@@ -392,6 +329,8 @@ SIMPLE_JWT = {
 
 # Operations
 
+# What logs and metrics call this instance.
+INSTANCE_NAME = socket.gethostname()
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -407,7 +346,7 @@ LOGGING = {
         "console": {
             "class": "logging.StreamHandler",
             "stream": "ext://sys.stdout",
-            "formatter": LOG_FORMAT,
+            "formatter": "text" if sys.stdout.isatty() else "json",
             "filters": ["request_ids"],
         }
     },

@@ -5,13 +5,14 @@ minute is nginx's.
 """
 
 from collections.abc import Mapping
-from ipaddress import ip_address, ip_network
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+
+from cartsvc.proxies import client_network
 
 
 class Argon2(Argon2PasswordHasher):
@@ -37,22 +38,6 @@ def locked_out(request: HttpRequest, *_: Any) -> HttpResponse:
 def attempted_name(_request: HttpRequest, credentials: Mapping[str, Any] | None) -> str:
     """Return the name that django-axes counts. It fits the column, as every real name does."""
     return str((credentials or {}).get("username") or "")[:200]
-
-
-def client_network(request: HttpRequest) -> str | None:
-    """Return the caller's IPv4 address or IPv6 /64, or None if only a proxy's is known.
-
-    X-Forwarded-For is believed only from a proxy of `FORWARDED_ALLOW_IPS`.
-    """
-    address = request.META.get("REMOTE_ADDR", "")
-    if not address or {address, "*"} & set(settings.FORWARDED_ALLOW_IPS):
-        address = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
-    try:
-        known = ip_address(address.partition("%")[0])
-    except ValueError:
-        return None
-    known = getattr(known, "ipv4_mapped", None) or known
-    return str(ip_network((known, 64 if known.version == 6 else 32), strict=False)[0])
 
 
 def recorded_address(request: HttpRequest) -> str:

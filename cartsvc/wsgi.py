@@ -18,6 +18,9 @@ django_application = get_wsgi_application()
 # These need the settings.
 from cartsvc.api.authentication import fetch_issuer_keys  # noqa: E402
 from cartsvc.api.headers import media_type, plain_cookies  # noqa: E402
+from cartsvc.db.deadlines import serve_requests  # noqa: E402
+
+serve_requests()
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:

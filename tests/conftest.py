@@ -8,9 +8,10 @@ import hypothesis
 import pytest
 from django.conf import settings
 from django.db import connection
-from pytest_django import DjangoDbBlocker
+from pytest_django import DjangoDbBlocker, Settings
 
 from cartsvc.db.database_url import database_at
+from cartsvc.db.deadlines import serve_requests
 from tests.support.callers import Api
 from tests.support.stored import stored
 
@@ -44,15 +45,20 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
-    """Turn PostgreSQL's timeouts off, which a busy machine would exceed. tests/chaos has them."""
+    """Serve requests, without their timeouts, which a busy machine would exceed.
+
+    tests/chaos has them.
+    """
+    serve_requests()
     options = connection.settings_dict["OPTIONS"]
     for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
-        settings.DB_SESSION[name] = "0"  # what `serve` compares its session with
+        if "SESSION" in connection.settings_dict:
+            connection.settings_dict["SESSION"][name] = "0"
         if "options" in options:
             options["options"] += f" -c {name}=0"
     options.pop("request_timeout", None)
     options.pop("statement_timeout", None)  # SQLite
-    if settings.DB_POOLER:
+    if settings.DATABASE_ADMIN_URL:
         # The database is made past the pooler, which would keep connections to it.
         address = database_at(settings.DATABASE_ADMIN_URL)
         pooled.update({name: connection.settings_dict[name] for name in ADDRESS})
@@ -71,11 +77,10 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
         return
     name, direct = connection.settings_dict["NAME"], {**connection.settings_dict}
     with django_db_blocker.unblock():
+        session = connection.settings_dict["SESSION"]
         with connection.cursor() as cursor:
             for timeout in ("jit", "lock_timeout"):
-                cursor.execute(
-                    f"ALTER DATABASE {name} SET {timeout} = '{settings.DB_SESSION[timeout]}'"
-                )
+                cursor.execute(f"ALTER DATABASE {name} SET {timeout} = '{session[timeout]}'")
         connection.close()
     connection.settings_dict.update(pooled)
     yield
@@ -87,6 +92,13 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid != pg_backend_pid()"
             )
+
+
+@pytest.fixture
+def raised_limits(settings: Settings) -> None:
+    """Raise the limits to those up to which everything is promised to hold."""
+    settings.MAX_BODY_BYTES = 1024 * 1024
+    settings.MAX_ITEMS, settings.MAX_OPTIONS, settings.MAX_CART_OPTIONS = 500, 100, 5_000
 
 
 @pytest.fixture

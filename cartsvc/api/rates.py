@@ -6,17 +6,22 @@ and write it back, so concurrent requests overwrite each other's entries and exc
 
 import hashlib
 import logging
-import re
 import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from django.conf import settings
 from django.core.cache import cache
+
+from cartsvc.environment import RATE
 
 logger = logging.getLogger(__name__)
 
-RATE = re.compile(r"([1-9]\d*)/([1-9]\d*)?(s|m|h|d|sec|min|hour|day)", re.ASCII)
 UNITS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
+
+# A cache that has not answered is left alone for so long: each request would wait for it.
+REST_SECONDS = 5
+_rests_until: dict[object, float] = {}  # by address, on the clock of `monotonic`
 
 # How long a count is kept after its window ends, because the machines' clocks may differ.
 SPARE_SECONDS = 10
@@ -71,6 +76,12 @@ def usage(who: str, rate: Rate, *, counting: bool) -> Usage | None:
     shifted = int(time.time()) + int.from_bytes(name.digest()[:4]) % rate.seconds
     window, passed = divmod(shifted, rate.seconds)
     key = f"cartsvc.rate.{rate.limit}.{rate.seconds}.{window}.{name.hexdigest()}"
+    address = settings.CACHES["default"].get("LOCATION")
+    if address in _rests_until:
+        if time.monotonic() < _rests_until[address]:
+            return None
+        # This request asks. The others go on without until it has an answer.
+        _rests_until[address] = time.monotonic() + REST_SECONDS
     try:
         if not counting:
             sent = cache.get(key, 0)
@@ -80,5 +91,7 @@ def usage(who: str, rate: Rate, *, counting: bool) -> Usage | None:
             sent = cache.incr(key)
     except (OSError, RedisError, ValueError) as error:
         logger.warning("The cache did not answer, so nobody is limited: %s", error)
+        _rests_until[address] = time.monotonic() + REST_SECONDS
         return None
+    _rests_until.pop(address, None)
     return Usage(rate.limit, sent, rate.seconds - passed)

@@ -54,6 +54,6 @@ def usage_of(request: HttpRequest) -> Usage | None:
 
 def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:
     rate = rates.parse_rate(settings.THROTTLE_RATE)
-    if rate is None:  # cartsvc.api.checks refuses to start with such a rate
+    if rate is None:  # the settings refuse such a rate
         return None
     return rates.usage(bearer.subject, rate, counting=counting)

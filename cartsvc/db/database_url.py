@@ -1,4 +1,7 @@
-"""What DATABASE_URL says. PostgreSQL's own library reads it, lists of hosts included."""
+"""How to connect to the database at a URL: for a command, or in time for a request.
+
+PostgreSQL's own library reads the URL, lists of hosts included.
+"""
 
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -6,9 +9,73 @@ from urllib.parse import unquote, urlsplit
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
+SQLITE = "cartsvc.db.sqlite"
+POSTGRESQL = "cartsvc.db.postgresql"
+
+# Every connection. The first is for all hosts together.
+CONNECT_SECONDS = 3
+LOCK_SECONDS = 2
+# The connections of requests: a statement, and a transaction that has nothing to do.
+STATEMENT_SECONDS = 3
+IDLE_SECONDS = 10
+# All that one request waits for the database, connecting and COMMIT included.
+REQUEST_SECONDS = STATEMENT_SECONDS + 1
+# A statement is prepared at its sixth use on a connection, and planned no more.
+USES_BEFORE_PREPARING = 5
+
+
+def connection_settings(url: str, *, serves: bool = False, pooled: bool = False) -> dict[str, Any]:
+    """Return an entry of Django's DATABASES. Only one that `serves` requests has their timeouts.
+
+    `pooled` says that the URL is a pooler's. It takes no settings for a session, so they stand with
+    the role. SESSION says how a session on PostgreSQL is to be: `cartsvc.checks` compares it.
+
+    Raises:
+        ValueError: as `database_at`.
+    """
+    database = database_at(url)
+    if database["ENGINE"] == SQLITE:
+        return database | {
+            "OPTIONS": {
+                # SQLite cannot wait for the lock in a deferred transaction that reads before it
+                # writes.
+                "transaction_mode": "IMMEDIATE",
+                "timeout": LOCK_SECONDS,
+                "statement_timeout": STATEMENT_SECONDS if serves else None,
+                "init_command": "PRAGMA journal_mode=WAL",
+            }
+        }
+    session = {
+        # JIT compilation takes longer than any of our queries. PostgreSQL would still choose it
+        # while a table has no statistics.
+        "jit": "off",
+        "lock_timeout": f"{LOCK_SECONDS * 1000}",
+        "statement_timeout": f"{STATEMENT_SECONDS * 1000 if serves else 0}",
+        "idle_in_transaction_session_timeout": f"{IDLE_SECONDS * 1000 if serves else 0}",
+    }
+    options = database["OPTIONS"] | {
+        # Each host's share of the time.
+        "connect_timeout": max(1, CONNECT_SECONDS // len(database["HOST"].split(","))),
+        "tcp_user_timeout": CONNECT_SECONDS * 1000,
+        "request_timeout": REQUEST_SECONDS if serves else None,
+        "application_name": "cartsvc",
+        # A frequent statement is then planned once per connection, not once per request.
+        "server_side_binding": True,
+        "prepare_threshold": None if pooled else USES_BEFORE_PREPARING,
+    }
+    if not pooled:
+        # After those of the URL, so that ours count.
+        ours = [f"-c {name}={value}" for name, value in session.items()]
+        options["options"] = " ".join([options.get("options", ""), *ours]).strip()
+    return database | {
+        "OPTIONS": options,
+        "SESSION": session,
+        "DISABLE_SERVER_SIDE_CURSORS": pooled,
+    }
+
 
 def database_at(url: str) -> dict[str, Any]:
-    """Return the database at a URL, as an entry of Django's DATABASES.
+    """Return the address of the database at a URL, as Django names its parts.
 
     Raises:
         ValueError: the URL is none of PostgreSQL or SQLite. The text does not repeat it, because
@@ -22,7 +89,7 @@ def database_at(url: str) -> dict[str, Any]:
                 "it must name a file: sqlite:///db.sqlite3 in the working directory, or "
                 "sqlite:////srv/db.sqlite3."
             )
-        return {"ENGINE": "cartsvc.db.sqlite", "NAME": name, "OPTIONS": {}}
+        return {"ENGINE": SQLITE, "NAME": name, "OPTIONS": {}}
     if not url.startswith(("postgres://", "postgresql://")):
         raise ValueError("it must begin with postgres:// or sqlite://.")
     try:
@@ -40,7 +107,7 @@ def database_at(url: str) -> dict[str, Any]:
             "separated by commas. Percent-encode what is special in a password."
         )
     return {
-        "ENGINE": "cartsvc.db.postgresql",
+        "ENGINE": POSTGRESQL,
         **{
             key: parts.pop(name, "")
             for key, name in {

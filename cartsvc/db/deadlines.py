@@ -6,7 +6,11 @@ What runs outside of a request is not timed.
 
 import math
 from contextvars import ContextVar
+from functools import cache
 from time import monotonic
+
+from django.conf import settings
+from django.db import connection
 
 # When the request's time is up; None while it has not waited yet.
 deadline: ContextVar[float | None] = ContextVar("deadline", default=math.inf)
@@ -24,3 +28,14 @@ def start_clock(limit: float) -> float:
         end = monotonic() + limit
         deadline.set(end)
     return end
+
+
+@cache
+def serve_requests() -> None:
+    """Let this process connect as requests do: in time, and through the pooler if there is one.
+
+    What serves requests calls this before it connects. All else has no timeouts.
+    """
+    connection.close()
+    # All threads share it.
+    connection.settings_dict.update(settings.DATABASE_OF_REQUESTS)

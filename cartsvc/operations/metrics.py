@@ -1,7 +1,8 @@
 """Metrics for Prometheus, served at METRICS_BIND.
 
-Each worker counts in files of its own. They are in the folder that PROMETHEUS_MULTIPROC_DIR
-names when this module is imported. Any worker answers a scrape with the sum of all workers.
+Each worker counts in files of its own. They are in the folder that PROMETHEUS_MULTIPROC_DIR,
+which `serve` sets, names when this module is imported. Any worker answers a scrape with the sum of
+all workers.
 """
 
 from threading import Thread

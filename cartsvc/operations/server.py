@@ -23,7 +23,6 @@ from django.utils.module_loading import import_string
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server import MPServer
-from granian.utils.proxies import wrap_wsgi_with_proxy_headers
 
 from cartsvc.operations import drain
 
@@ -60,10 +59,7 @@ def run(bind: str, workers: int) -> None:
     gc.collect()
     gc.freeze()
     multiprocessing.set_start_method("fork", force=True)
-    # Who comes through a socket file has no address, and the right to open the file.
-    trusted = "*" if bind.startswith("unix:") else settings.FORWARDED_ALLOW_IPS
-    behind_proxy = drain.saying_goodbye(wrap_wsgi_with_proxy_headers(application, trusted))
-    start_worker = partial(_start_worker, behind_proxy, os.getpid())
+    start_worker = partial(_start_worker, drain.saying_goodbye(application), os.getpid())
     os.register_at_fork(
         before=partial(signal.pthread_sigmask, signal.SIG_BLOCK, SIGNALS),
         after_in_parent=partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, SIGNALS),
@@ -181,10 +177,7 @@ def shared_counts() -> Iterator[None]:
     if not settings.METRICS_BIND:
         yield
         return
-    place = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-    if place:
-        Path(place).mkdir(parents=True, exist_ok=True)
-    folder = tempfile.mkdtemp(prefix="cartsvc-metrics-", dir=place)
+    folder = tempfile.mkdtemp(prefix="cartsvc-metrics-")
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
     try:
         yield

@@ -13,6 +13,8 @@ from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.costs import calls
 
+pytestmark = pytest.mark.usefixtures("raised_limits")
+
 ITEMS, OPTIONS = 500, 10
 
 

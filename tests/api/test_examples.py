@@ -152,7 +152,7 @@ IN_THE_TOKEN: dict[str, dict[str, Any]] = {
 ELSEWHERE: dict[str, dict[str, Any]] = {
     "unknown_member": {"headers": {"Prefer": "handling=strict"}},
     "malformed_json": {"content": '{\n  "menuKey": "DINNER"\n  "menuVersion": 1\n}'},
-    "payload_too_large": {"content": b" " * (1024 * 1024 + 1)},
+    "payload_too_large": {"content": b" " * (256 * 1024 + 1)},
     "unsupported_media_type": {"headers": {"Content-Type": "text/plain"}},
     "invalid_guid": {"profileKey": "4711"},
     "invalid_parameter": {"query": "?limit=0"},

@@ -171,8 +171,8 @@ def test_a_cart_is_created_with_at_most_so_many_items(
 
 
 def test_the_limits_are_those_of_the_contract(settings: Any) -> None:
-    assert (settings.MAX_ITEMS, settings.MAX_OPTIONS) == (500, 100)
-    assert settings.MAX_BODY_BYTES == 1024 * 1024
+    assert (settings.MAX_ITEMS, settings.MAX_OPTIONS) == (200, 100)
+    assert settings.MAX_BODY_BYTES == 256 * 1024
 
 
 def test_a_flood_is_refused_before_its_elements_are_looked_at(

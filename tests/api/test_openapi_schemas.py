@@ -134,7 +134,7 @@ def test_fields_types_and_limits(document: Document) -> None:
         assert schemas[name]["properties"][field]["maxLength"] == limit
     for (name, field), schema in NUMBERS.items():
         assert undescribed(schemas[name]["properties"][field]) == schema
-    assert schemas["CreateCart"]["properties"]["items"]["maxItems"] == 500
+    assert schemas["CreateCart"]["properties"]["items"]["maxItems"] == 200
     assert schemas["CartItem"]["properties"]["options"]["maxItems"] == 100
 
 

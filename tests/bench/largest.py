@@ -104,6 +104,7 @@ if __name__ == "__main__":
             cluster = stack.enter_context(private_cluster())
             servers.migrate(cluster, "service")
             os.environ |= servers.environment(cluster, "service")
+        os.environ |= {"MAX_ITEMS": str(ITEMS), "MAX_CART_OPTIONS": str(ITEMS * OPTIONS)}
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
         django.setup()
         settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "testserver"]

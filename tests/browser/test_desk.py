@@ -233,6 +233,7 @@ def test_every_page_at_every_size(
         check(page, f"{name}-{look}")
 
 
+@pytest.mark.usefixtures("raised_limits")
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_largest_cart_is_read_in_parts(
     cart: Cart, open_page: Callable[..., Any], width: int

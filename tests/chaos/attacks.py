@@ -31,7 +31,7 @@ import psycopg
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.chaos.hostile import ATTACKS, LARGE, LONGEST, Target
-from tests.chaos.servers import ISSUER, SIGNING_KEY, Service, service, with_issuer
+from tests.chaos.servers import ISSUER, RAISED, SIGNING_KEY, Service, service, with_issuer
 from tests.chaos.trial import Caller, Result, honest, tried
 from tests.support import bodies
 from tests.support.clusters import private_cluster
@@ -91,17 +91,13 @@ def with_copies(target: Target, server: Service) -> Target:
     return prepared(target)
 
 
-# The bounds hold with carts larger than those that the service takes by itself, too.
-LIMITS = {"MAX_BODY_BYTES": str(1024 * 1024), "MAX_ITEMS": "500", "MAX_CART_OPTIONS": "5000"}
-
-
 def metrics_port() -> str:
     return f"127.0.0.1:{free_port()}"
 
 
 @contextmanager
 def plain(database: str) -> Iterator[Target]:
-    with service(database, METRICS_BIND=metrics_port(), **LIMITS) as server:
+    with service(database, METRICS_BIND=metrics_port(), **RAISED) as server:
         yield with_copies(Target(server.port, {"key": SIGNING_KEY}), server)
 
 
@@ -117,7 +113,7 @@ def asking_issuer(database: str) -> Iterator[Target]:
     )
     with (
         running(public_jwk("RS256", kid="known")) as issuer,
-        with_issuer(issuer.url, database, **LIMITS) as server,
+        with_issuer(issuer.url, database, **RAISED) as server,
     ):
         issuer.pause = 1
         signing = {"algorithm": "RS256", "key": key, "headers": {"kid": "known"}, "iss": ISSUER}
@@ -136,7 +132,7 @@ def behind_nginx(database: str) -> Iterator[Target]:
             ALLOWED_HOSTS=names,
             HTTPS_ONLY="true",
             METRICS_BIND=metrics_port(),
-            **LIMITS,
+            **RAISED,
         ) as server,
     ):
         proxy = Proxy(Path(folder), server)

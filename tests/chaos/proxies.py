@@ -51,6 +51,8 @@ class Proxy:
             CERTIFICATE_KEY=folder / "key.pem",
             SERVERS=" ".join(f"server {each.bind} fail_timeout=1s;" for each in (server, *others)),
         )
+        if limit := server.env.get("MAX_BODY_BYTES"):
+            filled = filled.replace("client_max_body_size 256k;", f"client_max_body_size {limit};")
         (folder / "cartsvc.conf").write_text(filled)
         user = "user root;" if os.geteuid() == 0 else ""
         main = folder / "nginx.conf"

@@ -18,6 +18,10 @@ from tests.support.callers import HttpApi
 from tests.support.programs import free_port, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
+# The limits up to which everything is promised to hold.
+RAISED = {"MAX_BODY_BYTES": "1048576", "MAX_ITEMS": "500", "MAX_CART_OPTIONS": "5000"}
+# Settings for a test that holds a row for longer than a request may wait.
+PATIENT = "tests.support.patient"
 SIGNING_KEY = "the-signing-key-of-the-chaos-tests-0123456789"
 
 

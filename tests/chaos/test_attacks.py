@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.chaos.attacks import LIMITS, prepared
+from tests.chaos.attacks import prepared
 from tests.chaos.hostile import LARGE, Target
-from tests.chaos.servers import SIGNING_KEY, service
+from tests.chaos.servers import RAISED, SIGNING_KEY, service
 from tests.chaos.trial import Caller, Result, Seen, honest, tried
 from tests.support.clusters import Cluster
 
@@ -18,7 +18,7 @@ LAWFUL = {"200", "400", "503", "none", "held"}
 
 @pytest.fixture(scope="module")
 def target(cluster: Cluster) -> Iterator[Target]:
-    with service(cluster.url(), **LIMITS) as server:
+    with service(cluster.url(), **RAISED) as server:
         yield prepared(Target(server.port, {"key": SIGNING_KEY}))
 
 

@@ -18,7 +18,7 @@ import requests
 
 from cartsvc.operations import drain
 from cartsvc.operations.server import GRACEFUL_TIMEOUT
-from tests.chaos.servers import ROOT, Service, service
+from tests.chaos.servers import PATIENT, ROOT, Service, service
 from tests.support import bodies
 from tests.support.clusters import Cluster
 from tests.support.programs import free_port, program, wait_until
@@ -34,7 +34,7 @@ def scrape(port: int) -> dict[str, float]:
 
 def test_metrics_are_right_across_workers_and_outlive_them() -> None:
     port = free_port()
-    with service(METRICS_BIND=f"127.0.0.1:{port}", INSTANCE_NAME="till-1") as server:
+    with service(METRICS_BIND=f"127.0.0.1:{port}") as server:
         callers = [server.caller() for _ in range(8)]
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda n: callers[n % 8].post(body=bodies.cart()), range(64)))
@@ -43,7 +43,7 @@ def test_metrics_are_right_across_workers_and_outlive_them() -> None:
         callers[0].post(body=bodies.bare_cart(), Idempotency_Key="once")
         callers[0].post(body={})
         expected = {
-            'cartsvc_info{instance_name="till-1"}': 1,
+            f'cartsvc_info{{instance_name="{socket.gethostname()}"}}': 1,
             'cartsvc_requests_total{operation="Create Cart",status="200"}': 66,
             'cartsvc_requests_total{operation="Create Cart",status="400"}': 1,
             'cartsvc_requests_total{operation="Create Cart",status="422"}': 1,
@@ -116,7 +116,7 @@ def test_each_request_is_one_line_with_no_secret_in_it() -> None:
 
 
 def test_a_stop_finishes_what_runs(cluster: Cluster) -> None:
-    with service(cluster.url(), DB_LOCK_TIMEOUT="5", DB_STATEMENT_TIMEOUT="5") as server:
+    with service(cluster.url(), DJANGO_SETTINGS_MODULE=PATIENT) as server:
         caller = server.caller()
         cart = caller.post(body=bodies.cart()).json()["data"]["cartId"]
         with cluster.connect() as other, ThreadPoolExecutor() as pool:

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 import requests
 
-from tests.chaos.servers import Service, service, timed
+from tests.chaos.servers import PATIENT, Service, service, timed
 from tests.support import bodies
 from tests.support.callers import HttpApi
 from tests.support.clusters import Cluster, private_cluster
@@ -47,7 +47,7 @@ def test_a_row_that_is_held(cluster: Cluster, on_postgres: Service) -> None:
 
 
 def test_a_row_that_is_held_is_waited_for_by_nobody_else(cluster: Cluster) -> None:
-    with service(cluster.url(), DB_LOCK_TIMEOUT="60", DB_STATEMENT_TIMEOUT="60") as running:
+    with service(cluster.url(), DJANGO_SETTINGS_MODULE=PATIENT) as running:
         caller, other = running.caller(), running.caller()
         cart = new_cart(caller)
         with ThreadPoolExecutor() as pool:
@@ -162,10 +162,9 @@ def test_a_sqlite_file_that_another_process_writes() -> None:
         assert caller.post(f"/{cart}/items", bodies.item()).status_code == 200
 
 
-def test_a_command_may_take_longer_than_a_request(cluster: Cluster) -> None:
-    with service(cluster.url(), DB_STATEMENT_TIMEOUT="1", DB_IDLE_TIMEOUT="1") as running:
-        sleep = "from django.db import connection as c; c.cursor().execute('SELECT pg_sleep(2)')"
-        running.manage("shell", "--no-imports", "-c", sleep)
+def test_a_command_may_take_longer_than_a_request(on_postgres: Service) -> None:
+    sleep = "from django.db import connection as c; c.cursor().execute('SELECT pg_sleep(4.5)')"
+    on_postgres.manage("shell", "--no-imports", "-c", sleep)
 
 
 def test_many_at_once_wait_for_nothing(on_postgres: Service) -> None:

@@ -3,6 +3,9 @@
 import os
 import signal
 import socket
+import sqlite3
+import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -11,12 +14,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 import requests
 
 from tests.bench import client
-from tests.chaos.servers import SIGNING_KEY, Service, service
+from tests.chaos.servers import ROOT, SIGNING_KEY, Service, service
 from tests.chaos.test_wire import head, kept
 from tests.support import bodies
 from tests.support.programs import free_port, wait_until
@@ -70,7 +74,7 @@ def test_connections_that_are_kept_take_no_thread(two_workers: Service) -> None:
 def test_slow_readers_take_no_thread(two_workers: Service) -> None:
     """Each leaves answers of 15 MB in all unread: more than what the kernel takes for it."""
     owner = two_workers.caller()
-    items = [bodies.item(options=[bodies.option(displayName="x" * 100)] * 90)] * 50
+    items = [bodies.item(options=[bodies.option(displayName="x" * 100)] * 90)] * 10
     large = owner.post("", bodies.cart(items=items)).json()["data"]["cartId"]
     asked = kept(head("GET", path=f"{owner.base.removeprefix(two_workers.url)}/{large}"))
     with ExitStack() as stack:
@@ -80,7 +84,7 @@ def test_slow_readers_take_no_thread(two_workers: Service) -> None:
             reader.settimeout(60)
             reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
             reader.connect(("127.0.0.1", two_workers.port))
-            reader.sendall(asked * 16)
+            reader.sendall(asked * 80)
             # Too many large reads at once are refused.
             readers += reader.recv(12, socket.MSG_PEEK) == b"HTTP/1.1 200"
         for _ in range(20):
@@ -214,7 +218,7 @@ def test_sighup_exchanges_the_workers_one_after_the_other(two_workers: Service) 
 def test_counts_are_kept_in_a_folder_of_the_services_own(tmp_path: Path) -> None:
     theirs = tmp_path / "counter_1.db"
     theirs.write_bytes(b"theirs")
-    named = {"METRICS_BIND": f"127.0.0.1:{free_port()}", "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    named = {"METRICS_BIND": f"127.0.0.1:{free_port()}", "TMPDIR": str(tmp_path)}
     with service(**named) as server:
         server.caller().get()
         (ours,) = [path for path in tmp_path.iterdir() if path != theirs]
@@ -223,3 +227,53 @@ def test_counts_are_kept_in_a_folder_of_the_services_own(tmp_path: Path) -> None
         server.stop()
     assert list(tmp_path.iterdir()) == [theirs]
     assert theirs.read_bytes() == b"theirs"
+
+
+class Through(HTTPConnection):
+    """A connection through a socket file, as a proxy of this machine makes it."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__("localhost", timeout=60)
+        self.file = file
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(str(self.file))
+
+
+def takes_connections(file: Path) -> bool:
+    with suppress(OSError), closing(Through(file)) as probe:
+        probe.connect()
+        return True
+    return False
+
+
+def test_a_caller_cannot_choose_its_address(tmp_path: Path) -> None:
+    """What stands before the proxy's own entry was written by the caller."""
+    file, database = tmp_path / "socket", tmp_path / "carts.sqlite3"
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "serve", f"--bind=unix:{file}"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "DATABASE_URL": f"sqlite:///{database}"},
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(lambda: takes_connections(file), 60)
+        with closing(Through(file)) as proxy:
+            proxy.request("GET", "/admin/login/")
+            cookie = proxy.getresponse().headers["Set-Cookie"].partition(";")[0]
+        form = {"username": "anna", "csrfmiddlewaretoken": cookie.partition("=")[2]}
+        sent = {
+            "Cookie": cookie,
+            "Content-Type": "application/x-www-form-urlencoded",
+            "X-Forwarded-For": "198.51.100.1, 203.0.113.9",
+        }
+        with closing(Through(file)) as proxy:
+            proxy.request("POST", "/admin/login/", urlencode({**form, "password": "wrong"}), sent)
+            assert proxy.getresponse().status == 200
+    finally:
+        process.kill()
+        process.wait()
+    with closing(sqlite3.connect(database)) as stored:
+        found = stored.execute("SELECT ip_address FROM axes_accessattempt").fetchall()
+    assert found == [("203.0.113.9",)]

@@ -429,6 +429,7 @@ def test_a_form_without_its_token_is_refused(
     assert response.headers["Cache-Control"] == "no-store"
 
 
+@pytest.mark.usefixtures("raised_limits")
 def test_a_cart_of_500_items_opens_and_saves(lead: Client) -> None:
     cart = big_cart(500, 5)
     assert lead.get(page_of(cart)).context["part"].total == 500

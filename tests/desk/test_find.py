@@ -277,6 +277,7 @@ def test_a_list_of_100_carts_takes_5_queries(
     assert (row["count"], row["subtotal"]) == (1, "22.70")
 
 
+@pytest.mark.usefixtures("raised_limits")
 def test_the_list_costs_the_same_whatever_the_carts_hold(
     viewer: Client, django_assert_num_queries: Callable[[int], Any]
 ) -> None:

@@ -236,6 +236,7 @@ def test_an_item_that_is_none_shows_the_beginning(viewer: Client, item: str) -> 
     assert response.context["part"].first == 1
 
 
+@pytest.mark.usefixtures("raised_limits")
 def test_the_page_of_a_large_cart_is_small_and_cheap(viewer: Client) -> None:
     text = "🍕" * 100
     chosen = [OptionFactory(display_name=text) for _ in range(10)]

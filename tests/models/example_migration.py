@@ -1,6 +1,6 @@
 """The migration to copy when a table needs an index. Nobody waits for it, on either database.
 
-If it fails, for instance because a transaction has been open for longer than DB_LOCK_TIMEOUT,
+If it fails, for instance because a transaction has been open for longer than LOCK_SECONDS,
 run it again. `test_migrations.py` runs it.
 """
 

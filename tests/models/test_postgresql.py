@@ -28,7 +28,7 @@ pytestmark = [
 
 
 of_one_session = pytest.mark.skipif(
-    settings.DB_POOLER, reason="a pooler lends another session to each transaction"
+    bool(settings.DATABASE_ADMIN_URL), reason="a pooler lends another session to each transaction"
 )
 
 

@@ -26,6 +26,7 @@ def test_create(django_assert_num_queries: DjangoAssertNumQueries, items: int) -
         assert api.post(body=bodies.cart(items=items, options=2)).status_code == 200
 
 
+@pytest.mark.usefixtures("raised_limits")
 def test_create_of_the_largest_cart(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
@@ -112,6 +113,7 @@ def test_add(django_assert_num_queries: DjangoAssertNumQueries, items: int, opti
         assert api.post(f"/{cart_id}/items", body).status_code == 200
 
 
+@pytest.mark.usefixtures("raised_limits")
 @pytest.mark.parametrize("items", [1, 50])
 @pytest.mark.parametrize("options", [0, 100])
 def test_remove(

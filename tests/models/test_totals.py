@@ -57,7 +57,8 @@ def test_a_refused_change_counts_nothing(api: Api) -> None:
     assert kept(cart_id) == held(cart_id) == before
 
 
-def test_the_largest_lawful_subtotal_is_exact(settings: Any) -> None:
+@pytest.mark.usefixtures("raised_limits")
+def test_the_largest_lawful_subtotal_is_exact() -> None:
     """It has 22 digits, more than SQLite's own numbers keep."""
     most = "9999999999.9999"
     item = ItemFactory(price=Decimal(most), quantity=9_999, options=options(*[most] * 10))

@@ -54,8 +54,10 @@ SAID_OF_CARTS = {
         """DATABASE_URL = env.str("DATABASE_URL", f"sqlite:///{VAR_DIR / 'carts.sqlite3'}")""",
     ),
     ("settings.py", '"carts",'),
-    ("settings.py", 'MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 5000)'),
-    ("checks.py", '"MAX_CART_OPTIONS",'),
+    (
+        "settings.py",
+        'MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 1000, validate=between(1, 100_000))',
+    ),
     ("urls.py", 'path("v2.0/", include("carts.urls")),'),
 }
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.test_checks import RIGHT, manage
-from tests.support.programs import free_port
+from tests.service.test_configuration import PUBLIC as RIGHT
+from tests.support.programs import free_port, manage
 
 COMMANDS = [
     ("migrate",),

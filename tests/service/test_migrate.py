@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import OperationalError
 from django.db.utils import ConnectionHandler
 
-from tests.models.test_sqlite import COUNT, ENDLESS
 from tests.support.programs import wait_until
 
 
@@ -51,18 +49,6 @@ def test_a_migration_that_waits_has_done_nothing_yet(database: Path) -> None:
         assert not database.exists() or database.stat().st_size == 0
     printed, _ = process.communicate(timeout=60)
     assert process.returncode == 0, printed
-
-
-@pytest.mark.django_db
-def test_a_migration_may_take_longer_than_a_request(database: Path) -> None:
-    """`serve` migrates a file with the timeout of its requests."""
-    connection = connection_to(database, statement_timeout=0.001)
-    with closing(connection), connection.cursor() as cursor:
-        with connection.migrating():
-            cursor.execute(COUNT.format(limit=1_000_000))
-            assert cursor.fetchall() == [(1_000_000,)]
-        with pytest.raises(OperationalError, match="interrupted"):
-            cursor.execute(COUNT.format(limit=ENDLESS))
 
 
 def connection_to(database: Path, **options: Any) -> Any:

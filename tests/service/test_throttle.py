@@ -1,7 +1,9 @@
 """The rate limit, in process. tests/chaos tests it across workers with a real cache."""
 
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -116,8 +118,11 @@ class BrokenCache(LocMemCache):
 
 
 @pytest.mark.parametrize(
-    "backend",
-    ["django.core.cache.backends.redis.RedisCache", f"{__name__}.BrokenCache"],
+    ("backend", "address"),
+    [
+        ("django.core.cache.backends.redis.RedisCache", "redis://127.0.0.1:1/0"),
+        (f"{__name__}.BrokenCache", "broken"),
+    ],
     ids=["Redis", "another"],
 )
 def test_nobody_is_limited_while_the_cache_does_not_answer(
@@ -126,12 +131,53 @@ def test_nobody_is_limited_while_the_cache_does_not_answer(
     settings: Settings,
     caplog: pytest.LogCaptureFixture,
     backend: str,
+    address: str,
 ) -> None:
-    settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": "redis://127.0.0.1:1/0"}}
+    settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": address}}
     api = Api()
 
     answers = [api.get() for _ in range(3)]
 
     assert [answer.status_code for answer in answers] == [200] * 3
     assert [remaining(answer) for answer in answers] == [None] * 3
-    assert caplog.text.count("nobody is limited") == 3
+    assert "nobody is limited" in caplog.text
+
+
+@pytest.fixture
+def frozen() -> Iterator[socket.socket]:
+    """Return the socket of a Redis that is frozen: its kernel accepts, and nobody answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as server:
+        server.setblocking(False)
+        yield server
+
+
+def asked(server: socket.socket) -> int:
+    """Return how many have connected to the socket since the last time."""
+    count = 0
+    with suppress(BlockingIOError):
+        while True:
+            server.accept()[0].close()
+            count += 1
+    return count
+
+
+def test_a_cache_that_does_not_answer_is_left_alone_for_a_while(
+    db: None, limited: None, settings: Settings, frozen: socket.socket
+) -> None:
+    """Else each request would wait for it: ten requests, and nine of them ask nothing."""
+    port = frozen.getsockname()[1]
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": f"redis://127.0.0.1:{port}/0",
+            "OPTIONS": {"socket_connect_timeout": 0.5, "socket_timeout": 0.5},
+        }
+    }
+    api, clock = Api(), time.monotonic()
+
+    assert [api.get().status_code for _ in range(10)] == [200] * 10
+    assert asked(frozen) <= 1 + (time.monotonic() - clock) // 5
+
+    time.sleep(5)
+    assert api.get().status_code == 200
+    assert asked(frozen) == 1

@@ -56,7 +56,6 @@ def pooled(url: str) -> Iterator[dict[str, str]]:
         try:
             wait_until(lambda: accepts(port))
             yield {
-                "DB_POOLER": "1",
                 "DATABASE_URL": f"postgres://{database['USER']}@127.0.0.1:{port}"
                 f"/{database['NAME']}",
                 "DATABASE_ADMIN_URL": url,

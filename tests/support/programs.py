@@ -3,7 +3,9 @@
 import os
 import shutil
 import socket
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
@@ -11,6 +13,7 @@ from typing import Any, Never
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 POSTGRESQL = sorted(
     Path("/usr/lib/postgresql").glob("*/bin"), key=lambda home: float(home.parts[-2]), reverse=True
 )
@@ -26,6 +29,24 @@ def missing(what: str) -> Never:
 
 def program(name: str) -> str:
     return shutil.which(name, path=FOLDERS) or missing(name)
+
+
+def manage(
+    *arguments: str, program: Sequence[str] = ("manage.py",), **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of the service with these variables and no others."""
+    return subprocess.run(
+        [sys.executable, *program, *arguments],
+        cwd=ROOT,
+        env={
+            "PATH": os.environ["PATH"],
+            "DJANGO_SETTINGS_MODULE": "cartsvc.settings",
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
 
 
 def free_port() -> int:

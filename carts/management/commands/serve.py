@@ -17,6 +17,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connection
 
 from carts.models import Cart
+from cartsvc.db.deadlines import serve_requests
 from cartsvc.operations import server
 from cartsvc.operations.health import pending_migrations
 
@@ -60,10 +61,11 @@ class Command(BaseCommand):
             raise CommandError("--workers takes 1 or more.")
         if settings.EMBEDDED:
             call_command("migrate", verbosity=0)
-        else:
-            self._look_at_database()
         if options["demo"]:
             self._fill()
+        serve_requests()
+        if not settings.EMBEDDED:
+            self._look_at_database()
         # With nothing configured somebody reads this; else it would be in a log.
         if settings.JWT_KEY_GENERATED:
             self._make_first_account()

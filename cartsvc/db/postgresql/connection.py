@@ -4,13 +4,15 @@ A frozen server's kernel goes on acknowledging what it is sent, and none of the 
 timeouts runs. A COMMIT that waits for its standby is bound by none of them either. So this
 side looks at the clock.
 
-It leans on two parts of psycopg 3.3 that are not documented: `wait`, through which every
-exchange with the server goes and which takes a timeout that nobody passes, and `_connect_gen`,
-which connects to one host. If one moves, `tests/models/test_postgresql.py` fails.
+It leans on parts of psycopg 3.3 that are not documented: `wait`, through which every exchange
+with the server goes and which takes a timeout that nobody passes, `_connect_gen`, which connects
+to one host, and how a pipeline ends. If one moves, `tests/models/test_postgresql.py` or
+`tests/api/test_outage.py` fails.
 """
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from time import monotonic
 from typing import Any, Self
@@ -67,6 +69,14 @@ class Connection(psycopg.Connection[Any]):
                 self.pgconn.finish()
             raise
 
+    @contextmanager
+    def pipeline(self) -> Iterator[psycopg.Pipeline]:
+        """Send what the block executes together; see `Pipeline`."""
+        if self._pipeline is None:
+            self._pipeline = Pipeline(self)
+        with super().pipeline() as pipeline:
+            yield pipeline
+
     def commit(self) -> None:
         """Commit the transaction.
 
@@ -78,6 +88,22 @@ class Connection(psycopg.Connection[Any]):
         super().commit()
         if self.warnings:
             raise psycopg.OperationalError(self.warnings[0])
+
+
+class Pipeline(psycopg.Pipeline):
+    """A pipeline that ends with its Sync.
+
+    psycopg sends a Flush behind it. A server that has received anything since its last answer
+    ends no transaction that stands still (`idle_in_transaction_session_timeout`): a worker that
+    is frozen between the lock and the write would hold the cart for ever.
+    """
+
+    def _exit_gen(self) -> Generator[Any, Any, None]:
+        self._enqueue_sync()
+        try:
+            yield from self._communicate_gen()
+        finally:
+            yield from self._fetch_gen(flush=False)
 
 
 def _keep_warning(warnings: list[str], notice: Diagnostic) -> None:

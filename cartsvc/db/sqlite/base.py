@@ -10,7 +10,7 @@ than 1 % of a request's instructions.
 
 This leans on a private part, `_start_transaction_under_autocommit`, on Django 5.2 to 6.1.
 If it moves, `tests/models/test_sqlite.py` fails: delete that method and raise
-DB_LOCK_TIMEOUT.
+LOCK_SECONDS.
 """
 
 import math
@@ -35,7 +35,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.timeout = self.deadline = math.inf
-        self.is_migrating = False
         self.execute_wrappers.append(self._within_timeout)
 
     def get_connection_params(self) -> dict[str, Any]:
@@ -60,7 +59,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _within_timeout(self, execute: Callable[..., Any], *args: Any) -> Any:
         """Set the deadline of the statement that is about to run: a Django execute wrapper."""
-        self.deadline = math.inf if self.is_migrating else time.monotonic() + self.timeout
+        self.deadline = time.monotonic() + self.timeout
         return execute(*args)
 
     def _is_late(self) -> bool:
@@ -76,7 +75,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def migrating(self) -> Iterator[None]:
         """Make every other migration of the database wait until the block ends.
 
-        A migration may take longer than a request, so statements have no timeout meanwhile.
         The lock is on a separate file beside the database. Opening and closing the database
         file itself would drop SQLite's own locks on it.
         """
@@ -86,10 +84,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         file = os.open(f"{self.settings_dict['NAME']}-migrating", os.O_CREAT | os.O_RDWR, 0o600)
         try:
             flock(file, LOCK_EX)
-            self.is_migrating = True
             yield
         finally:
-            self.is_migrating = False
             os.close(file)
 
     def _start_transaction_under_autocommit(self) -> None:

@@ -1,0 +1,65 @@
+"""Which proxy is believed, and who the caller is behind it. Only this module decides that.
+
+A proxy is whoever comes from FORWARDED_ALLOW_IPS: addresses, networks, or `*` for whoever connects.
+So is whoever comes through a socket file, because the file's mode says who may. A proxy must set
+X-Forwarded-Proto itself and add the address of its own caller at the end of X-Forwarded-For.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+
+class Proxies:
+    """Middleware that puts the caller's address and scheme in the place of a proxy's."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        _believe(request.META)
+        return self.get_response(request)
+
+
+def client_network(request: HttpRequest) -> str | None:
+    """Return the caller's IPv4 address or IPv6 /64, or None if only a proxy's is known."""
+    address = _address(request.META.get("REMOTE_ADDR", ""))
+    if address is None:
+        return None
+    return str(ip_network((address, 64 if address.version == 6 else 32), strict=False)[0])
+
+
+def _believe(environ: dict[str, Any]) -> None:
+    proxies = tuple(settings.FORWARDED_ALLOW_IPS)
+    peer = environ.get("REMOTE_ADDR", "")
+    if not ("*" in proxies or _address(peer) is None or _is_proxy(peer, proxies)):
+        return
+    scheme = environ.get("HTTP_X_FORWARDED_PROTO", "").rpartition(",")[2].strip()
+    if scheme in {"http", "https"}:
+        environ["wsgi.url_scheme"] = scheme
+    # What stands before the last entry that is no proxy's was written by a caller. `*` is about
+    # who connects: no entry is a proxy's because of it.
+    entries = [entry.strip() for entry in environ.get("HTTP_X_FORWARDED_FOR", "").split(",")]
+    caller = next((each for each in reversed(entries) if not _is_proxy(each, proxies)), entries[0])
+    # Nobody's, rather than the proxy's own, which would make all its callers one.
+    environ["REMOTE_ADDR"] = caller if _address(caller) else ""
+
+
+@lru_cache(maxsize=10_000)
+def _is_proxy(text: str, proxies: tuple[str, ...]) -> bool:
+    address = _address(text)
+    return address is not None and any(
+        address in ip_network(proxy, strict=False) for proxy in proxies if proxy != "*"
+    )
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address

@@ -1,0 +1,90 @@
+"""Who a caller is behind proxies, seen in what the desk keeps of a failed sign-in."""
+
+from typing import Any
+
+import pytest
+from axes.models import AccessAttempt
+from django.test import Client
+from pytest_django import Settings
+
+pytestmark = pytest.mark.django_db
+
+UNKNOWN = "::"
+NEAR, FAR = "10.0.0.9", "10.0.0.8"
+CALLER = "203.0.113.9"
+
+
+def recorded(forwarded: str, peer: str = NEAR) -> Any:
+    client = Client(REMOTE_ADDR=peer, HTTP_X_FORWARDED_FOR=forwarded)
+    client.post("/admin/login/", {"username": "anna", "password": "wrong"})
+    return AccessAttempt.objects.get().ip_address
+
+
+@pytest.mark.parametrize("proxies", [[NEAR], ["10.0.0.0/8"], ["192.0.2.1", "10.0.0.9/8"]])
+@pytest.mark.parametrize(
+    ("forwarded", "caller"),
+    [
+        (CALLER, CALLER),
+        (f"198.51.100.1, {CALLER}", CALLER),
+        (f"198.51.100.1,  ,{CALLER} ", CALLER),
+        ("", UNKNOWN),
+        ("nonsense", UNKNOWN),
+        (f"{CALLER}, ", UNKNOWN),
+        (f"{CALLER}:4711", UNKNOWN),
+        ("2001:db8::1:2:3:4", "2001:db8::"),
+    ],
+)
+def test_the_last_entry_counts(
+    proxies: list[str], forwarded: str, caller: str, settings: Settings
+) -> None:
+    settings.FORWARDED_ALLOW_IPS = proxies
+    assert recorded(forwarded) == caller
+
+
+def test_entries_of_proxies_are_passed_over(settings: Settings) -> None:
+    settings.FORWARDED_ALLOW_IPS = ["10.0.0.0/8"]
+    assert recorded(f"198.51.100.1, {CALLER}, {FAR}") == CALLER
+
+
+def test_an_entry_of_a_proxy_that_is_not_listed_counts(settings: Settings) -> None:
+    settings.FORWARDED_ALLOW_IPS = [NEAR]
+    assert recorded(f"{CALLER}, {FAR}") == FAR
+
+
+@pytest.mark.parametrize("peer", [NEAR, f"::ffff:{NEAR}", "", "unix:"])
+def test_whoever_connects_is_a_proxy_but_no_entry_is(peer: str, settings: Settings) -> None:
+    settings.FORWARDED_ALLOW_IPS = ["*"]
+    assert recorded(f"198.51.100.1, {CALLER}", peer) == CALLER
+
+
+@pytest.mark.parametrize("peer", ["", "unix:"])
+def test_a_socket_file_is_a_proxy(peer: str, settings: Settings) -> None:
+    settings.FORWARDED_ALLOW_IPS = [NEAR]
+    assert recorded(f"198.51.100.1, {CALLER}, {NEAR}", peer) == CALLER
+
+
+@pytest.mark.parametrize("proxies", [[], [FAR], ["192.168.0.0/16", "::1"]])
+def test_nobody_else_is_believed(proxies: list[str], settings: Settings) -> None:
+    settings.FORWARDED_ALLOW_IPS = proxies
+    assert recorded(CALLER) == NEAR
+
+
+@pytest.mark.parametrize(
+    ("proxies", "scheme", "secure"),
+    [
+        ([NEAR], "https", True),
+        (["10.0.0.0/8"], "http, https", True),
+        (["*"], "https, http", False),
+        ([NEAR], "", False),
+        ([NEAR], "wss", False),
+        ([FAR], "https", False),
+    ],
+)
+def test_a_proxy_says_how_its_caller_came(
+    proxies: list[str], scheme: str, secure: bool, settings: Settings
+) -> None:
+    settings.FORWARDED_ALLOW_IPS = proxies
+    settings.SECURE_HSTS_SECONDS = 3600
+    client = Client(REMOTE_ADDR=NEAR, HTTP_X_FORWARDED_PROTO=scheme)
+    headers = [client.get(path).headers for path in ("/v2.0/openapi.json", "/docs")]
+    assert ["Strict-Transport-Security" in each for each in headers] == [secure, secure]
