@@ -17,12 +17,12 @@ from carts.models.change import Author
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.models.manager import CartManager
 from carts.serializers import WireSerializer
-from cartsvc.api.authentication import bearer_of
 from cartsvc.api.headers import entity_tag, prefers_strict, versions
 from cartsvc.api.operation import operation_of
 from cartsvc.api.strict_json import fingerprint, json_object, received
 from cartsvc.errors import MAX_PROBLEMS, InvalidHeader, Refusal, Refusals
 from cartsvc.fairness import ARRIVING, PROGRAM_SECONDS, WORKING
+from cartsvc.identity.bearer_tokens import bearer_of
 
 RECORDED = Counter("cartsvc_idempotency_records", "Idempotency-Keys recorded.")
 

@@ -23,12 +23,12 @@ from carts.serializers import (
     CartItemSerializer,
     CreateCartSerializer,
 )
-from cartsvc.api.authentication import bearer_of
 from cartsvc.api.envelope import success
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.headers import entity_tag, versions
 from cartsvc.api.operation import Operation
 from cartsvc.errors import InvalidParameter
+from cartsvc.identity.bearer_tokens import bearer_of
 
 READ = ("Cart.Read", "Cart.Write")
 WRITE = ("Cart.Write",)

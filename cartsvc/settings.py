@@ -275,7 +275,7 @@ AXES_VERBOSE = False
 # API
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["cartsvc.api.authentication.BearerAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["cartsvc.identity.bearer_tokens.BearerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": [
         "cartsvc.api.permissions.HasScope",
         "cartsvc.api.permissions.HasValidPath",
@@ -320,7 +320,7 @@ SPECTACULAR_SETTINGS = {
 }
 
 SIMPLE_JWT = {
-    # cartsvc.api.authentication sets keys and algorithm. The default here would be SECRET_KEY.
+    # cartsvc.identity.bearer_tokens sets keys and algorithm. The default here would be SECRET_KEY.
     "SIGNING_KEY": "",
     # Other issuers' tokens have neither claim.
     "TOKEN_TYPE_CLAIM": None,
@@ -341,6 +341,7 @@ LOGGING = {
     "filters": {
         "request_ids": {"()": "cartsvc.operations.logs.RequestIds"},
         "pages": {"()": "cartsvc.operations.logs.Pages"},
+        "unknown_hosts": {"()": "cartsvc.operations.logs.UnknownHosts"},
     },
     "handlers": {
         "console": {
@@ -354,5 +355,6 @@ LOGGING = {
     "loggers": {
         "django.server": {"propagate": True},
         "django.request": {"filters": ["pages"]},
+        "django.security.DisallowedHost": {"filters": ["unknown_hosts"]},
     },
 }

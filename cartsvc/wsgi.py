@@ -15,8 +15,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
 
 django_application = get_wsgi_application()
 
-# These need the settings.
-from cartsvc.api.authentication import fetch_issuer_keys  # noqa: E402
+# This needs the settings.
 from cartsvc.api.headers import media_type, plain_cookies  # noqa: E402
 from cartsvc.db.deadlines import serve_requests  # noqa: E402
 
@@ -40,6 +39,3 @@ try:
     call_command("check", "--tag", Tags.security, stdout=StringIO())
 except SystemCheckError as error:
     sys.exit(str(error))
-
-# Otherwise one of the first requests would fetch the keys, and the others would be 503.
-fetch_issuer_keys()

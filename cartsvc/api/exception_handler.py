@@ -12,7 +12,7 @@ from cartsvc import errors
 from cartsvc.api.envelope import failure
 from cartsvc.db.errors import is_outage
 from cartsvc.errors import Refusal
-from cartsvc.operations import metrics
+from cartsvc.operations import logs, metrics
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +43,7 @@ def _refusal(error: Exception) -> Refusal | None:  # noqa: PLR0911 (one line a k
         case Http404():
             return errors.NotFound()
         case DisallowedHost():
-            # The name itself is the caller's to choose, and so it is not logged.
-            logger.warning("A request was refused: ALLOWED_HOSTS does not list its Host.")
+            logger.warning(logs.UNKNOWN_HOST)
             text = "The Host header names no host of this service."
             return errors.InvalidHeader(text, field="Host")
         case TooManyFieldsSent():
@@ -52,7 +51,7 @@ def _refusal(error: Exception) -> Refusal | None:  # noqa: PLR0911 (one line a k
         case SuspiciousOperation():
             return errors.InvalidHeader()
         case DatabaseError() if is_outage(error):
-            logger.warning("The database did not answer: %s", error)
+            logger.warning("The database did not serve a request: %s", error)
             metrics.DATABASE_ERRORS.inc()
             return errors.Unavailable()
     return None

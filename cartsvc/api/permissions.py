@@ -9,10 +9,10 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from rest_framework.permissions import BasePermission
 
-from cartsvc.api.authentication import REALM, bearer_of
 from cartsvc.api.operation import operation_of
 from cartsvc.camel_case import camel_case
 from cartsvc.errors import InsufficientScope, InvalidGuid, ProfileMismatch, Refusals
+from cartsvc.identity.bearer_tokens import REALM, bearer_of
 
 if TYPE_CHECKING:  # a circular import: the framework's views import their permission classes
     from rest_framework.request import Request

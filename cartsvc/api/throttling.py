@@ -16,8 +16,8 @@ from django.conf import settings
 from django.core.cache import cache
 from rest_framework.throttling import BaseThrottle
 
-from cartsvc.api.authentication import Bearer
 from cartsvc.environment import RATE
+from cartsvc.identity.bearer_tokens import Bearer
 
 if TYPE_CHECKING:  # a circular import: the framework's views import their throttle classes
     from django.http import HttpRequest

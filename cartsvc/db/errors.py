@@ -8,11 +8,15 @@ from psycopg.errors import (
     LockNotAvailable,
     ReadOnlySqlTransaction,
     TransactionTimeout,
+    UndefinedColumn,
+    UndefinedTable,
 )
 
 # The driver files these under its InternalError, with the defects: a primary that has been
 # demoted reads only, and a server ends a session that stood still, or took long, in a transaction.
 OUTAGES = (ReadOnlySqlTransaction, IdleInTransactionSessionTimeout, TransactionTimeout)
+# The code is ahead of the database, whose migrations are not applied yet. `/readyz` says so.
+AHEAD = (UndefinedColumn, UndefinedTable)
 
 
 def is_outage(error: Error) -> bool:
@@ -20,7 +24,7 @@ def is_outage(error: Error) -> bool:
     cause = error.__cause__
     return (
         isinstance(error, OperationalError | InterfaceError)
-        or isinstance(cause, OUTAGES)
+        or isinstance(cause, OUTAGES + AHEAD)
         or _is_outdated(cause)
         # Not the server's error but the driver's, which got more answers than it had asked for:
         # the server's last words, and then the pooler's.

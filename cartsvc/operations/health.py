@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 
-from cartsvc.operations import drain
+from cartsvc.operations.drain import DRAINING
 
 PATHS = frozenset({"/healthz", "/readyz"})
 
@@ -22,15 +22,15 @@ def process(_request: HttpRequest) -> JsonResponse:
     return _answer(200, "ok")
 
 
-def ready(_request: HttpRequest) -> JsonResponse:
+def ready(request: HttpRequest) -> JsonResponse:
     """Answer 200 if requests can be served, else 503. If this fails, send traffic elsewhere."""
-    if drain.begun():
+    if DRAINING in request.META:
         return _answer(503, "draining")
     try:
         database: Any = connection  # a backend of cartsvc.db
         if database.only_reads():
             return _answer(503, "database read-only")
-        _check_migrations()
+        check_migrations()
     except DatabaseError:
         return _answer(503, "database unavailable")
     except Pending:
@@ -49,7 +49,7 @@ def pending_migrations() -> list[Any]:
 
 
 @cache  # only success is cached: migrations are not unapplied under a running server
-def _check_migrations() -> None:
+def check_migrations() -> None:
     if pending_migrations():
         raise Pending
 

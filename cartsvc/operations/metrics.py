@@ -67,8 +67,8 @@ def serve(host: str, port: int) -> None:
     """Answer scrapes at this address, in a background thread, apart from the public port."""
     registry = CollectorRegistry()
     multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    # A metric of its own, to join with the others: a label on each would make new series of
-    # all of them whenever an instance is renamed. The scrape adds its own `instance` to all.
+    # A metric of its own, to join with the others. As a label of each, a new name would make new
+    # series of all of them.
     instance = Info("cartsvc", "The instance that answers.", registry=registry)
     instance.info({"instance_name": settings.INSTANCE_NAME})
     server = make_server(host, port, make_wsgi_app(registry), SharedServer, QuietHandler)

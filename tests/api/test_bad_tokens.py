@@ -42,11 +42,19 @@ def test_a_good_token_is_taken(db: None, algorithm: str) -> None:
         assert Api(token=mint(algorithm)).post(body=bodies.cart()).status_code == 200
 
 
+def test_an_access_token_may_say_so(db: None) -> None:
+    assert Api(token=mint(token_type="access")).get().status_code == 200
+
+
 def in_(seconds: float) -> float:
     return time.time() + seconds
 
 
 BAD_CLAIMS: dict[str, Callable[[], dict[str, Any]]] = {
+    "type of a refresh token": lambda: {"token_type": "refresh"},
+    "type in another case": lambda: {"token_type": "Access"},
+    "type null": lambda: {"token_type": None},
+    "type list": lambda: {"token_type": ["access"]},
     "exp absent": lambda: {"exp": LEFT_OUT},
     "exp null": lambda: {"exp": None},
     "exp text": lambda: {"exp": "tomorrow"},

@@ -86,7 +86,7 @@ def test_a_token_in_the_query_is_none(api: Api, unchanged: Callable[[], None], q
         {"scope": LEFT_OUT, "scp": "Cart.Write"},
         {"scope": LEFT_OUT, "scp": ["openid", "Cart.Write"]},
         {"aud": "somebody", "iss": "https://elsewhere.example", "jti": "1", "typ": "x"},
-        {"token_type": "id", "user_id": 7},
+        {"token_type": "access", "user_id": 7},
         {"sub": "\u00fc" * 300},
         {"profileKey": str(PROFILE)},
         {"profileKey": str(PROFILE).upper(), "partnerKey": "ACME"},

@@ -130,6 +130,50 @@ def test_a_session_that_ends_in_the_middle_of_a_change(end: str) -> None:
     assert api.post(f"/{cart_id}/items", bodies.item()).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("ahead", "behind"),
+    [
+        (
+            "ALTER TABLE carts_cart RENAME COLUMN version TO version_of_old",
+            "ALTER TABLE carts_cart RENAME COLUMN version_of_old TO version",
+        ),
+        (
+            "ALTER TABLE carts_cartitem RENAME TO carts_cartitem_of_old",
+            "ALTER TABLE carts_cartitem_of_old RENAME TO carts_cartitem",
+        ),
+    ],
+    ids=["a column", "a table"],
+)
+def test_code_that_is_ahead_of_the_database(ahead: str, behind: str) -> None:
+    """Its migrations are not applied yet."""
+    api = Api()
+    cart_id = created(api)
+    before = shown(api, cart_id)
+    counted = database_errors()
+
+    run(ahead)
+    try:
+        answers = [
+            api.get(f"/{cart_id}"),
+            api.post("", bodies.cart(items=[bodies.item()])),
+            api.post(f"/{cart_id}/items", bodies.item()),
+        ]
+    finally:
+        run(behind)
+
+    for answer in answers:
+        assert (answer.status_code, answer.json()) == (503, UNAVAILABLE)
+        assert answer["Retry-After"] == "1"
+    assert database_errors() == counted + len(answers)
+    assert shown(api, cart_id) == before
+    assert api.post(f"/{cart_id}/items", bodies.item()).status_code == 200
+
+
+def run(sql: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+
+
 def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(
     http_api: HttpApi,
 ) -> None:

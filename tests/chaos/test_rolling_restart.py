@@ -1,8 +1,8 @@
 """Rolling restarts: two instances restart one after the other, and no request fails.
 
-The pace and number of restarts in CI are small. The documented run has ten:
+The pace and number of restarts in CI are small. The documented run has six:
 
-    RESTARTS=10 pytest tests/chaos/test_rolling_restart.py -s
+    RESTARTS=6 pytest tests/chaos/test_rolling_restart.py -s
 """
 
 import os

@@ -12,7 +12,7 @@ ELSEWHERE = {"Host": "10.1.2.3:8000"}
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
-    health._check_migrations.cache_clear()
+    health.check_migrations.cache_clear()
 
 
 def test_the_process_answers_without_a_database() -> None:

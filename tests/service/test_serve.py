@@ -164,7 +164,7 @@ def test_address_in_use_is_named(clone: Path) -> None:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Replace the server, and return the list of the calls that would have started it."""
     asked: list[Any] = []
-    monkeypatch.setattr(server, "run", lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr(server, "run", lambda bind, workers, _: asked.append((bind, workers)))
     return asked
 
 
@@ -317,50 +317,4 @@ def test_read_only_folder_is_named(clone: Path) -> None:
     ],
 )
 def test_the_server_is_told_an_address(bind: str, address: dict[str, Any]) -> None:
-    assert server._address(bind) == address
-
-
-START = """
-import hashlib, os, signal, sys, threading, django
-django.setup()
-from cartsvc.operations import server
-signal.pthread_sigmask(signal.SIG_BLOCK, server.SIGNALS)
-"""
-THINK = """
-server._start_worker(None, os.getppid())
-print(sys.getswitchinterval())
-"""
-HEED_WHILE_BUSY = """
-server._start_worker(None, os.getppid())
-signal.signal(signal.SIGTERM, lambda *_: os._exit(7))
-threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGTERM]).start()
-hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
-"""
-HEED_BEFORE_SERVING = """
-os.kill(os.getpid(), signal.SIGTERM)
-server._start_worker(None, os.getppid())
-threading.Event().wait()
-"""
-
-
-def worker(lines: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", START + lines],
-        cwd=settings.BASE_DIR,
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "cartsvc.settings"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
-def test_a_thread_of_a_worker_keeps_the_interpreter_for_a_millisecond() -> None:
-    assert float(worker(THINK).stdout) == server.SWITCH_INTERVAL == 0.001
-
-
-@pytest.mark.parametrize(
-    ("lines", "code"), [(HEED_WHILE_BUSY, 7), (HEED_BEFORE_SERVING, 0)], ids=["busy", "before"]
-)
-def test_a_worker_stops_whatever_its_main_thread_does(lines: str, code: int) -> None:
-    """Python's own handlers run in the main thread, if it notices: it hung for 30 seconds."""
-    assert worker(lines).returncode == code
+    assert server.address_of(bind) == address

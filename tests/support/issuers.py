@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from django.test import override_settings
 
-from cartsvc.api.authentication import token_backend
+from cartsvc.identity.bearer_tokens import token_backend
+from cartsvc.identity.issuer_keys import IssuerKeys
 
 
 @contextmanager
@@ -23,6 +24,8 @@ def verified_with(**values: Any) -> Iterator[None]:
         try:
             yield
         finally:
+            if keys := token_backend().jwks_client:
+                cast("IssuerKeys", keys).stopped.set()
             token_backend.cache_clear()
 
 
@@ -92,4 +95,10 @@ def running(*keys: dict[str, Any]) -> Iterator[Issuer]:
 def published(*keys: dict[str, Any]) -> Iterator[Issuer]:
     """Run an issuer that publishes these keys. The service accepts its RS256 tokens meanwhile."""
     with running(*keys) as issuer, verified_with(ALGORITHM="RS256", JWK_URL=issuer.url):
+        fetch_keys()
         yield issuer
+
+
+def fetch_keys() -> bool:
+    """Fetch the issuer's keys, as a worker does when it starts. Return whether it has them."""
+    return cast("IssuerKeys", token_backend().jwks_client).fetch()

@@ -18,6 +18,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connectio
 
 from carts.models import Cart
 from cartsvc.db.deadlines import serve_requests
+from cartsvc.identity.bearer_tokens import keep_issuer_keys
 from cartsvc.operations import server
 from cartsvc.operations.health import pending_migrations
 
@@ -72,7 +73,7 @@ class Command(BaseCommand):
             if not bind.startswith("unix:"):  # behind a proxy, whose address is not known here
                 self._welcome(bind)
         self.stdout.flush()
-        server.run(bind, options["workers"])
+        server.run(bind, options["workers"], keep_issuer_keys)
 
     def _look_at_database(self) -> None:
         """Warn if it does not answer or is not migrated. Refuse it if its sessions are not right.

@@ -9,10 +9,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jwt import InvalidKeyError
 
-from cartsvc.api.authentication import token_backend
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.operation import OPERATIONS
 from cartsvc.control_characters import control_character
+from cartsvc.identity.bearer_tokens import token_backend
 from cartsvc.management.durations import duration
 
 

@@ -5,14 +5,15 @@ signed, and has no accounts for its callers. Source: section "Authentication" of
 specification, RFC 6750.
 """
 
+import time
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
-from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWTError
+from jwt import PyJWKClient, PyJWTError
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework_simplejwt.backends import TokenBackend
@@ -20,10 +21,14 @@ from rest_framework_simplejwt.exceptions import ExpiredTokenError, TokenError
 from rest_framework_simplejwt.tokens import Token
 
 from cartsvc.api.guids import parse_guid
-from cartsvc.api.jwks import IssuerKeys
-from cartsvc.api.verified import VerifiedTokens
 from cartsvc.control_characters import control_character
-from cartsvc.errors import InvalidToken, NotAuthenticated, Unavailable
+from cartsvc.errors import InvalidToken, NotAuthenticated
+from cartsvc.identity.issuer_keys import IssuerKeys
+
+# Verifying takes a seventh of a read, and a busy caller sends the same token each time. What is
+# longer is verified each time, so that remembered tokens take a few megabytes at most.
+MAX_REMEMBERED_TOKENS = 1000
+MAX_REMEMBERED_LENGTH = 4096
 
 REALM = 'Bearer realm="cartsvc"'
 INVALID = f'{REALM}, error="invalid_token"'
@@ -89,24 +94,11 @@ def token_backend() -> TokenBackend:
     return backend
 
 
-VERIFIED = VerifiedTokens[Bearer]()
-
-
-def _keys() -> object | None:
-    """Return what verifies tokens now, another object after a change of keys.
-
-    None if an issuer's keys are old enough to be fetched anew, which verifying one does.
-    """
-    backend = token_backend()
-    client = backend.jwks_client
-    return cast("IssuerKeys", client).fresh() if client else backend
-
-
-def fetch_issuer_keys() -> None:
-    """Fetch the issuer's keys before the first request needs them, if JWT_JWK_URL is set."""
+def keep_issuer_keys() -> None:
+    """Fetch the issuer's keys, now and again before they are old, if JWT_JWK_URL is set."""
     client = token_backend().jwks_client
     if client:
-        cast("IssuerKeys", client).fetch()
+        cast("IssuerKeys", client).keep_fresh()
 
 
 class BearerAuthentication(BaseAuthentication):
@@ -130,34 +122,35 @@ class BearerAuthentication(BaseAuthentication):
                 EXPIRED, headers={"WWW-Authenticate": f'{INVALID}, error_description="{EXPIRED}"'}
             ) from error
         except UNREADABLE as error:
-            if _caused_by_outage(error):
-                raise Unavailable(
-                    "The keys that verify tokens cannot be fetched right now."
-                ) from error
             raise InvalidToken(headers={"WWW-Authenticate": INVALID}) from error
 
 
 def _verified(credentials: str) -> Bearer:
-    keys = _keys()
-    if bearer := VERIFIED.get(credentials, keys):
-        return bearer
+    backend = token_backend()
+    keys = backend.jwks_client.get_jwk_set() if backend.jwks_client else backend
+    if len(credentials) <= MAX_REMEMBERED_LENGTH:
+        bearer, ends = _remembered(credentials, keys)
+        if time.time() < ends:
+            return bearer
+    return _verify(credentials)[0]
+
+
+@lru_cache(MAX_REMEMBERED_TOKENS)
+def _remembered(credentials: str, _keys: object) -> tuple[Bearer, int]:
+    """Verify a token once: its claims are read again only after a change of keys."""
+    return _verify(credentials)
+
+
+def _verify(credentials: str) -> tuple[Bearer, int]:
+    """Return the bearer of a token, and the time at which the token ends."""
     token = BearerToken(cast("Token", credentials))  # it takes the text, too
-    bearer = _bearer(token)
-    ends = int(token.payload["exp"]) + settings.JWT_LEEWAY
-    VERIFIED.keep(credentials, bearer, keys, ends)
-    return bearer
-
-
-def _caused_by_outage(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, PyJWKClientConnectionError):
-            return True
-        error = error.__cause__
-    return False
+    return _bearer(token), int(token.payload["exp"]) + settings.JWT_LEEWAY
 
 
 def _bearer(token: BearerToken) -> Bearer:
     claims = token.payload
+    if claims.get("token_type", BearerToken.token_type) != BearerToken.token_type:
+        raise ValueError("token_type")
     return Bearer(
         _text(claims, "sub"),
         _scopes(claims),

@@ -1,23 +1,22 @@
 """An issuer's keys: rotated, forged and withheld. The issuer is a real HTTP server."""
 
+import json
 import socket
+import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.http import HttpResponse
-from django.test import Client
-from rest_framework_simplejwt.exceptions import TokenBackendError
 
-from cartsvc.api import authentication, jwks
+from cartsvc.identity import bearer_tokens, issuer_keys
 from tests.support.answers import problems
 from tests.support.callers import Api
 from tests.support.certificates import make_certificate
 from tests.support.clock import Clock
-from tests.support.issuers import Issuer, published, running, verified_with
+from tests.support.issuers import Issuer, fetch_keys, published, running, verified_with
 from tests.support.left_out import LEFT_OUT
 from tests.support.programs import wait_until
 from tests.support.tokens import mint, private_key, public_jwk, public_pem
@@ -57,11 +56,13 @@ def test_a_rotated_key_opens_after_the_cooldown(issuer: Issuer, clock: Clock) ->
     assert ask(token("old")).status_code == 200
     issuer.keys = [public("new")]
     assert ask(token("new")).status_code == 401
-    clock.now += jwks.COOLDOWN_SECONDS - 0.1
+    clock.now += issuer_keys.COOLDOWN_SECONDS - 0.1
     assert ask(token("new")).status_code == 401
     clock.now += 0.2
-    assert ask(token("new")).status_code == 200
+    assert_unavailable(ask(token("new")))
+    wait_until(lambda: ask(token("new")).status_code == 200)
     assert ask(token("old")).status_code == 401
+    assert issuer.asked == 2
 
 
 def test_a_burst_of_unknown_keys_asks_the_issuer_once(issuer: Issuer) -> None:
@@ -101,17 +102,22 @@ def test_kid_of_another_type_is_refused(issuer: Issuer) -> None:
 
 def test_a_key_of_another_kind_is_refused(issuer: Issuer) -> None:
     issuer.keys = [public_jwk("ES256", kid="old"), public("new")]
+    assert fetch_keys()
     assert ask(token("old")).status_code == 401
 
 
+HEAD = b"HTTP/1.0 200 OK\r\n\r\n"
 OUTAGES = {
     "500": b"HTTP/1.0 500 Oops\r\n\r\n",
     "an HTML page": b"HTTP/1.0 200 OK\r\n\r\n<html>Maintenance</html>",
     "nothing": b"",
+    "null": HEAD + b"null",
     "half a body": b"HTTP/1.0 200 OK\r\nContent-Length: 999\r\n\r\n{",
     "no keys": b'HTTP/1.0 200 OK\r\n\r\n{"keys": []}',
     "a list": b"HTTP/1.0 200 OK\r\n\r\n[]",
     "a redirect": b"HTTP/1.0 302 Found\r\nLocation: http://127.0.0.1:9/\r\n\r\n",
+    "no key to sign with": HEAD + json.dumps({"keys": [public("old", use="enc")]}).encode(),
+    "keys without ids": HEAD + json.dumps({"keys": [public("old", kid=None)]}).encode(),
     "no text": b"HTTP/1.0 200 OK\r\n\r\n\xff\xfe\xfd",
 }
 
@@ -121,137 +127,130 @@ def assert_unavailable(answer: HttpResponse) -> None:
     assert answer["Retry-After"] == "1"
 
 
-def test_a_set_above_the_limit_in_bytes_is_an_outage(issuer: Issuer) -> None:
-    issuer.keys = [public("old", x5c="A" * (jwks.MAX_BYTES - 1000))]
-    assert ask(token("old")).status_code == 200
-    issuer.keys = [public("new", x5c="A" * jwks.MAX_BYTES)]
-    with verified_with(ALGORITHM="RS256", JWK_URL=issuer.url):
-        assert_unavailable(ask(token("new")))
-
-
 @pytest.mark.parametrize("raw", OUTAGES.values(), ids=OUTAGES)
 def test_an_issuer_out_of_order_is_503(issuer: Issuer, raw: bytes) -> None:
     issuer.raw = raw
-    assert_unavailable(ask(token("old")))
-    assert_unavailable(ask(token("old")))
-    assert issuer.asked == 1
-
-
-def test_known_keys_open_while_the_issuer_is_out_of_order(issuer: Issuer, clock: Clock) -> None:
-    assert ask(token("old")).status_code == 200
-    issuer.raw = b""
-    clock.now += jwks.COOLDOWN_SECONDS + 0.1
-    assert ask(token("unknown", key("forged"))).status_code == 503
-    assert ask(token("old")).status_code == 200
-
-
-def decoded(bearer: str) -> str:
-    """Return the result of verifying a token, without the test's database, which threads lack."""
-    try:
-        authentication.token_backend().decode(bearer)
-    except TokenBackendError as error:
-        return "503" if authentication._caused_by_outage(error) else "401"
-    return "200"
-
-
-def settled() -> None:
-    """Wait until no fetch from the issuer is running."""
-    keys: Any = authentication.token_backend().jwks_client
-    wait_until(lambda: not keys.asking.locked(), 10)
-
-
-def test_an_issuer_that_hangs_holds_up_one_caller_only(
-    issuer: Issuer, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Callers with a known key, probes, and nine of ten with an unknown key do not wait."""
-    monkeypatch.setattr(jwks, "TIMEOUT_SECONDS", 20)
-    assert ask(token("old")).status_code == 200
-    clock.now += jwks.COOLDOWN_SECONDS + 0.1
-    issuer.answering.clear()
-    with ThreadPoolExecutor(10) as pool:
-        unknown = [pool.submit(decoded, token(f"unknown-{n}", key("forged"))) for n in range(10)]
-        wait_until(lambda: sum(asking.done() for asking in unknown) == 9, 10)
-
-        assert ask(token("old")).status_code == 200
-        assert Client().get("/healthz").status_code == 200
-        assert sum(asking.done() for asking in unknown) == 9
-
-        issuer.answering.set()
-        assert sorted(asking.result() for asking in unknown) == ["401"] + ["503"] * 9
+    with verified_with(ALGORITHM="RS256", JWK_URL=issuer.url):
+        assert not fetch_keys()
+        assert_unavailable(ask(token("old")))
+        assert_unavailable(ask(token("old")))
     assert issuer.asked == 2
 
 
-def test_an_issuer_that_drips_is_cut_off(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_above_the_limit_in_bytes_is_an_outage(issuer: Issuer) -> None:
+    issuer.keys = [public("old", x5c="A" * (issuer_keys.MAX_BYTES - 1000))]
+    assert fetch_keys()
+    issuer.keys = [public("new", x5c="A" * issuer_keys.MAX_BYTES)]
+    assert not fetch_keys()
+    assert ask(token("old")).status_code == 200
+
+
+def test_known_keys_open_while_the_issuer_is_out_of_order(issuer: Issuer, clock: Clock) -> None:
+    issuer.raw = b""
+    for _ in range(2):
+        clock.now += issuer_keys.COOLDOWN_SECONDS + 0.1
+        assert_unavailable(ask(token("unknown", key("forged"))))
+        assert ask(token("old")).status_code == 200
+    wait_until(lambda: issuer.asked == 3)
+    assert ask(token("old")).status_code == 200
+
+
+def test_nobody_waits_for_an_issuer_that_hangs(
+    issuer: Issuer, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issuer_keys, "TIMEOUT_SECONDS", 60)
+    clock.now += issuer_keys.COOLDOWN_SECONDS + 0.1
+    issuer.answering.clear()
+    started = time.perf_counter()
+    for number in range(10):
+        assert_unavailable(ask(token(f"unknown-{number}", key("forged"))))
+        assert ask(token("old")).status_code == 200
+    clock.now += issuer_keys.REFRESH_SECONDS
+    assert ask(token("old")).status_code == 200
+    # The issuer answers after thirty seconds.
+    assert time.perf_counter() - started < 25
+    issuer.answering.set()
+
+
+def test_an_issuer_that_drips_is_cut_off(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte comes in time, but all of them would take minutes."""
-    monkeypatch.setattr(jwks, "TIMEOUT_SECONDS", 0.5)
-    monkeypatch.setattr(jwks, "COOLDOWN_SECONDS", 0)
-    with published(public("old")) as issuer:
-        assert decoded(token("old")) == "200"
-        issuer.pause = 0.2
-        assert decoded(token("unknown", key("forged"))) == "503"
-        settled()
-        assert decoded(token("old")) == "200"
-        issuer.pause, issuer.keys = 0, [public("new")]
-        assert decoded(token("new")) == "200"
-    assert issuer.asked == 3
+    monkeypatch.setattr(issuer_keys, "TIMEOUT_SECONDS", 0.5)
+    issuer.pause = 0.2
+    started = time.perf_counter()
+    assert not fetch_keys()
+    assert time.perf_counter() - started < 10
+    assert ask(token("old")).status_code == 200
+    issuer.pause, issuer.keys = 0, [public("new")]
+    assert fetch_keys()
+    assert ask(token("new")).status_code == 200
 
 
-def test_an_issuer_that_takes_connections_and_says_nothing(db: None, clock: Clock) -> None:
+def test_an_issuer_that_takes_connections_and_says_nothing(
+    db: None, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issuer_keys, "TIMEOUT_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/jwks"
         with verified_with(ALGORITHM="RS256", JWK_URL=url):
-            tokens = [token(f"unknown-{n}", key("forged")) for n in range(40)]
-            with ThreadPoolExecutor(20) as pool:
-                assert set(pool.map(decoded, tokens)) == {"503"}
-            assert_unavailable(ask(tokens[0]))
-            settled()
-        assert connections_of(silent) == 1
+            for number in range(20):
+                assert_unavailable(ask(token(f"unknown-{number}", key("forged"))))
+            assert not fetch_keys()
+            assert_unavailable(ask(token("old")))
+        assert connections_of(silent) == 2
 
 
-@pytest.mark.parametrize(("known", "answer"), [(True, "200"), (False, "503")])
+@pytest.mark.parametrize("trusted", [True, False])
 def test_keys_come_from_whom_a_certificate_names(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, known: bool, answer: str
+    db: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, trusted: bool
 ) -> None:
     make_certificate(tmp_path, "localhost")
-    if known:
+    if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
     with running(public("old")) as issuer:
         issuer.encrypt(tmp_path)
         with verified_with(ALGORITHM="RS256", JWK_URL=issuer.url):
-            assert decoded(token("old")) == answer
-            settled()
-    assert issuer.asked == known
+            assert fetch_keys() == trusted
+            assert ask(token("old")).status_code == (200 if trusted else 503)
+    assert issuer.asked == trusted
 
 
-def test_old_keys_serve_while_new_ones_are_fetched(
-    issuer: Issuer, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(jwks, "TIMEOUT_SECONDS", 120)
-    assert ask(token("old")).status_code == 200
-    clock.now += jwks.REFRESH_SECONDS + 1
+def test_old_keys_serve_while_new_ones_are_fetched(issuer: Issuer, clock: Clock) -> None:
+    clock.now += issuer_keys.REFRESH_SECONDS + 1
     issuer.keys = [public("new")]
     issuer.answering.clear()
-    with ThreadPoolExecutor() as pool:
-        known = [pool.submit(decoded, token("old")) for _ in range(5)]
-        # The issuer answers after thirty seconds, whatever this test does.
-        waiting = wait(known, timeout=15).not_done
-        issuer.answering.set()
-    assert not waiting
-    assert [asking.result() for asking in known] == ["200"] * 5
-    settled()
-    assert ask(token("old")).status_code == 401
+    for _ in range(5):
+        assert ask(token("old")).status_code == 200
+    issuer.answering.set()
+    wait_until(lambda: ask(token("old")).status_code == 401)
     assert ask(token("new")).status_code == 200
     assert issuer.asked == 2
 
 
 def test_old_keys_do_not_serve_for_ever(issuer: Issuer, clock: Clock) -> None:
-    assert ask(token("old")).status_code == 200
     issuer.raw = b""
-    clock.now += jwks.MAX_AGE_SECONDS - 1
+    clock.now += issuer_keys.MAX_AGE_SECONDS - 1
     assert ask(token("old")).status_code == 200
-    settled()
     clock.now += 2
     assert_unavailable(ask(token("old")))
+
+
+def test_a_worker_fetches_the_keys_again_without_being_asked(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first request after a quiet night finds them fresh."""
+    monkeypatch.setattr(issuer_keys, "REFRESH_SECONDS", 0.05)
+    monkeypatch.setattr(issuer_keys, "COOLDOWN_SECONDS", 0.05)
+    with (
+        running(public("old")) as issuer,
+        verified_with(ALGORITHM="RS256", JWK_URL=issuer.url),
+    ):
+        bearer_tokens.keep_issuer_keys()
+        assert ask(token("old")).status_code == 200
+        issuer.raw = b""
+        tried = issuer.asked
+        wait_until(lambda: issuer.asked > tried + 1)
+        issuer.raw, issuer.keys = None, [public("new")]
+        wait_until(lambda: ask(token("new")).status_code == 200)
 
 
 def connections_of(listener: socket.socket) -> int:
