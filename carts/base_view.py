@@ -17,10 +17,11 @@ from carts.models.change import Author
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.models.manager import CartManager
 from carts.serializers import WireSerializer
-from cartsvc.api.body import fingerprint, json_object
 from cartsvc.api.headers import entity_tag, prefers_strict, versions
 from cartsvc.api.operation import operation_of
+from cartsvc.api.strict_json import fingerprint, json_object, received
 from cartsvc.errors import MAX_PROBLEMS, InvalidHeader, Refusal, Refusals
+from cartsvc.fairness import ARRIVING, PROGRAM_SECONDS, WORKING
 from cartsvc.identity.bearer_tokens import bearer_of
 
 RECORDED = Counter("cartsvc_idempotency_records", "Idempotency-Keys recorded.")
@@ -60,12 +61,20 @@ class CartServiceViewSet(ViewSet):
         """Return the body and its values.
 
         Raises:
-            Refusal: see `json_object` and `WireSerializer.run_validation`; `unknown_member`
-                for a caller who prefers strict handling.
+            Refusal: see `received`, `json_object` and `WireSerializer.run_validation`;
+                `unavailable` when too many bodies came at once; `unknown_member` for a caller
+                who prefers strict handling.
         """
-        body = json_object(self.request)
+        caller = f"bearer {bearer_of(self.request).subject}"
+        with ARRIVING.thread_of(caller, PROGRAM_SECONDS):
+            sent = received(self.request)
+        with WORKING.thread_of(caller, PROGRAM_SECONDS):
+            body = json_object(sent)
+            return body, self._values(serializer, body)
+
+    def _values(self, serializer: WireSerializer, body: dict[str, Any]) -> dict[str, Any]:
         if not self.strict:
-            return body, serializer.run_validation(body)
+            return serializer.run_validation(body)
         problems = list(islice(serializer.unknown_members(body), MAX_PROBLEMS + 1))
         try:
             values = serializer.run_validation(body)
@@ -73,7 +82,7 @@ class CartServiceViewSet(ViewSet):
             problems += refused.reasons
         if problems:
             raise Refusals(problems)
-        return body, values
+        return values
 
     def warnings(self, serializer: WireSerializer, body: dict[str, Any]) -> Iterable[Refusal]:
         """Return a warning for each of the first unknown members of an accepted body."""

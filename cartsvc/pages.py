@@ -1,26 +1,25 @@
 """What HTML pages have in addition to Django's own: middleware, and answers to errors."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
-from threading import BoundedSemaphore, Lock
-from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
-from django.conf import settings
 from django.contrib.auth import SESSION_KEY
-from django.core.exceptions import ValidationError
+from django.core.exceptions import BadRequest, ValidationError
 from django.db import DatabaseError, DataError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.log import log_response
 
 from cartsvc.db.errors import is_outage
+from cartsvc.errors import Unavailable
+from cartsvc.fairness import ARRIVING, PERSON_SECONDS, PROGRAM_SECONDS, WORKING
 from cartsvc.proxies import client_network
 
-# What an address of Django's own pages raises that names, for example, the year 0.
+# What Django's own pages raise for an address that names, for example, the year 0.
 UNREADABLE = (ValidationError, ValueError, OverflowError, DataError)
 
 
@@ -51,70 +50,54 @@ class NoStore:
         return response
 
 
-class Turns:
-    """How far somebody's requests to the desk are: one is worked on, and a few more wait."""
-
-    def __init__(self) -> None:
-        self.places = BoundedSemaphore(max(1, settings.THREADS // 2))
-        self.turn = Lock()
-
-
-# Those of each user, or network of strangers, who asks the desk for something just now.
-_turns: WeakValueDictionary[str, Turns] = WeakValueDictionary()
-_finding = Lock()
-
-
-class DeskTurns:
-    """Middleware that works on one page of the desk at a time for each user.
-
-    A page is up to tens of milliseconds of work under the interpreter's lock. Whoever asks for
-    many at once would slow everybody else down by as many times. Strangers, who can ask to sign
-    in, are told apart by their networks.
-    """
+class PageQueue:
+    """Lets requests for the desk, and forms wherever they are sent, wait in the one queue."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not request.path.startswith(reverse("admin:index")):
+        if request.method != "POST" and not request.path.startswith(reverse("admin:index")):
             return self.get_response(request)
         # Not the session's key, because a user may have many.
         user = request.session.get(SESSION_KEY)
-        with place_of(user or client_network(request) or "strangers") as taken:
-            if taken:
+        caller = f"staff {user}" if user else f"network {client_network(request)}"
+        try:
+            if request.method == "POST":
+                with ARRIVING.thread_of(caller, PROGRAM_SECONDS):
+                    request.body  # noqa: B018 (read, and kept)
+            # All strangers are one caller, because it costs them nothing to be many.
+            with WORKING.thread_of(caller if user else "strangers", PERSON_SECONDS):
                 return self.get_response(request)
-        return HttpResponse(_page_of(429), status=429, headers={"Retry-After": "1"})
+        except UnreadablePostError:
+            raise BadRequest("The form did not arrive whole.") from None
+        except Unavailable:
+            response = _unavailable("busy")
+            # Django would log an error, and call somebody in the night.
+            log_response("Too many pages at once", request=request, response=response, level="info")
+            return response
 
 
 def failed(request: HttpRequest) -> HttpResponse:
     """Answer for a page that raised (Django's `handler500`): 503, 400 or 500.
 
-    Django's own pages do not validate all that an address may hold.
+    Django's own pages do not validate all that an address may hold. Ours do.
     """
     error = sys.exc_info()[1]
     if isinstance(error, DatabaseError) and is_outage(error):
-        return HttpResponse(_page_of(503), status=503, headers={"Retry-After": "1"})
-    if request.method == "GET" and isinstance(error, UNREADABLE):
-        return HttpResponse(_page_of(400), status=400)
-    return HttpResponse(_page_of(500), status=500)
+        return _unavailable("503")
+    view = request.resolver_match and request.resolver_match.func
+    is_djangos = getattr(view, "__module__", "").startswith("django.")
+    unreadable = request.method == "GET" and isinstance(error, UNREADABLE)
+    status = 400 if is_djangos and unreadable else 500
+    return HttpResponse(_page(str(status)), status=status)
 
 
-@contextmanager
-def place_of(caller: str) -> Iterator[bool]:
-    """Wait for the caller's turn in this process. Yield False at once if too many wait already."""
-    with _finding:
-        turns = _turns.setdefault(caller, Turns())
-    if not turns.places.acquire(blocking=False):
-        yield False
-        return
-    try:
-        with turns.turn:
-            yield True
-    finally:
-        turns.places.release()
+def _unavailable(name: str) -> HttpResponse:
+    return HttpResponse(_page(name), status=503, headers={"Retry-After": "1"})
 
 
 @cache  # making the page takes longer than all else that a refusal does
-def _page_of(status: int) -> str:
+def _page(name: str) -> str:
     # Without the request, which would ask the database for the user's name.
-    return render_to_string(f"{status}.html")
+    return render_to_string(f"{name}.html")

@@ -152,8 +152,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "cartsvc.pages.ViewerTimeZone",
-    "cartsvc.pages.DeskTurns",
-    "cartsvc.sign_in.SignIn",
+    "cartsvc.pages.PageQueue",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -178,6 +177,12 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
+PASSWORD_HASHERS = [
+    "cartsvc.sign_in.Argon2",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",  # of other installations
+]
+# Where a sign-in leads whose `next` is refused.
+LOGIN_REDIRECT_URL = "admin:index"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -248,13 +253,12 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# Lock by name, because an attacker has many addresses. `counted_as` tells known browsers apart.
-AXES_LOCKOUT_PARAMETERS = ["username"]
-AXES_USERNAME_CALLABLE = "cartsvc.sign_in.counted_as"
+# Strangers elsewhere cannot lock a member of staff out. nginx bounds what each of them may try.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_USERNAME_CALLABLE = "cartsvc.sign_in.attempted_name"
 AXES_CLIENT_IP_CALLABLE = "cartsvc.sign_in.recorded_address"
 AXES_LOCKOUT_CALLABLE = "cartsvc.sign_in.locked_out"
 SILENCED_SYSTEM_CHECKS = [
-    "axes.W006",  # wants the lock to go by address
     # Other names of the domain are not ours to bind, and a preloaded one cannot be taken back.
     "security.W005",
     "security.W021",
@@ -279,9 +283,9 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "cartsvc.api.negotiation.NoNegotiation",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "cartsvc.api.envelope.NoNegotiation",
     "DEFAULT_THROTTLE_CLASSES": ["cartsvc.api.throttling.BearerThrottle"] if THROTTLE_RATE else [],
-    "EXCEPTION_HANDLER": "cartsvc.api.exceptions.handle",
+    "EXCEPTION_HANDLER": "cartsvc.api.exception_handler.handle",
     "UNAUTHENTICATED_USER": None,
 }
 

@@ -20,6 +20,8 @@ urlpatterns = [
     path("docs", docs, name="docs"),
     path("", RedirectView.as_view(pattern_name="docs")),
     path("docs/", RedirectView.as_view(pattern_name="docs")),
+    # Django's way to an object's own page. No model here has one.
+    path("admin/r/<path:url>", admin.site.admin_view(admin.site.catch_all_view)),
     path("admin/", admin.site.urls),
     path("healthz", health.process),
     path("readyz", health.ready),

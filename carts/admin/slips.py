@@ -96,14 +96,15 @@ def _beginning(order: list[Iterator[str]]) -> Iterator[str]:
 
 def _sheet(lines: list[str], title: str, paragraph: str | None) -> str:
     if paragraph and not paragraph.isspace():
-        lines += ["-" * WIDTH, title, *_hanging("", paragraph)]
+        lines += ["-" * WIDTH, title, *_hanging(" " * INDENT, paragraph)]
     return "\n".join([*lines, "=" * WIDTH])
 
 
 def _hanging(lead: str, text: str | None, width: int = WIDTH) -> Iterator[str]:
     """Yield the text in lines of `width` columns.
 
-    The first line begins with `lead`. The others are indented by its width.
+    The first line begins with `lead`. The others are indented by its width, and by no space of
+    the text's own: no caller writes a line that looks like a title or a rule of the sheet.
     """
     for line in _clean(text).splitlines():
         # A wide character needs two columns, even if `lead` leaves only one.
@@ -138,7 +139,7 @@ def _wrapped(line: str, width: int) -> Iterator[str]:
 
 
 def _joined(piece: list[tuple[str, int]]) -> str:
-    return "".join(cluster for cluster, _ in piece).rstrip()
+    return "".join(cluster for cluster, _ in piece).strip()
 
 
 def _priced(lead: str, text: str, value: Decimal, cart: "Cart", *, inset: int = 0) -> Iterator[str]:
@@ -160,7 +161,7 @@ def _pair(left: str, right: str) -> Iterator[str]:
     gap = WIDTH - wcwidth.width(left) - wcwidth.width(" " + right) + 1
     if gap < 1:
         yield left
-        yield from _hanging("", right)
+        yield from _hanging(" " * INDENT, right)
     else:
         yield left + " " * gap + _isolated(right)
 

@@ -168,7 +168,7 @@ class DeclaredSchema(AutoSchema):
         return [{"bearer": [scope]} for scope in self.operation.scopes]
 
     def map_parsers(self) -> list[str]:
-        """Return the one media type that `cartsvc.api.body` takes."""
+        """Return the one media type that `cartsvc.api.strict_json` takes."""
         return ["application/json"]
 
     def get_request_serializer(self) -> Any:

@@ -8,6 +8,9 @@ from typing import Any
 
 import simplejson
 from django.http import HttpResponse
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
 
 from cartsvc.camel_case import camel_case
 from cartsvc.errors import MAX_PROBLEMS, MoreProblems, Refusal
@@ -71,3 +74,13 @@ def _notification(
     additional_data: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     return {"severity": severity, "text": text, "code": code, "additionalData": additional_data}
+
+
+class NoNegotiation(BaseContentNegotiation):
+    """Ignores the Accept header: a view always answers in its own format."""
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: Any = None
+    ) -> tuple[BaseRenderer, str]:
+        renderer = next(iter(renderers))
+        return renderer, renderer.media_type

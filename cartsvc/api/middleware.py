@@ -13,14 +13,11 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
 
-from cartsvc.api import turns
-from cartsvc.api.body import arriving
-from cartsvc.api.exceptions import RETRY_AFTER_SECONDS, handle
+from cartsvc.api.exception_handler import handle
 from cartsvc.api.headers import trace_id
 from cartsvc.api.operation import requested
 from cartsvc.api.throttling import usage_of
 from cartsvc.db.deadlines import begin_request
-from cartsvc.errors import Refusal
 from cartsvc.operations import health, logs, metrics
 
 # Where people look; every other path is the API's.
@@ -52,16 +49,13 @@ class ApiMiddleware:
         request_id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
         request.META["cartsvc.request_id"] = request_id
         if PAGES.fullmatch(path):
-            return self._page(request)
+            return self.pages(request)
         ids = {"request_id": request_id}
         if trace := trace_id(request.META.get("HTTP_TRACEPARENT", "")):
             ids["trace_id"] = trace
         logs.serving.set(ids)
         started = perf_counter()
-        try:
-            response = cast("HttpResponse", self.api(request))
-        finally:
-            turns.end()
+        response = cast("HttpResponse", self.api(request))
         if usage := usage_of(request):
             for name, value in usage.headers().items():
                 response[name] = value
@@ -90,17 +84,6 @@ class ApiMiddleware:
                 # After a 301, many clients would repeat a POST as a GET.
                 response.status_code = HTTPStatus.PERMANENT_REDIRECT
         return response
-
-    def _page(self, request: HttpRequest) -> HttpResponse:
-        """Answer as a page. Wait for a form here, where few threads may wait at once."""
-        if request.method == "POST":
-            try:
-                with arriving():
-                    request.body  # noqa: B018 (read, and kept)
-            except Refusal as error:
-                headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
-                return HttpResponse(str(error), "text/plain", status=503, headers=headers)
-        return self.pages(request)
 
 
 def _view(request: HttpRequest) -> HttpResponse:

@@ -133,7 +133,8 @@ def test_refuses_a_host_that_is_not_ours(
     assert response.json() == error(
         "invalid_header", "The Host header names no host of this service.", "Host"
     )
-    [record] = [record for record in caplog.records if record.name == "cartsvc.api.exceptions"]
+    logger = "cartsvc.api.exception_handler"
+    [record] = [record for record in caplog.records if record.name == logger]
     assert "ALLOWED_HOSTS" in record.getMessage()
     assert "evil" not in record.getMessage()
 

@@ -30,7 +30,7 @@ import django
 import psycopg
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from tests.chaos.hostile import ATTACKS, LARGE, Target
+from tests.chaos.hostile import ATTACKS, LARGE, LONGEST, Target
 from tests.chaos.servers import ISSUER, RAISED, SIGNING_KEY, Service, service, with_issuer
 from tests.chaos.trial import Caller, Result, honest, tried
 from tests.support import bodies
@@ -66,7 +66,7 @@ def made(target: Target, body: Any) -> str:
 
 def prepared(target: Target) -> Target:
     """Make what the attacks read and change."""
-    target.largest = made(target, LARGE)
+    target.largest, target.longest = made(target, LARGE), made(target, LONGEST)
     cart_id = made(target, bodies.cart())
     _, answer = Caller(target, kept=False).ask(target.request("GET", f"{target.carts}/{cart_id}"))
     item_id = json.loads(answer)["data"]["items"][0]["itemId"]

@@ -31,6 +31,7 @@ class Target:
     host: str = "localhost"
     profile: uuid.UUID = field(default_factory=uuid.uuid4)
     largest: str = ""
+    longest: str = ""
     hot: str = ""
     session: str = ""
     metrics_port: int = 0
@@ -93,7 +94,8 @@ def same(method: str, path: str = "{carts}", body: Any = b"", *headers: str) -> 
     written = body if isinstance(body, bytes) else json.dumps(body).encode()
 
     def requests(target: Target) -> Iterator[bytes]:
-        shown = path.format(carts=target.carts, largest=target.largest, hot=target.hot)
+        keys = {"largest": target.largest, "longest": target.longest, "hot": target.hot}
+        shown = path.format(carts=target.carts, **keys)
         return itertools.repeat(target.request(method, shown, written, *headers))
 
     return requests
@@ -166,6 +168,12 @@ def stalled(target: Target) -> Iterator[bytes]:
     return itertools.repeat(whole[: len(whole) - 100])
 
 
+def stalled_or_read(target: Target) -> Iterator[bytes]:
+    """By turns a body of which half arrives, and a read of the largest cart."""
+    read = target.request("GET", f"{target.carts}/{target.largest}")
+    return itertools.cycle([next(stalled(target)), read])
+
+
 def chunks(target: Target) -> Iterator[bytes]:
     """256 KiB of a body, a byte a chunk."""
     head = target.request("POST", target.carts, b"", "Content-Type: application/json")
@@ -180,6 +188,19 @@ def padded(value: Any) -> bytes:
 
 BAD = bodies.bare_cart(items=[{"options": [{}] * 100}] * 500)
 LARGE = bodies.cart(items=500, options=10)
+# Once just under what was taken for large.
+LONGEST = bodies.cart(
+    items=[
+        bodies.item(
+            displayName="x" * 100,
+            specialInstructions="x" * 300,
+            options=[bodies.option(displayName="x" * 100)],
+        )
+    ]
+    * 500
+)
+MEDIUM = json.dumps(bodies.cart(items=40, options=10)).encode()
+MEDIUM += b" " * (64_763 - len(MEDIUM))
 UNKNOWN = {**bodies.bare_cart(), **{f"member{number}": 1 for number in range(58_000)}}
 DIGITS = bodies.bare_cart(
     items=[{**dict.fromkeys(bodies.item(), int("9" * 300)), "options": []} for _ in range(380)]
@@ -190,14 +211,17 @@ METRICS = b"GET /metrics HTTP/1.0\r\n\r\n"
 NAMED = {
     "bad bodies, 500 items of 100 empty options": Attack(same("POST", "{carts}", BAD)),
     "lawful bodies, 500 items of 10 options": Attack(same("POST", "{carts}", LARGE)),
+    "lawful bodies of 64,763 bytes": Attack(same("POST", "{carts}", MEDIUM)),
     "1 MiB of unknown members": Attack(same("POST", "{carts}", UNKNOWN)),
     "numbers of 300 digits": Attack(same("POST", "{carts}", DIGITS)),
     "sign-ins, each a new name and address": Attack(each(sign_in)),
     "lists of 100 of the largest carts": Attack(same("GET", "{carts}?limit=100")),
     "reads of the largest cart": Attack(same("GET", "{carts}/{largest}")),
+    "reads of a cart of 1,000 objects, longest texts": Attack(same("GET", "{carts}/{longest}")),
     "slow readers, 16 of the largest cart": Attack(same("GET", "{carts}/{largest}"), holds=2),
     "stalled heads, 64": Attack(bare(b"GET /healthz HTTP/1.1\r\nHost: loc"), holds=8),
     "stalled bodies, 64": Attack(stalled, holds=8),
+    "stalled bodies, and reads of the largest cart": Attack(stalled_or_read, holds=8),
     "/readyz": Attack(same("GET", "/readyz")),
     "/healthz": Attack(same("GET", "/healthz")),
     "the metrics' port": Attack(bare(METRICS), keeps=False, metrics=True),

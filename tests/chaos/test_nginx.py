@@ -244,6 +244,8 @@ def test_an_address_may_try_to_sign_in_ten_times_at_once(proxy: Proxy) -> None:
         # On a slow machine some attempts more become due meanwhile.
         more = (ask("POST", login, data=sent, timeout=60) for _ in range(60))
         refused = next(answer for answer in more if answer.headers["Retry-After"] == "60")
+        # The page that changes a password has the same rate.
+        assert ask("POST", f"{proxy.url}/admin/password_change/", timeout=60).status_code == 429
     assert [answer.status_code for answer in answers] == [200] * 4 + [429] * 6
     assert "Too many failed attempts" in answers[9].text
     assert refused.status_code == 429
@@ -253,3 +255,15 @@ def test_an_address_may_try_to_sign_in_ten_times_at_once(proxy: Proxy) -> None:
     assert proxy.caller().get().status_code == 200
     # The service knows which address made these attempts.
     assert "127.0.0.1" in proxy.server.manage("axes_list_attempts")
+
+
+def test_an_address_has_so_many_requests_to_the_desk_under_way(proxy: Proxy) -> None:
+    form = head(HOSTED, "Content-Length: 1000", path="/admin/")
+    page = partial(requests.get, f"{proxy.url}/admin/login/", verify=proxy.certificate, timeout=5)
+    with ExitStack() as stack:
+        for _ in range(32):
+            stack.enter_context(proxy.raw(form))
+        wait_until(lambda: page().status_code == 429)
+        assert "Please wait a minute" in page().text
+        assert proxy.caller().get().status_code == 200
+    wait_until(lambda: page().status_code == 200)

@@ -145,7 +145,7 @@ class Seen:
 
 def honest(target: Target, seconds: float) -> Seen:
     """Create a cart and read it, over and over, with a pause between any two requests."""
-    owner = replace(target, profile=uuid.uuid4())
+    owner = replace(target, profile=uuid.uuid4(), signing={**target.signing, "sub": "honest"})
     create = owner.request(
         "POST", owner.carts, json.dumps(bodies.cart(items=3, options=2)).encode()
     )

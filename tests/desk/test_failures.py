@@ -2,18 +2,16 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Any
 
-import django
 import pytest
-from django.contrib import admin
 from django.contrib.auth.models import User
-from django.contrib.contenttypes.models import ContentType
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import ValidationError
 from django.test import Client
-from django.urls import path
 
+from carts.admin import desk
 from carts.models import Cart
-from tests.desk.conftest import CARTS, staff
+from tests.desk.conftest import CARTS, page_of, staff
 
 
 def told(client: Client) -> Client:
@@ -22,12 +20,17 @@ def told(client: Client) -> Client:
     return client
 
 
-def test_an_address_that_names_no_object_is_told(db: None) -> None:
-    kind = ContentType.objects.get_for_model(Cart).pk
-    answer = told(staff(None)).get(f"/admin/r/{kind}/abc/")
-    # Django 6.1 finds out by itself.
-    assert answer.status_code == (400 if django.VERSION < (6, 1) else 404)
-    assert ("This address cannot be read" in answer.text) == (django.VERSION < (6, 1))
+@pytest.mark.parametrize("method", ["get", "post"])
+@pytest.mark.parametrize("path", ["1/1", "1/abc", "abc/1"])
+def test_nothing_is_at_the_addresses_that_lead_to_a_site(
+    db: None, unchanged: Callable[[], None], method: str, path: str
+) -> None:
+    """Django's own, for models that have pages of their own outside the desk."""
+    client = told(staff(None))
+    unchanged()
+    assert getattr(client, method)(f"/admin/r/{path}/").status_code == 404
+    stranger = getattr(told(Client()), method)(f"/admin/r/{path}/")
+    assert stranger.status_code == 302
 
 
 @pytest.mark.parametrize(
@@ -74,16 +77,35 @@ def test_an_outage_is_told_on_every_page(
     assert client.get(CARTS).status_code == 200
 
 
-def defect(_request: HttpRequest) -> HttpResponse:
-    raise LookupError("a secret")
+@pytest.mark.parametrize("defect", [LookupError, ValueError, OverflowError, ValidationError])
+def test_a_defect_is_an_error_and_is_told_without_its_text(
+    viewer: Client,
+    cart: Cart,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    defect: type[Exception],
+) -> None:
+    def broken(*_: Any) -> None:
+        raise defect("a secret")
 
-
-urlpatterns = [path("admin/defect/", defect), path("admin/", admin.site.urls)]
-
-
-@pytest.mark.urls(__name__)
-def test_a_defect_is_told_without_its_text(viewer: Client) -> None:
-    answer = told(viewer).get("/admin/defect/")
+    monkeypatch.setattr(desk, "kitchen_docket", broken)
+    answer = told(viewer).get(page_of(cart))
     assert answer.status_code == 500
     assert "Something went wrong on our side" in answer.text
     assert "secret" not in answer.text
+    (record,) = (record for record in caplog.records if record.name == "django.request")
+    assert record.levelname == "ERROR"
+
+
+@pytest.mark.parametrize("path", ["/admin/login/", CARTS, "/docs"])
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data"])
+def test_a_form_that_is_too_large_is_refused_on_a_protected_page(
+    viewer: Client, unchanged: Callable[[], None], path: str, kind: str
+) -> None:
+    for client in (viewer, Client()):
+        answer = client.post(path, b"a=" + b"b" * 3_000_000, content_type=f"{kind}; boundary=b")
+        assert answer.status_code in {400, 403}  # one in parts may be refused as a forged one
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert answer.headers["X-Frame-Options"] == "DENY"
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]

@@ -47,8 +47,8 @@ def test_the_kitchen_reads_what_to_make_and_no_prices() -> None:
         "1 × Cola",
         "------------------------------------------",
         "INSTRUCTIONS",
-        "Ring twice",
-        "Second floor",
+        "    Ring twice",
+        "    Second floor",
         "==========================================",
     ]
 
@@ -73,7 +73,7 @@ def test_the_customer_reads_prices_totals_and_the_note() -> None:
         "SUBTOTAL EUR                         25.20",
         "------------------------------------------",
         "NOTE",
-        "Invoice to the office",
+        "    Invoice to the office",
         "==========================================",
     ]
 
@@ -84,6 +84,19 @@ def test_the_customer_reads_what_one_of_several_costs() -> None:
         "2 × Cola                              5.00",
         "    each                 10.10",
     ]
+
+
+@pytest.mark.parametrize("space", [" ", "\t", "\u3000"])
+def test_a_customer_writes_no_second_sheet(space: str) -> None:
+    forged = f"x\n{'=' * 42}\n{space * 14}KITCHEN DOCKET\n{'-' * 42}\n{'=' * 38}"
+    order = cart(special_instructions=forged, note=forged, fulfilment_channel="=" * 42)
+    for sheet in (kitchen_docket, customer_slip):
+        lines = sheet(order, [item("=" * 100, special_instructions=forged)]).splitlines()
+        own = [line for line in lines if not line.startswith("    ") and set(line) <= set("=-")]
+        assert own == ["=" * 42, *["-" * 42] * (1 + (sheet is customer_slip)), "=" * 42]
+        # What stands below its beginning is indented by four or six columns, a title by more.
+        titles = [line for line in lines if line.startswith(" " * 7)]
+        assert [title.strip() for title in titles] in (["KITCHEN DOCKET"], ["CUSTOMER'S SLIP"])
 
 
 def test_wide_characters_take_two_columns() -> None:
@@ -157,7 +170,7 @@ def test_a_long_order_is_cut_and_says_so() -> None:
         assert cut[:mark] == whole[:mark]
         assert mark == LONGEST + 3
         tail = cut[mark + 1 :]
-        assert tail[-2] in {"Ring twice", "Invoice to the office"}
+        assert tail[-2] in {"    Ring twice", "    Invoice to the office"}
         assert "SUBTOTAL EUR" in tail[1] or sheet is kitchen_docket
     one = kitchen_docket(order, [item(options=[])] * (LONGEST + 1))
     assert "… and 1 more line\n" in one

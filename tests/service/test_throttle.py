@@ -14,8 +14,7 @@ from django.test import Client
 from pytest_django import Settings
 from rest_framework.views import APIView
 
-from cartsvc.api.rates import parse_rate
-from cartsvc.api.throttling import BearerThrottle
+from cartsvc.api.throttling import BearerThrottle, parse_rate
 from tests.support import bodies
 from tests.support.answers import problems
 from tests.support.callers import STRANGER, Api

@@ -2,11 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from math import isinf
-from threading import BoundedSemaphore
 from typing import Any, Never
 
 import simplejson
@@ -14,19 +11,12 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from cartsvc.api.headers import media_type
-from cartsvc.api.turns import expect, take_turn
 from cartsvc.errors import (
     InvalidType,
     MalformedJson,
     PayloadTooLarge,
-    Unavailable,
     UnsupportedMediaType,
 )
-
-# All threads of a process but one may wait for a body at once. The last one is left for
-# requests without a body. A body that has arrived is read in far less than the patience.
-_waiting = BoundedSemaphore(max(1, settings.THREADS - 1))
-PATIENCE_SECONDS = 0.05
 
 # Integers of up to so many digits are within a double's range.
 SAFE_DIGITS = 308
@@ -34,18 +24,43 @@ SAFE_DIGITS = 308
 TOO_DEEP = "The body is nested too deep."
 
 
-def json_object(request: HttpRequest) -> dict[str, Any]:
-    """Return the request's body; numbers with a point or an exponent come as Decimal.
+def received(request: HttpRequest) -> bytes:
+    """Return the request's body.
 
     Raises:
-        Refusal: `unsupported_media_type`, `payload_too_large`, `malformed_json`,
-            `unavailable` when too many large ones came at once, or `invalid_type` when the
-            body is JSON but not an object.
+        Refusal: `unsupported_media_type`, `payload_too_large`, or `malformed_json` if it does
+            not arrive whole.
     """
-    _check_media_type(request)
-    body = _read(request)
-    # Whoever sends slowly keeps no turn.
-    take_turn(len(body))
+    if media_type(request.META.get("CONTENT_TYPE", "")) != "application/json":
+        raise UnsupportedMediaType(field="Content-Type")
+    if "HTTP_CONTENT_ENCODING" in request.META:
+        raise UnsupportedMediaType(
+            "The body must be sent without a Content-Encoding.", field="Content-Encoding"
+        )
+    limit = settings.MAX_BODY_BYTES
+    # Django reads no further than Content-Length, which a chunked body does not have.
+    chunked = "HTTP_TRANSFER_ENCODING" in request.META and request.META.get("wsgi.input_terminated")
+    stream = request.META["wsgi.input"] if chunked else request
+    try:
+        length = int(request.META.get("CONTENT_LENGTH") or 0)
+        if length > limit:
+            raise PayloadTooLarge(limit=limit)
+        body: bytes = stream.read(limit + 1)
+    except (OSError, ValueError):
+        _malformed("The body did not arrive whole.")
+    if len(body) > limit:
+        raise PayloadTooLarge(limit=limit)
+    if not chunked and len(body) < length:
+        _malformed("The body did not arrive whole.")
+    return body
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object; numbers with a point or an exponent come as Decimal.
+
+    Raises:
+        Refusal: `malformed_json`, or `invalid_type` when it is JSON but not an object.
+    """
     try:
         # A BOM is skipped; Python's json would take it for a syntax error.
         value = _decode(body.decode("utf-8-sig"))
@@ -74,51 +89,6 @@ def fingerprint(values: Any) -> bytes:
     except RecursionError:
         _malformed(TOO_DEEP)
     return hashlib.sha256(text.encode()).digest()
-
-
-@contextmanager
-def arriving() -> Iterator[None]:
-    """Hold one of the places in which a thread may wait for a body, without a time limit.
-
-    Raises:
-        Refusal: `unavailable`, when every place is taken.
-    """
-    if not _waiting.acquire(timeout=PATIENCE_SECONDS):
-        raise Unavailable("Too many bodies have not arrived yet. Try again.")
-    try:
-        yield
-    finally:
-        _waiting.release()
-
-
-def _check_media_type(request: HttpRequest) -> None:
-    if media_type(request.META.get("CONTENT_TYPE", "")) != "application/json":
-        raise UnsupportedMediaType(field="Content-Type")
-    if "HTTP_CONTENT_ENCODING" in request.META:
-        raise UnsupportedMediaType(
-            "The body must be sent without a Content-Encoding.", field="Content-Encoding"
-        )
-
-
-def _read(request: HttpRequest) -> bytes:
-    limit = settings.MAX_BODY_BYTES
-    # Django reads no further than Content-Length, which a chunked body does not have.
-    chunked = "HTTP_TRANSFER_ENCODING" in request.META and request.META.get("wsgi.input_terminated")
-    stream = request.META["wsgi.input"] if chunked else request
-    try:
-        length = int(request.META.get("CONTENT_LENGTH") or 0)
-        if length > limit:
-            raise PayloadTooLarge(limit=limit)
-        expect(length)
-        with arriving():
-            body: bytes = stream.read(limit + 1)
-    except (OSError, ValueError):
-        _malformed("The body did not arrive whole.")
-    if len(body) > limit:
-        raise PayloadTooLarge(limit=limit)
-    if not chunked and len(body) < length:
-        _malformed("The body did not arrive whole.")
-    return body
 
 
 def _malformed(text: str) -> Never:

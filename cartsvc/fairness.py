@@ -1,0 +1,82 @@
+"""The one queue: what one caller may hold of this process at once.
+
+A caller is a bearer, a member of staff, or, at the desk, a stranger's network. Bodies of one caller
+arrive in at most half of the threads, and those of all callers in all but one: whoever sends slowly
+leaves a thread to the others. What has arrived is worked on one at a time for each caller: a body
+is read and validated, a page is made, a password is checked. Python runs one thread at a time, so
+the caller loses nothing by it, and the others do not wait for everything that it has sent at once.
+
+The next request waits while the caller's other requests go on. If none has for a while, they are
+large or stand still, and it is refused. So quick requests wait for each other, and slow ones do not
+take thread after thread.
+
+The API waits for the database outside of this: a row that is held is no reason to refuse a body.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
+from threading import Condition
+from time import monotonic
+
+from django.conf import settings
+
+from cartsvc.db.database_url import REQUEST_SECONDS
+from cartsvc.db.deadlines import start_clock
+from cartsvc.errors import Unavailable
+
+# How long none of a caller's requests has gone on when the next is refused. A program tries again
+# by itself, a person does not.
+PROGRAM_SECONDS = 0.05
+PERSON_SECONDS = 1
+# Time to go on for a process that has not run at all meanwhile, on a busy machine.
+LAST_LOOK_SECONDS = 0.01
+
+
+class Queue:
+    """Threads of this process: `each` is the limit of one caller, `everyone` that of all."""
+
+    def __init__(self, each: int, everyone: float = inf) -> None:
+        self.each, self.everyone = each, everyone
+        self._held: Counter[str] = Counter()
+        self._last_start: dict[str, float] = {}
+        self._freed = Condition()
+
+    @contextmanager
+    def thread_of(self, caller: str, patience: float) -> Iterator[None]:
+        """Hold this thread for the caller as soon as its limit allows.
+
+        Waiting counts against the request's time.
+
+        Raises:
+            Unavailable: none of the caller's requests has gone on for `patience` seconds.
+        """
+        with self._freed:
+            self._wait(caller, patience)
+            self._held[caller] += 1
+            self._last_start[caller] = monotonic()
+        try:
+            yield
+        finally:
+            with self._freed:
+                self._held[caller] -= 1
+                if not self._held[caller]:
+                    del self._held[caller], self._last_start[caller]
+                self._freed.notify_all()
+
+    def _wait(self, caller: str, patience: float) -> None:
+        arrived, last_look = monotonic(), False
+        while self._held[caller] >= self.each or self._held.total() >= self.everyone:
+            end = min(
+                self._last_start.get(caller, arrived) + patience, start_clock(REQUEST_SECONDS)
+            )
+            left = end - monotonic()
+            if left <= 0 and last_look:
+                raise Unavailable("Too many requests have come at once. Try again.")
+            last_look = left <= 0
+            self._freed.wait(max(left, LAST_LOOK_SECONDS))
+
+
+ARRIVING = Queue(each=max(1, settings.THREADS // 2), everyone=max(1, settings.THREADS - 1))
+WORKING = Queue(each=1)

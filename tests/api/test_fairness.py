@@ -1,0 +1,155 @@
+"""What one bearer may hold of a process, and that it is no other's matter."""
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import pytest
+from django.db import connection
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from carts import base_view
+from carts.models import Cart
+from tests.support import bodies
+from tests.support.answers import error
+from tests.support.callers import HttpApi
+from tests.support.concurrency import held
+from tests.support.programs import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BUSY = error("unavailable", "Too many requests have come at once. Try again.")
+
+
+@pytest.fixture
+def bearer(live_server: LiveServer) -> Callable[[str], HttpApi]:
+    return lambda name: HttpApi(live_server.url, kept=False, sub=name)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a slow machine take its time."""
+    monkeypatch.setattr(base_view, "PROGRAM_SECONDS", 60)
+
+
+@contextmanager
+def stalled(caller: HttpApi, length: int = 1000) -> Iterator[HTTPConnection]:
+    """Send a head, and none of the body that it announces."""
+    address = urlsplit(caller.base)
+    with closing(HTTPConnection(address.netloc, timeout=10)) as connection:
+        connection.putrequest("POST", address.path)
+        connection.putheader("Authorization", f"Bearer {caller.token}")
+        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Content-Length", str(length))
+        connection.endheaders()
+        yield connection
+
+
+def status_of(caller: HttpApi) -> int:
+    return int(caller.post("", {"partnerKey": 5}).status_code)
+
+
+def test_a_bearer_whose_bodies_stand_still_waits_alone(
+    bearer: Callable[[str], HttpApi],
+    settings: Settings,
+    caplog: pytest.LogCaptureFixture,
+    unchanged: Callable[[], None],
+) -> None:
+    anna, ben = bearer("anna"), bearer("ben")
+    caplog.set_level(logging.INFO)
+    with ExitStack() as stack:
+        for _ in range(settings.THREADS // 2):
+            stack.enter_context(stalled(anna))
+        wait_until(lambda: status_of(anna) == 503)
+        caplog.clear()
+
+        refused = anna.post("", bodies.cart())
+
+        assert (refused.status_code, refused.json()) == (503, BUSY)
+        assert refused.headers["Retry-After"] == "1"
+        assert [record.levelname for record in caplog.records] == ["INFO"]
+        # Neither a body of hers that does not arrive: it is refused before.
+        with stalled(anna) as one_more:
+            assert one_more.getresponse().status == 503
+        assert anna.get().status_code == 200
+        assert status_of(ben) == 400
+    wait_until(lambda: status_of(anna) == 400)
+
+
+def test_all_bodies_that_stand_still_leave_a_thread(
+    bearer: Callable[[str], HttpApi], settings: Settings, unchanged: Callable[[], None]
+) -> None:
+    with ExitStack() as stack:
+        for number in range(settings.THREADS - 1):
+            stack.enter_context(stalled(bearer(f"bearer {number}")))
+        wait_until(lambda: status_of(bearer("anna")) == 503)
+        with stalled(bearer("ben")) as one_more:
+            assert one_more.getresponse().status == 503
+        assert bearer("ben").get().status_code == 200
+    wait_until(lambda: status_of(bearer("anna")) == 400)
+
+
+LARGE = json.dumps(bodies.cart(items=50, options=10))
+
+
+def test_large_carts_of_one_bearer_are_no_others_matter(
+    bearer: Callable[[str], HttpApi], patient: None
+) -> None:
+    anna, ben = bearer("anna"), bearer("ben")
+    with ThreadPoolExecutor(8) as pool:
+        hers = [pool.submit(anna.post, "", LARGE) for _ in range(24)]
+        his = [ben.post("", bodies.bare_cart()).status_code for _ in range(10)]
+        statuses = [answer.result().status_code for answer in hers]
+    assert his == [200] * 10
+    assert set(statuses) <= {200, 503}
+    assert Cart.objects.count() == statuses.count(200) + len(his)
+
+
+def test_quick_requests_of_one_bearer_wait_for_each_other(
+    bearer: Callable[[str], HttpApi], patient: None
+) -> None:
+    anna = bearer("anna")
+    with ThreadPoolExecutor(8) as pool:
+        answers = [pool.submit(anna.post, "", bodies.cart()) for _ in range(40)]
+        assert [answer.result().status_code for answer in answers] == [200] * 40
+
+
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="a write holds the whole file")
+def test_a_held_cart_holds_up_no_other_body(
+    bearer: Callable[[str], HttpApi], patient: None
+) -> None:
+    anna = bearer("anna")
+    cart_id = anna.post("", bodies.cart()).json()["data"]["cartId"]
+    item_id = anna.get(f"/{cart_id}").json()["data"]["items"][0]["itemId"]
+    item = json.dumps(bodies.item()) + " " * 100_000
+    with (
+        ThreadPoolExecutor(3) as pool,
+        held(lambda: Cart.objects.select_for_update().get(pk=cart_id)) as release,
+    ):
+        waiting = [pool.submit(anna.put, f"/{cart_id}/items/{item_id}", item) for _ in range(3)]
+        wait_until(lambda: waiting_for_a_lock() == 3)
+        for name in ("anna", "ben"):
+            assert bearer(name).post("", LARGE + " " * 100_000).status_code == 200
+        release()
+        assert [answer.result().status_code for answer in waiting] == [200] * 3
+
+
+def waiting_for_a_lock() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return int(cursor.fetchone()[0])
+
+
+def test_a_body_that_will_be_too_large_is_not_awaited(
+    http_api: HttpApi, settings: Settings
+) -> None:
+    with stalled(http_api, settings.MAX_BODY_BYTES + 1) as connection:
+        assert connection.getresponse().status == 413

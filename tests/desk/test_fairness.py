@@ -1,0 +1,128 @@
+"""What one member of staff, and strangers, may hold of a process with pages and forms."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from cartsvc import pages
+from tests.desk.conftest import CARTS, staff
+from tests.support.concurrency import together
+from tests.support.factories import CartFactory
+from tests.support.programs import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LOGIN = "/admin/login/"
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a slow machine take its time."""
+    for name in ("PERSON_SECONDS", "PROGRAM_SECONDS"):
+        monkeypatch.setattr(pages, name, 60)
+
+
+def test_pages_asked_for_at_once_all_come(patient: None) -> None:
+    client = staff("Cart support lead")
+    for _ in range(20):
+        CartFactory()
+    cookie = client.cookies["sessionid"].value
+
+    def ask() -> int:
+        browser = Client()
+        browser.cookies["sessionid"] = cookie
+        return browser.get(CARTS).status_code
+
+    assert together([ask] * 6) == [200] * 6
+
+
+@contextmanager
+def stalled(url: str, network: str, path: str = LOGIN) -> Iterator[None]:
+    """Send the head of a form, and nothing of the form."""
+    with closing(HTTPConnection(urlsplit(url).netloc, timeout=10)) as connection:
+        connection.putrequest("POST", path)
+        connection.putheader("X-Forwarded-For", network)
+        connection.putheader("Content-Type", "application/x-www-form-urlencoded")
+        connection.putheader("Content-Length", "100")
+        connection.endheaders()
+        yield
+
+
+def attempt(url: str, network: str) -> requests.Response:
+    """Send a form without a CSRF token: a page refuses it, if it is read at all."""
+    with requests.Session() as session:
+        session.trust_env = False
+        headers = {"X-Forwarded-For": network, "Connection": "close"}
+        return session.post(f"{url}{LOGIN}", {"username": "a"}, headers=headers, timeout=60)
+
+
+@pytest.mark.parametrize("path", [LOGIN, "/docs", "/"])
+def test_a_network_whose_forms_stand_still_reads_why_it_is_refused(
+    live_server: LiveServer,
+    settings: Settings,
+    caplog: pytest.LogCaptureFixture,
+    unchanged: Callable[[], None],
+    path: str,
+) -> None:
+    caplog.set_level(logging.INFO)
+    near, far = "192.0.2.1", "198.51.100.1"
+    with ExitStack() as stack:
+        for _ in range(settings.THREADS // 2):
+            stack.enter_context(stalled(live_server.url, near, path))
+        wait_until(lambda: attempt(live_server.url, near).status_code == 503)
+        caplog.clear()
+
+        refused = attempt(live_server.url, near)
+
+        assert refused.status_code == 503
+        assert refused.headers["Retry-After"] == "1"
+        assert refused.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert refused.headers["Cache-Control"] == "no-store"
+        assert refused.headers["X-Frame-Options"] == "DENY"
+        assert "default-src 'none'" in refused.headers["Content-Security-Policy"]
+        assert "Too many pages at once" in refused.text
+        assert '<a href="">Try again</a>' in refused.text
+        told = [record for record in caplog.records if record.name != "django.server"]
+        assert [record.levelname for record in told] == ["INFO"]
+        assert attempt(live_server.url, far).status_code == 403
+    wait_until(lambda: attempt(live_server.url, near).status_code == 403)
+
+
+def test_a_form_that_does_not_arrive_whole_is_no_error_of_ours(
+    live_server: LiveServer, caplog: pytest.LogCaptureFixture, unchanged: Callable[[], None]
+) -> None:
+    with stalled(live_server.url, "192.0.2.1"):
+        pass
+    wait_until(lambda: attempt(live_server.url, "192.0.2.1").status_code == 403)
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def test_staff_get_in_while_strangers_try(patient: None, caplog: pytest.LogCaptureFixture) -> None:
+    User.objects.create_user("anna", password="correct horse battery", is_staff=True)
+
+    def sign_in(address: str, name: str, password: str) -> int:
+        client = Client(REMOTE_ADDR=address)
+        return client.post(LOGIN, {"username": name, "password": password}).status_code
+
+    def strangers(first: int) -> list[int]:
+        return [sign_in(f"192.0.2.{n}", "anna", "wrong") for n in range(first, 14, 3)]
+
+    def member() -> list[int]:
+        return [sign_in("198.51.100.1", "anna", "correct horse battery") for _ in range(4)]
+
+    # As many at once as a process has threads.
+    *refused, let_in = together([*(partial(strangers, first) for first in range(3)), member])
+
+    assert [status for statuses in refused for status in statuses] == [200] * 14
+    assert let_in == [302] * 4
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
