@@ -31,7 +31,7 @@ class Refusal(Exception):
     that Python names, `("items", 0, "display_name")`; whoever knows the other notation writes it.
     """
 
-    code: ClassVar[str]
+    code: str
     status: ClassVar[int]
     text: ClassVar[str]
     meaning: ClassVar[str]
@@ -84,7 +84,7 @@ class Refusals(Refusal):
         return self._reasons
 
 
-class InvalidValue(Refusal, ValidationError):
+class InvalidValue(Refusal, ValidationError):  # type: ignore[misc] # its code may be None
     """A value that is not allowed. Forms and models take it for Django's ValidationError."""
 
     status = 400

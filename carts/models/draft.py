@@ -47,7 +47,7 @@ class ItemDraft:
     def value(self) -> Decimal:
         """The sum of the price and the options' prices, times the quantity."""
         prices = (option["price"] for option in self.options)
-        return (self.values["price"] + sum(prices)) * self.values["quantity"]  # type: ignore[no-any-return]
+        return (self.values["price"] + sum(prices)) * self.values["quantity"]
 
     @property
     def sent(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from django.db import models
 class GuardedQuerySet(models.QuerySet[Any]):
     """Rows to read. Every write refuses with the model's `WRITES`."""
 
-    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(self.model.WRITES)
 
     create = update = delete = bulk_create = bulk_update = _refuse

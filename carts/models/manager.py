@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from copy import copy
 from datetime import datetime
 from itertools import chain
-from typing import Any, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -43,7 +43,7 @@ from cartsvc.db.statements import Select, atomic, fetch_together, one_round_trip
 CartT = TypeVar("CartT", bound=models.Model)
 
 
-class CartManager(models.Manager[CartT].from_queryset(CartQuerySet)):  # type: ignore[misc]
+class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  # type: ignore[misc]
     """Reads and writes carts: all of them, or those that `by` has narrowed them to."""
 
     author: Author | None = None
@@ -128,7 +128,7 @@ class CartManager(models.Manager[CartT].from_queryset(CartQuerySet)):  # type: i
             INSERT_ITEMS.run([_item_row(cart.pk, draft) for draft in drafts])
             INSERT_OPTIONS.run(chain.from_iterable(map(ItemDraft.option_rows, drafts)))
         cart._state.adding = False
-        return cart  # type: ignore[no-any-return]
+        return cart
 
     def add_item(
         self, cart_id: UUID, values: Values, *, version: Expected = None, validate: bool = True
@@ -263,7 +263,7 @@ class CartManager(models.Manager[CartT].from_queryset(CartQuerySet)):  # type: i
             if before and before.options:
                 DELETE_OPTIONS.run(item_id=before.id)
             if not after:
-                DELETE_ITEM.run(id=before.id)
+                DELETE_ITEM.run(id=item.id)
             elif before:
                 UPDATE_ITEM.run(id=after.id, value=after.value, **after.values)
             else:

@@ -25,7 +25,7 @@ def test_the_lines_of_the_readme_run(db: None) -> None:
     with pytest.raises(ValidationError):
         exec(refused, names)
     assert (cart.version, cart.items.get().quantity) == (3, 3)
-    kept = []
+    kept: list[str] = []
     exec(
         after.replace("Cart.objects.filter", "keep(); Cart.objects.filter"),
         names
