@@ -1,11 +1,12 @@
 """How the operations read a request: the bearer's carts, the headers and the body."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
+from django.http import HttpResponse
 from prometheus_client import Counter
 from rest_framework.request import Request
 from rest_framework.viewsets import ViewSet
@@ -17,8 +18,9 @@ from carts.models.change import Author
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.models.manager import CartManager
 from carts.serializers import WireSerializer
+from cartsvc.api.envelope import success
 from cartsvc.api.headers import entity_tag, prefers_strict, versions
-from cartsvc.api.operation import operation_of
+from cartsvc.api.operation import Operation, operation_of
 from cartsvc.api.strict_json import fingerprint, json_object, received
 from cartsvc.errors import MAX_PROBLEMS, InvalidHeader, Refusal, Refusals
 from cartsvc.fairness import ARRIVING, PROGRAM_SECONDS, WORKING
@@ -34,7 +36,15 @@ WARNINGS = 10
 class CartServiceViewSet(ViewSet):
     """The base of the operations: the bearer's carts, and how a request is read."""
 
-    http_method_names = ["get", "head", "post", "put", "delete"]
+    http_method_names = ["get", "head", "post", "put", "patch", "delete"]
+    tag: ClassVar[str]  # the API document's; the docstring describes it
+
+    @property
+    def operation(self) -> Operation:
+        """The operation that is served; no request comes to a method without (`HasScope`)."""
+        operation = operation_of(self, self.action)
+        assert operation is not None  # noqa: S101
+        return operation
 
     @property
     def strict(self) -> bool:
@@ -57,7 +67,7 @@ class CartServiceViewSet(ViewSet):
             response["Preference-Applied"] = "handling=strict"
         return super().finalize_response(request, response, *args, **kwargs)
 
-    def read(self, serializer: WireSerializer) -> tuple[dict[str, Any], dict[str, Any]]:
+    def read(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the body and its values.
 
         Raises:
@@ -70,9 +80,10 @@ class CartServiceViewSet(ViewSet):
             sent = received(self.request)
         with WORKING.thread_of(caller, PROGRAM_SECONDS):
             body = json_object(sent)
-            return body, self._values(serializer, body)
+            return body, self._values(body)
 
-    def _values(self, serializer: WireSerializer, body: dict[str, Any]) -> dict[str, Any]:
+    def _values(self, body: dict[str, Any]) -> dict[str, Any]:
+        serializer: WireSerializer = self.operation.body
         if not self.strict:
             return serializer.run_validation(body)
         problems = list(islice(serializer.unknown_members(body), MAX_PROBLEMS + 1))
@@ -84,11 +95,15 @@ class CartServiceViewSet(ViewSet):
             raise Refusals(problems)
         return values
 
-    def warnings(self, serializer: WireSerializer, body: dict[str, Any]) -> Iterable[Refusal]:
-        """Return a warning for each of the first unknown members of an accepted body."""
-        if not serializer.has_unknown_members(body):
-            return ()
-        return islice(serializer.unknown_members(body), WARNINGS)
+    def success(
+        self, data: dict[str, Any] | None = None, body: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Return the operation's success. It warns of the first unknown members of a `body`."""
+        serializer = self.operation.body
+        warnings: Iterator[Refusal] = iter(())
+        if body and serializer.has_unknown_members(body):
+            warnings = islice(serializer.unknown_members(body), WARNINGS)
+        return success(self.operation.message, data, warnings)
 
     def carts(self, profile_key: UUID) -> CartManager[Cart]:
         """Return the carts that the bearer may see and change, in the bearer's name."""

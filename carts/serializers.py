@@ -29,7 +29,12 @@ from cartsvc.errors import (
 
 
 class WireSerializer(serializers.ModelSerializer):
-    """A JSON object of the specification. Unknown members are ignored, and can be listed."""
+    """A JSON object of the specification. Unknown members are ignored, and can be listed.
+
+    The API document shows the docstrings of the serializers.
+    """
+
+    plural: ClassVar[str]  # what a list holds too many of
 
     serializer_field_mapping: ClassVar = {
         models.CharField: StringField,
@@ -67,8 +72,9 @@ class WireSerializer(serializers.ModelSerializer):
             raise Refusals(problems)
         return values
 
-    def check_count(self, count: int) -> None:
-        """Refuse a list of more of these than the service takes."""
+    @property
+    def max_count(self) -> int:
+        """How many of these a list may hold."""
         raise NotImplementedError
 
     @cached_property
@@ -133,7 +139,7 @@ class WireListSerializer(serializers.ListSerializer):
     def to_internal_value(self, data: Any) -> list[dict[str, Any]]:
         if type(data) is not list:
             raise invalid_type("an array", data)
-        self.child.check_count(len(data))
+        validate_count(len(data), self.child.max_count, self.child.plural)
         values: list[dict[str, Any]] = []
         problems: list[Refusal] = []
         for position, element in enumerate(data):
@@ -180,19 +186,25 @@ def on_the_wire(*names: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]
 
 
 class CartItemOptionSerializer(WireSerializer):
+    """An option that the customer selected for an item."""
+
+    plural = "options on an item"
+
     class Meta:
         model = CartItemOption
         list_serializer_class = WireListSerializer
         fields, extra_kwargs = on_the_wire(*OPTION_FIELDS)
 
-    def check_count(self, count: int) -> None:
-        validate_count(count, settings.MAX_OPTIONS, "options on an item")
+    @property
+    def max_count(self) -> int:
+        return settings.MAX_OPTIONS
 
 
 class CartItemSerializer(WireSerializer):
-    """CartItem, and UpdateCartItem, which has the same fields."""
+    """An item of Create Cart, and the request body of Add Item."""
 
-    options = CartItemOptionSerializer(many=True, required=False)
+    plural = "items in a cart"
+    options = CartItemOptionSerializer(many=True, required=False, allow_null=True)
 
     class Meta:
         model = CartItem
@@ -200,18 +212,21 @@ class CartItemSerializer(WireSerializer):
         *before, instructions = ITEM_FIELDS
         fields, extra_kwargs = on_the_wire(*before, "options", instructions)
 
-    def check_count(self, count: int) -> None:
-        validate_count(count, settings.MAX_ITEMS, "items in a cart")
+    @property
+    def max_count(self) -> int:
+        return settings.MAX_ITEMS
+
+
+class UpdateCartItemSerializer(CartItemSerializer):
+    """The request body of Update Item. What is not sent is not kept."""
 
 
 class CreateCartSerializer(WireSerializer):
-    items = CartItemSerializer(many=True, required=False)
+    """The request body of Create Cart."""
+
+    items = CartItemSerializer(many=True, required=False, allow_null=True)
 
     class Meta:
         model = Cart
         partner, restaurant, *others = sent_fields(Cart)
         fields, extra_kwargs = on_the_wire(partner, restaurant, "items", *others)
-
-
-CREATE_CART = CreateCartSerializer()
-CART_ITEM = CartItemSerializer()

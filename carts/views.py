@@ -18,20 +18,17 @@ from carts.errors import (
 )
 from carts.responses import cart_body, summary_body
 from carts.serializers import (
-    CART_ITEM,
-    CREATE_CART,
     CartItemSerializer,
     CreateCartSerializer,
+    UpdateCartItemSerializer,
 )
-from cartsvc.api.envelope import success
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.headers import entity_tag, versions
 from cartsvc.api.operation import Operation
 from cartsvc.errors import InvalidParameter
 from cartsvc.identity.bearer_tokens import bearer_of
 
-READ = ("Cart.Read", "Cart.Write")
-WRITE = ("Cart.Write",)
+READ, WRITE = "Cart.Read", "Cart.Write"
 
 CREATED = Counter("cartsvc_carts_created", "Carts created.")
 
@@ -44,11 +41,14 @@ OF_KEYS = (RequestInProgress, IdempotencyKeyReused)
 class CartViewSet(CartServiceViewSet):
     """The carts of a customer profile."""
 
+    tag = "Carts"
+
     @Operation(
         name="Create Cart",
         description="Creates a cart for a customer profile, with items or without.",
-        scopes=WRITE,
-        body=CreateCartSerializer,
+        message="The cart was created.",
+        scope=WRITE,
+        body=CreateCartSerializer(),
         data="CartCreated",
         takes=("Idempotency-Key", "Prefer"),
         gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
@@ -59,7 +59,7 @@ class CartViewSet(CartServiceViewSet):
     def create(self, request: Request, profile_key: UUID) -> HttpResponse:
         """Create Cart."""
         key = self.idempotency_key()
-        body, values = self.read(CREATE_CART)
+        body, values = self.read()
         if bearer_of(request).partner_key not in (None, values["partner_key"]):
             raise PartnerMismatch(field="/partnerKey")
         cart_id, version = self.create_once(
@@ -71,15 +71,17 @@ class CartViewSet(CartServiceViewSet):
                 .version
             ),
         )
-        data = {"cartId": str(cart_id)}
-        warnings = self.warnings(CREATE_CART, body)
-        return _versioned(success("The cart was created.", data, warnings), version)
+        return _versioned(self.success({"cartId": str(cart_id)}, body), version)
 
     @Operation(
         name="List Carts",
         description="The profile's carts, newest first, in pages.",
-        scopes=READ,
+        message="The carts were found.",
+        scope=WRITE,
+        other_scopes=(READ,),
         data="CartPage",
+        query=("limit", "cursor"),
+        problems=(InvalidParameter,),
     )
     def list(self, request: Request, profile_key: UUID) -> HttpResponse:
         """List Carts, newest first."""
@@ -87,8 +89,7 @@ class CartViewSet(CartServiceViewSet):
         page = self.carts(profile_key).page(limit + 1, cursor)
         more = len(page) > limit
         page = page[:limit]
-        return success(
-            "The carts were found.",
+        return self.success(
             {
                 "carts": [summary_body(cart) for cart in page],
                 "nextCursor": str(page[-1].id) if more else None,
@@ -98,7 +99,9 @@ class CartViewSet(CartServiceViewSet):
     @Operation(
         name="Get Cart",
         description="The cart with its items as it is between two changes.",
-        scopes=READ,
+        message="The cart was found.",
+        scope=WRITE,
+        other_scopes=(READ,),
         data="Cart",
         takes=("If-None-Match",),
         gives=("ETag",),
@@ -116,17 +119,20 @@ class CartViewSet(CartServiceViewSet):
         if found is None:
             raise CartNotFound
         cart, items = found
-        return _versioned(success("The cart was found.", cart_body(cart, items)), cart.version)
+        return _versioned(self.success(cart_body(cart, items)), cart.version)
 
 
 class CartItemViewSet(CartServiceViewSet):
     """The items of a cart."""
 
+    tag = "Items"
+
     @Operation(
         name="Add Item",
         description="Adds an item after the cart's last one.",
-        scopes=WRITE,
-        body=CartItemSerializer,
+        message="The item was added.",
+        scope=WRITE,
+        body=CartItemSerializer(),
         data="ItemAdded",
         takes=("Idempotency-Key", "If-Match", "Prefer"),
         gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
@@ -136,7 +142,7 @@ class CartItemViewSet(CartServiceViewSet):
         """Add Item."""
         carts = self.carts(profile_key)
         key, expected = self.idempotency_key(), self.expected_versions()
-        body, values = self.read(CART_ITEM)
+        body, values = self.read()
         item_id, version = self.create_once(
             key,
             body,
@@ -144,14 +150,14 @@ class CartItemViewSet(CartServiceViewSet):
                 cart_id, {"id": new_id, **values}, version=expected, validate=False
             ),
         )
-        data, warnings = {"itemId": str(item_id)}, self.warnings(CART_ITEM, body)
-        return _versioned(success("The item was added.", data, warnings), version)
+        return _versioned(self.success({"itemId": str(item_id)}, body), version)
 
     @Operation(
         name="Update Item",
         description="Replaces an item entirely, options included: what is not sent is not kept.",
-        scopes=WRITE,
-        body=CartItemSerializer,
+        message="The item was updated.",
+        scope=WRITE,
+        body=UpdateCartItemSerializer(),
         takes=("If-Match", "Prefer"),
         gives=("ETag", "Preference-Applied"),
         problems=(CartNotFound, ItemNotFound, VersionMismatch),
@@ -163,15 +169,15 @@ class CartItemViewSet(CartServiceViewSet):
         """Update Item."""
         carts = self.carts(profile_key)
         expected = self.expected_versions()
-        body, values = self.read(CART_ITEM)
+        body, values = self.read()
         version = carts.replace_item(cart_id, item_id, values, version=expected, validate=False)
-        warnings = self.warnings(CART_ITEM, body)
-        return _versioned(success("The item was updated.", warnings=warnings), version)
+        return _versioned(self.success(body=body), version)
 
     @Operation(
         name="Remove Item",
         description="Removes an item and its options.",
-        scopes=WRITE,
+        message="The item was removed.",
+        scope=WRITE,
         takes=("If-Match",),
         gives=("ETag",),
         problems=(CartNotFound, ItemNotFound, VersionMismatch),
@@ -183,7 +189,7 @@ class CartItemViewSet(CartServiceViewSet):
         carts = self.carts(profile_key)
         expected = self.expected_versions()
         version = carts.remove_item(cart_id, item_id, version=expected)
-        return _versioned(success("The item was removed."), version)
+        return _versioned(self.success(), version)
 
 
 def _versioned(response: HttpResponse, version: int | None) -> HttpResponse:

@@ -312,7 +312,7 @@ CORS_EXPOSE_HEADERS = [
 ]
 
 SPECTACULAR_SETTINGS = {
-    "OAS_VERSION": "3.1.1",
+    "DEFAULT_GENERATOR_CLASS": "carts.openapi.document.DocumentGenerator",
     "SERVE_AUTHENTICATION": [],
     "SWAGGER_UI_SETTINGS": {"persistAuthorization": True, "tryItOutEnabled": True},
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -1,62 +1,36 @@
-"""The OpenAPI document of the six operations, exact in types, limits and statuses.
+"""The OpenAPI document: document.yaml, completed with the operations that the views declare.
 
-The request bodies come from the serializers and so from the models' limits, the operations
-from their declarations, the problems from theirs. `schemas` and `answers` describe what the
-service answers, `descriptions` has the words, `examples` the examples.
+A new operation needs nothing here: its declaration says all that the document does.
 """
 
+import inspect
+import json
 import re
 from functools import cache
-from threading import Lock
-from typing import Any
+from http import HTTPStatus
+from typing import Any, NamedTuple
 
-import simplejson
 from django.http import HttpResponse
-from drf_spectacular.extensions import OpenApiSerializerFieldExtension
-from drf_spectacular.generators import SchemaGenerator
-from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.generators import EndpointEnumerator, SchemaGenerator
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from carts.base_view import CartServiceViewSet
-from carts.models.idempotency import KEY_MAX_LENGTH
-from carts.openapi import descriptions, examples
-from carts.openapi.answers import answers
-from carts.openapi.schemas import GUID, TEXT, Schema, complete, operation_id, ref
-from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
-from carts.wire_types import DoubleField, IntField, StringField
-from cartsvc.api.headers import TAGS_MAX_LENGTH
-from cartsvc.api.operation import Operation, operation_of
+from carts.openapi import examples
+from carts.openapi.schemas import Schema, complete, envelope_name, ref, schema_name, skeleton
+from cartsvc.api.envelope import failure_text, success
+from cartsvc.api.operation import Operation, operation_at
 from cartsvc.camel_case import camel_case
-from cartsvc.control_characters import LINE_BREAKERS
+from cartsvc.errors import Refusal, UnknownMember
 
-_TAG = r'(W/)?"[\x21\x23-\x7e]*"'
-
-PAGE: dict[str, Schema] = {
-    "limit": {
-        "type": "integer",
-        "format": "int32",
-        "minimum": 1,
-        "maximum": MAX_PAGE_SIZE,
-        "default": PAGE_SIZE,
-    },
-    "cursor": TEXT,
+# Headers of every answer, of some statuses, and those that are not always sent.
+OF_ANY = ("X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+OF_STATUSES = {
+    **dict.fromkeys([401, 403], ("WWW-Authenticate",)),
+    412: ("ETag",),
+    **dict.fromkeys([429, 503], ("Retry-After",)),
 }
-HEADERS: dict[str, Schema] = {
-    "Idempotency-Key": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": KEY_MAX_LENGTH,
-        "pattern": r"^[\x21-\x7e]+$",
-    },
-    "If-Match": {
-        "type": "string",
-        "maxLength": TAGS_MAX_LENGTH,
-        "pattern": rf"^(\*|{_TAG}([ \t]*,[ \t]*{_TAG})*)$",
-    },
-    "If-None-Match": {"type": "string", "maxLength": TAGS_MAX_LENGTH},
-    "Prefer": TEXT,
-}
+SOMETIMES = {*OF_ANY[1:], "Idempotent-Replayed", "Preference-Applied"}
 
 
 class DocumentView(APIView):
@@ -69,169 +43,154 @@ class DocumentView(APIView):
 
     def get(self, request: Request) -> HttpResponse:
         """Return the document."""
-        # Who comes while it is built waits: two builds at once have failed.
-        with BUILDING:
-            document = _document()
-        return HttpResponse(document, content_type="application/json")
-
-
-BUILDING = Lock()
+        return HttpResponse(_text(), content_type="application/json")
 
 
 @cache
-def _document() -> bytes:
-    document = DocumentGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
-    return simplejson.dumps(document, use_decimal=True).encode()
+def _text() -> str:
+    return json.dumps(Document().complete())
 
 
 class DocumentGenerator(SchemaGenerator):
-    """Adds what the service is, in the names of the wire."""
+    """The document for `manage.py spectacular`."""
 
     def get_schema(self, *args: Any, **kwargs: Any) -> Schema:
-        result = super().get_schema(*args, **kwargs)  # type: ignore[no-untyped-call]
-        bearer = {
-            "type": "http",
-            "scheme": "bearer",
-            "bearerFormat": "JWT",
-            "description": descriptions.BEARER,
-        }
-        return {
-            "openapi": result["openapi"],
-            "info": {
-                "title": "Cart Service",
-                "version": "2.0",
-                "description": (
-                    "Create Cart and Update Cart Item (v2.0, Beta), and what makes them usable."
-                ),
-            },
-            "servers": [{"url": "/"}],
-            "tags": [
-                {"name": name, "description": text} for name, text in descriptions.TAGS.items()
+        return Document().complete()
+
+
+class Endpoint(NamedTuple):
+    """A method of a path, the path's keys, and the operation that is served there."""
+
+    path: str
+    keys: list[str]
+    method: str
+    view: type[CartServiceViewSet]
+    operation: Operation
+
+
+class Document:
+    """The document while it is built."""
+
+    def __init__(self) -> None:
+        self.whole = skeleton()
+        components = self.whole["components"]
+        # Generators want these where they are used.
+        self.parameters, self.headers = components.pop("parameters"), components.pop("headers")
+        self.schemas = components["schemas"]
+        complete(self.schemas)
+        self.endpoints: list[Endpoint] = []
+        for snake_case, _, method, view in EndpointEnumerator().get_api_endpoints():  # type: ignore[no-untyped-call]
+            if operation := operation_at(view, method):
+                path = camel_case(snake_case)
+                keys = re.findall(r"\{(\w+)\}", path)
+                self.endpoints.append(Endpoint(path, keys, method.lower(), view.cls, operation))
+
+    def complete(self) -> Schema:
+        """Return the whole document."""
+        paths: Schema = {}
+        for endpoint in self.endpoints:
+            paths.setdefault(endpoint.path, {})[endpoint.method] = self._operation(endpoint)
+        views = dict.fromkeys(endpoint.view for endpoint in self.endpoints)
+        tags = [{"name": view.tag, "description": inspect.getdoc(view)} for view in views]
+        return {**self.whole, "tags": tags, "paths": paths}
+
+    def _operation(self, endpoint: Endpoint) -> Schema:
+        declared = endpoint.operation
+        origin = "Beta." if declared.specified else "Extension to the specification."
+        head = " HEAD answers with the same status and headers, and no body."
+        sent = self._example(schema_name(declared.body)) if declared.body else {}
+        described: Schema = {
+            "operationId": _operation_id(declared),
+            "summary": declared.name,
+            "description": f"{origin} {declared.description}"
+            + (head if endpoint.method == "get" else ""),
+            "x-beta" if declared.specified else "x-extension": True,
+            "tags": [endpoint.view.tag],
+            "security": [{"bearer": [scope]} for scope in declared.scopes],
+            "parameters": [
+                *(self._parameter("path", name) for name in endpoint.keys),
+                *(self._parameter("query", name) for name in declared.query),
+                *(self._parameter("header", name) for name in declared.takes),
             ],
-            "paths": {camel_case(path): methods for path, methods in result["paths"].items()},
-            "components": {
-                "schemas": complete(result["components"]["schemas"]),
-                "securitySchemes": {"bearer": bearer},
-            },
+            "responses": self._answers(declared, sent),
         }
-
-
-class DeclaredSchema(AutoSchema):
-    """Describes a view's operation in the words of its declaration."""
-
-    @property
-    def operation(self) -> Operation:
-        operation = operation_of(self.view, getattr(self.view, "action", None))
-        assert operation is not None  # noqa: S101 (HasScope serves no view without)
-        return operation
-
-    def get_operation(self, *args: Any, **kwargs: Any) -> Schema:
-        described = super().get_operation(*args, **kwargs)
-        assert described is not None  # noqa: S101 (no operation is excluded)
-        described["parameters"] = self.parameters()
-        described["responses"] = answers(self.operation)
-        if self.operation.body:
-            body = described["requestBody"]["content"]["application/json"]
-            body["example"] = examples.request_example(self.operation)
-            if self.operation.name == "Update Item":
-                body["schema"] = ref("UpdateCartItem")
+        if links := self._links(endpoint):
+            described["responses"]["200"]["links"] = links
+        if declared.body:
+            content = {"schema": ref(schema_name(declared.body)), "example": sent}
+            described["requestBody"] = {"content": {"application/json": content}, "required": True}
         return described
 
-    def parameters(self) -> list[Schema]:
-        """Return the parameters: those of the path, in its order, and then the others."""
-        keys = [camel_case(name) for name in re.findall(r"\{(\w+)\}", self.path)]
-        query = PAGE if self.operation.data == "CartPage" else {}
-        return [
-            *(_parameter("path", name, GUID) for name in keys),
-            *(_parameter("query", name, schema) for name, schema in query.items()),
-            *(_parameter("header", name, HEADERS[name]) for name in self.operation.takes),
-        ]
+    def _parameter(self, place: str, name: str) -> Schema:
+        parameter = {"name": name, "in": place, **self.parameters[name]}
+        # Pages that try an operation send what an optional one has for an example.
+        example = {"example": examples.KEYS[name]} if place == "path" else {}
+        return {**parameter, "required": place == "path", **example}
 
-    def get_operation_id(self) -> str:
-        return operation_id(self.operation)
+    def _links(self, endpoint: Endpoint) -> Schema:
+        """Return links to the operations on what this one makes."""
+        data = endpoint.operation.data
+        members = self.schemas[data]["properties"] if data else {}
+        made = [key for key in examples.KEYS if key in members and key not in endpoint.keys]
+        keys = {key: f"$request.path.{key}" for key in endpoint.keys}
+        keys |= {key: f"$response.body#/data/{key}" for key in made}
+        targets = [one for one in self.endpoints if made and set(one.keys) == keys.keys()]
+        names = [_operation_id(target.operation) for target in targets]
+        return {name: {"operationId": name, "parameters": keys} for name in names}
 
-    def get_summary(self) -> str:
-        return self.operation.name
+    def _answers(self, operation: Operation, sent: Schema) -> Schema:
+        data = self._example(operation.data) if operation.data else None
+        value = json.loads(success(operation.message, data).content)
+        done = {"success": {"summary": "The operation is done.", "value": value}}
+        if sent:
+            warning = examples.problem(UnknownMember, operation, sent)
+            value = json.loads(success(operation.message, data, [warning]).content)
+            done[warning.code] = {"summary": warning.meaning, "value": value}
+        # A replay is answered without asking for the cart's version.
+        sometimes = ("ETag",) if "Idempotent-Replayed" in operation.gives else ()
+        headers = self._headers(*operation.gives, sometimes=sometimes)
+        content = _content(envelope_name(operation), done)
+        answers = {"200": {"description": "Success", "headers": headers, "content": content}}
+        if "If-None-Match" in operation.takes:
+            unchanged = "The cart is still the one that If-None-Match names. There is no body."
+            answers["304"] = {"description": unchanged, "headers": self._headers("ETag")}
+        refusals = examples.problems(operation, sent)
+        for status in sorted({refusal.status for refusal in refusals}):
+            same = [refusal for refusal in refusals if refusal.status == status]
+            answers[str(status)] = self._refusal(HTTPStatus(status), same)
+        return answers
 
-    def get_description(self) -> str:  # type: ignore[override]
-        origin = descriptions.BETA if self.operation.specified else descriptions.EXTENSION
-        head = descriptions.HEAD if self.method == "GET" else ""
-        return f"{origin}{self.operation.description}{head}"
-
-    def get_extensions(self) -> Schema:
-        return {"x-beta": True} if self.operation.specified else {"x-extension": True}
-
-    def get_tags(self) -> list[str]:
-        return ["Items" if "/items" in self.path else "Carts"]
-
-    def get_auth(self) -> list[dict[str, list[str]]]:
-        return [{"bearer": [scope]} for scope in self.operation.scopes]
-
-    def map_parsers(self) -> list[str]:
-        """Return the one media type that `cartsvc.api.strict_json` takes."""
-        return ["application/json"]
-
-    def get_request_serializer(self) -> Any:
-        return self.operation.body
-
-    def get_response_serializers(self) -> None:
-        """Leave out the answers, which no serializer makes; `answers` describes them."""
-
-
-# The views know nothing of the document.
-CartServiceViewSet.schema = DeclaredSchema()
-
-
-def _parameter(place: str, name: str, schema: Schema) -> Schema:
-    parameter = {
-        "name": name,
-        "in": place,
-        "required": place == "path",
-        "description": descriptions.PARAMETERS[name],
-        "schema": schema,
-    }
-    # Pages that try an operation send what an optional one has for an example.
-    return parameter | ({"example": examples.KEYS[name]} if place == "path" else {})
-
-
-class StringFieldSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
-    target_class = StringField
-
-    def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
-        field = self.target
-        if field.field_name == "currency":
-            return ref("Currency")
-        if field.allow_null:
-            # `schemas` adds the pattern: the generator would make an alternative of it.
-            return {"type": "string", "maxLength": field.max_length}
+    def _refusal(self, status: HTTPStatus, same: list[Refusal]) -> Schema:
+        meanings = [refusal.meaning for refusal in same]
+        if status == HTTPStatus.BAD_REQUEST:  # too many to name
+            meanings = ["The request fails validation."]
+        shown = {
+            refusal.code: {"summary": refusal.meaning, "value": json.loads(failure_text([refusal]))}
+            for refusal in same
+        }
+        headers = OF_STATUSES.get(status, ())
+        # 403 has a challenge for the scope only.
+        sometimes = headers if status == HTTPStatus.FORBIDDEN else ()
         return {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": field.max_length,
-            "pattern": rf"^[^{LINE_BREAKERS}]*[^\s{LINE_BREAKERS}][^{LINE_BREAKERS}]*$",
+            "description": " ".join([f"{status.phrase}.", *meanings]),
+            "headers": self._headers(*headers, sometimes=sometimes),
+            "content": _content("ErrorResponse", shown),
         }
 
-
-class IntFieldSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
-    target_class = IntField
-
-    def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
-        field = self.target
+    def _headers(self, *names: str, sometimes: tuple[str, ...] = ()) -> Schema:
+        always = {*OF_ANY, *names} - SOMETIMES - {*sometimes}
         return {
-            "type": "integer",
-            "format": "int32" if field.max_value < 2**31 else "int64",
-            "minimum": field.min_value,
-            "maximum": field.max_value,
+            name: {**self.headers[name], "required": name in always} for name in (*OF_ANY, *names)
         }
 
+    def _example(self, name: str) -> Schema:
+        return examples.example(name, self.schemas)
 
-class DoubleFieldSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
-    target_class = DoubleField
 
-    def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
-        return {
-            "type": "number",
-            "format": "double",
-            "minimum": 0,
-            "maximum": float(self.target.max_value),
-        }
+def _operation_id(operation: Operation) -> str:
+    first, *rest = operation.name.split()
+    return first.lower() + "".join(rest)
+
+
+def _content(name: str, shown: Schema) -> Schema:
+    return {"application/json": {"schema": ref(name), "examples": shown}}

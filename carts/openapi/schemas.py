@@ -1,46 +1,65 @@
-"""JSON Schemas of requests and answers, each a component with a name and a description."""
+"""The schemas: those of document.yaml, and those that serializers and declarations make."""
 
-from copy import deepcopy
+import inspect
+from pathlib import Path
 from typing import Any
 
+import yaml
 from django.conf import settings
 
 from carts.base_view import WARNINGS
-from carts.limits import CURRENCIES, INT32_MAX, INT64_MAX
-from carts.openapi import descriptions
-from carts.views import MAX_PAGE_SIZE
+from carts.limits import (
+    CURRENCIES,
+    INT32_MAX,
+    INT64_MAX,
+    PrintableText,
+    validate_currency,
+    validate_not_blank,
+)
+from carts.models import Cart, CartItem, CartItemOption
+from carts.models.idempotency import KEY_MAX_LENGTH
+from carts.serializers import WireListSerializer, WireSerializer
+from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
+from carts.wire_types import DoubleField, IntField
+from cartsvc.api.headers import TAGS_MAX_LENGTH
 from cartsvc.api.operation import OPERATIONS, Operation
-from cartsvc.control_characters import PARAGRAPH_BREAKERS
+from cartsvc.control_characters import LINE_BREAKERS, PARAGRAPH_BREAKERS
 from cartsvc.errors import MAX_PROBLEMS, REFUSALS
 
 Schema = dict[str, Any]
 
-GUID: Schema = {
-    "type": "string",
-    "format": "uuid",
-    "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
-}
-AMOUNT: Schema = {"type": "number", "format": "double", "minimum": 0}
-COUNT: Schema = {"type": "integer", "format": "int32", "minimum": 0, "maximum": INT32_MAX}
-VERSION: Schema = {"type": "integer", "format": "int64", "minimum": 1, "maximum": INT64_MAX}
-TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
-TEXT: Schema = {"type": "string"}
-# Not the list of today: a code that is new must not break a client that is deployed.
-CODE: Schema = {"type": ["string", "null"]}
-CURRENCY_READ: Schema = {"type": "string"}
+# The schemas that have the words for what serializers of these models take.
+READ = {Cart: "Cart", CartItem: "CartItemRead", CartItemOption: "CartItemOptionRead"}
+
+EXACT = " Exact, with at most four decimals."
+BIG = " A 64-bit integer: JavaScript rounds it above 2⁵³, so read it there as a BigInt."
+LINE = " At least one character that is not white space, and no control characters."
+PARAGRAPH = " May be null. No control characters but tabs and line breaks."
+
+
+def skeleton() -> Schema:
+    """Return document.yaml with the limits of the code."""
+    limits = {
+        "page": MAX_PAGE_SIZE,
+        "usual": PAGE_SIZE,
+        "hours": settings.IDEMPOTENCY_HOURS,
+        "key": KEY_MAX_LENGTH,
+        "tags": TAGS_MAX_LENGTH,
+        "int32": INT32_MAX,
+        "int64": INT64_MAX,
+        "problems": MAX_PROBLEMS + 1,
+        "codes": ", ".join(sorted(REFUSALS)),
+    }
+    text = Path(__file__).with_name("document.yaml").read_text()
+    return yaml.safe_load(text % limits)
 
 
 def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def array(name: str, **limits: int) -> Schema:
-    return {"type": "array", "items": ref(name), **limits}
-
-
-def operation_id(operation: Operation) -> str:
-    first, *rest = operation.name.split()
-    return first.lower() + "".join(rest)
+def schema_name(serializer: WireSerializer) -> str:
+    return type(serializer).__name__.removesuffix("Serializer")
 
 
 def envelope_name(operation: Operation) -> str:
@@ -48,97 +67,79 @@ def envelope_name(operation: Operation) -> str:
     return operation.name.replace(" ", "") + "Response"
 
 
-def complete(generated: dict[str, Schema]) -> dict[str, Schema]:
-    """Return all schemas, described; `generated` are those that serializers make."""
-    requests = _requests(generated)
-    schemas = {**requests, **_shown(requests), **_notifications(), **_envelopes()}
-    for name, schema in schemas.items():
-        schema.setdefault("description", descriptions.SCHEMAS.get(name))
-        texts = {**descriptions.ENVELOPE, **descriptions.PROPERTIES.get(name, {})}
-        for member, described in schema.get("properties", {}).items():
-            described["description"] = texts[member]
-    code = schemas["Notification"]["properties"]["code"]
-    code["description"] = code["description"].format(codes=", ".join(sorted(REFUSALS)))
-    return schemas
-
-
-def _requests(generated: dict[str, Schema]) -> dict[str, Schema]:
-    requests = deepcopy(generated)
-    cart, item = requests["CreateCart"]["properties"], requests["CartItem"]["properties"]
-    cart["items"] |= {"type": ["array", "null"], "maxItems": settings.MAX_ITEMS}
-    item["options"] |= {"type": ["array", "null"], "maxItems": settings.MAX_OPTIONS}
-    for text in (cart["note"], cart["specialInstructions"], item["specialInstructions"]):
-        text["pattern"] = f"^[^{PARAGRAPH_BREAKERS}]*$"
-    for schema in requests.values():
-        schema.pop("description", None)  # a docstring, which speaks to us
-    return {
-        **requests,
-        # No reference to CartItem: every client has a model of this name then.
-        "UpdateCartItem": deepcopy(requests["CartItem"]),
-        "Currency": {"type": "string", "enum": sorted(CURRENCIES)},
-    }
-
-
-def _shown(requests: dict[str, Schema]) -> dict[str, Schema]:
-    sent = {
-        name: {**deepcopy(requests[name]["properties"]), "currency": CURRENCY_READ}
-        for name in ("CreateCart", "CartItem", "CartItemOption")
-    }
-    head = {"cartId": GUID, "profileKey": GUID, **sent["CreateCart"]}
-    del head["items"]
-    tail = {
-        "subtotal": AMOUNT,
-        "createdOn": TIMESTAMP,
-        "modifiedOn": TIMESTAMP,
-        "version": VERSION,
-    }
-    item = {**sent["CartItem"], "options": array("CartItemOptionRead")}
-    return {
-        "CartCreated": _object(cartId=GUID),
-        "ItemAdded": _object(itemId=GUID),
-        "CartItemOptionRead": _object(**sent["CartItemOption"]),
-        "CartItemRead": _object(itemId=GUID, **item, value=AMOUNT),
-        "Cart": _object(**head, items=array("CartItemRead"), **tail),
-        "CartSummary": _object(**head, itemCount=COUNT, **tail),
-        "CartPage": _object(
-            carts=array("CartSummary", maxItems=MAX_PAGE_SIZE),
-            nextCursor={"type": ["string", "null"]},
-        ),
-    }
-
-
-def _notifications() -> dict[str, Schema]:
-    return {
-        "Severity": {"type": "string", "enum": ["Success", "Warning", "Error"]},
-        "NotificationData": _object(field=TEXT),
-        "Notification": _object(
-            severity=ref("Severity"),
-            text=TEXT,
-            code=CODE,
-            # Of a type that is an object or null, one generator makes a model of no name.
-            additionalData={"anyOf": [ref("NotificationData"), {"type": "null"}]},
-        ),
-    }
-
-
-def _envelopes() -> dict[str, Schema]:
-    told = array("Notification", minItems=1, maxItems=1 + WARNINGS)
-    plain = {"message": TEXT, "notifications": told}
-    envelopes = {}
+def complete(schemas: dict[str, Schema]) -> None:
+    """Add what the code knows to the schemas of document.yaml."""
+    schemas["Currency"]["enum"] = sorted(CURRENCIES)
+    serializers = [operation.body for operation in OPERATIONS if operation.body]
+    for serializer in serializers:
+        serializers += serializer.lists.values()
+    requests = {schema_name(one): _request(one, schemas) for one in serializers}
+    for serializer in serializers:
+        read = schemas[READ[serializer.Meta.model]]["properties"]
+        for name, member in requests[schema_name(serializer)]["properties"].items():
+            if read[name].keys() == {"description"}:
+                read[name].update(member)
+    schemas |= requests
+    cart, summary = schemas["Cart"]["properties"], schemas["CartSummary"]["properties"]
+    count = summary.pop("itemCount")
+    for name, member in cart.items():
+        summary |= {"itemCount": count} if name == "items" else {name: member}
     for operation in OPERATIONS:
-        data = {"data": ref(operation.data)} if operation.data else {}
-        text = descriptions.ENVELOPE_WITH_DATA if data else descriptions.ENVELOPE_WITHOUT_DATA
-        envelopes[envelope_name(operation)] = {
-            **_object(**plain, **data),
-            "description": text.format(name=operation.name),
-        }
-    told = array("Notification", minItems=1, maxItems=MAX_PROBLEMS + 1)
-    return {**envelopes, "ErrorResponse": _object(message=TEXT, notifications=told)}
+        schemas[envelope_name(operation)] = _envelope(operation, schemas["ErrorResponse"])
+    for schema in schemas.values():
+        if "properties" in schema:
+            schema["type"] = "object"
+            if not schema.setdefault("required", list(schema["properties"])):
+                del schema["required"]
 
 
-def _object(**properties: Schema) -> Schema:
-    return {
-        "type": "object",
-        "properties": {name: dict(schema) for name, schema in properties.items()},
-        "required": list(properties),
-    }
+def _request(serializer: WireSerializer, schemas: dict[str, Schema]) -> Schema:
+    own = schemas.get(schema_name(serializer), {"properties": {}})
+    words = schemas[READ[serializer.Meta.model]]["properties"] | own["properties"]
+    properties, required = {}, []
+    for name, _, field in serializer.members:
+        schema, rule = _field(field)
+        properties[name] = schema | {"description": words[name]["description"] + rule}
+        if field.required:
+            required.append(name)
+    description = inspect.getdoc(serializer)
+    return {"description": description, "properties": properties, "required": required}
+
+
+def _field(field: Any) -> tuple[Schema, str]:
+    """Return the schema of a member that is sent, and what its description adds."""
+    schema: Schema
+    limits: Schema
+    if isinstance(field, WireListSerializer):
+        items = ref(schema_name(field.child))
+        schema, rule = {"type": "array", "items": items, "maxItems": field.child.max_count}, ""
+    elif isinstance(field, IntField):
+        size, rule = ("int32", "") if field.max_value <= INT32_MAX else ("int64", BIG)
+        limits = {"minimum": field.min_value, "maximum": field.max_value}
+        schema = {"type": "integer", "format": size, **limits}
+    elif isinstance(field, DoubleField):
+        limits = {"minimum": 0, "maximum": float(field.max_value or 0)}
+        schema, rule = {"type": "number", "format": "double", **limits}, EXACT
+    elif validate_currency in field.checks:
+        return ref("Currency"), ""
+    else:
+        paragraph = PrintableText(multiline=True) in field.checks
+        one = f"[^{PARAGRAPH_BREAKERS if paragraph else LINE_BREAKERS}]"
+        pattern, rule, limits = f"^{one}*$", PARAGRAPH, {"maxLength": field.max_length}
+        if validate_not_blank in field.checks:
+            pattern, rule = rf"^{one}*[^\s{LINE_BREAKERS}]{one}*$", LINE
+            limits["minLength"] = 1
+        schema = {"type": "string", "pattern": pattern, **limits}
+    return schema | ({"type": [schema["type"], "null"]} if field.allow_null else {}), rule
+
+
+def _envelope(operation: Operation, failure: Schema) -> Schema:
+    members = failure["properties"]
+    notifications = members["notifications"] | {"maxItems": 1 + WARNINGS}
+    properties = {**members, "notifications": notifications}
+    description = f"The ApiResponse envelope of {operation.name}"
+    if operation.data:
+        properties["data"] = {**ref(operation.data), "description": "Result payload."}
+    else:
+        description += ", which returns no data property"
+    return {"description": f"{description}.", "properties": properties}

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from django.http import HttpRequest
 from prometheus_client import Counter
-from rest_framework.serializers import BaseSerializer
 
 from cartsvc.errors import Refusal
 
@@ -23,23 +22,32 @@ OPERATIONS: list["Operation"] = []
 class Operation:
     """The declaration of an operation.
 
-    A token needs any one of `scopes`; the last of them opens every operation. `problems` are
-    those that not every operation has. `data` names the schema of the answer's payload.
-    `takes` names the request headers and `gives` the answer headers that are specific to the
-    operation. `specified` tells the specification's operations from the extensions. `counter`
-    counts the successes.
+    `scope` opens it, and a 403 names it; so do `other_scopes`. `message` is what its success
+    says. `body` is the serializer of the request's body, and `data` names the schema of the
+    answer's. `query` names its query parameters, `takes` the request headers and `gives` the
+    answer headers that not every operation has; `problems` are the refusals of that kind.
+    `specified` tells the specification's operations from the extensions. `counter` counts the
+    successes.
     """
 
     name: str
     description: str
-    scopes: tuple[str, ...]
+    message: str
+    scope: str
+    other_scopes: tuple[str, ...] = ()
     problems: tuple[type[Refusal], ...] = ()
-    body: type[BaseSerializer[Any]] | None = None
+    body: Any = None
     data: str | None = None
+    query: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
     gives: tuple[str, ...] = ()
     specified: bool = False
     counter: Counter | None = None
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes of which a token needs one."""
+        return (*self.other_scopes, self.scope)
 
     def __call__(self, method: Method) -> Method:
         """Declare that the decorated view method serves this operation."""
@@ -53,8 +61,13 @@ def operation_of(view: object, action: str | None) -> Operation | None:
     return getattr(getattr(view, action or "", None), "operation", None)
 
 
+def operation_at(view: Any, method: str) -> Operation | None:
+    """Return the operation that a view of the URLs serves with the HTTP method, if any."""
+    action = getattr(view, "actions", {}).get(method.lower())
+    return operation_of(view.cls, action) if action else None
+
+
 def requested(request: HttpRequest) -> Operation | None:
     """Return the operation that the request's path and method name, or None."""
-    view: Any = request.resolver_match and request.resolver_match.func
-    action = getattr(view, "actions", {}).get((request.method or "").lower())
-    return operation_of(view.cls, action) if action else None
+    match = request.resolver_match
+    return operation_at(match and match.func, request.method or "")

@@ -30,13 +30,10 @@ class HasScope(BasePermission):
         operation = operation_of(view, action)
         if operation is None:
             raise ImproperlyConfigured(f"{type(view).__name__} declares no operation: {action}.")
-        scopes = operation.scopes
-        if bearer_of(request).scopes.isdisjoint(scopes):
+        if bearer_of(request).scopes.isdisjoint(operation.scopes):
+            challenge = f'{REALM}, error="insufficient_scope", scope="{operation.scope}"'
             raise InsufficientScope(
-                scopes=" or ".join(scopes),
-                headers={
-                    "WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scopes[-1]}"'
-                },
+                scopes=" or ".join(operation.scopes), headers={"WWW-Authenticate": challenge}
             )
         return True
 

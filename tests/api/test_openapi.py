@@ -9,6 +9,8 @@ from django.test import Client
 
 from tests.api.documented import OPERATIONS, Document, operation, served
 
+SOMETIMES = {"Idempotent-Replayed", "Preference-Applied"}
+
 
 @pytest.fixture(scope="module")
 def document() -> Document:
@@ -93,6 +95,22 @@ def test_headers_of_answers(name: str, document: Document) -> None:
 @pytest.mark.parametrize("name", ["getCart", "listCarts"])
 def test_head_is_told_with_get(name: str, document: Document) -> None:
     assert "HEAD answers" in operation(document, name)["description"]
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_what_an_operation_takes_brings_its_answers(name: str, document: Document) -> None:
+    described = operation(document, name)
+    taken = {parameter["name"] for parameter in described["parameters"]}
+    headers = {status: answer["headers"] for status, answer in described["responses"].items()}
+    success = headers["200"]
+    assert ("Idempotent-Replayed" in success) == ("Idempotency-Key" in taken)
+    assert ("Preference-Applied" in success) == ("Prefer" in taken)
+    assert all(not success[sent]["required"] for sent in SOMETIMES & success.keys())
+    # A replay has none.
+    assert "ETag" not in success or success["ETag"]["required"] == ("Idempotency-Key" not in taken)
+    for status in {"304", "412"} & headers.keys():
+        assert headers[status]["ETag"]["required"]
+    assert "content" not in described["responses"].get("304", {})
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,10 @@ SAID_OF_CARTS = {
     ("settings.py", '"carts",'),
     (
         "settings.py",
+        '"DEFAULT_GENERATOR_CLASS": "carts.openapi.document.DocumentGenerator",',
+    ),
+    (
+        "settings.py",
         'MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 1000, validate=between(1, 100_000))',
     ),
     ("urls.py", 'path("v2.0/", include("carts.urls")),'),

@@ -25,8 +25,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--scope",
             type=_one_of(scopes),
-            # The scope that opens every operation.
-            default=OPERATIONS[0].scopes[-1],
+            default=" ".join(sorted({operation.scope for operation in OPERATIONS})),
             help=f"one or more of {', '.join(scopes)}, separated by spaces (%(default)s)",
         )
         parser.add_argument(
