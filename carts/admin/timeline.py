@@ -9,7 +9,6 @@ from carts.admin.display import in_words
 from carts.admin.slips import amount
 from carts.models import Cart, CartChange
 from carts.models.change import MAX_CHANGES, Author
-from cartsvc.control_characters import UNPRINTABLE
 
 AUTHORS = {"bearer": "API", "staff": "Staff", "shell": "Command line"}
 
@@ -37,12 +36,6 @@ class Event:
     def by(self) -> str:
         """The channel of the change: the API, staff or the command line."""
         return AUTHORS.get(self.author.kind, self.author.kind)
-
-    @property
-    def name(self) -> str:
-        """The author's name, with unprintable characters replaced."""
-        # Accounts on the machine may have any name.
-        return UNPRINTABLE.sub("\ufffd", self.author.name)
 
 
 @dataclass(frozen=True, slots=True)

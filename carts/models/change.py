@@ -14,6 +14,7 @@ import simplejson
 from django.db import models
 
 from carts import limits
+from cartsvc.control_characters import UNPRINTABLE
 from cartsvc.db.fields import (
     CharField,
     ExactField,
@@ -36,7 +37,7 @@ class Author:
     """The author of a change.
 
     `kind` is "bearer", "staff" or "shell". `name` is the token's `sub`, the account's name or
-    the operating system's user, cut to `NAME_LENGTH` characters.
+    the operating system's user, cut to `NAME_LENGTH` characters and printable.
     """
 
     kind: str
@@ -45,8 +46,8 @@ class Author:
 
     def __post_init__(self) -> None:
         # The operating system's names may hold any bytes.
-        name = self.name[:NAME_LENGTH].encode(errors="replace").decode()
-        object.__setattr__(self, "name", name)
+        printable = UNPRINTABLE.sub("\ufffd", self.name[:NAME_LENGTH])
+        object.__setattr__(self, "name", printable)
 
     @classmethod
     def shell(cls) -> Self:

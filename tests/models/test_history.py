@@ -127,7 +127,7 @@ def test_a_read_does_not_show_the_history(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("user", "name"), [(KeyError("uid not found: 1234"), ""), ("ann\udce4", "ann?")]
+    ("user", "name"), [(KeyError("uid not found: 1234"), ""), ("ann\udce4", "ann\ufffd")]
 )
 def test_a_system_user_of_any_name_may_write(
     db: None, monkeypatch: pytest.MonkeyPatch, user: Any, name: str
