@@ -19,9 +19,9 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 from uuid_utils.compat import uuid7
 
+from tests.bench.rivals.changes import AUTHOR, MAX_CHANGES, difference
 from tests.bench.rivals.wire import (
     CARTS,
-    KEPT,
     Answer,
     CartCreated,
     CartIn,
@@ -33,7 +33,6 @@ from tests.bench.rivals.wire import (
     OptionIn,
     authorised,
     check_currency,
-    record,
 )
 
 HEAD = """
@@ -44,16 +43,17 @@ INSERT_CART = """
 INSERT INTO carts_cart (
     id, profile_key, partner_key, restaurant_key, platform, ordering_channel,
     fulfilment_channel, currency, note, special_instructions, version, item_count,
-    option_count, subtotal, created_on, modified_on, creation, history
-) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, $11, $12, $13, $14, $14, $15, '')
+    option_count, subtotal, created_on, modified_on, created_by_kind, created_by_name,
+    created_request_id
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, $11, $12, $13, $14, $14, $15, $16, $17)
 """
 INSERT_ITEMS = """
 INSERT INTO carts_cartitem (
     id, cart_id, position, menu_key, menu_version, menu_item_key, display_name, currency, price,
-    quantity, special_instructions
+    quantity, special_instructions, value
 ) SELECT * FROM unnest(
     $1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::int[], $6::bigint[], $7::text[],
-    $8::text[], $9::numeric[], $10::int[], $11::text[]
+    $8::text[], $9::numeric[], $10::int[], $11::text[], $12::numeric[]
 )
 """
 INSERT_OPTIONS = """
@@ -63,30 +63,41 @@ INSERT INTO carts_cartitemoption (
     $1::uuid[], $2::int[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::numeric[]
 )
 """
-CLAIM = f"""
-UPDATE carts_cart
-SET version = version + 1, modified_on = $1, history = right(history || $2, {KEPT}),
-    option_count = option_count + $3
-        - (SELECT count(*) FROM carts_cartitemoption WHERE item_id = $4),
-    subtotal = subtotal + $5 - (
-        SELECT (price + coalesce(
-            (SELECT sum(o.price) FROM carts_cartitemoption o WHERE o.item_id = i.id), 0
-        )) * quantity FROM carts_cartitem i WHERE id = $4
-    )
-WHERE id = $6 AND profile_key = $7 AND currency = $8
-    AND EXISTS (SELECT FROM carts_cartitem WHERE id = $4 AND cart_id = $6)
+LOCK = """
+SELECT version, option_count, subtotal FROM carts_cart
+WHERE id = $1 AND profile_key = $2 AND currency = $3 FOR UPDATE
+"""
+LOOK = """
+SELECT menu_key, menu_version, menu_item_key, display_name, currency, price, quantity,
+    special_instructions, value
+FROM carts_cartitem WHERE id = $1 AND cart_id = $2
+"""
+LOOK_OPTIONS = """
+SELECT option_set_key, option_set_item_key, display_name, currency, price
+FROM carts_cartitemoption WHERE item_id = $1 ORDER BY position
+"""
+UPDATE_CART = """
+UPDATE carts_cart SET version = $1, option_count = $2, subtotal = $3, modified_on = $4 WHERE id = $5
 """
 UPDATE_ITEM = """
 UPDATE carts_cartitem SET menu_key = $1, menu_version = $2, menu_item_key = $3,
-    display_name = $4, currency = $5, price = $6, quantity = $7, special_instructions = $8
-WHERE id = $9
+    display_name = $4, currency = $5, price = $6, quantity = $7, special_instructions = $8,
+    value = $9
+WHERE id = $10
 """
 DELETE_OPTIONS = "DELETE FROM carts_cartitemoption WHERE item_id = $1"
+INSERT_CHANGE = """
+INSERT INTO carts_cartchange (
+    cart_id, version, at, author_kind, author_name, request_id, operation, item_id, item_name,
+    before, after, subtotal_before, subtotal_after
+) VALUES ($1, $2, $3, $4, $5, $6, 'Update Item', $7, $8, $9, $10, $11, $12)
+"""
+DELETE_CHANGE = "DELETE FROM carts_cartchange WHERE cart_id = $1 AND version = $2"
 READ = f"""
 SELECT {HEAD}, (
     SELECT json_agg(json_build_array(
         i.id, i.menu_key, i.menu_version, i.menu_item_key, i.display_name, i.currency, i.price,
-        i.quantity, i.special_instructions, (
+        i.quantity, i.special_instructions, i.value, (
             SELECT json_agg(json_build_array(
                 o.option_set_key, o.option_set_item_key, o.display_name, o.currency, o.price
             ) ORDER BY o.position)
@@ -99,7 +110,7 @@ FROM carts_cart c WHERE id = $1 AND profile_key = $2
 """
 LIST = f"SELECT {HEAD} FROM carts_cart WHERE profile_key = $1 ORDER BY id DESC LIMIT 20"
 
-ITEM_NAMES = [name for name in ItemOut.model_fields if name not in ("options", "value")]
+ITEM_NAMES = [name for name in ItemOut.model_fields if name != "options"]
 OPTION_NAMES = list(OptionIn.model_fields)
 
 
@@ -162,6 +173,7 @@ async def create(profile_key: UUID, body: CartIn) -> Response:
                 item.price,
                 item.quantity,
                 item.special_instructions,
+                value(item),
             )
         )
         options += option_rows(item_id, item)
@@ -182,7 +194,7 @@ async def create(profile_key: UUID, body: CartIn) -> Response:
             len(options),
             sum(map(value, body.items), Decimal(0)),
             now,
-            record(now, "Create Cart"),
+            *AUTHOR,
         )
         await insert(connection, INSERT_ITEMS, items)
         await insert(connection, INSERT_OPTIONS, options)
@@ -192,21 +204,24 @@ async def create(profile_key: UUID, body: CartIn) -> Response:
 @app.put(CARTS + "/{cart_id}/items/{item_id}", dependencies=[Depends(authorised)])
 async def replace(profile_key: UUID, cart_id: UUID, item_id: UUID, body: ItemIn) -> Response:
     check_currency(body.currency, [body])
-    now = datetime.now(UTC)
+    now, new_value = datetime.now(UTC), value(body)
     async with app.state.pool.acquire() as connection, connection.transaction():
-        claimed = await connection.execute(
-            CLAIM,
-            now,
-            record(now, "Update Item"),
-            len(body.options),
-            item_id,
-            value(body),
-            cart_id,
-            profile_key,
-            body.currency,
-        )
-        if claimed != "UPDATE 1":
+        cart = await connection.fetchrow(LOCK, cart_id, profile_key, body.currency)
+        item = cart and await connection.fetchrow(LOOK, item_id, cart_id)
+        if item is None:
             raise HTTPException(404)
+        options = await connection.fetch(LOOK_OPTIONS, item_id)
+        version = cart["version"] + 1
+        subtotal = cart["subtotal"] - item["value"] + new_value
+        before, after = difference({**item, "options": list(map(dict, options))}, body.model_dump())
+        await connection.execute(
+            UPDATE_CART,
+            version,
+            cart["option_count"] - len(options) + len(body.options),
+            subtotal,
+            now,
+            cart_id,
+        )
         await connection.execute(
             UPDATE_ITEM,
             body.menu_key,
@@ -217,10 +232,18 @@ async def replace(profile_key: UUID, cart_id: UUID, item_id: UUID, body: ItemIn)
             body.price,
             body.quantity,
             body.special_instructions,
+            new_value,
             item_id,
         )
         await connection.execute(DELETE_OPTIONS, item_id)
         await insert(connection, INSERT_OPTIONS, option_rows(item_id, body))
+        await connection.execute(
+            INSERT_CHANGE,
+            *(cart_id, version, now, *AUTHOR),
+            *(item_id, body.display_name, before, after, cart["subtotal"], subtotal),
+        )
+        if version > MAX_CHANGES + 1:
+            await connection.execute(DELETE_CHANGE, cart_id, version - MAX_CHANGES)
     return answer("The item was updated.")
 
 
@@ -237,8 +260,6 @@ def item_out(*row: Any) -> dict[str, Any]:
     *values, options = row
     item = dict(zip(ITEM_NAMES, values, strict=True))
     item["options"] = [dict(zip(OPTION_NAMES, option, strict=True)) for option in options or ()]
-    extra = sum(option["price"] for option in item["options"])
-    item["value"] = round((item["price"] + extra) * item["quantity"], 4)
     return item
 
 

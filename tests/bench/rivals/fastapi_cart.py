@@ -11,15 +11,15 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Depends, FastAPI, HTTPException
-from sqlalchemy import BigInteger, DateTime, ForeignKey, Numeric, String, Text, func, select
+from sqlalchemy import BigInteger, DateTime, ForeignKey, Numeric, String, Text, delete, select
 from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship, selectinload
 from uuid_utils.compat import uuid7
 
+from tests.bench.rivals.changes import AUTHOR, MAX_CHANGES, difference
 from tests.bench.rivals.wire import (
     CARTS,
     ITEM_NAMES,
-    KEPT,
     Answer,
     CartCreated,
     CartHead,
@@ -27,10 +27,10 @@ from tests.bench.rivals.wire import (
     CartList,
     CartOut,
     ItemIn,
+    OptionIn,
     answer,
     authorised,
     check_currency,
-    record,
 )
 
 engine = create_async_engine(
@@ -62,8 +62,9 @@ class Cart(Base):
     subtotal: Mapped[Decimal] = mapped_column(Numeric(28, 4))
     created_on: Mapped[datetime] = mapped_column(DateTime(timezone=True))
     modified_on: Mapped[datetime] = mapped_column(DateTime(timezone=True))
-    creation: Mapped[str] = mapped_column(Text, deferred=True)
-    history: Mapped[str] = mapped_column(Text, deferred=True)
+    created_by_kind: Mapped[str] = mapped_column(String(6), default=AUTHOR[0])
+    created_by_name: Mapped[str] = mapped_column(String(80), default=AUTHOR[1])
+    created_request_id: Mapped[str | None] = mapped_column(String(64), default=AUTHOR[2])
     items: Mapped[list["CartItem"]] = relationship(
         back_populates="cart", order_by="CartItem.position", cascade="all, delete-orphan"
     )
@@ -83,6 +84,7 @@ class CartItem(Base):
     price: Mapped[Decimal] = mapped_column(Numeric(14, 4))
     quantity: Mapped[int]
     special_instructions: Mapped[str | None] = mapped_column(String(300))
+    value: Mapped[Decimal] = mapped_column(Numeric(28, 4))
     cart: Mapped[Cart] = relationship(back_populates="items")
     options: Mapped[list["CartItemOption"]] = relationship(
         order_by="CartItemOption.position", cascade="all, delete-orphan"
@@ -99,6 +101,24 @@ class CartItemOption(Base):
     display_name: Mapped[str] = mapped_column(String(100))
     currency: Mapped[str] = mapped_column(String(3))
     price: Mapped[Decimal] = mapped_column(Numeric(14, 4))
+
+
+class CartChange(Base):
+    __tablename__ = "carts_cartchange"
+
+    cart_id: Mapped[UUID] = mapped_column(ForeignKey("carts_cart.id"), primary_key=True)
+    version: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    author_kind: Mapped[str] = mapped_column(String(6), default=AUTHOR[0])
+    author_name: Mapped[str] = mapped_column(String(80), default=AUTHOR[1])
+    request_id: Mapped[str | None] = mapped_column(String(64), default=AUTHOR[2])
+    operation: Mapped[str] = mapped_column(String(20))
+    item_id: Mapped[UUID | None]
+    item_name: Mapped[str | None] = mapped_column(String(100))
+    before: Mapped[str] = mapped_column(Text)
+    after: Mapped[str] = mapped_column(Text)
+    subtotal_before: Mapped[Decimal] = mapped_column(Numeric(28, 4))
+    subtotal_after: Mapped[Decimal] = mapped_column(Numeric(28, 4))
 
 
 app = FastAPI()
@@ -119,7 +139,7 @@ def option_rows(item: ItemIn) -> list[CartItemOption]:
     ]
 
 
-def item_value(item: CartItem | ItemIn) -> Decimal:
+def item_value(item: ItemIn) -> Decimal:
     return (item.price + sum(option.price for option in item.options)) * item.quantity
 
 
@@ -136,14 +156,13 @@ async def create(profile_key: UUID, body: CartIn, session: Session) -> Answer[Ca
         profile_key=profile_key,
         created_on=now,
         modified_on=now,
-        creation=record(now, "Create Cart"),
-        history="",
         item_count=len(body.items),
         option_count=sum(len(item.options) for item in body.items),
         subtotal=sum(map(item_value, body.items)),
         items=[
             CartItem(
                 position=position,
+                value=item_value(item),
                 **item.model_dump(exclude={"options"}),
                 options=option_rows(item),
             )
@@ -172,17 +191,47 @@ async def replace(
     if item is None:
         raise HTTPException(404)
     check_currency(cart.currency, [body])
-    now = datetime.now(UTC)
+    sent, now, subtotal = body.model_dump(), datetime.now(UTC), cart.subtotal
+    before, after = difference(
+        {
+            **{name: getattr(item, name) for name in sent},
+            "options": [
+                {name: getattr(option, name) for name in OptionIn.model_fields}
+                for option in item.options
+            ],
+        },
+        sent,
+    )
     cart.version += 1
     cart.modified_on = now
-    cart.history = func.right(Cart.history + record(now, "Update Item"), KEPT)
     cart.option_count += len(body.options) - len(item.options)
-    cart.subtotal += item_value(body) - item_value(item)
-    for name, value in body.model_dump(exclude={"options"}).items():
-        setattr(item, name, value)
+    cart.subtotal += item_value(body) - item.value
+    item.value = item_value(body)
+    for name in ItemIn.model_fields.keys() - {"options"}:
+        setattr(item, name, sent[name])
     item.options.clear()
     await session.flush()  # otherwise the new options collide with the old ones' keys
     item.options = option_rows(body)
+    session.add(
+        CartChange(
+            cart_id=cart.id,
+            version=cart.version,
+            at=now,
+            operation="Update Item",
+            item_id=item.id,
+            item_name=item.display_name,
+            before=before,
+            after=after,
+            subtotal_before=subtotal,
+            subtotal_after=cart.subtotal,
+        )
+    )
+    if cart.version > MAX_CHANGES + 1:
+        await session.execute(
+            delete(CartChange).where(
+                CartChange.cart_id == cart.id, CartChange.version == cart.version - MAX_CHANGES
+            )
+        )
     await session.commit()
     return answer("The item was updated.")
 
@@ -196,10 +245,7 @@ async def retrieve(profile_key: UUID, cart_id: UUID, session: Session) -> Answer
     )
     if cart is None:
         raise HTTPException(404)
-    items = [
-        {**{name: getattr(item, name) for name in ITEM_NAMES}, "value": item_value(item)}
-        for item in cart.items
-    ]
+    items = [{name: getattr(item, name) for name in ITEM_NAMES} for item in cart.items]
     return answer("The cart was found.", {**head(cart), "items": items})
 
 

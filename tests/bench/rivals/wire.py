@@ -1,6 +1,5 @@
-"""What the two FastAPI rivals share: the wire's models, the token check, the history's line."""
+"""What the two FastAPI rivals share: the wire's models and the token check."""
 
-import json
 import os
 from datetime import datetime
 from decimal import Decimal
@@ -173,18 +172,10 @@ def answer(message: str, data: Any = None) -> Answer[Any]:
     return Answer(message=message, notifications=[notification], data=data)
 
 
-# Characters of history that a cart keeps.
-KEPT = 2_600
-
-
-def record(now: datetime, operation: str) -> str:
-    return json.dumps([now.isoformat(), "bearer", "bench", None, operation, None, ""]) + "\n"
-
-
 def check_currency(currency: str, items: list[ItemIn]) -> None:
     for item in items:
         if any(row.currency != currency for row in (item, *item.options)):
             raise HTTPException(400, "currency_mismatch")
 
 
-ITEM_NAMES = ItemOut.model_fields.keys() - {"value"}
+ITEM_NAMES = ItemOut.model_fields.keys()
