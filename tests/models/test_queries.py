@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from tests.support import bodies
@@ -38,8 +39,11 @@ def test_create_of_the_largest_cart(
         + 1  # INSERT its items
         + 1  # INSERT their options
         + 1  # COMMIT
-    ):
+    ) as queries:
         assert api.post(body=body).status_code == 200
+    if connection.vendor == "postgresql":
+        # The framework counts `executemany`, which it logs as "500 times: …", as one query.
+        assert not [query for query in queries if " times: " in query["sql"][:12]]
 
 
 def test_create_without_items(django_assert_num_queries: DjangoAssertNumQueries) -> None:
