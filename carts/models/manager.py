@@ -239,7 +239,7 @@ class CartManager(models.Manager[CartT].from_queryset(CartQuerySet)):  # type: i
             Refusal: `cart_not_found`.
         """
         keys = {**self.keys, "id": cart_id}
-        carts, rows = fetch_together((self.statements.lock(tuple(keys)), keys), (look, values))
+        carts, rows = fetch_together(self.statements.lock(tuple(keys)), keys, look, values)
         if not carts:
             raise CartNotFound
         return CartState._make(carts[0]), rows
