@@ -72,8 +72,19 @@ def create(server: Server, *, items: int, options: int) -> Prepared:
 
 
 def replace(server: Server, items: list[str], *, options: int) -> Prepared:
-    body = encoded(bodies.item(options=options, displayName="Calzone"))
-    return [client.request("PUT", path, server.token, body) for path in items]
+    return [
+        client.request("PUT", path, server.token, encoded(body))
+        for body in replacements(options=options)
+        for path in items
+    ]
+
+
+def replacements(*, options: int) -> list[Any]:
+    """Return two items without an option in common, to be sent in turn."""
+    items = [bodies.item(options=options, displayName=name) for name in ("Calzone", "Diavolo")]
+    for option in items[1]["options"]:
+        option["optionSetKey"] += 1
+    return items
 
 
 def read(server: Server, paths: Iterable[str]) -> Prepared:
