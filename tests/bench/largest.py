@@ -3,8 +3,8 @@
 python -m tests.bench.largest                              # on a private PostgreSQL cluster
 DATABASE_URL=sqlite:///… python -m tests.bench.largest     # on a migrated database; rolled back
 
-A cart has as many items and options as the settings allow, and every text is as long as it may
-be, of characters of four bytes. The exit status is the number of answers above their limit.
+A cart has 500 items with 10 options each, and every text is as long as it may be, of
+characters of four bytes. The exit status is the number of answers above their limit.
 """
 
 import logging
@@ -24,7 +24,7 @@ from django.test import Client
 from tests.bench import servers
 from tests.support.clusters import private_cluster
 
-CARTS = 100
+CARTS, ITEMS, OPTIONS = 100, 500, 10
 REPEATS = 5
 LIST, PAGE, CART = 0.05, 0.3, 0.5  # seconds
 DESK = "/admin/carts/cart/"
@@ -46,13 +46,11 @@ def largest(profile: uuid.UUID) -> Any:
         menu_item_key=key,
         quantity=limits.QUANTITY_MAX,
         special_instructions=text["special_instructions"],
-        options=[option] * (settings.MAX_CART_OPTIONS // settings.MAX_ITEMS),
+        options=[option] * OPTIONS,
     )
     texts = ("platform", "ordering_channel", "fulfilment_channel", "note", "special_instructions")
     return CartFactory(
-        profile_key=profile,
-        items=[item] * settings.MAX_ITEMS,
-        **{name: text[name] for name in texts},
+        profile_key=profile, items=[item] * ITEMS, **{name: text[name] for name in texts}
     )
 
 
