@@ -74,16 +74,18 @@ def create(server: Server, *, items: int, options: int) -> Prepared:
 def replace(server: Server, items: list[str], *, options: int) -> Prepared:
     return [
         client.request("PUT", path, server.token, encoded(body))
+        for first in range(0, len(items), 50)
         for body in replacements(options=options)
-        for path in items
+        for path in items[first : first + 50]
     ]
 
 
 def replacements(*, options: int) -> list[Any]:
-    """Return two items without an option in common, to be sent in turn."""
+    """Return two items to be sent in turn. They have no option in common, with a cart or at all."""
     items = [bodies.item(options=options, displayName=name) for name in ("Calzone", "Diavolo")]
-    for option in items[1]["options"]:
-        option["optionSetKey"] += 1
+    for number, item in enumerate(items, start=1):
+        for option in item["options"]:
+            option["optionSetKey"] += number
     return items
 
 
