@@ -239,7 +239,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             Refusal: `cart_not_found`.
         """
         keys = {**self.keys, "id": cart_id}
-        carts, rows = fetch_together((self.statements.lock(tuple(keys)), keys), (look, values))
+        carts, rows = fetch_together(self.statements.lock(tuple(keys)), keys, look, values)
         if not carts:
             raise CartNotFound
         return CartState._make(carts[0]), rows
@@ -258,17 +258,21 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             *(operation, item.id, item.values["display_name"]),
             *(was, now, cart.subtotal, new.subtotal),
         )
+        options_before = before.options if before else ()
+        options_after = after.options if after else ()
+        # More or less of an item, which is the most frequent change, leaves its options alone.
+        new_options = list(options_before) != list(options_after)
         with one_round_trip():
             self.statements.update.run(**new._asdict())
-            if before and before.options:
-                DELETE_OPTIONS.run(item_id=before.id)
+            if new_options and options_before:
+                DELETE_OPTIONS.run(item_id=item.id)
             if not after:
                 DELETE_ITEM.run(id=item.id)
             elif before:
                 UPDATE_ITEM.run(id=after.id, value=after.value, **after.values)
             else:
                 INSERT_ITEMS.run([_item_row(cart.id, after)])
-            if after:
+            if after and new_options:
                 INSERT_OPTIONS.run(after.option_rows())
             INSERT_CHANGE.run([record])
             if new.version > MAX_CHANGES + 1:

@@ -108,6 +108,11 @@ class ExactField(models.Field):
     def db_type(self, connection: Any) -> str:
         return "text" if connection.vendor == "sqlite" else "numeric(28, 4)"
 
+    def get_internal_type(self) -> str:
+        # PostgreSQL takes many rows as arrays, if the framework knows the types of all fields.
+        # Of those that it knows, only a text is left as it is on both databases.
+        return "TextField"
+
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         if value in (None, "") or connection.vendor != "sqlite":
             return value

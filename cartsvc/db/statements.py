@@ -14,6 +14,7 @@ manager's statements as plain querysets.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import cache
 from itertools import chain
 from operator import attrgetter
 from typing import Any
@@ -136,20 +137,19 @@ class Select:
         return list(compiler.apply_converters(rows, self.converters))
 
 
-def fetch_together(*selects: tuple[Select, Mapping[str, Any]]) -> list[list[Sequence[Any]]]:
-    """Run the SELECTs with these values, in one round trip on PostgreSQL. Return their rows.
+def fetch_together(
+    first: Select, first_values: Mapping[str, Any], second: Select, second_values: Mapping[str, Any]
+) -> tuple[list[Sequence[Any]], list[Sequence[Any]]]:
+    """Run two SELECTs with their values, in one round trip on PostgreSQL. Return their rows.
 
-    They run one after the other: each sees what was committed while the one before it waited.
+    They run one after the other: the second sees what was committed while the first waited.
     """
-    cursors = [connections[DEFAULT_DB_ALIAS].cursor() for _ in selects]
-    with one_round_trip():
-        for cursor, (select, values) in zip(cursors, selects, strict=True):
-            select.send(cursor, **values)
-    rows = []
-    for cursor, (select, _) in zip(cursors, selects, strict=True):
-        with cursor:
-            rows.append(select.received(cursor))
-    return rows
+    # Rows that are not fetched yet need a cursor of their own.
+    with shared_cursor() as cursor, connections[DEFAULT_DB_ALIAS].cursor() as other:
+        with one_round_trip():
+            first.send(cursor, **first_values)
+            second.send(other, **second_values)
+        return first.received(cursor), second.received(other)
 
 
 class _Change:
@@ -215,6 +215,7 @@ class Insert:
         self.model = model
         self.fields = list(_fields(model, names).values())
         self.values_of = attrgetter(*names)
+        self.of_rows = cache(self._of_rows)
 
     def run(self, rows: Iterable[Any]) -> None:
         """Insert the rows: objects with attributes of these names, or tuples in their order."""
@@ -222,6 +223,13 @@ class Insert:
         if not values:
             return
         with shared_cursor() as cursor:
+            if len(values) == 1:
+                pairs = zip(self.fields, values[0], strict=True)
+                cursor.execute(
+                    self.of_one,
+                    [field.get_db_prep_save(value, cursor.db) for field, value in pairs],
+                )
+                return
             columns = [
                 _prepared(field, column, cursor.db)
                 for field, column in zip(self.fields, zip(*values, strict=True), strict=True)
@@ -234,7 +242,7 @@ class Insert:
             else:
                 cursor.executemany(self.of_rows(1), prepared)
 
-    def of_rows(self, count: int) -> str:
+    def _of_rows(self, count: int) -> str:
         """Return the text of the statement that inserts `count` rows."""
         into, values, row = self.of_one.partition("VALUES ")
         return into + values + ", ".join([row] * count)

@@ -1,4 +1,4 @@
-"""Measure the service and its floor: python -m tests.bench --help"""
+"""Measure the service, a floor and three rivals: python -m tests.bench --help"""
 
 import argparse
 import json
@@ -31,7 +31,7 @@ def main() -> None:
     if options.growth:
         results, write = measure.growth(options), report.growth
     else:
-        results, write = measure.rates(options), report.rates
+        results, write = measure.rivals(options), report.rivals
     results["command"] = f"python -m tests.bench {' '.join(sys.argv[1:])}".strip()
     name = write.__name__
     (options.out / f"{name}.json").write_text(json.dumps(results, indent=1, ensure_ascii=False))

@@ -28,6 +28,13 @@ $$;
 CREATE FUNCTION pg_temp.one_of(choices text[], number bigint) RETURNS text LANGUAGE sql AS $$
     SELECT choices[1 + number % cardinality(choices)]
 $$;
+CREATE FUNCTION pg_temp.item_value(number bigint, item bigint, options bigint)
+RETURNS numeric LANGUAGE sql AS $$
+    SELECT (4 + (number * 37 + item * 211) % 2600 / 100.0 + (
+        SELECT coalesce(sum((number * 29 + option * 25) % 300 / 100.0), 0)
+        FROM generate_series(0, options - 1) AS option
+    )) * (1 + (number + item) % 4)
+$$;
 CREATE TEMPORARY TABLE loaded (
     number bigint, id uuid, profile_key uuid, currency text, created_on timestamptz
 );
@@ -60,13 +67,9 @@ SELECT id, profile_key,
     currency,
     CASE WHEN number %% 5 = 0 THEN 'Invoice to the office, cost centre ' || number %% 90 END,
     CASE WHEN number %% 3 = 0 THEN 'Ring twice, floor ' || number %% 9 END,
-    1, created_on, created_on,
-    'bearer', 'partner-app', md5(number::text),
+    1, created_on, created_on, 'bearer', 'partner-app', md5(number::text),
     %(items)s, %(items)s * %(options)s, (
-        SELECT coalesce(sum((4 + (number * 37 + item * 211) %% 2600 / 100.0 + (
-            SELECT coalesce(sum((number * 29 + option * 25) %% 300 / 100.0), 0)
-            FROM generate_series(0, %(options)s - 1) AS option
-        )) * (1 + (number + item) %% 4)), 0)
+        SELECT coalesce(sum(pg_temp.item_value(number, item, %(options)s)), 0)
         FROM generate_series(0, %(items)s - 1) AS item
     )
 FROM loaded ORDER BY number;
@@ -84,10 +87,7 @@ SELECT pg_temp.uuid7(created_on, %(salt)s || number || '/' || position), id, pos
     ) || ' ' || number %% 60,
     currency, 4 + (number * 37 + position * 211) %% 2600 / 100.0, 1 + (number + position) %% 4,
     CASE WHEN (number + position) %% 8 = 0 THEN 'No onions, please' END,
-    (4 + (number * 37 + position * 211) %% 2600 / 100.0 + (
-        SELECT coalesce(sum((number * 29 + option * 25) %% 300 / 100.0), 0)
-        FROM generate_series(0, %(options)s - 1) AS option
-    )) * (1 + (number + position) %% 4)
+    pg_temp.item_value(number, position, %(options)s)
 FROM loaded, generate_series(0, %(items)s - 1) AS position ORDER BY number, position;
 
 INSERT INTO carts_cartitemoption (

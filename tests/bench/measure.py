@@ -35,8 +35,8 @@ def seconds(limit: float) -> Callable[[Sample, float], bool]:
     return lambda _, elapsed: elapsed < limit
 
 
-def rates(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure the service, the floor, and the service again."""
+def rivals(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure the service, the floor, the tutorial, FastAPI, and the service again."""
     chosen = options.only or scenarios.NAMES
     with counting_cluster() as cluster, servers.all_of_them(cluster) as running:
         for server in running:

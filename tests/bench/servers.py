@@ -1,4 +1,4 @@
-"""The service and its floor: how each is installed, migrated and started."""
+"""The service and its rivals: how each is installed, migrated and started."""
 
 import os
 import secrets
@@ -9,6 +9,7 @@ import venv
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.bench import processes
@@ -23,6 +24,7 @@ SIGNING_KEY = secrets.token_urlsafe(48)
 WORKERS, THREADS = "2", "4"
 
 SERVE = [sys.executable, "manage.py", "serve"]
+TUTORIAL = "tests.bench.rivals.tutorial"
 
 
 @dataclass
@@ -49,7 +51,7 @@ def bench_python() -> str:
 
 
 def gunicorn(application: str) -> list[str]:
-    """Return the command that runs the floor under a plain gunicorn."""
+    """Return the command that runs a rival under a plain gunicorn."""
     return [
         *(bench_python(), "-m", "gunicorn", application, "--bind=127.0.0.1:{port}"),
         *(f"--workers={WORKERS}", f"--threads={THREADS}", "--no-control-socket"),
@@ -79,9 +81,9 @@ def migrate(cluster: Cluster, database: str) -> None:
     manage(environment(cluster, database), "migrate", "--verbosity=0")
 
 
-def manage(variables: dict[str, str], *command: str) -> str:
+def manage(variables: dict[str, str], *command: str, python: str = sys.executable) -> str:
     return subprocess.run(
-        [sys.executable, "-m", "django", *command],
+        [python, "-m", "django", *command],
         cwd=ROOT,
         env={"DJANGO_SETTINGS_MODULE": "cartsvc.settings", **variables},
         check=True,
@@ -119,14 +121,41 @@ def service(cluster: Cluster, database: str, name: str = "service") -> Iterator[
 
 @contextmanager
 def floor(cluster: Cluster, database: str) -> Iterator[Server]:
-    command = gunicorn("tests.bench.floor:application")
+    command = gunicorn("tests.bench.rivals.floor:application")
     with started("floor", command, environment(cluster, database), bearer(), database) as server:
         yield server
 
 
 @contextmanager
+def tutorial(cluster: Cluster, database: str) -> Iterator[Server]:
+    cluster.execute(f"CREATE DATABASE {database}")
+    variables = environment(cluster, database, DJANGO_SETTINGS_MODULE=f"{TUTORIAL}.settings")
+    variables["DJANGO_SUPERUSER_PASSWORD"] = "bench"
+    manage_rival = partial(manage, variables, python=bench_python())
+    manage_rival("migrate", "--run-syncdb", "--verbosity=0")
+    manage_rival("createsuperuser", "--noinput", "--username=bench", "--email=bench@localhost")
+    token = manage_rival("drf_create_token", "bench").split()[2]
+    command = gunicorn(f"{TUTORIAL}.wsgi:application")
+    with started("tutorial", command, variables, f"Token {token}", database) as server:
+        yield server
+
+
+@contextmanager
+def fastapi(cluster: Cluster, name: str) -> Iterator[Server]:
+    """Run FastAPI on SQLAlchemy, `fastapi`, or on asyncpg alone."""
+    migrate(cluster, name)
+    command = [
+        *(bench_python(), "-m", "uvicorn", f"tests.bench.rivals.{name}_cart:app"),
+        *("--loop=uvloop", "--http=httptools"),
+        *("--port={port}", f"--workers={WORKERS}", "--no-access-log"),
+    ]
+    with started(name, command, environment(cluster, name), bearer(), name) as server:
+        yield server
+
+
+@contextmanager
 def all_of_them(cluster: Cluster) -> Iterator[list[Server]]:
-    """Start the service, the floor, and the service again, which gives the error bar."""
+    """Start the service, its rivals, and the service again, which gives the error bar."""
     with ExitStack() as stack:
         for database in "service", "floor", "again":
             migrate(cluster, database)
@@ -135,6 +164,9 @@ def all_of_them(cluster: Cluster) -> Iterator[list[Server]]:
             for start in (
                 service(cluster, "service"),
                 floor(cluster, "floor"),
+                tutorial(cluster, "tutorial"),
+                fastapi(cluster, "fastapi"),
+                fastapi(cluster, "asyncpg"),
                 service(cluster, "again", "service again"),
             )
         ]
@@ -142,7 +174,7 @@ def all_of_them(cluster: Cluster) -> Iterator[list[Server]]:
 
 def load(cluster: Cluster, database: str, carts: int) -> None:
     subprocess.run(
-        [sys.executable, "-m", "tests.bench.load", f"--carts={carts}"],
+        [bench_python(), "-m", "tests.bench.load", f"--carts={carts}"],
         cwd=ROOT,
         env=environment(cluster, database),
         check=True,

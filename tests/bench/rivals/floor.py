@@ -15,20 +15,20 @@ from typing import Any
 import psycopg
 from uuid_utils.compat import uuid7
 
+from tests.bench.rivals.changes import AUTHOR, MAX_CHANGES, difference
+
 local = threading.local()
 
 # The query string that asks the floor for a body built in Python. Other servers ignore it.
 BUILT = "built"
 
-# As many changes of a cart are kept.
-MAX_CHANGES = 100
-
 INSERT_CART = """
 INSERT INTO carts_cart (
     id, profile_key, partner_key, restaurant_key, platform, ordering_channel,
     fulfilment_channel, currency, note, special_instructions, version, item_count,
-    option_count, subtotal, created_on, modified_on, created_by_kind, created_by_name
-) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 1, %s, %s, %s, %s, %s, 'bearer', 'bench')
+    option_count, subtotal, created_on, modified_on, created_by_kind, created_by_name,
+    created_request_id
+) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 1, %s, %s, %s, %s, %s, %s, %s, %s)
 """
 INSERT_ITEMS = """
 INSERT INTO carts_cartitem (
@@ -50,13 +50,15 @@ LOCK = """
 SELECT version, option_count, subtotal FROM carts_cart
 WHERE id = %s AND profile_key = %s AND currency = %s FOR UPDATE
 """
-ITEM = """
-SELECT i.value, row_to_json(i), coalesce(json_agg(o ORDER BY o.position), '[]'), count(o.item_id)
+LOOK = """
+SELECT i.value, i.menu_key, i.menu_version, i.menu_item_key, i.display_name, i.currency, i.price,
+    i.quantity, i.special_instructions, o.option_set_key, o.option_set_item_key, o.display_name,
+    o.currency, o.price
 FROM carts_cartitem i LEFT JOIN carts_cartitemoption o ON o.item_id = i.id
-WHERE i.id = %s AND i.cart_id = %s GROUP BY i.id
+WHERE i.id = %s AND i.cart_id = %s ORDER BY o.position
 """
 UPDATE_CART = """
-UPDATE carts_cart SET version = %s, modified_on = %s, option_count = %s, subtotal = %s WHERE id = %s
+UPDATE carts_cart SET version = %s, option_count = %s, subtotal = %s, modified_on = %s WHERE id = %s
 """
 UPDATE_ITEM = """
 UPDATE carts_cartitem SET menu_key = %s, menu_version = %s, menu_item_key = %s,
@@ -64,14 +66,14 @@ UPDATE carts_cartitem SET menu_key = %s, menu_version = %s, menu_item_key = %s,
     value = %s
 WHERE id = %s
 """
+DELETE_OPTIONS = "DELETE FROM carts_cartitemoption WHERE item_id = %s"
 INSERT_CHANGE = """
 INSERT INTO carts_cartchange (
-    cart_id, version, at, author_kind, author_name, operation, item_id, item_name, before, after,
-    subtotal_before, subtotal_after
-) VALUES (%s, %s, %s, 'bearer', 'bench', 'Update Item', %s, %s, %s, %s, %s, %s)
+    cart_id, version, at, author_kind, author_name, request_id, operation, item_id, item_name,
+    before, after, subtotal_before, subtotal_after
+) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 """
 DELETE_CHANGE = "DELETE FROM carts_cartchange WHERE cart_id = %s AND version = %s"
-DELETE_OPTIONS = "DELETE FROM carts_cartitemoption WHERE item_id = %s"
 
 HEAD = """
     'cartId', c.id, 'profileKey', c.profile_key, 'partnerKey', c.partner_key,
@@ -89,10 +91,10 @@ FROM carts_cart c, LATERAL (
             'menuItemKey', i.menu_item_key, 'displayName', i.display_name,
             'currency', i.currency, 'price', i.price, 'quantity', i.quantity,
             'specialInstructions', i.special_instructions, 'options', coalesce(o.rows, '[]'),
-            'value', (i.price + coalesce(o.value, 0)) * i.quantity
+            'value', i.value
         ) ORDER BY i.position) AS rows
     FROM carts_cartitem i, LATERAL (
-        SELECT sum(o.price) AS value, json_agg(json_build_object(
+        SELECT json_agg(json_build_object(
             'optionSetKey', o.option_set_key, 'optionSetItemKey', o.option_set_item_key,
             'displayName', o.display_name, 'currency', o.currency, 'price', o.price
         ) ORDER BY o.position) AS rows
@@ -108,6 +110,13 @@ SELECT json_build_object('carts', json_agg(cart)) FROM (
     FROM carts_cart c WHERE c.profile_key = %s ORDER BY c.id DESC LIMIT 20
 ) carts
 """
+
+
+ITEM = (
+    *("menuKey", "menuVersion", "menuItemKey", "displayName", "currency", "price", "quantity"),
+    "specialInstructions",
+)
+OPTION = ("optionSetKey", "optionSetItemKey", "displayName", "currency", "price")
 
 
 def connection() -> psycopg.Connection:
@@ -131,8 +140,7 @@ def application(environ: dict[str, Any], start_response: Callable[..., object]) 
         case "GET", [cart_id]:
             data = connection().execute(READ, (cart_id, profile_key)).fetchone()[0]
         case "GET", [] if environ["QUERY_STRING"] == BUILT:
-            data = connection().execute(LIST, (profile_key,)).fetchone()[0]
-            data = json.dumps(json.loads(data), separators=(",", ":"))
+            data = built(connection().execute(LIST, (profile_key,)).fetchone()[0])
         case "GET", []:
             data = connection().execute(LIST, (profile_key,)).fetchone()[0]
     answer = f'{{"message":"Done.","notifications":[],"data":{data}}}'.encode()
@@ -142,14 +150,9 @@ def application(environ: dict[str, Any], start_response: Callable[..., object]) 
     return [answer]
 
 
-def built(cart: str) -> str:
-    """Return the cart's JSON with amounts computed in Python, as the other servers do."""
-    shown = json.loads(cart)
-    for item in shown["items"]:
-        prices = [item["price"], *(option["price"] for option in item["options"])]
-        item["value"] = round(sum(prices) * item["quantity"], 4)
-    shown["subtotal"] = round(sum(item["value"] for item in shown["items"]), 4)
-    return json.dumps(shown, separators=(",", ":"))
+def built(data: str) -> str:
+    """Return the JSON, read and written once more by Python."""
+    return json.dumps(json.loads(data), separators=(",", ":"))
 
 
 def body(environ: dict[str, Any]) -> Any:
@@ -204,6 +207,7 @@ def create(profile_key: str, cart: dict[str, Any]) -> str:
                 sum(map(value, cart.get("items", ()))),
                 now,
                 now,
+                *AUTHOR,
             ),
         )
         insert(INSERT_ITEMS, items)
@@ -212,45 +216,43 @@ def create(profile_key: str, cart: dict[str, Any]) -> str:
 
 
 def replace(profile_key: str, cart_id: str, item_id: str, item: dict[str, Any]) -> str:
-    now, after = datetime.now(UTC), value(item)
+    now, new_value = datetime.now(UTC), value(item)
+    values = [item.get(name) for name in ITEM]
+    options = item["options"]
+    execute = connection().execute
     with connection().transaction():
-        execute = connection().execute
-        version, count, subtotal = execute(
-            LOCK, (cart_id, profile_key, item["currency"])
-        ).fetchone()
-        before, row, options, old_count = execute(ITEM, (item_id, cart_id)).fetchone()
-        total = subtotal - before + after
-        count += len(item["options"]) - old_count
-        execute(UPDATE_CART, (version + 1, now, count, total, cart_id))
+        [cart] = execute(LOCK, (cart_id, profile_key, item["currency"])).fetchall()
+        rows = execute(LOOK, (item_id, cart_id)).fetchall()
+        version, option_count, subtotal = cart
+        old_value, *old_values = rows[0][:9]
+        old_options = [row[9:] for row in rows if row[9] is not None]
+        new_subtotal = subtotal - old_value + new_value
+        before, after = difference(
+            {**dict(zip(ITEM, old_values, strict=True)), "options": list(map(named, old_options))},
+            {**dict(zip(ITEM, values, strict=True)), "options": options},
+        )
         execute(
-            UPDATE_ITEM,
+            UPDATE_CART,
             (
-                item["menuKey"],
-                item["menuVersion"],
-                item["menuItemKey"],
-                item["displayName"],
-                item["currency"],
-                item["price"],
-                item["quantity"],
-                item.get("specialInstructions"),
-                after,
-                item_id,
+                version + 1,
+                option_count - len(old_options) + len(options),
+                new_subtotal,
+                now,
+                cart_id,
             ),
         )
+        execute(UPDATE_ITEM, (*values, new_value, item_id))
         execute(DELETE_OPTIONS, (item_id,))
-        insert(
-            INSERT_OPTIONS,
-            [option_row(item_id, *numbered) for numbered in enumerate(item["options"])],
-        )
-        record = (
-            *(cart_id, version + 1, now, item_id, item["displayName"]),
-            *(f'{{"item":{row},"options":{options}}}', json.dumps(item, default=float)),
-            *(subtotal, total),
-        )
-        execute(INSERT_CHANGE, record)
-        if version >= MAX_CHANGES:
+        insert(INSERT_OPTIONS, [option_row(item_id, *numbered) for numbered in enumerate(options)])
+        change = (cart_id, version + 1, now, *AUTHOR, "Update Item", item_id, item["displayName"])
+        execute(INSERT_CHANGE, (*change, before, after, subtotal, new_subtotal))
+        if version > MAX_CHANGES:
             execute(DELETE_CHANGE, (cart_id, version + 1 - MAX_CHANGES))
     return "null"
+
+
+def named(option: tuple[Any, ...]) -> dict[str, Any]:
+    return dict(zip(OPTION, option, strict=True))
 
 
 def option_row(item_id: Any, position: int, option: dict[str, Any]) -> tuple[Any, ...]:
