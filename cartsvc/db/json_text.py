@@ -10,7 +10,6 @@ from typing import Any
 
 from django.db import models
 from django.db.models import Func, Model
-from django.db.models.sql.compiler import SQLCompiler
 
 from cartsvc.camel_case import camel_case
 from cartsvc.db.fields import ExactField
@@ -47,56 +46,25 @@ class JsonRows(Func):
         self.member, self.after = member, {camel_case(name): name for name in after}
         self.inner = {camel_case(name): name for name in inner}
 
-    def as_postgresql(self, compiler: SQLCompiler, connection: Any, **extra: Any) -> Any:
-        """Aggregate all grandchildren in one scan, then all children.
+    def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> Any:  # type: ignore[override]
+        """Aggregate the grandchildren of one child after the other, in their order.
 
-        The array of keys makes PostgreSQL look them up by their index, even while it has no
-        statistics of a young table.
+        On PostgreSQL a join of the aggregated grandchildren takes two to four times the time, for
+        small and for large carts, and `ORDER BY` within the aggregate up to twice.
         """
-        inner = ["'{'", *_members(postgresql_text, self.grandchild, "o", self.inner), "'}'"]
-        outer = self._outer(postgresql_text, "o.json")
-        child, grandchild = self.child.db_table, self.grandchild.db_table
+        if connection.vendor == "sqlite":
+            text_of, aggregate, concatenated = sqlite_text, "group_concat", " || ".join
+        else:
+            text_of, aggregate, concatenated = postgresql_text, "string_agg", _concat
         parent, root = self._parents()
-        return self.as_sql(
-            compiler,
-            connection,
-            template=f"""(
-                SELECT string_agg(concat({", ".join(outer)}), ',' ORDER BY i.position)
-                FROM {child} i LEFT JOIN (
-                    SELECT o.{parent},
-                        string_agg(concat({", ".join(inner)}), ',' ORDER BY o.position) AS json
-                    FROM {grandchild} o WHERE o.{parent} = ANY(ARRAY(
-                        SELECT id FROM {child} WHERE {root} = %(expressions)s
-                    )) GROUP BY o.{parent}
-                ) o ON o.{parent} = i.id
-                WHERE i.{root} = %(expressions)s
-            )""",
-        )
-
-    def as_sqlite(self, compiler: SQLCompiler, connection: Any, **extra: Any) -> Any:
-        """Aggregate the grandchildren of one child after the other: there is no round trip."""
-        inner = ["'{'", *_members(sqlite_text, self.grandchild, "o", self.inner), "'}'"]
-        parent, root = self._parents()
-        rows = f"""(
-            SELECT coalesce(group_concat(json, ','), '') FROM (
-                SELECT {" || ".join(inner)} AS json FROM {self.grandchild.db_table} o
+        inner = ["'{'", *_members(text_of, self.grandchild, "o", self.inner), "'}'"]
+        rows = f"""coalesce((
+            SELECT {aggregate}(json, ',') FROM (
+                SELECT {concatenated(inner)} AS json FROM {self.grandchild.db_table} o
                 WHERE o.{parent} = i.id ORDER BY o.position
-            )
-        )"""
-        return self.as_sql(
-            compiler,
-            connection,
-            template=f"""(
-                SELECT group_concat(json, ',') FROM (
-                    SELECT {" || ".join(self._outer(sqlite_text, rows))} AS json
-                    FROM {self.child.db_table} i
-                    WHERE i.{root} = %(expressions)s ORDER BY i.position
-                )
-            )""",
-        )
-
-    def _outer(self, text_of: TextOf, rows: str) -> list[str]:
-        return [
+            ) o
+        ), '')"""
+        outer = [
             "'{'",
             *_members(text_of, self.child, "i", self.outer),
             f"""',"{self.member}":['""",
@@ -105,6 +73,16 @@ class JsonRows(Func):
             *_members(text_of, self.child, "i", self.after),
             "'}'",
         ]
+        return super().as_sql(
+            compiler,
+            connection,
+            template=f"""(
+                SELECT {aggregate}(json, ',') FROM (
+                    SELECT {concatenated(outer)} AS json FROM {self.child.db_table} i
+                    WHERE i.{root} = %(expressions)s ORDER BY i.position
+                ) i
+            )""",
+        )
 
     def _parents(self) -> tuple[str, str]:
         """Return the columns by which a grandchild names its child, and a child its parent."""
@@ -112,6 +90,10 @@ class JsonRows(Func):
             next(field.column for field in meta.concrete_fields if field.is_relation)
             for meta in (self.grandchild, self.child)
         )
+
+
+def _concat(pieces: Iterable[str]) -> str:
+    return f"concat({', '.join(pieces)})"
 
 
 def _members(text_of: TextOf, meta: Any, alias: str, names: dict[str, str]) -> list[str]:
