@@ -50,7 +50,7 @@ class JsonRows(Func):
         """Aggregate the grandchildren of one child after the other, in their order.
 
         On PostgreSQL a join of the aggregated grandchildren takes two to four times the time, for
-        small and for large carts, and `ORDER BY` within the aggregate up to twice.
+        few and for many rows, and `ORDER BY` within the aggregate up to twice.
         """
         if connection.vendor == "sqlite":
             text_of, aggregate, concatenated = sqlite_text, "group_concat", " || ".join
