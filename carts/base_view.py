@@ -1,7 +1,7 @@
 """How the operations read a request: the bearer's carts, the headers and the body."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, ClassVar
 from uuid import UUID
@@ -17,12 +17,12 @@ from carts.models import Cart, IdempotencyRecord
 from carts.models.change import Author
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.models.manager import CartManager
-from carts.serializers import WireSerializer
+from carts.serializers import WireSerializer, shortened
 from cartsvc.api.envelope import success
 from cartsvc.api.headers import entity_tag, prefers_strict, versions
 from cartsvc.api.operation import Operation, operation_of
 from cartsvc.api.strict_json import fingerprint, json_object, received
-from cartsvc.errors import MAX_PROBLEMS, InvalidHeader, Refusal, Refusals
+from cartsvc.errors import MAX_PROBLEMS, InvalidHeader, Refusal, Refusals, UnknownParameter
 from cartsvc.fairness import ARRIVING, PROGRAM_SECONDS, WORKING
 from cartsvc.identity.bearer_tokens import bearer_of
 
@@ -77,7 +77,7 @@ class CartServiceViewSet(ViewSet):
         """
         caller = f"bearer {bearer_of(self.request).subject}"
         with ARRIVING.thread_of(caller, PROGRAM_SECONDS):
-            sent = received(self.request)
+            sent = received(self.request, self.operation.media_types)
         with WORKING.thread_of(caller, PROGRAM_SECONDS):
             body = json_object(sent)
             return body, self._values(body)
@@ -85,7 +85,12 @@ class CartServiceViewSet(ViewSet):
     def _values(self, body: dict[str, Any]) -> dict[str, Any]:
         serializer: WireSerializer = self.operation.body
         if not self.strict:
-            return serializer.run_validation(body)
+            try:
+                return serializer.run_validation(body)
+            except Refusal as refusal:
+                # A misspelt member that is required is missing, and unknown as well.
+                refusal.warnings = list(islice(serializer.unknown_members(body), WARNINGS))
+                raise
         problems = list(islice(serializer.unknown_members(body), MAX_PROBLEMS + 1))
         try:
             values = serializer.run_validation(body)
@@ -98,12 +103,18 @@ class CartServiceViewSet(ViewSet):
     def success(
         self, data: dict[str, Any] | None = None, body: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Return the operation's success. It warns of the first unknown members of a `body`."""
-        serializer = self.operation.body
+        """Return the operation's success.
+
+        It warns of the first unknown members of a `body`, or parameters of a query that it reads.
+        """
+        operation = self.operation
         warnings: Iterator[Refusal] = iter(())
-        if body and serializer.has_unknown_members(body):
-            warnings = islice(serializer.unknown_members(body), WARNINGS)
-        return success(self.operation.message, data, warnings)
+        if body and operation.body.has_unknown_members(body):
+            warnings = operation.body.unknown_members(body)
+        elif operation.query:
+            names = (name for name in self.request.GET if name not in operation.query)
+            warnings = (UnknownParameter(field=shortened(name)) for name in names)
+        return success(operation.message, data, islice(warnings, WARNINGS))
 
     def carts(self, profile_key: UUID) -> CartManager[Cart]:
         """Return the carts that the bearer may see and change, in the bearer's name."""

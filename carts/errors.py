@@ -25,6 +25,17 @@ class TooManyDecimals(InvalidValue):
     remedy = "Round it before sending."
 
 
+class CannotChange(Refusal):
+    code = "cannot_change"
+    status = 400
+    text = "This member cannot be changed."
+    meaning = "A change names a member that stays as it is: of a cart or of an item."
+    remedy = (
+        "Leave it out. Update Item replaces an item whole; another restaurant or currency needs "
+        "another cart."
+    )
+
+
 class TooMany(InvalidValue):
     code = "too_many"
     text = "There must not be more than %(limit)d %(plural)s."

@@ -13,9 +13,11 @@ from django.db import models
 from rest_framework import serializers
 from rest_framework.fields import empty
 
+from carts.errors import CannotChange
 from carts.limits import validate_count
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, sent_fields
+from carts.models.statements import CHANGEABLE
 from carts.wire_types import DoubleField, IntField, StringField, invalid_type
 from cartsvc.camel_case import camel_case
 from cartsvc.errors import (
@@ -128,6 +130,41 @@ class WireSerializer(serializers.ModelSerializer):
                     )
 
 
+class ChangeSerializer(WireSerializer):
+    """Some members of an object: what is sent changes, null takes an optional text away (RFC 7396).
+
+    The `fixed` members cannot be changed, whatever they hold.
+    """
+
+    fixed: ClassVar[frozenset[str]]
+
+    def run_validation(self, data: Any = empty) -> dict[str, Any]:
+        if type(data) is not dict:
+            raise invalid_type("an object", data).below("")
+        values: dict[str, Any] = {}
+        problems: list[Refusal] = [
+            CannotChange(field=f"/{name}") for name in data if name in self.fixed
+        ]
+        for name, source, field in self.members:
+            if name not in data:
+                continue
+            if data[name] is None and not field.allow_null:
+                problems.append(Null(field=f"/{name}"))
+                continue
+            try:
+                sent = data[name]
+                values[source] = None if sent is None else field.to_internal_value(sent)
+            except Refusal as refusal:
+                problems += refusal.below(f"/{name}").reasons
+        if problems:
+            raise Refusals(problems)
+        return values
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        return super().known | self.fixed
+
+
 class WireListSerializer(serializers.ListSerializer):
     """A JSON array of objects.
 
@@ -154,10 +191,14 @@ class WireListSerializer(serializers.ListSerializer):
         return values
 
 
+def shortened(name: str) -> str:
+    """Return a name that a caller has made up, shortened and valid in UTF-8."""
+    return name[:MAX_NAME_LENGTH].encode(errors="replace").decode()
+
+
 def _token(name: str) -> str:
-    """Return a member's name as a JSON Pointer token, shortened and valid in UTF-8."""
-    shortened = name[:MAX_NAME_LENGTH].encode(errors="replace").decode()
-    return shortened.replace("~", "~0").replace("/", "~1")
+    """Return a member's name as a JSON Pointer token."""
+    return shortened(name).replace("~", "~0").replace("/", "~1")
 
 
 # What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
@@ -177,11 +218,12 @@ READ_ONLY_MEMBERS = frozenset(
 MAX_NAME_LENGTH = 64  # characters
 
 
-def on_the_wire(*names: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
+def on_the_wire(*names: str, **extra: Any) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
     """Return `fields` and `extra_kwargs` of a serializer's Meta, in camelCase, for these fields."""
     wire = {camel_case(name): name for name in names}
     return tuple(wire), {
-        name: {"source": source} for name, source in wire.items() if name != source
+        name: ({"source": source} if name != source else {}) | extra
+        for name, source in wire.items()
     }
 
 
@@ -230,3 +272,23 @@ class CreateCartSerializer(WireSerializer):
         model = Cart
         partner, restaurant, *others = sent_fields(Cart)
         fields, extra_kwargs = on_the_wire(partner, restaurant, "items", *others)
+
+
+class ChangeCartSerializer(ChangeSerializer):
+    """The request body of Change Cart. What is not sent stays as it is."""
+
+    class Meta:
+        model = Cart
+        fields, extra_kwargs = on_the_wire(*CHANGEABLE, required=False)
+
+    fixed = frozenset(CreateCartSerializer.Meta.fields) - frozenset(Meta.fields)
+
+
+class ChangeCartItemSerializer(ChangeSerializer):
+    """The request body of Change Item. What is not sent stays as it is."""
+
+    class Meta:
+        model = CartItem
+        fields, extra_kwargs = on_the_wire("quantity", "special_instructions", required=False)
+
+    fixed = frozenset(CartItemSerializer.Meta.fields) - frozenset(Meta.fields)

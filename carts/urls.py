@@ -11,10 +11,13 @@ CARTS = "customers/<guid:profile_key>/carts"
 urlpatterns = [
     path("openapi.json", DocumentView.as_view(), name="openapi"),
     path(CARTS, CartViewSet.as_view({"post": "create", "get": "list"})),
-    path(f"{CARTS}/<guid:cart_id>", CartViewSet.as_view({"get": "retrieve"})),
+    path(
+        f"{CARTS}/<guid:cart_id>",
+        CartViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
+    ),
     path(f"{CARTS}/<guid:cart_id>/items", CartItemViewSet.as_view({"post": "create"})),
     path(
         f"{CARTS}/<guid:cart_id>/items/<guid:item_id>",
-        CartItemViewSet.as_view({"put": "update", "delete": "destroy"}),
+        CartItemViewSet.as_view({"put": "update", "patch": "partial_update", "delete": "destroy"}),
     ),
 ]

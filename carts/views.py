@@ -1,4 +1,4 @@
-"""The six operations: each parses the request, calls the model and wraps the result."""
+"""The operations: each parses the request, calls the model and wraps the result."""
 
 import re
 from uuid import UUID
@@ -9,6 +9,7 @@ from rest_framework.request import Request
 
 from carts.base_view import CartServiceViewSet
 from carts.errors import (
+    CannotChange,
     CartNotFound,
     IdempotencyKeyReused,
     ItemNotFound,
@@ -19,6 +20,8 @@ from carts.errors import (
 from carts.responses import cart_body, summary_body
 from carts.serializers import (
     CartItemSerializer,
+    ChangeCartItemSerializer,
+    ChangeCartSerializer,
     CreateCartSerializer,
     UpdateCartItemSerializer,
 )
@@ -33,6 +36,9 @@ READ, WRITE = "Cart.Read", "Cart.Write"
 CREATED = Counter("cartsvc_carts_created", "Carts created.")
 
 PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
+
+# RFC 7396: what is not sent stays as it is.
+OF_CHANGES = ("application/json", "application/merge-patch+json")
 
 # Problems of the operations that can be repeated safely.
 OF_KEYS = (RequestInProgress, IdempotencyKeyReused)
@@ -121,6 +127,37 @@ class CartViewSet(CartServiceViewSet):
         cart, items = found
         return _versioned(self.success(cart_body(cart, items)), cart.version)
 
+    @Operation(
+        name="Change Cart",
+        description="Changes the members that are sent; null takes an optional text away.",
+        message="The cart was changed.",
+        scope=WRITE,
+        body=ChangeCartSerializer(),
+        media_types=OF_CHANGES,
+        takes=("If-Match", "Prefer"),
+        gives=("ETag", "Preference-Applied"),
+        problems=(CannotChange, CartNotFound, VersionMismatch),
+    )
+    def partial_update(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+        """Change Cart."""
+        carts, expected = self.carts(profile_key), self.expected_versions()
+        body, values = self.read()
+        version = carts.change_cart(cart_id, values, version=expected, validate=False)
+        return _versioned(self.success(body=body), version)
+
+    @Operation(
+        name="Delete Cart",
+        description="Deletes a cart with its items and its history.",
+        message="The cart was deleted.",
+        scope=WRITE,
+        takes=("If-Match",),
+        problems=(CartNotFound, VersionMismatch),
+    )
+    def destroy(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+        """Delete Cart."""
+        self.carts(profile_key).delete_cart(cart_id, version=self.expected_versions())
+        return self.success()
+
 
 class CartItemViewSet(CartServiceViewSet):
     """The items of a cart."""
@@ -171,6 +208,26 @@ class CartItemViewSet(CartServiceViewSet):
         expected = self.expected_versions()
         body, values = self.read()
         version = carts.replace_item(cart_id, item_id, values, version=expected, validate=False)
+        return _versioned(self.success(body=body), version)
+
+    @Operation(
+        name="Change Item",
+        description="Changes the quantity or the instructions; the rest stays as it is.",
+        message="The item was changed.",
+        scope=WRITE,
+        body=ChangeCartItemSerializer(),
+        media_types=OF_CHANGES,
+        takes=("If-Match", "Prefer"),
+        gives=("ETag", "Preference-Applied"),
+        problems=(CannotChange, CartNotFound, ItemNotFound, VersionMismatch),
+    )
+    def partial_update(
+        self, request: Request, profile_key: UUID, cart_id: UUID, item_id: UUID
+    ) -> HttpResponse:
+        """Change Item."""
+        carts, expected = self.carts(profile_key), self.expected_versions()
+        body, values = self.read()
+        version = carts.change_item(cart_id, item_id, values, version=expected, validate=False)
         return _versioned(self.success(body=body), version)
 
     @Operation(

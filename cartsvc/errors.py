@@ -37,6 +37,8 @@ class Refusal(Exception):
     meaning: ClassVar[str]
     remedy: ClassVar[str]
     retry: ClassVar[bool] = False
+    # What the answer warns of beside the refusal.
+    warnings: Sequence["Refusal"] = ()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -159,6 +161,14 @@ class UnknownMember(Refusal):
     remedy = "Correct the name, or leave the member out."
 
 
+class UnknownParameter(Refusal):
+    code = "unknown_parameter"
+    status = 200
+    text = "This operation has no query parameter of that name."
+    meaning = "The query names a parameter that the operation does not have. It is only a warning."
+    remedy = "Correct the name, or leave the parameter out."
+
+
 class ControlCharacter(InvalidValue):
     code = "control_character"
     text = "This text holds the control character U+%(code_point)04X."
@@ -180,7 +190,7 @@ class MalformedJson(Refusal):
 class InvalidGuid(Refusal):
     code = "invalid_guid"
     status = 400
-    text = "%(name)s must be a GUID."
+    text = "%(name)s must be a GUID: 8-4-4-4-12 hexadecimal digits."
     meaning = "A key in the path is not 8-4-4-4-12 hexadecimal digits."
     remedy = "Send the key as the service or the customer's account gave it."
 
@@ -236,7 +246,7 @@ class NotFound(Refusal):
 class MethodNotAllowed(Refusal):
     code = "method_not_allowed"
     status = 405
-    text = "The method is not allowed here."
+    text = "This path takes only %(allowed)s."
     meaning = "The path is right, the method is not."
     remedy = "Use a method that the answer's Allow header names."
 

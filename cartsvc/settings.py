@@ -290,7 +290,7 @@ REST_FRAMEWORK = {
 }
 
 # Pages of CORS_ALLOWED_ORIGINS may send and read these; cookies are of no use to the API.
-CORS_ALLOW_METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE"]
+CORS_ALLOW_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 CORS_ALLOW_HEADERS = [
     "Authorization",
     "Content-Type",

@@ -47,8 +47,9 @@ class Cart(GuardedModel):
     objects: ClassVar[CartManager[Self]] = CartManager()
 
     WRITES = (
-        "A cart is written with Cart.objects.create_with_items(...), cart.add_item(...) and the "
-        "methods of its items. Whole carts are deleted with Cart.objects.filter(...).delete()."
+        "A cart is written with Cart.objects.create_with_items(...), cart.change(...), "
+        "cart.add_item(...), Cart.objects.delete_cart(...) and the methods of its items. Many are "
+        "deleted with Cart.objects.filter(...).delete()."
     )
 
     class Meta(GuardedModel.Meta):
@@ -77,6 +78,11 @@ class Cart(GuardedModel):
     def created_by(self) -> Author:
         """The author of the cart."""
         return Author(self.created_by_kind, self.created_by_name, self.created_request_id)
+
+    def change(self, *, version: int | None = None, **values: Any) -> None:
+        """Change the named fields; the others stay as they are. See `CartManager.change_cart`."""
+        type(self).objects.change_cart(self.pk, values, version=version)
+        self.refresh_from_db()
 
     def add_item(self, *, version: int | None = None, **values: Any) -> CartItem:
         """Add an item with its `options` after the last one; see `CartManager.add_item`."""

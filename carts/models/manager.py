@@ -26,9 +26,13 @@ from carts.models.item import ITEM_FIELDS
 from carts.models.reads import CartQuerySet, CartSummary
 from carts.models.state import IN_ALL, CartState, Expected, Totals, refuse_any
 from carts.models.statements import (
+    CHANGEABLE,
     DELETE_CHANGE,
+    DELETE_CHANGES,
     DELETE_ITEM,
+    DELETE_ITEMS,
     DELETE_OPTIONS,
+    DELETE_OPTIONS_OF_CART,
     INSERT_CHANGE,
     INSERT_ITEMS,
     INSERT_OPTIONS,
@@ -176,11 +180,17 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             return self._write(cart, "Update Item", before, item)
 
     def change_item(
-        self, cart_id: UUID, item_id: UUID, values: Values, *, version: Expected = None
+        self,
+        cart_id: UUID,
+        item_id: UUID,
+        values: Values,
+        *,
+        version: Expected = None,
+        validate: bool = True,
     ) -> int:
         """Change the named fields of an item; the others stay as they are at that moment.
 
-        Returns the cart's version after it.
+        Values that equal those held change nothing. Returns the cart's version after it.
 
         Raises:
             ValidationError: values that the specification does not allow.
@@ -189,7 +199,10 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         with atomic():
             cart, before = self._lock_with_item(cart_id, item_id, version)
             item = ItemDraft.of({**before.sent, **values, "id": item_id}, before.position)
-            item.clean()
+            if validate:
+                item.clean()
+            if item.sent == before.sent:
+                return cart.version
             cart.check_fit(before, item)
             return self._write(cart, "Change Item", before, item)
 
@@ -202,6 +215,52 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         with atomic():
             cart, before = self._lock_with_item(cart_id, item_id, version)
             return self._write(cart, "Remove Item", before, None)
+
+    def change_cart(
+        self, cart_id: UUID, values: Values, *, version: Expected = None, validate: bool = True
+    ) -> int:
+        """Change the named of the fields `CHANGEABLE`; the others stay as they are.
+
+        Values that equal those held change nothing. Returns the cart's version after it.
+
+        Raises:
+            TypeError: a field that cannot be changed.
+            ValidationError: values that the specification does not allow.
+            Refusal: `cart_not_found`, `version_mismatch`.
+        """
+        if fixed := values.keys() - set(CHANGEABLE):
+            raise TypeError(f"A cart's {', '.join(sorted(fixed))} cannot be changed.")
+        if validate:
+            errors = field_errors(self.model(**values))
+            if errors := {name: error for name, error in errors.items() if name in values}:
+                raise ValidationError(errors)
+        with atomic():
+            cart, [row] = self._lock(cart_id, self.statements.changeable, {"id": cart_id})
+            cart.check_version(version)
+            before = dict(zip(CHANGEABLE, row, strict=True))
+            was, now = difference(before, {**before, **values}, CHANGEABLE)
+            if not now:
+                return cart.version
+            new = cart.with_change(None, None, self.moment or timezone.now())
+            with one_round_trip():
+                self.statements.update.run(**new._asdict())
+                self.statements.set(tuple(now)).run(id=cart_id, **now)
+                self._record(cart, new, "Change Cart", None, (was, now))
+            return new.version
+
+    def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:
+        """Delete a cart with its items and its history.
+
+        Raises:
+            Refusal: `cart_not_found`, `version_mismatch`.
+        """
+        with atomic():
+            cart, _ = self._lock_for_adding(cart_id, version)
+            with one_round_trip():
+                DELETE_OPTIONS_OF_CART.run(cart_id=cart.id)
+                DELETE_ITEMS.run(cart_id=cart.id)
+                DELETE_CHANGES.run(cart_id=cart.id)
+                self.statements.delete.run(id=cart.id)
 
     def _lock_for_adding(self, cart_id: UUID, version: Expected) -> tuple[CartState, int]:
         """Lock the cart; return it with the position after its last item.
@@ -248,16 +307,8 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         self, cart: CartState, operation: str, before: ItemDraft | None, after: ItemDraft | None
     ) -> int:
         """Write the cart, the item and the record of the change. Return the cart's new version."""
-        author, moment = self._author(), self.moment or timezone.now()
-        new = cart.with_change(before, after, moment)
-        was, now = map(encoded, _recorded(before, after))
+        new = cart.with_change(before, after, self.moment or timezone.now())
         item: Any = after or before
-        record = (
-            *(cart.id, new.version, new.modified_on),
-            *(author.kind, author.name, author.request_id),
-            *(operation, item.id, item.values["display_name"]),
-            *(was, now, cart.subtotal, new.subtotal),
-        )
         options_before = before.options if before else ()
         options_after = after.options if after else ()
         # More or less of an item, which is the most frequent change, leaves its options alone.
@@ -274,10 +325,28 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
                 INSERT_ITEMS.run([_item_row(cart.id, after)])
             if after and new_options:
                 INSERT_OPTIONS.run(after.option_rows())
-            INSERT_CHANGE.run([record])
-            if new.version > MAX_CHANGES + 1:
-                DELETE_CHANGE.run(cart_id=cart.id, version=new.version - MAX_CHANGES)
+            self._record(cart, new, operation, item, _differences(before, after))
         return new.version
+
+    def _record(
+        self,
+        cart: CartState,
+        new: CartState,
+        operation: str,
+        item: ItemDraft | None,
+        differences: tuple[Values, Values],
+    ) -> None:
+        """Record the change of the cart, and forget the one that is too old to be kept."""
+        author, (was, now) = self._author(), map(encoded, differences)
+        record = (
+            *(cart.id, new.version, new.modified_on),
+            *(author.kind, author.name, author.request_id),
+            *(operation, item and item.id, item and item.values["display_name"]),
+            *(was, now, cart.subtotal, new.subtotal),
+        )
+        INSERT_CHANGE.run([record])
+        if new.version > MAX_CHANGES + 1:
+            DELETE_CHANGE.run(cart_id=cart.id, version=new.version - MAX_CHANGES)
 
     def _author(self) -> Author:
         return self.author or Author.shell()
@@ -309,7 +378,7 @@ def _item_row(cart_id: UUID, item: ItemDraft) -> tuple[Any, ...]:
     return item.id, cart_id, item.position, *map(item.values.get, ITEM_FIELDS), item.value
 
 
-def _recorded(
+def _differences(
     before: ItemDraft | None, after: ItemDraft | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the record of a change holds: what was, and what is."""

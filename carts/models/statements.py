@@ -12,7 +12,16 @@ from carts.models.draft import ItemDraft
 from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, CartItem, CartItemOption
 from carts.models.reads import CartQuerySet, CartSummary, items_json
 from carts.models.state import CartState
-from cartsvc.db.statements import Delete, Insert, Parameter, Select, Update, parameters
+from cartsvc.db.statements import Delete, DeleteBelow, Insert, Parameter, Select, Update, parameters
+
+# The fields of a cart that Change Cart may change.
+CHANGEABLE = (
+    "platform",
+    "ordering_channel",
+    "fulfilment_channel",
+    "note",
+    "special_instructions",
+)
 
 # The item `id` of the cart `cart_id`, once for each of its options.
 ITEM = Select(
@@ -38,6 +47,9 @@ INSERT_CHANGE = Insert(CartChange, [field.attname for field in CartChange._meta.
 UPDATE_ITEM = Update(CartItem, [*ITEM_FIELDS, "value"])
 DELETE_OPTIONS = Delete(CartItemOption, ["item_id"])
 DELETE_ITEM = Delete(CartItem, ["id"])
+DELETE_ITEMS = Delete(CartItem, ["cart_id"])
+DELETE_OPTIONS_OF_CART = DeleteBelow(CartItemOption, "item_id", CartItem, ["cart_id"])
+DELETE_CHANGES = Delete(CartChange, ["cart_id"])
 DELETE_CHANGE = Delete(CartChange, ["cart_id", "version"])
 
 
@@ -61,6 +73,9 @@ class CartStatements:
         self.insert = Insert(model, [field.attname for field in model._meta.concrete_fields])
         _, *changed = [name for name in CartState._fields if name != "currency"]
         self.update = Update(model, changed)
+        self.set = cache(lambda names: Update(model, names))
+        self.delete = Delete(model, ["id"])
+        self.changeable = Select(lambda: self._carts(("id",)).values_list(*CHANGEABLE))
         self.lock = cache(self._lock)
         self.get_cart = cache(self._get_cart)
         self.page_of_carts = cache(self._page_of_carts)

@@ -97,6 +97,7 @@ OF_ITEMS: Details = {
 }
 OTHERS: Details = {
     errors.InvalidParameter: {"field": "limit", "text": "limit must be 1 to 100."},
+    cart_errors.CannotChange: {"field": "/currency"},
     cart_errors.PartnerMismatch: {"field": "/partnerKey"},
     cart_errors.VersionMismatch: {"field": "If-Match", "version": 4},
     cart_errors.RequestInProgress: {"field": "Idempotency-Key"},

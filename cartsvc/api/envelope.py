@@ -37,34 +37,43 @@ def success(
     return HttpResponse(_encode(body), content_type="application/json")
 
 
-def failure(problems: Sequence[Refusal]) -> HttpResponse:
+def failure(problems: Sequence[Refusal], warnings: Sequence[Refusal] = ()) -> HttpResponse:
     """Return an error answer. Its status is that of the first problem."""
-    return HttpResponse(
-        failure_text(problems), content_type="application/json", status=problems[0].status
-    )
+    text = failure_text(problems, warnings)
+    return HttpResponse(text, content_type="application/json", status=problems[0].status)
 
 
-def failure_text(problems: Sequence[Refusal]) -> str:
+def failure_text(problems: Sequence[Refusal], warnings: Sequence[Refusal] = ()) -> str:
     """Return the body of an error answer, with one notification for each problem.
 
     Only the first `MAX_PROBLEMS` problems are listed. If there are more, a last notification
-    says so.
+    says so, and no warning follows it.
     """
-    count = str(len(problems))
-    if len(problems) > MAX_PROBLEMS:
-        count = f"more than {MAX_PROBLEMS}"
-        problems = [*problems[:MAX_PROBLEMS], MoreProblems()]
-    notifications = [_told("Error", problem) for problem in problems]
-    message = str(problems[0]) if count == "1" else f"The request has {count} problems."
+    message = f"The request has {len(problems)} problems."
+    if len(problems) == 1:
+        field = _field(problems[0])
+        message = f"{field}: {problems[0]}" if field else str(problems[0])
+    elif len(problems) > MAX_PROBLEMS:
+        message = f"The request has more than {MAX_PROBLEMS} problems."
+        problems, warnings = [*problems[:MAX_PROBLEMS], MoreProblems()], ()
+    notifications = [
+        *(_told("Error", problem) for problem in problems),
+        *(_told("Warning", warning) for warning in warnings),
+    ]
     return _encode({"message": message, "notifications": notifications})
 
 
 def _told(severity: str, problem: Refusal) -> dict[str, Any]:
-    field = problem.field
-    if isinstance(field, tuple):
-        field = "".join(f"/{camel_case(str(part))}" for part in field)
+    field = _field(problem)
     where = None if field is None else {"field": field}
     return _notification(severity, str(problem), problem.code, where)
+
+
+def _field(problem: Refusal) -> str | None:
+    """Return the name of what is at fault, or the JSON Pointer of a place in the body."""
+    if isinstance(problem.field, tuple):
+        return "".join(f"/{camel_case(str(part))}" for part in problem.field)
+    return problem.field
 
 
 def _notification(

@@ -1,6 +1,7 @@
 """Turn every error of an API request into an envelope with the right status and headers."""
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.exceptions import DisallowedHost, SuspiciousOperation, TooManyFieldsSent
@@ -19,13 +20,13 @@ logger = logging.getLogger(__name__)
 RETRY_AFTER_SECONDS = 1
 
 
-def handle(error: Exception, _context: dict[str, Any] | None = None) -> HttpResponse:
+def handle(error: Exception, context: Mapping[str, Any] | None = None) -> HttpResponse:
     """Answer any exception of an API request (the framework's EXCEPTION_HANDLER)."""
-    refusal = error if isinstance(error, Refusal) else _refusal(error)
+    refusal = error if isinstance(error, Refusal) else _refusal(error, context or {})
     if refusal is None:
         logger.error("Unexpected error in an API request", exc_info=error)
         refusal = errors.InternalError()
-    response = failure(refusal.reasons)
+    response = failure(refusal.reasons, refusal.warnings)
     for name, value in refusal.headers.items():
         response[name] = value
     if response.status_code == errors.Unavailable.status:
@@ -33,10 +34,11 @@ def handle(error: Exception, _context: dict[str, Any] | None = None) -> HttpResp
     return response
 
 
-def _refusal(error: Exception) -> Refusal | None:  # noqa: PLR0911 (one line a kind)
+def _refusal(error: Exception, context: Mapping[str, Any]) -> Refusal | None:  # noqa: PLR0911 (one line a kind)
     match error:
         case MethodNotAllowed():
-            return errors.MethodNotAllowed(str(error.detail))
+            allowed = ", ".join(context["view"].allowed_methods)
+            return errors.MethodNotAllowed(allowed=allowed)
         case Throttled():
             seconds = max(1, round(getattr(error, "wait", None) or RETRY_AFTER_SECONDS))
             return errors.Throttled(seconds=seconds, headers={"Retry-After": str(seconds)})

@@ -23,7 +23,8 @@ class Operation:
     """The declaration of an operation.
 
     `scope` opens it, and a 403 names it; so do `other_scopes`. `message` is what its success
-    says. `body` is the serializer of the request's body, and `data` names the schema of the
+    says. `body` is the serializer of the request's body, which
+    is of one of the `media_types`, and `data` names the schema of the
     answer's. `query` names its query parameters, `takes` the request headers and `gives` the
     answer headers that not every operation has; `problems` are the refusals of that kind.
     `specified` tells the specification's operations from the extensions. `counter` counts the
@@ -37,6 +38,7 @@ class Operation:
     other_scopes: tuple[str, ...] = ()
     problems: tuple[type[Refusal], ...] = ()
     body: Any = None
+    media_types: tuple[str, ...] = ("application/json",)
     data: str | None = None
     query: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()

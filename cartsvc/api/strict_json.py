@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Collection
 from decimal import Decimal, InvalidOperation
 from math import isinf
 from typing import Any, Never
@@ -24,14 +25,14 @@ SAFE_DIGITS = 308
 TOO_DEEP = "The body is nested too deep."
 
 
-def received(request: HttpRequest) -> bytes:
-    """Return the request's body.
+def received(request: HttpRequest, media_types: Collection[str]) -> bytes:
+    """Return the request's body, which is of one of these media types.
 
     Raises:
         Refusal: `unsupported_media_type`, `payload_too_large`, or `malformed_json` if it does
             not arrive whole.
     """
-    if media_type(request.META.get("CONTENT_TYPE", "")) != "application/json":
+    if media_type(request.META.get("CONTENT_TYPE", "")) not in media_types:
         raise UnsupportedMediaType(field="Content-Type")
     if "HTTP_CONTENT_ENCODING" in request.META:
         raise UnsupportedMediaType(

@@ -208,6 +208,22 @@ class Delete(_Change):
         return f"DELETE FROM {self.table} WHERE {' AND '.join(self.columns(self.fields))}"
 
 
+class DeleteBelow(Delete):
+    """The DELETE of the rows whose `parent` rows have these values; `key` names their parent."""
+
+    def __init__(
+        self, model: type[Model], key: str, parent: type[Model], names: Iterable[str]
+    ) -> None:
+        super().__init__(parent, names)
+        self.child, self.key = model._meta.db_table, _fields(model, [key])[key].column
+
+    @cached_property
+    def sql(self) -> str:
+        """The text of the statement."""
+        parents = f"SELECT id FROM {self.table} WHERE {' AND '.join(self.columns(self.fields))}"
+        return f"DELETE FROM {self.child} WHERE {self.key} IN ({parents})"
+
+
 class Insert:
     """An INSERT of any number of rows into the fields `names` of a model."""
 

@@ -10,8 +10,11 @@ OPERATIONS = {
     "createCart": ("post", CARTS, True),
     "listCarts": ("get", CARTS, False),
     "getCart": ("get", f"{CARTS}/{{cartId}}", False),
+    "changeCart": ("patch", f"{CARTS}/{{cartId}}", False),
+    "deleteCart": ("delete", f"{CARTS}/{{cartId}}", False),
     "addItem": ("post", f"{CARTS}/{{cartId}}/items", False),
     "updateItem": ("put", f"{CARTS}/{{cartId}}/items/{{itemId}}", True),
+    "changeItem": ("patch", f"{CARTS}/{{cartId}}/items/{{itemId}}", False),
     "removeItem": ("delete", f"{CARTS}/{{cartId}}/items/{{itemId}}", False),
 }
 

@@ -233,3 +233,45 @@ def test_of_two_bodies_with_one_key_one_is_taken(http_api: HttpApi) -> None:
 
     assert sorted(answer.status_code for answer in answers) == [200, *[422] * 5]
     assert Cart.objects.count() == 1
+
+
+def test_changes_of_the_quantity_and_replacements_leave_no_mixture(http_api: HttpApi) -> None:
+    cart_id = created(http_api, bodies.cart(items=[signed(1)]))
+    path = f"/{cart_id}/items/{shown(http_api, cart_id)['items'][0]['itemId']}"
+
+    def write(writer: int) -> list[int]:
+        if writer % 2:
+            calls = [partial(http_api.put, path, signed(writer)) for _ in range(5)]
+        else:
+            calls = [partial(http_api.patch, path, {"quantity": 1_000 + n}) for n in range(5)]
+        return [call().status_code for call in calls]
+
+    statuses = together(partial(write, writer) for writer in range(1, 7))
+
+    assert statuses == [[200] * 5] * 6
+    [item] = shown(http_api, cart_id)["items"]
+    writer = len(item["options"])
+    sent = signed(writer)
+    assert {name: item[name] for name in sent if name != "quantity"} == {
+        name: value for name, value in sent.items() if name != "quantity"
+    }
+
+
+def test_a_cart_that_is_deleted_meanwhile_is_not_found(http_api: HttpApi) -> None:
+    cart_id = created(http_api, bodies.cart(items=3))
+    item = f"/{cart_id}/items/{shown(http_api, cart_id)['items'][0]['itemId']}"
+    calls = [
+        partial(http_api.post, f"/{cart_id}/items", bodies.item()),
+        partial(http_api.put, item, bodies.item()),
+        partial(http_api.patch, item, {"quantity": 7}),
+        partial(http_api.patch, f"/{cart_id}", {"note": "x"}),
+        partial(http_api.delete, f"/{cart_id}"),
+        partial(http_api.delete, f"/{cart_id}"),
+    ]
+
+    statuses = [response.status_code for response in together(calls * 2)]
+
+    assert set(statuses) <= {200, 404}
+    assert not Cart.objects.exists()
+    assert not CartItem.objects.exists()
+    assert not CartItemOption.objects.exists()

@@ -69,7 +69,7 @@ def test_a_preflight_needs_no_token(listed: None, path: str) -> None:
 
     assert (response.status_code, response.content) == (200, b"")
     assert response["Access-Control-Allow-Origin"] == SHOP
-    assert listing(response, "Allow-Methods") == {"GET", "HEAD", "POST", "PUT", "DELETE"}
+    assert listing(response, "Allow-Methods") == {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
     assert listing(response, "Allow-Headers") == SENT
     assert "Access-Control-Allow-Credentials" not in response
     assert response["Vary"] == "origin"

@@ -161,4 +161,6 @@ def test_refuses_a_profile_key_that_is_no_guid(
     response = api.post(body=bodies.cart())
 
     assert response.status_code == 400
-    assert response.json() == error("invalid_guid", "profileKey must be a GUID.", "profileKey")
+    assert response.json() == error(
+        "invalid_guid", "profileKey must be a GUID: 8-4-4-4-12 hexadecimal digits.", "profileKey"
+    )

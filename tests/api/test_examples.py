@@ -134,6 +134,7 @@ IN_THE_ITEM: dict[str, dict[str, Any]] = {
     "too_many_decimals": {"price": 1.23456},
     "invalid_currency": {"currency": "eur"},
     "currency_mismatch": {"currency": "USD"},
+    "cannot_change": {"currency": "EUR"},
 }
 IN_THE_TOKEN: dict[str, dict[str, Any]] = {
     "not_authenticated": {"token": ""},

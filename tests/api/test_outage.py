@@ -211,7 +211,9 @@ def test_a_change_waits_for_the_one_before_it(http_api: HttpApi, version: str, s
 
     assert answer.status_code == status
     if status == 412:
-        assert answer.json()["message"] == "The cart has moved on: its version is now 5."
+        assert answer.json()["message"] == (
+            "If-Match: The cart has moved on: its version is now 5."
+        )
     assert shown(http_api, str(cart_id))["version"] == (6 if status == 200 else 5)
 
 

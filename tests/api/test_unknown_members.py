@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.http import HttpResponse
@@ -151,3 +152,55 @@ class TestStrictHandling:
         removed = api.delete(f"{path}/{item_id}", Prefer="handling=strict")
         assert "Preference-Applied" not in removed
         assert Cart.objects.count() == 2
+
+
+def told(response: Any) -> list[tuple[str, str, str | None]]:
+    return [
+        (one["severity"], one["code"], (one["additionalData"] or {}).get("field"))
+        for one in response.json()["notifications"]
+    ]
+
+
+def test_a_misspelt_required_member_is_missing_and_unknown(
+    api: Api, unchanged: Callable[[], None]
+) -> None:
+    body = bodies.cart()
+    body["fulfillmentChannel"] = body.pop("fulfilmentChannel")
+
+    response = api.post(body=body)
+
+    assert response.status_code == 400
+    assert told(response) == [
+        ("Error", "required", "/fulfilmentChannel"),
+        ("Warning", "unknown_member", "/fulfillmentChannel"),
+    ]
+    assert response.json()["message"] == "/fulfilmentChannel: This field is required."
+
+
+def test_no_warning_follows_more_problems_than_are_listed(
+    api: Api, unchanged: Callable[[], None]
+) -> None:
+    response = api.post(body=bodies.cart(items=[{"unknown": 1}] * 50))
+
+    assert response.status_code == 400
+    assert {severity for severity, _, _ in told(response)} == {"Error"}
+    assert told(response)[-1] == ("Error", "more_problems", None)
+
+
+@pytest.mark.parametrize(
+    ("query", "fields"),
+    [
+        ("?offset=10", ["offset"]),
+        ("?limit=5&page=2&page=3&sort=x", ["page", "sort"]),
+        ("?" + "&".join(f"p{n}=1" for n in range(20)), [f"p{n}" for n in range(10)]),
+        ("?" + "x" * 100 + "=1", ["x" * 64]),
+        ("?limit=5", []),
+    ],
+)
+def test_an_unknown_parameter_of_a_list_is_a_warning(
+    api: Api, query: str, fields: list[str]
+) -> None:
+    response = api.get(query)
+
+    assert response.status_code == 200
+    assert told(response)[1:] == [("Warning", "unknown_parameter", field) for field in fields]

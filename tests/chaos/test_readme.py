@@ -62,5 +62,11 @@ def test_every_operation_has_a_line_that_does_it(variables: dict[str, str]) -> N
     answer("Update Item")
     (cart,) = answer("List Carts")["carts"]
     assert (cart["cartId"], cart["subtotal"]) == (variables["CART"], 19)
+    answer("Change Item")
+    assert answer("Get Cart")["subtotal"] == 28.5
+    answer("Change Cart")
+    assert answer("Get Cart")["fulfilmentChannel"] == "PICKUP"
     answer("Remove Item")
     assert answer("Get Cart")["items"] == []
+    answer("Delete Cart")
+    assert answer("List Carts")["carts"] == []

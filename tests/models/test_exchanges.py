@@ -3,8 +3,10 @@
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import count
 from select import select
 from threading import Thread
+from time import time
 from typing import Any
 
 import pytest
@@ -67,6 +69,10 @@ def relay() -> Iterator[Relay]:
     settings.update(before)
 
 
+# Each another quantity.
+MORE = count(10)
+
+
 def update(api: Api, cart: str, item: str) -> Any:
     return api.put(f"/{cart}/items/{item}", bodies.item(options=3))
 
@@ -84,10 +90,24 @@ def remove(api: Api, cart: str, _: str) -> Any:
         (lambda api, cart, item: api.post(f"/{cart}/items", bodies.item(options=2)), 4),
         (update, 4),
         (remove, 4),
+        (lambda api, cart, item: api.patch(f"/{cart}", {"note": str(time())}), 4),
+        (lambda api, cart, item: api.patch(f"/{cart}/items/{item}", {"quantity": next(MORE)}), 4),
+        (lambda api, cart, item: api.delete(f"/{created(api)}"), 4 + 3),  # with its creation
         (lambda api, cart, item: api.get(f"/{cart}"), 1),
         (lambda api, cart, item: api.get(), 1),
     ],
-    ids=["create", "create empty", "add", "update", "remove", "get", "list"],
+    ids=[
+        "create",
+        "create empty",
+        "add",
+        "update",
+        "remove",
+        "change cart",
+        "change item",
+        "delete",
+        "get",
+        "list",
+    ],
 )
 def test_an_operation_waits_for_few_answers(
     relay: Relay, call: Callable[..., Any], exchanges: int

@@ -212,3 +212,38 @@ def test_a_cart_that_does_not_exist(
         + 1  # ROLLBACK
     ):
         assert call(api).status_code == 404
+
+
+@pytest.mark.parametrize("items", [1, 50])
+def test_change(django_assert_num_queries: DjangoAssertNumQueries, items: int) -> None:
+    api = Api()
+    cart_id, item_ids = created_with_items(api, *["Calzone"] * items)
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 2  # SELECT the cart and lock it, SELECT the item with its options
+        + 2  # UPDATE the cart and the item
+        + 1  # INSERT the record of the change
+        + 1  # COMMIT
+    ):
+        assert api.patch(f"/{cart_id}/items/{item_ids[-1]}", {"quantity": 7}).status_code == 200
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 2  # SELECT the cart and lock it, SELECT what can be changed
+        + 2  # UPDATE its version, and what is changed
+        + 1  # INSERT the record of the change
+        + 1  # COMMIT
+    ):
+        assert api.patch(f"/{cart_id}", {"note": "x", "platform": "y"}).status_code == 200
+
+
+@pytest.mark.parametrize("items", [1, 50])
+def test_delete(django_assert_num_queries: DjangoAssertNumQueries, items: int) -> None:
+    api = Api()
+    cart_id, _ = created_with_items(api, *["Calzone"] * items)
+    with django_assert_num_queries(
+        1  # BEGIN
+        + 2  # SELECT the cart and lock it, SELECT its last position
+        + 4  # DELETE the options, the items, the changes and the cart
+        + 1  # COMMIT
+    ):
+        assert api.delete(f"/{cart_id}").status_code == 200

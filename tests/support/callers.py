@@ -32,6 +32,9 @@ class Caller:
     def put(self, path: str, body: Any = None, **headers: str) -> Any:
         return self.request("PUT", path, body, **headers)
 
+    def patch(self, path: str, body: Any = None, **headers: str) -> Any:
+        return self.request("PATCH", path, body, **headers)
+
     def get(self, path: str = "", **headers: str) -> Any:
         return self.request("GET", path, **headers)
 
@@ -52,7 +55,8 @@ class Api(Caller):
     def request(self, method: str, path: str = "", body: Any = None, **headers: str) -> Any:
         content: dict[str, Any] = {}
         if body is not None:
-            content = {"data": written(body), "content_type": "application/json"}
+            kind = headers.pop("Content_Type", "application/json")
+            content = {"data": written(body), "content_type": kind}
         return self.client.generic(
             method, f"{self.base}{path}", **content, headers=with_dashes(headers)
         )

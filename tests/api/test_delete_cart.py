@@ -1,0 +1,76 @@
+"""Delete Cart: DELETE /carts/{cartId}, an extension."""
+
+from collections.abc import Callable
+
+from carts.models import Cart, CartChange, CartItem, CartItemOption
+from tests.support import bodies
+from tests.support.answers import problems, success
+from tests.support.callers import PROFILE, STRANGER, Api
+from tests.support.carts import created, created_with_items
+
+
+def test_takes_the_cart_with_all_that_belongs_to_it(api: Api) -> None:
+    kept, _ = created_with_items(api, "Calzone")
+    cart_id, [item_id, _] = created_with_items(api, "Pizza", "Gelato")
+    api.put(f"/{cart_id}/items/{item_id}", bodies.item(options=3))
+
+    response = api.delete(f"/{cart_id}")
+
+    assert (response.status_code, response.json()) == (200, success("The cart was deleted."))
+    assert "ETag" not in response
+    assert [str(cart.pk) for cart in Cart.objects.all()] == [kept]
+    assert {str(item.cart_id) for item in CartItem.objects.all()} == {kept}
+    assert CartItemOption.objects.count() == 1
+    assert not CartChange.objects.exists()
+
+
+def test_a_second_one_and_all_else_is_not_found(api: Api) -> None:
+    cart_id, [item_id] = created_with_items(api, "Pizza")
+    assert api.delete(f"/{cart_id}").status_code == 200
+
+    for response in (
+        api.delete(f"/{cart_id}"),
+        api.get(f"/{cart_id}"),
+        api.patch(f"/{cart_id}", {"note": "x"}),
+        api.post(f"/{cart_id}/items", bodies.item()),
+        api.put(f"/{cart_id}/items/{item_id}", bodies.item()),
+        api.delete(f"/{cart_id}/items/{item_id}"),
+    ):
+        assert response.status_code == 404
+        assert problems(response) == [("cart_not_found", None)]
+    assert not CartItem.objects.exists()
+
+
+def test_a_key_that_created_it_answers_as_before(api: Api) -> None:
+    first = api.post(body=bodies.cart(), Idempotency_Key="key-1")
+    cart_id = first.json()["data"]["cartId"]
+    added = api.post(f"/{cart_id}/items", bodies.item(), Idempotency_Key="key-2")
+    api.delete(f"/{cart_id}")
+
+    for earlier, again in (
+        (first, api.post(body=bodies.cart(), Idempotency_Key="key-1")),
+        (added, api.post(f"/{cart_id}/items", bodies.item(), Idempotency_Key="key-2")),
+    ):
+        assert (again.status_code, again.json()) == (200, earlier.json())
+        assert again["Idempotent-Replayed"] == "true"
+    assert not Cart.objects.exists()
+
+
+def test_if_match(api: Api) -> None:
+    cart_id, [item_id] = created_with_items(api, "Pizza")
+    api.delete(f"/{cart_id}/items/{item_id}")
+
+    late = api.delete(f"/{cart_id}", If_Match='"1"')
+
+    assert (late.status_code, late["ETag"]) == (412, '"2"')
+    assert api.get(f"/{cart_id}").status_code == 200
+    assert api.delete(f"/{cart_id}", If_Match='"1", "2"').status_code == 200
+
+
+def test_a_foreign_cart_stays(api: Api, unchanged: Callable[[], None]) -> None:
+    cart_id = created(api)
+    unchanged()
+    assert api.delete(f"/{STRANGER}").status_code == 404
+    assert Api(STRANGER).delete(f"/{cart_id}").status_code == 404
+    assert Api(PROFILE, partnerKey="EVIL").delete(f"/{cart_id}").status_code == 404
+    assert Api(scope="Cart.Read").delete(f"/{cart_id}").status_code == 403
