@@ -1,7 +1,7 @@
 """How the operations read a request: the bearer's carts, the headers and the body."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, ClassVar
 from uuid import UUID
