@@ -335,13 +335,13 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "json": {"()": "cartsvc.operations.logs.LineFormatter"},
+        "json": {"()": "cartsvc.serving.logs.LineFormatter"},
         "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
     },
     "filters": {
-        "request_ids": {"()": "cartsvc.operations.logs.RequestIds"},
-        "pages": {"()": "cartsvc.operations.logs.Pages"},
-        "unknown_hosts": {"()": "cartsvc.operations.logs.UnknownHosts"},
+        "request_ids": {"()": "cartsvc.serving.logs.RequestIds"},
+        "pages": {"()": "cartsvc.serving.logs.Pages"},
+        "unknown_hosts": {"()": "cartsvc.serving.logs.UnknownHosts"},
     },
     "handlers": {
         "console": {

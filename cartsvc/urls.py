@@ -4,7 +4,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from cartsvc.operations import health
+from cartsvc.serving import health
 
 # Swagger UI needs inline styles, and its styles hold icons as data: URLs.
 docs = csp_update({"style-src": ["'unsafe-inline'"], "img-src": ["data:"]})(

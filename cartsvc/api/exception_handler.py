@@ -13,7 +13,7 @@ from cartsvc import errors
 from cartsvc.api.envelope import failure
 from cartsvc.db.errors import is_outage
 from cartsvc.errors import Refusal
-from cartsvc.operations import logs, metrics
+from cartsvc.serving import logs, metrics
 
 logger = logging.getLogger(__name__)
 

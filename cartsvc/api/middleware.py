@@ -18,7 +18,7 @@ from cartsvc.api.headers import trace_id
 from cartsvc.api.operation import requested
 from cartsvc.api.throttling import usage_of
 from cartsvc.db.deadlines import begin_request
-from cartsvc.operations import health, logs, metrics
+from cartsvc.serving import health, logs, metrics
 
 # Where people look; every other path is the API's.
 PAGES = re.compile(r"/|/docs/?|/(admin|static)/.*|/admin", re.DOTALL)

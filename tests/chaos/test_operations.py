@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import requests
 
-from cartsvc.operations.server import GRACEFUL_TIMEOUT_SECONDS
+from cartsvc.serving.server import GRACEFUL_TIMEOUT_SECONDS
 from tests.chaos.servers import PATIENT, ROOT, Service, service
 from tests.support import bodies
 from tests.support.clusters import Cluster

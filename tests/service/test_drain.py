@@ -2,7 +2,7 @@ from typing import Any
 
 from django.test import Client
 
-from cartsvc.operations.drain import DRAINING, Drainable
+from cartsvc.serving.drain import DRAINING, Drainable
 
 
 def test_not_ready_once_the_drain_has_begun() -> None:

@@ -5,7 +5,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from cartsvc.operations import health
+from cartsvc.serving import health
 
 ELSEWHERE = {"Host": "10.1.2.3:8000"}
 

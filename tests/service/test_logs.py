@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import path
 from pytest_django import Settings
 
-from cartsvc.operations.logs import (
+from cartsvc.serving.logs import (
     UNKNOWN_HOST,
     LineFormatter,
     RequestIds,

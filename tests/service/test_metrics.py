@@ -2,7 +2,7 @@ import pytest
 from django.http import HttpResponse
 from prometheus_client import REGISTRY, Counter
 
-from cartsvc.operations import metrics
+from cartsvc.serving import metrics
 
 NAME = "cartsvc_request_seconds_bucket"
 

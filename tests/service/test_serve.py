@@ -27,7 +27,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from pytest_django import Settings
 
-from cartsvc.operations import server
+from cartsvc.serving import server
 from tests.support.programs import accepts, free_port, program, wait_until
 
 

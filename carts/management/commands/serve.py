@@ -19,8 +19,8 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connectio
 from carts.models import Cart
 from cartsvc.db.deadlines import serve_requests
 from cartsvc.identity.bearer_tokens import keep_issuer_keys
-from cartsvc.operations import server
-from cartsvc.operations.health import pending_migrations
+from cartsvc.serving import server
+from cartsvc.serving.health import pending_migrations
 
 FIRST_ACCOUNT = "admin"
 DEMO_CARTS = 200

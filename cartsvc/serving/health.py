@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 
-from cartsvc.operations.drain import DRAINING
+from cartsvc.serving.drain import DRAINING
 
 PATHS = frozenset({"/healthz", "/readyz"})
 

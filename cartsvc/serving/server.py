@@ -27,7 +27,7 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server import MPServer
 
-from cartsvc.operations.drain import Drainable
+from cartsvc.serving.drain import Drainable
 
 # For the head of a request to arrive, and between two requests of one connection.
 HEAD_TIMEOUT_SECONDS = 10
@@ -132,7 +132,7 @@ def _start_worker(drainable: Drainable, parent: int, prepare: Callable[[], None]
     Thread(target=_stop_without_parent, args=[parent], name="parent", daemon=True).start()
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     if settings.METRICS_BIND:
-        from cartsvc.operations import metrics  # noqa: PLC0415 (counts from here on)
+        from cartsvc.serving import metrics  # noqa: PLC0415 (counts from here on)
 
         host, _, port = settings.METRICS_BIND.rpartition(":")
         metrics.serve(host, int(port))
