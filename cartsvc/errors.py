@@ -246,7 +246,7 @@ class NotFound(Refusal):
 class MethodNotAllowed(Refusal):
     code = "method_not_allowed"
     status = 405
-    text = "This path takes only %(allowed)s."
+    text = "The method is not allowed here."
     meaning = "The path is right, the method is not."
     remedy = "Use a method that the answer's Allow header names."
 

@@ -38,7 +38,7 @@ def _refusal(error: Exception, context: Mapping[str, Any]) -> Refusal | None:  #
     match error:
         case MethodNotAllowed():
             allowed = ", ".join(context["view"].allowed_methods)
-            return errors.MethodNotAllowed(allowed=allowed)
+            return errors.MethodNotAllowed(f"This path takes only {allowed}.")
         case Throttled():
             seconds = max(1, round(getattr(error, "wait", None) or RETRY_AFTER_SECONDS))
             return errors.Throttled(seconds=seconds, headers={"Retry-After": str(seconds)})
