@@ -40,8 +40,8 @@ PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
 # RFC 7396: what is not sent stays as it is.
 OF_CHANGES = ("application/json", "application/merge-patch+json")
 
-# Problems of the operations that can be repeated safely.
-OF_KEYS = (RequestInProgress, IdempotencyKeyReused)
+# What may be wrong with an Idempotency-Key.
+KEY_REFUSALS = (RequestInProgress, IdempotencyKeyReused)
 
 
 class CartViewSet(CartServiceViewSet):
@@ -58,7 +58,7 @@ class CartViewSet(CartServiceViewSet):
         data="CartCreated",
         takes=("Idempotency-Key", "Prefer"),
         gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
-        problems=(*OF_KEYS, PartnerMismatch),
+        problems=(*KEY_REFUSALS, PartnerMismatch),
         specified=True,
         counter=CREATED,
     )
@@ -173,7 +173,7 @@ class CartItemViewSet(CartServiceViewSet):
         data="ItemAdded",
         takes=("Idempotency-Key", "If-Match", "Prefer"),
         gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
-        problems=(*OF_KEYS, CartNotFound, VersionMismatch),
+        problems=(*KEY_REFUSALS, CartNotFound, VersionMismatch),
     )
     def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         """Add Item."""

@@ -307,7 +307,7 @@ class MoreProblems(Refusal):
     status = 400
     text = "There are more problems than these."
     meaning = "The request has more than 99 problems, and nothing more was looked for."
-    remedy = "Correct those that are told, and send it again."
+    remedy = "Correct those that are listed, and send it again."
 
 
 # The service

@@ -38,10 +38,10 @@ class ExactForm(forms.ModelForm):
         """Yield each changed field in words, with its new value and the old one if there is one."""
         for name in self.Meta.fields:
             if name in self.changed_data:
-                told = in_words(self.cleaned_data[name], currency)
+                words = in_words(self.cleaned_data[name], currency)
                 if name in self.initial:
-                    told = f"{in_words(self.initial[name], currency)} → {told}"
-                yield f"{str(self.fields[name].label).lower()} {told}"
+                    words = f"{in_words(self.initial[name], currency)} → {words}"
+                yield f"{str(self.fields[name].label).lower()} {words}"
 
 
 class Paragraph(forms.CharField):
@@ -146,22 +146,22 @@ class ItemEditor:
 
     def changes(self) -> list[str]:
         """Return in words what saving changes, with old and new values."""
-        told = list(self.form.changes(self.currency))
+        words = list(self.form.changes(self.currency))
         before = self.options.initial or []
         kept = dict(self._rows())
         for number, option in enumerate(before):
             name = in_words(option["display_name"])
             if number in kept:
                 changes = kept[number].changes(self.currency)
-                told += [f"option {name}: {change}" for change in changes]
+                words += [f"option {name}: {change}" for change in changes]
             else:
-                told.append(f"option {name} removed")
-        told += [
+                words.append(f"option {name} removed")
+        words += [
             f"option {in_words(form.cleaned_data['display_name'])} added"
             for number, form in kept.items()
             if number >= len(before)
         ]
-        return told
+        return words
 
     def _rows(self) -> Iterator[tuple[int, OptionForm]]:
         """Yield the number and the form of each option that the item will have."""

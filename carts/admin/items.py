@@ -67,12 +67,12 @@ class CartChange(View):
             Http404: the cart of a page that is only opened does not exist.
         """
         if Cart.objects.filter(pk=self.cart_id).exists():
-            told, url = "Somebody has removed this item meanwhile.", cart_url(self.cart_id)
+            reason, url = "Somebody has removed this item meanwhile.", cart_url(self.cart_id)
         elif self.request.method == "POST":
-            told, url = "This cart was deleted meanwhile.", reverse("admin:carts_cart_changelist")
+            reason, url = "This cart was deleted meanwhile.", reverse("admin:carts_cart_changelist")
         else:
             raise Http404
-        messages.error(self.request, f"{told} Nothing was saved.")
+        messages.error(self.request, f"{reason} Nothing was saved.")
         return HttpResponseRedirect(url)
 
     def page(self, *, since: int | None = None, problem: str = "", **context: Any) -> HttpResponse:
@@ -106,13 +106,13 @@ class CartChange(View):
     def write(
         self,
         change: Callable[[CartManager[Cart]], Any],
-        told: str,
+        message: str,
         form: Callable[..., HttpResponse],
         item_id: UUID | None = None,
     ) -> HttpResponse:
         """Change the cart and log the change, in one transaction.
 
-        `change` makes the change with the manager that it is given. `told` says in words what
+        `change` makes the change with the manager that it is given. `message` says in words what
         it changes. `form` returns the form again, with the reason, if the change is refused.
         If it is not, the cart's page opens, at the item of `item_id`.
         """
@@ -123,7 +123,7 @@ class CartChange(View):
         try:
             with transaction.atomic():
                 change(Cart.objects.by(author))
-                self.desk.log_change(self.request, self.cart, told)
+                self.desk.log_change(self.request, self.cart, message)
         except ValidationError as error:
             return form(problem=" ".join(error.messages))
         except OperationalError:
@@ -134,7 +134,7 @@ class CartChange(View):
             if self.cart.version != version:
                 return form(since=version)
             return form(problem=str(refused))
-        messages.success(self.request, f"{told}.")
+        messages.success(self.request, f"{message}.")
         return HttpResponseRedirect(cart_url(self.cart_id, item_id))
 
 
@@ -164,9 +164,9 @@ class ItemView(CartChange):
             return HttpResponseRedirect(cart_url(self.cart_id, self.item_id))
         values = editor.values()
         if self.item:
-            told = f"Item {in_words(self.item['display_name'])}: {', '.join(changes)}"
+            message = f"Item {in_words(self.item['display_name'])}: {', '.join(changes)}"
         else:
-            told = f"Item {in_words(values['display_name'])} added: {', '.join(changes)}"
+            message = f"Item {in_words(values['display_name'])} added: {', '.join(changes)}"
 
         def change(carts: CartManager[Cart]) -> None:
             if self.item_id:
@@ -174,7 +174,7 @@ class ItemView(CartChange):
             else:
                 carts.add_item(self.cart_id, values, version=version)
 
-        return self.write(change, told, partial(self.form, editor), self.item_id)
+        return self.write(change, message, partial(self.form, editor), self.item_id)
 
 
 class RemoveItemView(CartChange):

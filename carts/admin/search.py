@@ -161,14 +161,14 @@ def find(values: dict[str, Any]) -> Page:
         beyond = min(edges) if upward else max(edges)
         found = [cart for cart in found if (cart.id <= beyond if upward else cart.id >= beyond)]
     found.sort(key=lambda cart: cart.id, reverse=not upward)
-    shown = found[:PAGE_SIZE]
-    whole = len(shown) < len(found)
+    carts = found[:PAGE_SIZE]
+    whole = len(carts) < len(found)
     if whole:
-        beyond = shown[-1].id
-    behind = (shown[0].id if shown else start) if start else None
+        beyond = carts[-1].id
+    behind = (carts[0].id if carts else start) if start else None
     if upward:
-        return Page(shown[::-1], newer=beyond, older=behind, partial=bool(edges) and not whole)
-    return Page(shown, newer=behind, older=beyond, partial=bool(edges) and not whole)
+        return Page(carts[::-1], newer=beyond, older=behind, partial=bool(edges) and not whole)
+    return Page(carts, newer=behind, older=beyond, partial=bool(edges) and not whole)
 
 
 def _keys(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -9,13 +9,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import wcwidth
 from iso4217 import Currency
 
-if TYPE_CHECKING:
-    from carts.models import Cart
+from carts.models import Cart
 
 WIDTH = 42  # columns of a receipt printer's common font
 INDENT = 4
@@ -32,7 +31,7 @@ DIRECTION_MARKS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 ISOLATE, END_OF_ISOLATE = "\u2068", "\u2069"
 
 
-def kitchen_docket(cart: "Cart", items: Items) -> str:
+def kitchen_docket(cart: Cart, items: Items) -> str:
     """Return the kitchen's sheet: items, options and instructions, without prices."""
     order: list[Iterator[str]] = []
     for item in items:
@@ -45,7 +44,7 @@ def kitchen_docket(cart: "Cart", items: Items) -> str:
     return _sheet(lines, "INSTRUCTIONS", cart.special_instructions)
 
 
-def customer_slip(cart: "Cart", items: Items) -> str:
+def customer_slip(cart: Cart, items: Items) -> str:
     """Return the customer's sheet: items, options, prices, the subtotal and the note."""
     order: list[Iterator[str]] = []
     subtotal = Decimal(0)
@@ -78,7 +77,7 @@ def _exponent(number: Decimal) -> int:
     return exponent if isinstance(exponent, int) else 0
 
 
-def _head(cart: "Cart", title: str) -> Iterator[str]:
+def _head(cart: Cart, title: str) -> Iterator[str]:
     yield title.center(WIDTH).rstrip()
     yield from _pair(f"Restaurant {cart.restaurant_key}", cart.fulfilment_channel)
     yield "=" * WIDTH
@@ -142,7 +141,7 @@ def _joined(piece: list[tuple[str, int]]) -> str:
     return "".join(cluster for cluster, _ in piece).strip()
 
 
-def _priced(lead: str, text: str, value: Decimal, cart: "Cart", *, inset: int = 0) -> Iterator[str]:
+def _priced(lead: str, text: str, value: Decimal, cart: Cart, *, inset: int = 0) -> Iterator[str]:
     """Yield the text, with the amount on its last line, right-aligned.
 
     The amount ends `inset` columns before the edge of the sheet.

@@ -164,7 +164,7 @@ class Document:
         meanings = [refusal.meaning for refusal in same]
         if status == HTTPStatus.BAD_REQUEST:  # too many to name
             meanings = ["The request fails validation."]
-        shown = {
+        examples_of = {
             refusal.code: {"summary": refusal.meaning, "value": json.loads(failure_text([refusal]))}
             for refusal in same
         }
@@ -174,7 +174,7 @@ class Document:
         return {
             "description": " ".join([f"{status.phrase}.", *meanings]),
             "headers": self._headers(*headers, sometimes=sometimes),
-            "content": _content("ErrorResponse", shown),
+            "content": _content("ErrorResponse", examples_of),
         }
 
     def _headers(self, *names: str, sometimes: tuple[str, ...] = ()) -> Schema:
@@ -192,5 +192,5 @@ def _operation_id(operation: Operation) -> str:
     return first.lower() + "".join(rest)
 
 
-def _content(name: str, shown: Schema) -> Schema:
-    return {"application/json": {"schema": ref(name), "examples": shown}}
+def _content(name: str, named: Schema) -> Schema:
+    return {"application/json": {"schema": ref(name), "examples": named}}

@@ -29,7 +29,7 @@ def success(
         "message": message,
         "notifications": [
             _notification("Success", message),
-            *(_told("Warning", warning) for warning in warnings),
+            *(_problem_notification("Warning", warning) for warning in warnings),
         ],
     }
     if data is not None:
@@ -57,13 +57,13 @@ def failure_text(problems: Sequence[Refusal], warnings: Sequence[Refusal] = ()) 
         message = f"The request has more than {MAX_PROBLEMS} problems."
         problems, warnings = [*problems[:MAX_PROBLEMS], MoreProblems()], ()
     notifications = [
-        *(_told("Error", problem) for problem in problems),
-        *(_told("Warning", warning) for warning in warnings),
+        *(_problem_notification("Error", problem) for problem in problems),
+        *(_problem_notification("Warning", warning) for warning in warnings),
     ]
     return _encode({"message": message, "notifications": notifications})
 
 
-def _told(severity: str, problem: Refusal) -> dict[str, Any]:
+def _problem_notification(severity: str, problem: Refusal) -> dict[str, Any]:
     field = _field(problem)
     where = None if field is None else {"field": field}
     return _notification(severity, str(problem), problem.code, where)
