@@ -25,7 +25,6 @@ from cartsvc.db.fields import (
 # The latest changes of a cart that are kept.
 MAX_CHANGES = 100
 
-KINDS = ("bearer", "staff", "shell")
 NAME_LENGTH, REQUEST_ID_LENGTH = 80, 64
 
 _encode = simplejson.JSONEncoder(ensure_ascii=False, separators=(",", ":"), use_decimal=True).encode
