@@ -1,5 +1,8 @@
 #!/usr/bin/env python
-"""The command line of the cart service. `manage.py help` lists the commands."""
+"""The command line of the cart service. `manage.py help` lists the commands.
+
+Nothing here is newer than Python 3.6, so that an old one can say that it is too old.
+"""
 
 import os
 import sys
@@ -8,24 +11,42 @@ import sys
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
     if sys.version_info < (3, 11):  # noqa: UP036
-        sys.exit("The cart service needs Python 3.11 or newer.")
+        sys.exit(
+            "The cart service needs Python 3.11 or newer, and this is Python {}.{}: make the "
+            "virtual environment with a newer one.".format(*sys.version_info)
+        )
+    if sys.argv[1:] in (["version"], ["--version"]):  # Django would say its own
+        from cartsvc import __version__  # noqa: PLC0415
+
+        print(__version__)
+        return
     try:
-        from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415
-        from django.core.management import execute_from_command_line  # noqa: PLC0415
-        from django.db import OperationalError, ProgrammingError  # noqa: PLC0415
-    except ImportError as error:
-        sys.exit(f"{error}. Is the virtual environment active, with requirements.txt installed?")
+        run()
+    except ModuleNotFoundError as error:
+        package = (error.name or "carts").split(".")[0]
+        if package in ("carts", "cartsvc"):
+            raise
+        sys.exit(
+            f"The package {package} is missing: run pip install -r requirements.txt in a "
+            "virtual environment, and manage.py with that environment's Python."
+        )
+
+
+def run() -> None:
+    from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415
+    from django.core.management import execute_from_command_line  # noqa: PLC0415
+    from django.db import DatabaseError, DataError, IntegrityError  # noqa: PLC0415
+
+    from cartsvc.db.errors import remedy  # noqa: PLC0415
+
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.exit(f"The configuration cannot be used: {error}")
-    except (OperationalError, ProgrammingError) as error:  # it does not answer, or has no tables
-        if "--traceback" in sys.argv:
+    except DatabaseError as error:  # it does not answer, has no tables, or is not ours
+        if "--traceback" in sys.argv or isinstance(error, (DataError, IntegrityError)):
             raise
-        sys.exit(
-            f"The database cannot be used: {str(error).strip()}\n"
-            "Does it run, and has manage.py migrate run since the last upgrade?"
-        )
+        sys.exit(f"The database cannot be used: {str(error).strip()}\n{remedy(error)}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How the operations read a request: the bearer's carts, the headers and the body."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, ClassVar
 from uuid import UUID
@@ -84,37 +84,49 @@ class CartServiceViewSet(ViewSet):
 
     def _values(self, body: dict[str, Any]) -> dict[str, Any]:
         serializer: WireSerializer = self.operation.body
-        if not self.strict:
-            try:
-                return serializer.run_validation(body)
-            except Refusal as refusal:
-                # A misspelt member that is required is missing, and unknown as well.
-                refusal.warnings = list(islice(serializer.unknown_members(body), WARNINGS))
-                raise
-        problems = list(islice(serializer.unknown_members(body), MAX_PROBLEMS + 1))
+        limit = MAX_PROBLEMS + 1 if self.strict else WARNINGS
+        unknown = islice(serializer.unknown_members(body), limit)
         try:
             values = serializer.run_validation(body)
-        except Refusal as refused:
-            problems += refused.reasons
-        if problems:
-            raise Refusals(problems)
+        except Refusal as refusal:
+            if self.strict:
+                raise Refusals([*unknown, *refusal.reasons]) from None
+            # A misspelt member that is required is missing, and unknown as well.
+            refusal.warnings = list(unknown)
+            raise
+        if self.strict and (found := list(unknown)):
+            raise Refusals(found)
         return values
 
     def success(
-        self, data: dict[str, Any] | None = None, body: dict[str, Any] | None = None
+        self,
+        data: str | None = None,
+        body: dict[str, Any] | None = None,
+        version: int | None = None,
     ) -> HttpResponse:
-        """Return the operation's success.
+        """Return the operation's success with the JSON text `data`, and the `version` as the ETag.
 
         It warns of the first unknown members of a `body`, or parameters of a query that it reads.
         """
         operation = self.operation
         warnings: Iterator[Refusal] = iter(())
-        if body and operation.body.has_unknown_members(body):
+        if body:
             warnings = operation.body.unknown_members(body)
         elif operation.query:
             names = (name for name in self.request.GET if name not in operation.query)
             warnings = (UnknownParameter(field=shortened(name)) for name in names)
-        return success(operation.message, data, islice(warnings, WARNINGS))
+        response = success(operation.message, data, islice(warnings, WARNINGS))
+        if version is not None:
+            response["ETag"] = entity_tag(version)
+        return response
+
+    def change(self, write: Callable[..., int], *keys: UUID) -> HttpResponse:
+        """Change what has these keys as the body says. `write` is a method of the manager."""
+        expected = self.expected_versions()
+        body, values = self.read()
+        return self.success(
+            body=body, version=write(*keys, values, version=expected, validate=False)
+        )
 
     def carts(self, profile_key: UUID) -> CartManager[Cart]:
         """Return the carts that the bearer may see and change, in the bearer's name."""
@@ -148,25 +160,32 @@ class CartServiceViewSet(ViewSet):
         return key
 
     def create_once(
-        self, key: str | None, body: Mapping[str, Any], write: Callable[[UUID], int]
-    ) -> tuple[UUID, int | None]:
+        self,
+        name: str,
+        key: str | None,
+        body: dict[str, Any],
+        write: Callable[[UUID], int],
+    ) -> HttpResponse:
         """Call `write` with a new id, or find the id that this request created before.
 
-        Returns:
-            The id, and the cart's version that `write` made; None if it was created before.
+        `write` returns the cart's version. The answer gives the id as the member `name`.
         """
+        created_id, version = uuid7(), None
         if key is None:
-            new_id = uuid7()
-            return new_id, write(new_id)
-        # The path and the partner belong to what must be the same.
-        partner_key = bearer_of(self.request).partner_key
-        created_id, version = IdempotencyRecord.create_once(
-            self.kwargs["profile_key"],
-            partner_key,
-            key,
-            fingerprint([self.action, self.kwargs, partner_key, body]),
-            write,
-        )
-        if version is not None:
+            version = write(created_id)
+        else:
+            # The path and the partner belong to what must be the same.
+            partner_key = bearer_of(self.request).partner_key
+            created_id, version = IdempotencyRecord.create_once(
+                self.kwargs["profile_key"],
+                partner_key,
+                key,
+                fingerprint([self.action, self.kwargs, partner_key, body]),
+                write,
+            )
+        response = self.success(f'{{"{name}":"{created_id}"}}', body, version)
+        if version is None:
+            response["Idempotent-Replayed"] = "true"
+        elif key is not None:
             RECORDED.inc()
-        return created_id, version
+        return response

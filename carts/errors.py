@@ -4,30 +4,24 @@ from cartsvc.errors import InvalidValue, Refusal
 
 
 class InvalidCurrency(InvalidValue):
-    code = "invalid_currency"
     text = "This is not an upper-case currency code of ISO 4217, such as EUR."
     meaning = "A currency is not on the current list of ISO 4217."
     remedy = "Send an upper-case code of the list."
 
 
 class CurrencyMismatch(Refusal):
-    code = "currency_mismatch"
-    status = 400
     text = "The cart's currency is %(currency)s."
     meaning = "An item or an option is in another currency than the cart."
     remedy = "Send the cart's currency with every item and option."
 
 
 class TooManyDecimals(InvalidValue):
-    code = "too_many_decimals"
     text = "A price must not have more than %(limit)d decimals."
     meaning = "A price has more decimals than the service keeps."
     remedy = "Round it before sending."
 
 
 class CannotChange(Refusal):
-    code = "cannot_change"
-    status = 400
     text = "This member cannot be changed."
     meaning = "A change names a member that stays as it is: of a cart or of an item."
     remedy = (
@@ -37,14 +31,12 @@ class CannotChange(Refusal):
 
 
 class TooMany(InvalidValue):
-    code = "too_many"
     text = "There must not be more than %(limit)d %(plural)s."
     meaning = "More items or options than the service takes."
     remedy = "Send fewer, or use another cart."
 
 
 class PartnerMismatch(Refusal):
-    code = "partner_mismatch"
     status = 403
     text = "The token is another partner's."
     meaning = "The token is bound to another partner than the body's partnerKey."
@@ -52,7 +44,6 @@ class PartnerMismatch(Refusal):
 
 
 class CartNotFound(Refusal):
-    code = "cart_not_found"
     status = 404
     text = "This profile has no such cart."
     meaning = "The profile has no such cart, or the token does not open it."
@@ -60,7 +51,6 @@ class CartNotFound(Refusal):
 
 
 class ItemNotFound(Refusal):
-    code = "item_not_found"
     status = 404
     text = "The cart has no such item."
     meaning = "The cart has no such item, or it was removed."
@@ -68,7 +58,6 @@ class ItemNotFound(Refusal):
 
 
 class RequestInProgress(Refusal):
-    code = "request_in_progress"
     status = 409
     text = "A request with this Idempotency-Key is still running."
     meaning = "The same request, sent before, is still at work."
@@ -77,7 +66,6 @@ class RequestInProgress(Refusal):
 
 
 class VersionMismatch(Refusal):
-    code = "version_mismatch"
     status = 412
     text = "The cart has moved on: its version is now %(version)d."
     meaning = "Somebody has changed the cart since the version in If-Match."
@@ -85,7 +73,6 @@ class VersionMismatch(Refusal):
 
 
 class IdempotencyKeyReused(Refusal):
-    code = "idempotency_key_reused"
     status = 422
     text = "This Idempotency-Key came with another request before."
     meaning = "The key was sent before with another body or to another path."

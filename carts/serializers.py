@@ -13,8 +13,7 @@ from django.db import models
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from carts.errors import CannotChange
-from carts.limits import validate_count
+from carts.errors import CannotChange, TooMany
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, sent_fields
 from carts.models.statements import CHANGEABLE
@@ -36,7 +35,11 @@ class WireSerializer(serializers.ModelSerializer):
     The API document shows the docstrings of the serializers.
     """
 
-    plural: ClassVar[str]  # what a list holds too many of
+    # What a list may hold too many of, and the setting that says how many.
+    plural: ClassVar[str]
+    limit: ClassVar[str]
+    # What a change of the object refuses, whatever it holds.
+    fixed: ClassVar[frozenset[str]] = frozenset()
 
     serializer_field_mapping: ClassVar = {
         models.CharField: StringField,
@@ -56,20 +59,21 @@ class WireSerializer(serializers.ModelSerializer):
             raise invalid_type("an object", data).below("")
         values: dict[str, Any] = {}
         problems: list[Refusal] = []
+        if self.fixed:
+            problems += [CannotChange(field=f"/{name}") for name in data if name in self.fixed]
         for name, source, field in self.members:
             if len(problems) > MAX_PROBLEMS:
                 break
             sent = data.get(name)
-            if sent is None:
-                # null on an optional field means "not sent"
-                if field.required:
-                    wrong = Null if name in data else Required
-                    problems.append(wrong(field=f"/{name}"))
-                continue
-            try:
-                values[source] = field.to_internal_value(sent)
-            except Refusal as refusal:
-                problems += refusal.below(f"/{name}").reasons
+            if sent is not None:
+                try:
+                    values[source] = field.to_internal_value(sent)
+                except Refusal as refusal:
+                    problems += refusal.below(f"/{name}").reasons
+            elif name in data and field.allow_null:
+                values[source] = None
+            elif name in data or field.required:
+                problems.append((Null if name in data else Required)(field=f"/{name}"))
         if problems:
             raise Refusals(problems)
         return values
@@ -77,24 +81,17 @@ class WireSerializer(serializers.ModelSerializer):
     @property
     def max_count(self) -> int:
         """How many of these a list may hold."""
-        raise NotImplementedError
+        return int(getattr(settings, self.limit))
 
     @cached_property
     def members(self) -> list[tuple[str, str, serializers.Field]]:
-        """Each member's name on the wire, its name in the model, and its field.
-
-        Raises:
-            TypeError: a field has an argument that `run_validation` ignores.
-        """
-        for name, field in self.fields.items():
-            if field.read_only or field.default is not empty or hasattr(self, f"validate_{name}"):
-                raise TypeError(f"{name}: read_only, default and validate_{name} are not heeded.")
+        """Each member's name on the wire, its name in the model, and its field."""
         return [(name, field.source or name, field) for name, field in self.fields.items()]
 
     @cached_property
     def known(self) -> frozenset[str]:
         """The members that may be sent: those of the object, and those that a read shows."""
-        return READ_ONLY_MEMBERS.union(name for name, _, _ in self.members)
+        return READ_ONLY_MEMBERS.union(self.fixed, (name for name, _, _ in self.members))
 
     @cached_property
     def lists(self) -> dict[str, "WireSerializer"]:
@@ -105,22 +102,11 @@ class WireSerializer(serializers.ModelSerializer):
             if isinstance(field, WireListSerializer)
         }
 
-    def has_unknown_members(self, data: dict[str, Any]) -> bool:
-        """Return whether an otherwise valid object has unknown members."""
-        if not self.known.issuperset(data):
-            return True
-        for name, child in self.lists.items():
-            elements = data.get(name) or ()
-            # Checked here, because a call for each of many options would cost more.
-            if not all(map(child.known.issuperset, elements)):
-                return True
-            if child.lists and any(map(child.has_unknown_members, elements)):
-                return True
-        return False
-
     def unknown_members(self, data: Any, pointer: str = "") -> Iterator[Refusal]:
         """Yield a problem for each unknown member of any JSON value, in the order sent."""
-        for name, value in data.items() if type(data) is dict else ():
+        if type(data) is not dict or (not self.lists and self.known.issuperset(data)):
+            return
+        for name, value in data.items():
             if name not in self.known:
                 yield UnknownMember(field=f"{pointer}/{_token(name)}")
             elif name in self.lists and type(value) is list:
@@ -128,41 +114,6 @@ class WireSerializer(serializers.ModelSerializer):
                     yield from self.lists[name].unknown_members(
                         element, f"{pointer}/{name}/{position}"
                     )
-
-
-class ChangeSerializer(WireSerializer):
-    """Some members of an object: what is sent changes, null takes an optional text away (RFC 7396).
-
-    The `fixed` members cannot be changed, whatever they hold.
-    """
-
-    fixed: ClassVar[frozenset[str]]
-
-    def run_validation(self, data: Any = empty) -> dict[str, Any]:
-        if type(data) is not dict:
-            raise invalid_type("an object", data).below("")
-        values: dict[str, Any] = {}
-        problems: list[Refusal] = [
-            CannotChange(field=f"/{name}") for name in data if name in self.fixed
-        ]
-        for name, source, field in self.members:
-            if name not in data:
-                continue
-            if data[name] is None and not field.allow_null:
-                problems.append(Null(field=f"/{name}"))
-                continue
-            try:
-                sent = data[name]
-                values[source] = None if sent is None else field.to_internal_value(sent)
-            except Refusal as refusal:
-                problems += refusal.below(f"/{name}").reasons
-        if problems:
-            raise Refusals(problems)
-        return values
-
-    @cached_property
-    def known(self) -> frozenset[str]:
-        return super().known | self.fixed
 
 
 class WireListSerializer(serializers.ListSerializer):
@@ -176,7 +127,8 @@ class WireListSerializer(serializers.ListSerializer):
     def to_internal_value(self, data: Any) -> list[dict[str, Any]]:
         if type(data) is not list:
             raise invalid_type("an array", data)
-        validate_count(len(data), self.child.max_count, self.child.plural)
+        if len(data) > self.child.max_count:
+            raise TooMany(limit=self.child.max_count, plural=self.child.plural)
         values: list[dict[str, Any]] = []
         problems: list[Refusal] = []
         for position, element in enumerate(data):
@@ -230,22 +182,18 @@ def on_the_wire(*names: str, **extra: Any) -> tuple[tuple[str, ...], dict[str, d
 class CartItemOptionSerializer(WireSerializer):
     """An option that the customer selected for an item."""
 
-    plural = "options on an item"
+    plural, limit = "options on an item", "MAX_OPTIONS"
 
     class Meta:
         model = CartItemOption
         list_serializer_class = WireListSerializer
         fields, extra_kwargs = on_the_wire(*OPTION_FIELDS)
 
-    @property
-    def max_count(self) -> int:
-        return settings.MAX_OPTIONS
-
 
 class CartItemSerializer(WireSerializer):
     """An item of Create Cart, and the request body of Add Item."""
 
-    plural = "items in a cart"
+    plural, limit = "items in a cart", "MAX_ITEMS"
     options = CartItemOptionSerializer(many=True, required=False, allow_null=True)
 
     class Meta:
@@ -253,10 +201,6 @@ class CartItemSerializer(WireSerializer):
         list_serializer_class = WireListSerializer
         *before, instructions = ITEM_FIELDS
         fields, extra_kwargs = on_the_wire(*before, "options", instructions)
-
-    @property
-    def max_count(self) -> int:
-        return settings.MAX_ITEMS
 
 
 class UpdateCartItemSerializer(CartItemSerializer):
@@ -274,7 +218,7 @@ class CreateCartSerializer(WireSerializer):
         fields, extra_kwargs = on_the_wire(partner, restaurant, "items", *others)
 
 
-class ChangeCartSerializer(ChangeSerializer):
+class ChangeCartSerializer(WireSerializer):
     """The request body of Change Cart. What is not sent stays as it is."""
 
     class Meta:
@@ -284,7 +228,7 @@ class ChangeCartSerializer(ChangeSerializer):
     fixed = frozenset(CreateCartSerializer.Meta.fields) - frozenset(Meta.fields)
 
 
-class ChangeCartItemSerializer(ChangeSerializer):
+class ChangeCartItemSerializer(WireSerializer):
     """The request body of Change Item. What is not sent stays as it is."""
 
     class Meta:

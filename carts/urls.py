@@ -6,10 +6,10 @@ from cartsvc.api.guids import GuidConverter
 
 register_converter(GuidConverter, "guid")
 
-CARTS = "customers/<guid:profile_key>/carts"
+CARTS = "v2.0/customers/<guid:profile_key>/carts"
 
 urlpatterns = [
-    path("openapi.json", DocumentView.as_view(), name="openapi"),
+    path("v2.0/openapi.json", DocumentView.as_view(), name="openapi"),
     path(CARTS, CartViewSet.as_view({"post": "create", "get": "list"})),
     path(
         f"{CARTS}/<guid:cart_id>",

@@ -17,7 +17,6 @@ from carts.errors import (
     RequestInProgress,
     VersionMismatch,
 )
-from carts.responses import cart_body, summary_body
 from carts.serializers import (
     CartItemSerializer,
     ChangeCartItemSerializer,
@@ -68,7 +67,8 @@ class CartViewSet(CartServiceViewSet):
         body, values = self.read()
         if bearer_of(request).partner_key not in (None, values["partner_key"]):
             raise PartnerMismatch(field="/partnerKey")
-        cart_id, version = self.create_once(
+        return self.create_once(
+            "cartId",
             key,
             body,
             lambda new_id: (
@@ -77,7 +77,6 @@ class CartViewSet(CartServiceViewSet):
                 .version
             ),
         )
-        return _versioned(self.success({"cartId": str(cart_id)}, body), version)
 
     @Operation(
         name="List Carts",
@@ -95,12 +94,9 @@ class CartViewSet(CartServiceViewSet):
         page = self.carts(profile_key).page(limit + 1, cursor)
         more = len(page) > limit
         page = page[:limit]
-        return self.success(
-            {
-                "carts": [summary_body(cart) for cart in page],
-                "nextCursor": str(page[-1].id) if more else None,
-            },
-        )
+        cursor_text = f'"{page[-1][0]}"' if more else "null"
+        carts = ",".join(text for _, text in page)
+        return self.success(f'{{"carts":[{carts}],"nextCursor":{cursor_text}}}')
 
     @Operation(
         name="Get Cart",
@@ -120,12 +116,12 @@ class CartViewSet(CartServiceViewSet):
             seen = versions(request.META["HTTP_IF_NONE_MATCH"], "If-None-Match")
             version = carts.version_of(cart_id)
             if version is not None and (seen is None or version in seen):
-                return _versioned(HttpResponseNotModified(), version)
+                return HttpResponseNotModified(headers={"ETag": entity_tag(version)})
         found = carts.find(cart_id)
         if found is None:
             raise CartNotFound
-        cart, items = found
-        return _versioned(self.success(cart_body(cart, items)), cart.version)
+        version, text = found
+        return self.success(text, version=version)
 
     @Operation(
         name="Change Cart",
@@ -140,10 +136,7 @@ class CartViewSet(CartServiceViewSet):
     )
     def partial_update(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         """Change Cart."""
-        carts, expected = self.carts(profile_key), self.expected_versions()
-        body, values = self.read()
-        version = carts.change_cart(cart_id, values, version=expected, validate=False)
-        return _versioned(self.success(body=body), version)
+        return self.change(self.carts(profile_key).change_cart, cart_id)
 
     @Operation(
         name="Delete Cart",
@@ -180,14 +173,14 @@ class CartItemViewSet(CartServiceViewSet):
         carts = self.carts(profile_key)
         key, expected = self.idempotency_key(), self.expected_versions()
         body, values = self.read()
-        item_id, version = self.create_once(
+        return self.create_once(
+            "itemId",
             key,
             body,
             lambda new_id: carts.add_item(
                 cart_id, {"id": new_id, **values}, version=expected, validate=False
             ),
         )
-        return _versioned(self.success({"itemId": str(item_id)}, body), version)
 
     @Operation(
         name="Update Item",
@@ -204,11 +197,7 @@ class CartItemViewSet(CartServiceViewSet):
         self, request: Request, profile_key: UUID, cart_id: UUID, item_id: UUID
     ) -> HttpResponse:
         """Update Item."""
-        carts = self.carts(profile_key)
-        expected = self.expected_versions()
-        body, values = self.read()
-        version = carts.replace_item(cart_id, item_id, values, version=expected, validate=False)
-        return _versioned(self.success(body=body), version)
+        return self.change(self.carts(profile_key).replace_item, cart_id, item_id)
 
     @Operation(
         name="Change Item",
@@ -225,10 +214,7 @@ class CartItemViewSet(CartServiceViewSet):
         self, request: Request, profile_key: UUID, cart_id: UUID, item_id: UUID
     ) -> HttpResponse:
         """Change Item."""
-        carts, expected = self.carts(profile_key), self.expected_versions()
-        body, values = self.read()
-        version = carts.change_item(cart_id, item_id, values, version=expected, validate=False)
-        return _versioned(self.success(body=body), version)
+        return self.change(self.carts(profile_key).change_item, cart_id, item_id)
 
     @Operation(
         name="Remove Item",
@@ -243,19 +229,8 @@ class CartItemViewSet(CartServiceViewSet):
         self, request: Request, profile_key: UUID, cart_id: UUID, item_id: UUID
     ) -> HttpResponse:
         """Remove Item."""
-        carts = self.carts(profile_key)
-        expected = self.expected_versions()
-        version = carts.remove_item(cart_id, item_id, version=expected)
-        return _versioned(self.success(), version)
-
-
-def _versioned(response: HttpResponse, version: int | None) -> HttpResponse:
-    """Add the cart's version as the ETag, or mark the answer as a replay if there is none."""
-    if version is None:
-        response["Idempotent-Replayed"] = "true"
-    else:
-        response["ETag"] = entity_tag(version)
-    return response
+        carts, expected = self.carts(profile_key), self.expected_versions()
+        return self.success(version=carts.remove_item(cart_id, item_id, version=expected))
 
 
 def _page(request: Request) -> tuple[int, UUID | None]:

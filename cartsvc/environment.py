@@ -1,83 +1,120 @@
-"""How the environment's variables are read, and what is refused of them, each by itself."""
+"""What is refused of the environment's variables, each by itself. `settings.py` reads them.
 
+With nothing set, the service makes its own secrets.
+"""
+
+import math
+import os
 import re
-from collections.abc import Callable
+import secrets
+from contextlib import suppress
 from ipaddress import ip_network
-from typing import cast
-from urllib.parse import urlsplit
+from pathlib import Path
+from typing import Any, cast
 
-from environs import Env, EnvValidationError, ValidationError, validate
+from django.core.exceptions import ImproperlyConfigured
+from environs import Env, EnvValidationError, FileAwareEnv, ValidationError, validate
 
 LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
-RATE = re.compile(r"([1-9]\d*)/([1-9]\d*)?(s|m|h|d|sec|min|hour|day)", re.ASCII)
+RATE = r"([1-9][0-9]*)/([1-9][0-9]*)?(s|m|h|d|sec|min|hour|day)"
 
 # A domain that stands for every name under it has a dot inside.
-_HOST = re.compile(
-    r"[\w-]+(\.[\w-]+)*\.?|\.[\w-]+(\.[\w-]+)+\.?|\[[0-9a-f:.]+\]", re.ASCII | re.IGNORECASE
+HOST = r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?|(\.[A-Za-z0-9_-]+){2,}\.?|\[[0-9A-Fa-f:.]+\]"
+
+# Where keys cannot be exchanged on the way: at HTTPS or on loopback.
+KEYS_ADDRESS = (
+    r"(https://[A-Za-z0-9_.-]+|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]+)?([/?].*)?"
 )
+
+
+class Environment(FileAwareEnv):
+    """The variables. A value may stand in a file, whose path is in the variable with _FILE.
+
+    `_get_value` is private to environs. If it moves, the error about such a file is a traceback
+    again, and a test of `tests/service` fails.
+    """
+
+    def _get_value(self, env_key: str, default: Any) -> Any:
+        try:
+            return super()._get_value(env_key, default)
+        except (OSError, ValueError) as error:
+            raise ImproperlyConfigured(
+                f"{env_key}{self.file_suffix} must name a text file that this user may read."
+            ) from error
 
 
 def between(least: int, most: int) -> validate.Range:
     return validate.Range(least, most, error=f"must be from {least} to {most}, not {{input}}.")
 
 
-def matching(pattern: str | re.Pattern[str], error: str) -> Callable[[str], None]:
+def matching(pattern: str, error: str) -> validate.Regexp:
     """Return a validator of texts that the whole pattern matches. An empty one is as if unset."""
-    compiled = re.compile(pattern)
-
-    def check(text: str) -> None:
-        if text and not compiled.fullmatch(text):
-            raise ValidationError(error)
-
-    return check
+    return validate.Regexp(rf"({pattern})?\Z", re.DOTALL, error=error)
 
 
 def are_hosts(hosts: list[str]) -> None:
     for host in hosts or [""]:
-        if not _HOST.fullmatch(host):
+        if not re.fullmatch(HOST, host):
             raise ValidationError(
-                f"must list names such as api.example.com, or .example.com for every name under "
+                "must list names such as api.example.com, or .example.com for every name under "
                 f"it, separated by commas, and not {host!r}."
             )
 
 
 def are_proxies(proxies: list[str]) -> None:
-    for proxy in proxies:
+    for proxy in set(proxies) - {"*"}:
         try:
-            _ = proxy == "*" or ip_network(proxy, strict=False)
-        except ValueError:
+            ip_network(proxy, strict=False)
+        except ValueError as error:
             raise ValidationError(
-                "must list addresses and networks, such as 10.0.0.9 or 10.0.0.0/8, separated by "
-                f"commas, or be *; and not {proxy!r}."
+                f"must list addresses and networks, separated by commas, or be *: {error}."
             ) from None
-
-
-def is_safe_address(url: str) -> None:
-    """Refuse an address where keys could be exchanged on the way: it is HTTPS or loopback."""
-    try:
-        parts = urlsplit(url)
-        host, _port = parts.hostname, parts.port
-    except ValueError:
-        host = None
-    local = host in {name.strip("[]") for name in LOOPBACK}
-    if url and (
-        not host
-        or "@" in parts.netloc
-        or not (parts.scheme == "https" or (parts.scheme == "http" and local))
-    ):
-        raise ValidationError("must be an https:// address, without a user's name.")
 
 
 def seal(env: Env) -> None:
     """End the reading.
 
     Raises:
-        ValueError: some variables cannot be used. The text has a line on each.
+        ImproperlyConfigured: some variables cannot be used. The text has a line on each.
     """
     try:
         env.seal()
     except EnvValidationError as error:
         messages = cast("dict[str, list[str]]", error.error_messages)
         lines = [f"{name}: {' '.join(said)}" for name, said in messages.items()]
-        raise ValueError("\n".join(["", *lines, "(cartsvc/README.md, Configuration)"])) from None
+        text = "\n".join(["", *lines, "(cartsvc/README.md, Configuration)"])
+        raise ImproperlyConfigured(text) from None
+
+
+def usable_cores(root: Path = Path("/")) -> int:
+    """Return how many cores this process may use: by its affinity, and by its cgroups."""
+    # Only Linux has either.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    with suppress(OSError):
+        # By controller; v2 names none.
+        limits = {"": ["cpu.max"], "cpu": ["cpu.cfs_quota_us", "cpu.cfs_period_us"]}
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, controllers, group = line.split(":", 2)
+            for controller in limits.keys() & controllers.split(","):
+                folder = root / "sys/fs/cgroup" / controller / group.strip("/")
+                for parent in (folder, *folder.parents):
+                    files = [parent / name for name in limits[controller]]
+                    texts = [file.read_text() for file in files if file.exists()]
+                    quota, period = " ".join(texts).split() or ("max", "")
+                    if quota not in {"max", "-1"}:
+                        cores = min(cores or 1, math.ceil(int(quota) / int(period)))
+    return cores or 1
+
+
+def generated_secret(path: Path) -> str:
+    """Return the secret in a file. It is made on first use, for its user only."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    if not path.exists():
+        draft = path.with_suffix(f".{secrets.token_hex(4)}")
+        draft.touch(mode=0o600)
+        draft.write_text(secrets.token_urlsafe(64))
+        with suppress(FileExistsError):  # another process has made it first
+            os.link(draft, path)
+        draft.unlink()
+    return path.read_text()

@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
 
+from cartsvc.camel_case import snake_case
+
 # An answer lists this many problems. Checks stop looking after one more.
 MAX_PROBLEMS = 99
 
@@ -19,20 +21,21 @@ REFUSALS: dict[str, type["Refusal"]] = {}
 class Refusal(Exception):
     """A reason why a request is refused.
 
-    To declare one, write a subclass: `code` is what programs recognise it by, `status` its HTTP
-    status, `text` the sentence for people with `%(name)s` for the details that `raise` gives,
-    `meaning` and `remedy` its lines in the error catalogue. `retry` says whether the same request
-    may succeed later.
+    To declare one, write a subclass. Programs recognise it by its `code`, which is its name:
+    PayloadTooLarge is `payload_too_large`. `status` is its HTTP status, `text` the sentence for
+    people with `%(name)s` for the details that `raise` gives. `meaning`, if the text is not enough,
+    and `remedy` are its lines in the error catalogue. `retry` says whether the same request may
+    succeed later.
 
         raise PayloadTooLarge(limit=262_144)
 
-    `field` names what is at fault. A text is shown as it is: a JSON Pointer (RFC 6901) into the
-    body, or the name of a path parameter, query parameter or header. A tuple is a place in values
-    that Python names, `("items", 0, "display_name")`; whoever knows the other notation writes it.
+    `field` names what is at fault: a JSON Pointer (RFC 6901) into the body, or the name of a path
+    parameter, query parameter or header. A tuple, such as `("items", 0, "display_name")`, is a
+    place in values that Python names. The envelope writes it as a pointer.
     """
 
     code: str
-    status: ClassVar[int]
+    status: ClassVar[int] = 400
     text: ClassVar[str]
     meaning: ClassVar[str]
     remedy: ClassVar[str]
@@ -42,8 +45,11 @@ class Refusal(Exception):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "code" in vars(cls) and REFUSALS.setdefault(cls.code, cls) is not cls:
-            raise TypeError(f"{cls.code} is declared twice.")
+        if "text" in vars(cls):
+            cls.code = snake_case(cls.__name__).lstrip("_")
+            cls.meaning = vars(cls).get("meaning", cls.text)
+            if REFUSALS.setdefault(cls.code, cls) is not cls:
+                raise TypeError(f"{cls.code} is declared twice.")
 
     def __init__(
         self,
@@ -89,8 +95,6 @@ class Refusals(Refusal):
 class InvalidValue(Refusal, ValidationError):  # type: ignore[misc] # its code may be None
     """A value that is not allowed. Forms and models take it for Django's ValidationError."""
 
-    status = 400
-
     def __init__(self, text: str | None = None, **details: Any) -> None:
         super().__init__(text, **details)
         self.code = type(self).code  # ValidationError's own constructor has left it empty
@@ -100,49 +104,39 @@ class InvalidValue(Refusal, ValidationError):  # type: ignore[misc] # its code m
 
 
 class Required(InvalidValue):
-    code = "required"
     text = "This field is required."
-    meaning = "A required member of the body is missing."
     remedy = "Send it."
 
 
 class Null(InvalidValue):
-    code = "null"
     text = "This field must not be null."
-    meaning = "A required member of the body is null."
     remedy = "Send a value."
 
 
 class Blank(InvalidValue):
-    code = "blank"
     text = "This text must not be blank."
-    meaning = "A required text is empty or only white space."
     remedy = "Send at least one other character."
 
 
 class MaxLength(InvalidValue):
-    code = "max_length"
     text = "This text must not be longer than %(limit)d characters; it has %(length)d."
     meaning = "A text has more Unicode code points than its limit."
     remedy = "Shorten it."
 
 
 class MinValue(InvalidValue):
-    code = "min_value"
     text = "This number must not be below %(limit)s."
     meaning = "A number is below its limit."
     remedy = "Send a number within the limits."
 
 
 class MaxValue(InvalidValue):
-    code = "max_value"
     text = "This number must not be above %(limit)s."
     meaning = "A number is above its limit."
     remedy = "Send a number within the limits."
 
 
 class InvalidType(InvalidValue):
-    code = "invalid_type"
     text = "This must be %(wanted)s, not %(sent)s."
     meaning = (
         'A value is of another JSON type: "5" and true are not numbers, 5.5 is not an integer.'
@@ -151,8 +145,6 @@ class InvalidType(InvalidValue):
 
 
 class UnknownMember(Refusal):
-    code = "unknown_member"
-    status = 400
     text = "This object has no member of that name."
     meaning = (
         "The body names a member that the object does not have, perhaps a misspelt one. A "
@@ -162,7 +154,6 @@ class UnknownMember(Refusal):
 
 
 class UnknownParameter(Refusal):
-    code = "unknown_parameter"
     status = 200
     text = "This operation has no query parameter of that name."
     meaning = "The query names a parameter that the operation does not have. It is only a warning."
@@ -170,7 +161,6 @@ class UnknownParameter(Refusal):
 
 
 class ControlCharacter(InvalidValue):
-    code = "control_character"
     text = "This text holds the control character U+%(code_point)04X."
     meaning = "A text holds a character that a printer takes for a command, or a lone surrogate."
     remedy = "Remove it. Tabs and line breaks may stand in note and specialInstructions."
@@ -180,47 +170,36 @@ class ControlCharacter(InvalidValue):
 
 
 class MalformedJson(Refusal):
-    code = "malformed_json"
-    status = 400
     text = "The body is not JSON."
     meaning = "The body is not JSON in UTF-8, or did not arrive whole."
     remedy = "Correct what the text names."
 
 
 class InvalidGuid(Refusal):
-    code = "invalid_guid"
-    status = 400
     text = "%(name)s must be a GUID: 8-4-4-4-12 hexadecimal digits."
     meaning = "A key in the path is not 8-4-4-4-12 hexadecimal digits."
     remedy = "Send the key as the service or the customer's account gave it."
 
 
 class InvalidParameter(Refusal):
-    code = "invalid_parameter"
-    status = 400
     text = "A query parameter is not acceptable."
     meaning = "A query parameter has a value that it cannot have, or there are over 1,000 of them."
     remedy = "Correct the parameter that field names."
 
 
 class InvalidHeader(Refusal):
-    code = "invalid_header"
-    status = 400
     text = "The request is not acceptable."
     meaning = "A header cannot be read, or names a host that is not this service's."
     remedy = "Correct the header that field names."
 
 
 class MalformedHttp(Refusal):
-    code = "malformed_http"
-    status = 400
     text = "The request is not acceptable HTTP."
     meaning = "The first line, a header, the length or an escape in the path breaks HTTP's rules."
     remedy = "Let an HTTP library write the request."
 
 
 class UriTooLong(Refusal):
-    code = "uri_too_long"
     status = 414
     text = "The address of the request is too long."
     meaning = "The path and its query have more than 8 KiB."
@@ -228,7 +207,6 @@ class UriTooLong(Refusal):
 
 
 class HeadersTooLarge(Refusal):
-    code = "headers_too_large"
     status = 431
     text = "The headers of the request are too large."
     meaning = "A header has more than 8 KiB, or all of them have more than 32 KiB."
@@ -236,23 +214,18 @@ class HeadersTooLarge(Refusal):
 
 
 class NotFound(Refusal):
-    code = "not_found"
     status = 404
     text = "There is nothing at this path."
-    meaning = "No operation of the service has this path."
     remedy = "Compare it with the API document, upper and lower case and final slash included."
 
 
 class MethodNotAllowed(Refusal):
-    code = "method_not_allowed"
     status = 405
     text = "The method is not allowed here."
-    meaning = "The path is right, the method is not."
     remedy = "Use a method that the answer's Allow header names."
 
 
 class PayloadTooLarge(Refusal):
-    code = "payload_too_large"
     status = 413
     text = "The body must not be larger than %(limit)d bytes."
     meaning = "The body is larger than the service accepts."
@@ -260,7 +233,6 @@ class PayloadTooLarge(Refusal):
 
 
 class UnsupportedMediaType(Refusal):
-    code = "unsupported_media_type"
     status = 415
     text = "The body must be sent as application/json in UTF-8."
     meaning = "The body is of another media type or charset, or compressed."
@@ -271,7 +243,6 @@ class UnsupportedMediaType(Refusal):
 
 
 class NotAuthenticated(Refusal):
-    code = "not_authenticated"
     status = 401
     text = "Send an Authorization header with a bearer token."
     meaning = "The request carries no bearer token."
@@ -279,7 +250,6 @@ class NotAuthenticated(Refusal):
 
 
 class InvalidToken(Refusal):
-    code = "invalid_token"
     status = 401
     text = "The bearer token is not valid here."
     meaning = "The token has expired, or is not one that this service takes."
@@ -287,7 +257,6 @@ class InvalidToken(Refusal):
 
 
 class InsufficientScope(Refusal):
-    code = "insufficient_scope"
     status = 403
     text = "The token must carry %(scopes)s."
     meaning = "The token does not carry a scope that the operation takes."
@@ -295,16 +264,12 @@ class InsufficientScope(Refusal):
 
 
 class ProfileMismatch(Refusal):
-    code = "profile_mismatch"
     status = 403
     text = "The token does not open this customer profile."
-    meaning = "The token is bound to another customer profile than the path's."
     remedy = "Use the profileKey of the token, or a token of that customer."
 
 
 class MoreProblems(Refusal):
-    code = "more_problems"
-    status = 400
     text = "There are more problems than these."
     meaning = "The request has more than 99 problems, and nothing more was looked for."
     remedy = "Correct those that are listed, and send it again."
@@ -314,7 +279,6 @@ class MoreProblems(Refusal):
 
 
 class Throttled(Refusal):
-    code = "throttled"
     status = 429
     text = "Too many requests. Try again in %(seconds)d seconds."
     meaning = "The bearer has sent more requests than the limit allows."
@@ -323,15 +287,12 @@ class Throttled(Refusal):
 
 
 class InternalError(Refusal):
-    code = "internal_error"
     status = 500
     text = "Something went wrong on our side."
-    meaning = "A defect of the service."
     remedy = "Tell its operator the X-Request-ID of the answer."
 
 
 class Unavailable(Refusal):
-    code = "unavailable"
     status = 503
     text = "The service cannot reach its data right now. Try again."
     meaning = (

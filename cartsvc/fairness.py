@@ -1,14 +1,14 @@
 """The one queue: what one caller may hold of this process at once.
 
 A caller is a bearer, a member of staff, or, at the desk, a stranger's network. Bodies of one caller
-arrive in at most half of the threads, and those of all callers in all but one: whoever sends slowly
-leaves a thread to the others. What has arrived is worked on one at a time for each caller: a body
-is read and validated, a page is made, a password is checked. Python runs one thread at a time, so
-the caller loses nothing by it, and the others do not wait for everything that it has sent at once.
+arrive in at most half of the threads, and those of all callers in all but one, if there are more
+than one: whoever sends slowly leaves a thread to the others. What has arrived is worked on one at a
+time for each caller: a body is read and validated, a page is made, a password is checked. Python
+runs one thread at a time, so the caller loses nothing by it, and the others do not wait for
+everything that it has sent at once.
 
-The next request waits while the caller's other requests go on. If none has for a while, they are
-large or stand still, and it is refused. So quick requests wait for each other, and slow ones do not
-take thread after thread.
+The next request waits for its turn. It is refused when none of the caller's requests has begun for
+a while, because those that hold its place are then large or stand still.
 
 The API waits for the database outside of this: a row that is held is no reason to refuse a body.
 """
@@ -26,11 +26,11 @@ from cartsvc.db.database_url import REQUEST_SECONDS
 from cartsvc.db.deadlines import start_clock
 from cartsvc.errors import Unavailable
 
-# How long none of a caller's requests has gone on when the next is refused. A program tries again
+# The next request is refused when none of the caller's has begun for so long. A program tries again
 # by itself, a person does not.
 PROGRAM_SECONDS = 0.05
 PERSON_SECONDS = 1
-# Time to go on for a process that has not run at all meanwhile, on a busy machine.
+# One more wait before a refusal: on a busy machine, this process may not have run meanwhile.
 LAST_LOOK_SECONDS = 0.01
 
 
@@ -50,7 +50,8 @@ class Queue:
         Waiting counts against the request's time.
 
         Raises:
-            Unavailable: none of the caller's requests has gone on for `patience` seconds.
+            Unavailable: none of the caller's requests has begun for `patience` seconds, or the
+                request's own time is up.
         """
         with self._freed:
             self._wait(caller, patience)

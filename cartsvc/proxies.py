@@ -21,7 +21,10 @@ class Proxies:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        _believe(request.META)
+        proxies = tuple(settings.FORWARDED_ALLOW_IPS)
+        peer = request.META.get("REMOTE_ADDR", "")
+        if "*" in proxies or not _address(peer) or _is_proxy(peer, proxies):
+            _believe(request.META, proxies)
         return self.get_response(request)
 
 
@@ -33,11 +36,7 @@ def client_network(request: HttpRequest) -> str | None:
     return str(ip_network((address, 64 if address.version == 6 else 32), strict=False)[0])
 
 
-def _believe(environ: dict[str, Any]) -> None:
-    proxies = tuple(settings.FORWARDED_ALLOW_IPS)
-    peer = environ.get("REMOTE_ADDR", "")
-    if not ("*" in proxies or _address(peer) is None or _is_proxy(peer, proxies)):
-        return
+def _believe(environ: dict[str, Any], proxies: tuple[str, ...]) -> None:
     scheme = environ.get("HTTP_X_FORWARDED_PROTO", "").rpartition(",")[2].strip()
     if scheme in {"http", "https"}:
         environ["wsgi.url_scheme"] = scheme
@@ -57,6 +56,7 @@ def _is_proxy(text: str, proxies: tuple[str, ...]) -> bool:
     )
 
 
+@lru_cache(maxsize=1000)
 def _address(text: str) -> IPv4Address | IPv6Address | None:
     try:
         address = ip_address(text.partition("%")[0])

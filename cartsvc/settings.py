@@ -4,7 +4,6 @@ With nothing set, the service uses the embedded default: SQLite and generated se
 var/, listening on loopback. `cartsvc.checks` refuses an incomplete production configuration.
 """
 
-import os
 import secrets
 import socket
 import sys
@@ -13,19 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from environs import Env, validate
+from environs import validate
 
-from cartsvc import embedded
 from cartsvc.db.database_url import SQLITE, connection_settings
 from cartsvc.environment import (
+    KEYS_ADDRESS,
     LOOPBACK,
     RATE,
+    Environment,
     are_hosts,
     are_proxies,
     between,
-    is_safe_address,
+    generated_secret,
     matching,
     seal,
+    usable_cores,
 )
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -33,16 +34,19 @@ VAR_DIR = BASE_DIR / "var"
 
 # Environment. Each variable is refused here by itself; `cartsvc.checks` looks at several together.
 
-env = Env(eager=False)  # `seal` tells all that is wrong at once
+env = Environment(eager=False, strip_whitespace=True)  # `seal` tells all that is wrong at once
 
-DATABASE_URL = env.str("DATABASE_URL", f"sqlite:///{VAR_DIR / 'carts.sqlite3'}")
+DATABASE_URL = env.str("DATABASE_URL", "")
+DATABASE_URL_IS_SET = bool(DATABASE_URL)
+DATABASE_URL = DATABASE_URL or f"sqlite:///{VAR_DIR / 'carts.sqlite3'}"
 DATABASE_ADMIN_URL = env.str("DATABASE_ADMIN_URL", "")
 
 SECRET_KEY = env.str(
-    "SECRET_KEY", "", validate=matching("(?s).{32,}", "must have 50 random characters, not < 32.")
+    "SECRET_KEY", "", validate=matching(".{32,}", "must have 50 random characters, not < 32.")
 )
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK, subcast=str.strip, validate=are_hosts)
-HTTPS_ONLY = env.bool("HTTPS_ONLY", not set(ALLOWED_HOSTS or ()) <= set(LOOPBACK))
+IS_PUBLIC = not set(ALLOWED_HOSTS or ()) <= set(LOOPBACK)
+HTTPS_ONLY = env.bool("HTTPS_ONLY", IS_PUBLIC)
 HSTS_SECONDS = env.int("HSTS_SECONDS", 60 * 60, validate=between(0, 2 * 365 * 24 * 60 * 60))
 CORS_ALLOWED_ORIGINS: list[str] = env.list("CORS_ALLOWED_ORIGINS", [])
 
@@ -51,7 +55,9 @@ JWT_ALGORITHM = env.str(
 )
 JWT_SIGNING_KEY = env.str("JWT_SIGNING_KEY", "").replace("\\n", "\n")
 JWT_VERIFYING_KEY = env.str("JWT_VERIFYING_KEY", "").replace("\\n", "\n")
-JWT_JWK_URL = env.str("JWT_JWK_URL", "", validate=is_safe_address)
+JWT_JWK_URL = env.str(
+    "JWT_JWK_URL", "", validate=matching(KEYS_ADDRESS, "must be an https:// address.")
+)
 JWT_ISSUER = env.str("JWT_ISSUER", "")
 JWT_AUDIENCE = env.str("JWT_AUDIENCE", "")
 # Seconds. Clocks that differ by more are wrong and must be corrected.
@@ -69,7 +75,7 @@ BIND = env.str(
     "127.0.0.1:8000",
     validate=matching(r"unix:.+|.+:\d{1,5}", "must be host:port or unix:/path."),
 )
-WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, os.cpu_count() or 1), validate=between(1, 1000))
+WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, usable_cores()), validate=between(1, 1000))
 THREADS = env.int("THREADS", 4, validate=between(1, 1000))
 # A single instance has nobody to hand its callers to.
 DRAIN_SECONDS = env.float(
@@ -90,10 +96,7 @@ METRICS_BIND = env.str(
     "METRICS_BIND", "", validate=matching(r"[\w.-]+:\d{1,5}", "must be such as 127.0.0.1:9100.")
 )
 
-try:
-    seal(env)
-except ValueError as error:
-    raise ImproperlyConfigured(str(error)) from error
+seal(env)
 
 try:
     # Commands go past a pooler, which has the timeouts of requests. `serve_requests` turns to the
@@ -105,16 +108,21 @@ try:
 except ValueError as error:
     raise ImproperlyConfigured(f"DATABASE_URL or DATABASE_ADMIN_URL: {error}") from None
 EMBEDDED = DATABASE["ENGINE"] == SQLITE
-if Path(DATABASE["NAME"]).parent == VAR_DIR:
-    embedded.make(VAR_DIR)
-
 JWT_KEY_GENERATED = EMBEDDED and JWT_ALGORITHM == "HS256" and not JWT_SIGNING_KEY
 
 # cartsvc.checks refuses the secrets that are still empty after this, and says what to set.
-if EMBEDDED:
-    SECRET_KEY = SECRET_KEY or embedded.secret(VAR_DIR / "secret_key")
+try:
+    if Path(DATABASE["NAME"]).parent == VAR_DIR:
+        VAR_DIR.mkdir(mode=0o700, exist_ok=True)
+    if EMBEDDED:
+        SECRET_KEY = SECRET_KEY or generated_secret(VAR_DIR / "secret_key")
     if JWT_KEY_GENERATED:
-        JWT_SIGNING_KEY = embedded.secret(VAR_DIR / "jwt_signing_key")
+        JWT_SIGNING_KEY = generated_secret(VAR_DIR / "jwt_signing_key")
+except OSError as error:
+    raise ImproperlyConfigured(
+        f"{error.filename} cannot be used ({error.strerror}). Set DATABASE_URL, SECRET_KEY and "
+        "JWT_SIGNING_KEY, or make the folder writable."
+    ) from error
 SECRET_KEY_IS_SET = bool(SECRET_KEY)
 SECRET_KEY = SECRET_KEY or secrets.token_urlsafe(64)
 
@@ -126,7 +134,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
-    "django.contrib.admin",
+    "carts.apps.DeskConfig",  # django.contrib.admin
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -157,6 +165,7 @@ MIDDLEWARE = [
 ]
 
 ROOT_URLCONF = "cartsvc.urls"
+API_URLCONF = "carts.urls"  # the part in which the path of an API request is looked up
 WSGI_APPLICATION = "cartsvc.wsgi.application"
 
 TEMPLATES = [
@@ -178,7 +187,7 @@ AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
 ]
 PASSWORD_HASHERS = [
-    "cartsvc.sign_in.Argon2",
+    "cartsvc.identity.sign_in.Argon2",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",  # of other installations
 ]
 # Where a sign-in leads whose `next` is refused.
@@ -228,13 +237,10 @@ CACHES: dict[str, dict[str, Any]] = {
 
 # Security
 
-if HTTPS_ONLY:
-    # `cartsvc.proxies` says which requests came by HTTPS.
-    SECURE_SSL_REDIRECT = True
-    # Browsers remember it, so it begins small. Other names of the domain are not ours to bind.
-    SECURE_HSTS_SECONDS = HSTS_SECONDS
-    SESSION_COOKIE_SECURE = True
-    CSRF_COOKIE_SECURE = True
+# `cartsvc.proxies` says which requests came by HTTPS.
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS_ONLY
+# Browsers remember it, so it begins small.
+SECURE_HSTS_SECONDS = HSTS_SECONDS if HTTPS_ONLY else 0
 
 # Pages: the admin and the docs. The API has no sessions.
 SESSION_COOKIE_AGE = 8 * 60 * 60
@@ -255,9 +261,9 @@ CONTENT_SECURITY_POLICY = {
 
 # Strangers elsewhere cannot lock a member of staff out. nginx bounds what each of them may try.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_USERNAME_CALLABLE = "cartsvc.sign_in.attempted_name"
-AXES_CLIENT_IP_CALLABLE = "cartsvc.sign_in.recorded_address"
-AXES_LOCKOUT_CALLABLE = "cartsvc.sign_in.locked_out"
+AXES_USERNAME_CALLABLE = "cartsvc.identity.sign_in.attempted_name"
+AXES_CLIENT_IP_CALLABLE = "cartsvc.identity.sign_in.recorded_address"
+AXES_LOCKOUT_CALLABLE = "cartsvc.identity.sign_in.locked_out"
 SILENCED_SYSTEM_CHECKS = [
     # Other names of the domain are not ours to bind, and a preloaded one cannot be taken back.
     "security.W005",
@@ -269,6 +275,8 @@ AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_DISABLE_ACCESS_LOG = True
+# A failed attempt is recorded without these. `next` may hold a customer's key.
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "next"]
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 

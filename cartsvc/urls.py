@@ -1,13 +1,12 @@
 from csp.decorators import csp_update
+from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from cartsvc.serving import health
-
-# Swagger UI needs inline styles, and its styles hold icons as data: URLs.
-docs = csp_update({"style-src": ["'unsafe-inline'"], "img-src": ["data:"]})(
+# The styles of Swagger UI hold icons as data: URLs.
+docs = csp_update({"img-src": ["data:"]})(
     SpectacularSwaggerSplitView.as_view(
         url_name="openapi", template_name="docs.html", http_method_names=["get", "head"]
     )
@@ -16,13 +15,11 @@ docs = csp_update({"style-src": ["'unsafe-inline'"], "img-src": ["data:"]})(
 handler500 = "cartsvc.pages.failed"
 
 urlpatterns = [
-    path("v2.0/", include("carts.urls")),
+    path("", include(settings.API_URLCONF)),
     path("docs", docs, name="docs"),
     path("", RedirectView.as_view(pattern_name="docs")),
     path("docs/", RedirectView.as_view(pattern_name="docs")),
     # Django's way to an object's own page. No model here has one.
     path("admin/r/<path:url>", admin.site.admin_view(admin.site.catch_all_view)),
     path("admin/", admin.site.urls),
-    path("healthz", health.process),
-    path("readyz", health.ready),
 ]

@@ -6,10 +6,14 @@ from collections.abc import Iterable
 from io import StringIO
 from typing import Any
 
+from django.conf import settings
+from django.core.cache import close_caches
 from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
+from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
+from django.db import reset_queries
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
 
@@ -20,6 +24,11 @@ from cartsvc.api.headers import media_type, plain_cookies  # noqa: E402
 from cartsvc.db.deadlines import serve_requests  # noqa: E402
 
 serve_requests()
+# What the framework does around each request, and nothing here needs: no cache has to be closed,
+# and queries are listed for developers alone.
+request_finished.disconnect(close_caches)
+if not settings.DEBUG:
+    request_started.disconnect(reset_queries)
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:

@@ -57,7 +57,6 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
         if "options" in options:
             options["options"] += f" -c {name}=0"
     options.pop("request_timeout", None)
-    options.pop("statement_timeout", None)  # SQLite
     if settings.DATABASE_ADMIN_URL:
         # The database is made past the pooler, which would keep connections to it.
         address = database_at(settings.DATABASE_ADMIN_URL)

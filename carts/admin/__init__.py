@@ -7,11 +7,6 @@ from carts.admin.accounts import AccountAdmin
 from carts.admin.desk import CartAdmin
 from carts.models import Cart
 
-admin.site.site_header = "Cart service · Support desk"
-admin.site.site_title = "Support desk"
-admin.site.index_title = "What would you like to do?"
-admin.site.site_url = None
-admin.site.enable_nav_sidebar = False
 admin.site.register(Cart, CartAdmin)
 admin.site.unregister(User)
 admin.site.register(User, AccountAdmin)

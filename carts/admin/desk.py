@@ -1,7 +1,9 @@
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.options import get_content_type_for_model
 from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -9,8 +11,9 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from carts.admin import search
-from carts.admin.display import cart_url, part_of, read, summary
-from carts.admin.items import ItemView, RemoveItemView
+from carts.admin.cart import CartView, DeleteCartView
+from carts.admin.display import cart_url, part_of, read, summary, version_of
+from carts.admin.items import ItemView, PutBackView, RemoveItemView
 from carts.admin.slips import amount, customer_slip, kitchen_docket
 from carts.admin.timeline import timeline
 from carts.models import Cart
@@ -20,25 +23,24 @@ Extra = dict[str, Any] | None
 
 
 class CartAdmin(admin.ModelAdmin):
-    """The pages that find a cart, show it and change its items.
-
-    Carts are neither created nor deleted here.
-    """
+    """The pages that find a cart, show it, change it and delete it. Carts are not created here."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Cart | None = None) -> bool:
-        return False
-
     def get_urls(self) -> list[URLPattern]:
-        item, remove = ItemView.as_view(desk=self), RemoveItemView.as_view(desk=self)
         return [
-            path(f"<uuid:cart_id>/items/{route}", self.admin_site.admin_view(view), name=name)
+            path(
+                f"<uuid:cart_id>/{route}",
+                self.admin_site.admin_view(view.as_view(desk=self)),
+                name=f"carts_{name}",
+            )
             for route, view, name in (
-                ("add/", item, "carts_item_add"),
-                ("<uuid:item_id>/", item, "carts_item_change"),
-                ("<uuid:item_id>/remove/", remove, "carts_item_remove"),
+                ("correct/", CartView, "cart_correct"),
+                ("before/<int:version>/", PutBackView, "item_put_back"),
+                ("items/add/", ItemView, "item_add"),
+                ("items/<uuid:item_id>/", ItemView, "item_change"),
+                ("items/<uuid:item_id>/remove/", RemoveItemView, "item_remove"),
             )
         ] + super().get_urls()
 
@@ -56,6 +58,7 @@ class CartAdmin(admin.ModelAdmin):
                 **self.admin_site.each_context(request),
                 "opts": self.opts,
                 "can_change": self.has_change_permission(request),
+                "can_delete": self.has_delete_permission(request),
                 **context,
             },
             status=status,
@@ -78,9 +81,13 @@ class CartAdmin(admin.ModelAdmin):
             title="Carts",
             form=form,
             page=page,
-            window=search.WINDOW,
+            window=f"{search.WINDOW:,}",
             rows=[summary(cart) for cart in page.carts],
-            seen={name: sorted({str(getattr(c, name)) for c in page.carts}) for name in SUGGESTED},
+            # This costs no query.
+            seen={
+                name: sorted({getattr(cart, name) for cart in page.carts})
+                for name in search.FindForm.SUGGESTED
+            },
             newer=_query(request, after=page.newer),
             older=_query(request, before=page.older),
         )
@@ -105,21 +112,49 @@ class CartAdmin(admin.ModelAdmin):
             subtotal=amount(cart.subtotal, cart.currency),
             docket=kitchen_docket(cart, items),
             slip=customer_slip(cart, items),
-            timeline=timeline(cart, _version(request.GET.get("before", ""))),
+            timeline=timeline(cart, items, version_of(request.GET.get("before", ""))),
             created_words=naturaltime(cart.created_on),
             changed_words=naturaltime(cart.modified_on),
         )
 
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: Extra = None
+    ) -> HttpResponse:
+        """Delete a cart after a confirmation."""
+        cart_id = parse_guid(object_id)
+        if not cart_id:
+            return _unknown(request, cart_id)
+        delete = DeleteCartView.as_view(desk=self)
+        return cast("HttpResponse", delete(request, cart_id=cart_id))
+
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Extra = None
     ) -> HttpResponse:
-        """Show the log of changes by staff."""
+        """Show the log of changes by staff, newest first."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         cart_id = parse_guid(object_id)
         if not cart_id or not Cart.objects.filter(pk=cart_id).exists():
             return _unknown(request, cart_id)
-        return super().history_view(request, object_id, extra_context)
+        content_type = get_content_type_for_model(Cart)
+        entries = LogEntry.objects.filter(content_type=content_type, object_id=str(cart_id))
+        paginator = self.get_paginator(request, entries.select_related("user"), LOG_PAGE_SIZE)
+        return self.page(
+            request,
+            "log",
+            title="Changes by staff",
+            cart_id=cart_id,
+            cart_url=cart_url(cart_id),
+            entries=paginator.get_page(request.GET.get("p")),
+        )
+
+    def log_change(
+        self, request: HttpRequest, obj: Cart, message: Any, flag: int = CHANGE
+    ) -> LogEntry:
+        """Log a change by staff, or with the flag DELETION that the cart was deleted."""
+        return LogEntry.objects.log_actions(
+            cast("int", request.user.pk), [obj], flag, message, single_object=True
+        )
 
 
 def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:
@@ -132,15 +167,7 @@ def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:
     return HttpResponseRedirect(reverse("admin:carts_cart_changelist"))
 
 
-def _version(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < MAX_DIGITS else None
-
-
-# Of a version. There are no carts with as many changes.
-MAX_DIGITS = 10
-
-# The filters suggest these columns' values in the carts on the page, which costs no query.
-SUGGESTED = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
+LOG_PAGE_SIZE = 100
 
 
 def _query(request: HttpRequest, **cursor: Any) -> str:

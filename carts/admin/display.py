@@ -8,6 +8,7 @@ from uuid import UUID
 from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.urls import reverse
 
+from carts.admin.search import FIRST_ITEMS
 from carts.admin.slips import amount
 from carts.models import Cart
 from carts.models.reads import items_of
@@ -16,6 +17,10 @@ Items = list[dict[str, Any]]
 
 # The most items and options of an order that a page shows.
 LINES = 300
+
+
+# Of a version. There are no carts with as many changes.
+MAX_DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,11 @@ def in_words(value: Any, currency: str = "") -> str:
     return str(value)
 
 
+def version_of(text: str) -> int | None:
+    """Return the version of a cart that a form or an address names, or None if it names none."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < MAX_DIGITS else None
+
+
 def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:
     """Return the path of a cart's page, at one of its items if given."""
     url = reverse("admin:carts_cart_change", args=[cart_id])
@@ -67,6 +77,7 @@ def summary(cart: Cart) -> dict[str, Any]:
     return {
         "cart": cart,
         "url": cart_url(cart.id),
+        "items": [item for name in FIRST_ITEMS if (item := getattr(cart, name))],
         "count": cart.item_count,
         "subtotal": amount(cart.subtotal, cart.currency),
         "created": naturaltime(cart.created_on),

@@ -1,4 +1,4 @@
-"""The forms that correct an item and its options.
+"""The forms that correct a cart, an item and its options.
 
 They use the model's validators and keep texts exactly as typed.
 """
@@ -12,7 +12,10 @@ from django.conf import settings
 
 from carts.admin.display import in_words
 from carts.admin.slips import amount
-from carts.models import CartItem, CartItemOption
+from carts.limits import validate_line
+from carts.models import Cart, CartItem, CartItemOption
+from carts.models.change import WHY_LENGTH
+from carts.models.statements import CHANGEABLE
 
 NO_NUMBER = {"invalid": "Enter a number with a point, such as 9.50."}
 
@@ -63,6 +66,35 @@ def _line_feeds(text: Any) -> Any:
 def _digits() -> forms.TextInput:
     # A mouse wheel would change the value of a number input.
     return forms.TextInput({"inputmode": "numeric"})
+
+
+class WhyForm(forms.Form):
+    """The reason for a change, which every form of the desk takes."""
+
+    why = forms.CharField(
+        label="Why (optional, for staff only)",
+        required=False,
+        max_length=WHY_LENGTH,
+        empty_value=None,
+        validators=[validate_line],
+    )
+
+
+class CartForm(ExactForm):
+    """The form of a cart without its items."""
+
+    class Meta:
+        model = Cart
+        fields = CHANGEABLE
+        labels: ClassVar = {
+            "note": "Note on the customer's invoice",
+            "special_instructions": "Instructions for the kitchen",
+        }
+        field_classes: ClassVar = {"note": Paragraph, "special_instructions": Paragraph}
+        widgets: ClassVar = {
+            "note": forms.Textarea({"rows": 3}),
+            "special_instructions": forms.Textarea({"rows": 3}),
+        }
 
 
 class ItemForm(ExactForm):

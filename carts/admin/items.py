@@ -1,27 +1,31 @@
-"""The pages that change a cart, one item at a time, through the model layer's writes.
+"""The pages that change an item of a cart, through the model layer's writes.
 
 A form carries the version of the cart with which it was opened. If the cart has changed
 since, nothing is saved. The page then shows the changes, keeps what was typed, and asks again.
 """
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import messages
+from django.contrib.admin.models import CHANGE
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import OperationalError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.functional import cached_property
 from django.views.generic import View
 
-from carts.admin.display import cart_url, in_words, order_line, read
-from carts.admin.forms import ItemEditor
+from carts.admin.display import cart_url, in_words, order_line, read, version_of
+from carts.admin.forms import ItemEditor, WhyForm
 from carts.admin.timeline import events_since
 from carts.models import Cart
-from carts.models.change import NAME_LENGTH, Author
+from carts.models.change import NAME_LENGTH, Author, items_before
+from carts.models.draft import ItemDraft
+from carts.models.item import ITEM_FIELDS
 from carts.models.manager import CartManager
+from cartsvc.api.guids import parse_guid
 from cartsvc.errors import Refusal
 
 # A COMMIT that is not answered may have happened. Then the cart's version tells, the next time.
@@ -30,26 +34,64 @@ BUSY = (
     "slow. Please save again. If it was saved after all, this page will say so."
 )
 
+Carts = CartManager[Cart]
+
 
 class CartChange(View):
-    """The base of the pages that change, add and remove an item.
+    """The base of the pages that change a cart.
 
-    `desk` is the `CartAdmin`; `template` names the page. `item` is None when one is added.
+    `desk` is the `CartAdmin`; `template` names the page; `may` is the right that it needs; `flag`
+    is that of the entry in the log of staff. `item` is None if the page is about no item of the
+    cart. `removed` is what to say if the cart exists, but not what the page is about.
     """
 
     desk: Any = None
     template = ""
+    may = "has_change_permission"
+    flag = CHANGE
+    removed = "Somebody has removed this item meanwhile."
     item: Any
+    # The form or forms of what is changed, with what was sent. A page that only asks has none.
+    editor: Any = None
+
+    def context(self) -> dict[str, Any]:
+        """Return the title of the page, and what only its template needs."""
+        raise NotImplementedError
+
+    def message(self) -> str:
+        """Return in words what the change makes different, or "" if nothing would be."""
+        raise NotImplementedError
+
+    def change(self, carts: Carts, version: int) -> Any:
+        """Make the change with this manager, to the cart of this version."""
+        raise NotImplementedError
+
+    def after(self) -> str:
+        """Return the address of the page that opens after the change."""
+        return cart_url(self.cart_id, self.item_id)
 
     def dispatch(
-        self, request: HttpRequest, cart_id: UUID, item_id: UUID | None = None
+        self, request: HttpRequest, cart_id: UUID, item_id: UUID | None = None, **_: Any
     ) -> HttpResponse:
-        if not self.desk.has_change_permission(request):
+        if not getattr(self.desk, self.may)(request):
             raise PermissionDenied
         self.cart_id, self.item_id = cart_id, item_id
+        self.why = WhyForm(request.POST or None)
         if not self.read():
             return self.gone()
         return cast("HttpResponse", super().dispatch(request))
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return self.page()
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        version = version_of(self.request.POST.get("version", "")) or 0
+        if version != self.cart.version:
+            return self.page(since=version)
+        if not all([self.why.is_valid(), not self.editor or self.editor.is_valid()]):
+            return self.page()
+        message = self.message()
+        return self.write(message) if message else self.nothing_changed()
 
     def read(self) -> bool:
         """Read the current cart. Return False if the cart or its item does not exist."""
@@ -57,7 +99,8 @@ class CartChange(View):
         if found is None:
             return False
         self.cart, items = found
-        self.item = next((item for item in items if item["item_id"] == self.item_id), None)
+        self.items: dict[Any, Any] = {item["item_id"]: item for item in items}
+        self.item = self.items.get(self.item_id)
         return self.item is not None or self.item_id is None
 
     def gone(self) -> HttpResponse:
@@ -67,7 +110,7 @@ class CartChange(View):
             Http404: the cart of a page that is only opened does not exist.
         """
         if Cart.objects.filter(pk=self.cart_id).exists():
-            reason, url = "Somebody has removed this item meanwhile.", cart_url(self.cart_id)
+            reason, url = self.removed, cart_url(self.cart_id)
         elif self.request.method == "POST":
             reason, url = "This cart was deleted meanwhile.", reverse("admin:carts_cart_changelist")
         else:
@@ -75,7 +118,7 @@ class CartChange(View):
         messages.error(self.request, f"{reason} Nothing was saved.")
         return HttpResponseRedirect(url)
 
-    def page(self, *, since: int | None = None, problem: str = "", **context: Any) -> HttpResponse:
+    def page(self, *, since: int | None = None, problem: str = "") -> HttpResponse:
         """Return the page with status 200, or 409 if the change was not saved.
 
         `since` is the outdated version with which the form was opened: the page shows what
@@ -89,53 +132,51 @@ class CartChange(View):
             cart=self.cart,
             cart_url=cart_url(self.cart_id, self.item_id),
             item=self.item and order_line(self.item, self.cart.currency),
+            editor=self.editor,
+            why=self.why,
             missed=missed,
             # Events of others may be among those whose records are no longer kept.
             own=len(missed) == self.cart.version - (since or 0)
             and all((e.author.kind, e.author.name) == user for e in missed),
             problem=problem,
             status=409 if since is not None or problem else 200,
-            **context,
+            **self.context(),
         )
 
-    def opened_with(self) -> int:
-        """Return the version of the cart that the form carries, or 0 if it carries none."""
-        version = self.request.POST.get("version", "")
-        return int(version) if version.isdecimal() and len(version) < 10 else 0
-
-    def write(
-        self,
-        change: Callable[[CartManager[Cart]], Any],
-        message: str,
-        form: Callable[..., HttpResponse],
-        item_id: UUID | None = None,
-    ) -> HttpResponse:
+    def write(self, message: str) -> HttpResponse:
         """Change the cart and log the change, in one transaction.
 
-        `change` makes the change with the manager that it is given. `message` says in words what
-        it changes. `form` returns the form again, with the reason, if the change is refused.
-        If it is not, the cart's page opens, at the item of `item_id`.
+        If the change is refused, return the form again, with the reason.
         """
         version = self.cart.version
         author = Author(
-            "staff", self.request.user.get_username(), self.request.META["cartsvc.request_id"]
+            "staff",
+            self.request.user.get_username(),
+            self.request.META["cartsvc.request_id"],
+            self.why.cleaned_data["why"],
         )
         try:
             with transaction.atomic():
-                change(Cart.objects.by(author))
-                self.desk.log_change(self.request, self.cart, message)
+                carts = Cart.objects.by(author, profile_key=self.cart.profile_key)
+                self.change(carts, version)
+                self.desk.log_change(self.request, self.cart, message, self.flag)
         except ValidationError as error:
-            return form(problem=" ".join(error.messages))
+            return self.page(problem=" ".join(error.messages))
         except OperationalError:
-            return form(problem=BUSY)
+            return self.page(problem=BUSY)
         except Refusal as refused:
             if not self.read():
                 return self.gone()
             if self.cart.version != version:
-                return form(since=version)
-            return form(problem=str(refused))
+                return self.page(since=version)
+            return self.page(problem=str(refused))
         messages.success(self.request, f"{message}.")
-        return HttpResponseRedirect(cart_url(self.cart_id, item_id))
+        return HttpResponseRedirect(self.after())
+
+    def nothing_changed(self) -> HttpResponse:
+        """Leave the page, and say why nothing was saved."""
+        messages.info(self.request, "Nothing was changed: it is like that already.")
+        return HttpResponseRedirect(self.after())
 
 
 class ItemView(CartChange):
@@ -143,38 +184,29 @@ class ItemView(CartChange):
 
     template = "item"
 
-    def get(self, request: HttpRequest) -> HttpResponse:
-        return self.form(ItemEditor(self.cart.currency, self.item))
+    def context(self) -> dict[str, Any]:
+        return {"title": f"Correct {self.item['display_name']}" if self.item else "Add an item"}
 
-    def form(self, editor: ItemEditor, **context: Any) -> HttpResponse:
-        """Return the page with the forms of the item. `context` is that of `page`."""
-        title = f"Correct {self.item['display_name']}" if self.item else "Add an item"
-        return self.page(title=title, editor=editor, **context)
+    @cached_property
+    def editor(self) -> ItemEditor:
+        """The forms of the item. To add one, they open empty, or with the values of `like`."""
+        if self.request.method == "POST":
+            return ItemEditor(self.cart.currency, self.item, self.request.POST)
+        like = self.items.get(parse_guid(self.request.GET.get("like", "")))
+        return ItemEditor(self.cart.currency, self.item or like)
 
-    def post(self, request: HttpRequest) -> HttpResponse:
-        editor = ItemEditor(self.cart.currency, self.item, request.POST)
-        version = self.opened_with()
-        if version != self.cart.version:
-            return self.form(editor, since=version)
-        if not editor.is_valid():
-            return self.form(editor)
-        changes = editor.changes()
-        if not changes:
-            messages.info(request, "Nothing was changed.")
-            return HttpResponseRedirect(cart_url(self.cart_id, self.item_id))
-        values = editor.values()
-        if self.item:
-            message = f"Item {in_words(self.item['display_name'])}: {', '.join(changes)}"
+    def message(self) -> str:
+        changes = ", ".join(self.editor.changes())
+        if not self.item:
+            return f"Item {in_words(self.editor.values()['display_name'])} added: {changes}"
+        return changes and f"Item {in_words(self.item['display_name'])}: {changes}"
+
+    def change(self, carts: Carts, version: int) -> None:
+        values = self.editor.values()
+        if self.item_id:
+            carts.replace_item(self.cart_id, self.item_id, values, version=version)
         else:
-            message = f"Item {in_words(values['display_name'])} added: {', '.join(changes)}"
-
-        def change(carts: CartManager[Cart]) -> None:
-            if self.item_id:
-                carts.replace_item(self.cart_id, self.item_id, values, version=version)
-            else:
-                carts.add_item(self.cart_id, values, version=version)
-
-        return self.write(change, message, partial(self.form, editor), self.item_id)
+            carts.add_item(self.cart_id, values, version=version)
 
 
 class RemoveItemView(CartChange):
@@ -182,19 +214,66 @@ class RemoveItemView(CartChange):
 
     template = "remove"
 
+    def context(self) -> dict[str, Any]:
+        return {"title": f"Remove {self.item['display_name']}?"}
+
+    def message(self) -> str:
+        return f"Item {in_words(self.item['display_name'])} removed"
+
+    def change(self, carts: Carts, version: int) -> None:
+        carts.remove_item(self.cart_id, self.item["item_id"], version=version)
+
+    def after(self) -> str:
+        return cart_url(self.cart_id)
+
+
+class PutBackView(CartChange):
+    """The page that makes an item what it was before a change, after a confirmation."""
+
+    template = "put_back"
+    removed = "There is nothing to put back. Perhaps the change is too old to be kept."
+
+    def read(self) -> bool:
+        """Read the cart, the item, and what it was: `values`. Return False if that is not known."""
+        if not super().read():
+            return False
+        version = self.kwargs["version"]
+        changes = list(self.cart.changes.filter(version__gte=version).reverse())
+        if not changes or changes[-1].version != version:
+            return False
+        self.back_id = cast("UUID", changes[-1].item_id)
+        self.item = self.items.get(self.back_id)
+        was = items_before(self.items, changes).get(self.back_id)
+        self.values = _sent(was) if was else {}
+        return bool(was)
+
     def get(self, request: HttpRequest) -> HttpResponse:
-        return self.confirmation()
+        return self.page() if self.message() else self.nothing_changed()
 
-    def confirmation(self, **context: Any) -> HttpResponse:
-        """Return the page that asks whether to remove the item."""
-        return self.page(title=f"Remove {self.item['display_name']}?", **context)
+    def context(self) -> dict[str, Any]:
+        back = {**self.values, "value": ItemDraft.of(self.values).value}
+        title = f"Put {self.values['display_name']} back?"
+        return {"title": title, "back": order_line(back, self.cart.currency)}
 
-    def post(self, request: HttpRequest) -> HttpResponse:
-        version = self.opened_with()
-        if version != self.cart.version:
-            return self.confirmation(since=version)
-        return self.write(
-            lambda carts: carts.remove_item(self.cart_id, self.item["item_id"], version=version),
-            f"Item {in_words(self.item['display_name'])} removed",
-            self.confirmation,
-        )
+    def message(self) -> str:
+        if self.item and _sent(self.item) == self.values:
+            return ""
+        name = in_words(self.values["display_name"])
+        return f"Item {name} put back as it was before version {self.kwargs['version']}"
+
+    def change(self, carts: Carts, version: int) -> None:
+        if self.item:
+            carts.replace_item(self.cart_id, self.back_id, self.values, version=version)
+            return
+        try:
+            carts.add_item(self.cart_id, {**self.values, "id": self.back_id}, version=version)
+        except IntegrityError as error:
+            raise ValidationError("There is an item with this id already.") from error
+
+    def after(self) -> str:
+        return cart_url(self.cart_id, self.back_id)
+
+
+def _sent(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an item without what the service makes of it: its id, value and position."""
+    return {name: item[name] for name in (*ITEM_FIELDS, "options")}

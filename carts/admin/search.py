@@ -1,34 +1,45 @@
 """Find carts by their keys, newest first, without ever reading the whole table.
 
 A key is looked up in its index. Other columns have no index, because each index costs every
-write. A filter on them looks through a bounded number of carts and reports how far it got.
+write. A search by them, or by what the carts hold, looks through a bounded number of carts and
+reports how far it got.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db.models import F, Q
+from django.db.models import F, OuterRef, Q, Subquery, TextField, Value
 from django.db.models.fields.tuple_lookups import (
     Tuple,
     TupleGreaterThanOrEqual,
     TupleLessThanOrEqual,
 )
+from django.db.models.functions import Concat
+from django.db.models.lookups import IsNull
 
 from carts import limits
 from carts.models import Cart, CartItem
-from carts.models.reads import CartQuerySet
-from cartsvc.db.keys import first_key_at
+from carts.models.reads import CartQuerySet, first_key_at
 
 PAGE_SIZE = 100
 
-# The number of carts that a filter looks through at a time.
+# The number of carts that a search looks through at a time.
 WINDOW = 20_000
+
+ITEMS = CartItem.objects.filter(cart=OuterRef("pk"), profile_key=OuterRef("profile_key"))
+
+# The first items of a cart as text, read with its row: as many, whatever the cart holds.
+LINES = ITEMS.values(
+    line=Concat("quantity", Value(" × "), "display_name", output_field=TextField())
+)
+FIRST_ITEMS = {f"item_{n}": Subquery(LINES[n : n + 1]) for n in range(3)}
 
 GUID = re.compile(
     r"(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])", re.IGNORECASE
@@ -42,11 +53,16 @@ PASTED = dict.fromkeys(range(0x2010, 0x2016), "-") | dict.fromkeys(
 # What is often copied along with a number or a partner's key.
 AROUND = " \t\"'“”.,;#"
 
+# Such as 1,234.50 or 23,50. A comma before exactly three digits groups them, as on the pages.
+AMOUNT = re.compile(r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:[.,]([0-9]+))?")
+
 NO_PLACE = {"invalid": "This address does not name a place in the list."}
 
 
 class Moment(forms.DateTimeField):
     """A moment in the viewer's time zone. It must be within the calendar in UTC, too."""
+
+    widget = forms.DateTimeInput({"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
 
     def to_python(self, value: Any) -> Any:
         moment = super().to_python(value)
@@ -73,47 +89,24 @@ class FindForm(forms.Form):
     before = forms.UUIDField(required=False, error_messages=NO_PLACE)
     after = forms.UUIDField(required=False, error_messages=NO_PLACE)
 
-    FILTERS = (
-        "partner_key",
-        "platform",
-        "ordering_channel",
-        "fulfilment_channel",
-        "currency",
-        "created_from",
-        "created_to",
-        "changed_from",
-        "changed_to",
-    )
+    # The filters for which the page suggests the values of the carts that it shows.
+    SUGGESTED = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["q"].widget.attrs.update(
-            {
-                "type": "search",
-                "placeholder": "cart, item, customer, restaurant or partner",
-                "autofocus": True,
-                "autocomplete": "off",
-                "spellcheck": "false",
-            }
-        )
-        for name, field in self.fields.items():
-            if isinstance(field, forms.DateTimeField):
-                field.widget = forms.DateTimeInput(
-                    {"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"
-                )
-            elif name in self.FILTERS:
-                field.widget.attrs |= {"list": f"seen-{name}", "autocomplete": "off"}
+        for name in self.SUGGESTED:
+            self.fields[name].widget.attrs |= {"list": f"seen-{name}", "autocomplete": "off"}
 
     def clean_currency(self) -> str:
         return self.cleaned_data["currency"].upper()
 
     def filters(self) -> list[forms.BoundField]:
         """Return the fields of the filters, for the template."""
-        return [self[name] for name in self.FILTERS]
+        return [field for field in self if field.name not in {"q", "before", "after"}]
 
     def is_filtered(self) -> bool:
         """Return whether any filter is filled in."""
-        return any(self[name].data for name in self.FILTERS)
+        return any(field.data for field in self.filters())
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +116,8 @@ class Page:
     carts: list[Cart]
     newer: UUID | None = None
     older: UUID | None = None
-    # Whether the filters stopped at `newer` or `older`, so that more carts may match beyond.
-    partial: bool = False
+    # When the last cart was created that was looked at, if more carts may match beyond.
+    reached: datetime | None = None
 
 
 def guid(term: str) -> UUID | None:
@@ -152,8 +145,9 @@ def find(values: dict[str, Any]) -> Page:
     start = values["after"] or values["before"]
     found: list[Cart] = []
     edges: list[UUID] = []
-    for column, value in _keys(values):
-        rows, edge = _look(_range(column, value, values), values, upward=upward)
+    for column, value, holding in _keys(values):
+        conditions = _conditions(values) & holding
+        rows, edge = _look(_range(column, value, values), conditions, upward=upward)
         found += rows
         edges += [edge] if edge else []
     beyond = None
@@ -162,35 +156,58 @@ def find(values: dict[str, Any]) -> Page:
         found = [cart for cart in found if (cart.id <= beyond if upward else cart.id >= beyond)]
     found.sort(key=lambda cart: cart.id, reverse=not upward)
     carts = found[:PAGE_SIZE]
-    whole = len(carts) < len(found)
-    if whole:
+    reached = None
+    if len(carts) < len(found):
         beyond = carts[-1].id
+    elif beyond:
+        reached = Cart.objects.filter(pk=beyond).values_list("created_on", flat=True).first()
     behind = (carts[0].id if carts else start) if start else None
     if upward:
-        return Page(carts[::-1], newer=beyond, older=behind, partial=bool(edges) and not whole)
-    return Page(carts, newer=behind, older=beyond, partial=bool(edges) and not whole)
+        return Page(carts[::-1], newer=beyond, older=behind, reached=reached)
+    return Page(carts, newer=behind, older=beyond, reached=reached)
 
 
-def _keys(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield each indexed column that the search term may be a key of, with the value.
+def _keys(values: dict[str, Any]) -> Iterator[tuple[str, Any, Q]]:
+    """Yield each indexed column that the search term may name, the value, and a condition.
 
-    Yield `("", None)` if only filters are given.
+    The condition is on what the carts hold. The column is "" if only filters are given.
     """
     term = values["q"]
     if not term:
-        yield ("partner_key", values["partner_key"]) if values["partner_key"] else ("", None)
+        column = "partner_key" if values["partner_key"] else ""
+        yield column, values["partner_key"], Q()
     elif key := guid(term):
-        yield "profile_key", key
+        yield "profile_key", key, Q()
     else:
-        bare = term.strip(AROUND)
-        if re.fullmatch("-?[0-9]{1,10}", bare):
-            number = int(bare)
-            if limits.INT32_MIN <= number <= limits.INT32_MAX:
-                yield "restaurant_key", number
+        bare = " ".join(term.split()).strip(AROUND)
+        (first, _, others), (rest, _, last) = bare.partition(" "), bare.rpartition(" ")
+        for number, sought in ((first, others), (last, rest)):
+            if (restaurant := _restaurant(number.strip(AROUND))) is not None:
+                yield "restaurant_key", restaurant, _holding(sought.strip(AROUND))
+                break
         # A partner's key may itself begin or end with such a character.
         for spelling in {term, term.upper(), bare, bare.upper()}:
             if len(spelling) <= limits.MAX_LENGTHS["partner_key"]:
-                yield "partner_key", spelling
+                yield "partner_key", spelling, Q()
+
+
+def _restaurant(text: str) -> int | None:
+    if not re.fullmatch("-?[0-9]{1,10}", text):
+        return None
+    number = int(text)
+    return number if limits.INT32_MIN <= number <= limits.INT32_MAX else None
+
+
+def _holding(sought: str) -> Q:
+    """Return the condition on carts of this subtotal, or with this in the name of an item."""
+    if not sought:
+        return Q()
+    if match := AMOUNT.fullmatch(sought):
+        whole, decimals = match.groups(default="0")
+        return Q(subtotal=Decimal(f"{whole.replace(',', '')}.{decimals}"))
+    # Not `Exists`: PostgreSQL may make a join of it, and read the items of all carts.
+    items = ITEMS.filter(display_name__icontains=sought).order_by().values("pk")
+    return Q(IsNull(Subquery(items[:1]), False))
 
 
 def _range(column: str, value: Any, values: dict[str, Any]) -> CartQuerySet:
@@ -218,33 +235,27 @@ def _range(column: str, value: Any, values: dict[str, Any]) -> CartQuerySet:
     ).order_by(column, "id")
 
 
-def _look(
-    carts: CartQuerySet, values: dict[str, Any], *, upward: bool
-) -> tuple[list[Cart], UUID | None]:
+def _look(carts: CartQuerySet, conditions: Q, *, upward: bool) -> tuple[list[Cart], UUID | None]:
     """Return the first carts that match, and the last key looked at if carts are left.
 
-    The key is None if all carts were looked at, or if there is no filter.
+    The key is None if all carts were looked at, or if there is no condition.
     """
     if not upward:
         carts = carts.reverse()
     edge = None
-    if conditions := _conditions(values):
+    if conditions:
         edge = carts.values_list("id", flat=True)[WINDOW : WINDOW + 1].first()
         if edge:
             carts = carts.filter(Q(id__lte=edge) if upward else Q(id__gte=edge))
         carts = carts.filter(conditions)
-    found = list(carts[: PAGE_SIZE + 1])
-    return found, edge
+    return list(carts.annotate(**FIRST_ITEMS)[: PAGE_SIZE + 1]), edge
 
 
 def _conditions(values: dict[str, Any]) -> Q:
     """Return the conditions on columns that the search does not use an index for."""
-    conditions = {
-        name: values[name]
-        for name in ("platform", "ordering_channel", "fulfilment_channel", "currency")
-    }
-    if values["q"]:
-        conditions["partner_key"] = values["partner_key"]
+    conditions = {name: values[name] for name in FindForm.SUGGESTED}
+    if not values["q"]:
+        del conditions["partner_key"]
     conditions["modified_on__gte"] = values["changed_from"]
     conditions["modified_on__lt"] = values["changed_to"]
     return Q(**{name: value for name, value in conditions.items() if value})

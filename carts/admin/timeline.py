@@ -3,17 +3,22 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
+from uuid import UUID
 
-from carts.admin.display import in_words
+from carts.admin.display import Items, in_words
 from carts.admin.slips import amount
 from carts.models import Cart, CartChange
-from carts.models.change import MAX_CHANGES, Author
+from carts.models.change import MAX_CHANGES, Author, items_before
 
 AUTHORS = {"bearer": "API", "staff": "Staff", "shell": "Command line"}
 
 # The changes that a page shows at once.
 PAGE_SIZE = 20
+
+# The most lines about the items of a whole cart, such as it was created with.
+LINES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +26,8 @@ class Event:
     """A change as the page shows it.
 
     `item` names the item that was changed. `lines` say in words what was and what is.
-    `subtotal` is what the change has made of the subtotal, if it has changed it.
+    `subtotal` is what the change has made of the subtotal, if it has changed it. `undoes` is the
+    id of the item that can be put back as it was before the change, if there is one.
     """
 
     version: int
@@ -31,6 +37,7 @@ class Event:
     item: str = ""
     lines: tuple[str, ...] = ()
     subtotal: str = ""
+    undoes: UUID | None = None
 
     @property
     def by(self) -> str:
@@ -51,8 +58,11 @@ class Timeline:
     missing: int = 0
 
 
-def timeline(cart: Cart, before: int | None = None) -> Timeline:
-    """Return a page of the cart's history: the changes below the version `before`, if given."""
+def timeline(cart: Cart, items: Items, before: int | None = None) -> Timeline:
+    """Return a page of the cart's history: the changes below the version `before`, if given.
+
+    `items` are those that the cart holds now.
+    """
     changes = cart.changes.reverse()
     if before is not None:
         changes = changes.filter(version__lt=before)
@@ -61,7 +71,9 @@ def timeline(cart: Cart, before: int | None = None) -> Timeline:
     if len(found) > PAGE_SIZE:
         return Timeline(events, earlier=events[-1].version)
     oldest = events[-1].version if events else min(before or cart.version + 1, cart.version + 1)
-    return Timeline([*events, _creation(cart)], missing=oldest - 2)
+    missing = oldest - 2
+    history = found if before is None or missing else list(cart.changes.reverse())
+    return Timeline([*events, _creation(cart, items, history)], missing=missing)
 
 
 def events_since(cart: Cart, version: int) -> list[Event]:
@@ -70,23 +82,44 @@ def events_since(cart: Cart, version: int) -> list[Event]:
     return [_event(change, cart.currency) for change in changes]
 
 
-def _creation(cart: Cart) -> Event:
-    return Event(1, cart.created_on, cart.created_by, "Create Cart")
+def lines_of(items: Items, currency: str) -> tuple[str, ...]:
+    """Return the items in words. After `LINES` lines, the rest is only counted."""
+    lines: list[str] = []
+    for number, item in enumerate(items):
+        if len(lines) >= LINES:
+            return (*lines, f"… and {len(items) - number:,} more")
+        lines += _whole(item, currency)
+    return tuple(lines)
+
+
+def _creation(cart: Cart, items: Items, changes: list[CartChange]) -> Event:
+    """Return the creation with the items of then in their order, if no change is missing."""
+    created: Items = []
+    if len(changes) >= cart.version - 1:
+        then = items_before({item["item_id"]: item for item in items}, changes).values()
+        created = [item for item in then if "position" not in item]
+        removed = [item for item in then if "position" in item]
+        # The positions at the creation are 0, 1, 2 and so on.
+        for item in sorted(removed, key=itemgetter("position")):
+            created.insert(item["position"], item)
+    lines = lines_of(created, cart.currency)
+    return Event(1, cart.created_on, cart.created_by, "Create Cart", lines=lines)
 
 
 def _event(change: CartChange, currency: str) -> Event:
-    subtotal = ""
+    was, subtotal = change.was, ""
     if change.subtotal_before != change.subtotal_after:
         before, after = change.subtotal_before, change.subtotal_after
         subtotal = f"{amount(before, currency)} → {amount(after, currency)} {currency}"
     return Event(
         change.version,
         change.at,
-        Author(change.author_kind, change.author_name, change.request_id),
+        change.author,
         change.operation,
         change.item_name or "",
-        tuple(_lines(change.was, change.now, currency)),
+        tuple(_lines(was, change.now, currency)),
         subtotal,
+        change.item_id if was else None,
     )
 
 
@@ -107,9 +140,9 @@ def _whole(item: Mapping[str, Any], currency: str) -> Iterator[str]:
     if not item:
         return
     yield f"{item['quantity']} × {item['display_name']}, {amount(item['price'], currency)}"
-    yield from (f"+ {_option(option, currency)}" for option in item["options"])
+    yield from (f"    + {_option(option, currency)}" for option in item["options"])
     if item["special_instructions"]:
-        yield in_words(item["special_instructions"])
+        yield f"    {in_words(item['special_instructions'])}"
 
 
 def _options(was: list[Any], now: list[Any], currency: str) -> Iterator[str]:

@@ -1,10 +1,22 @@
-"""Walk along a table by its primary key, a batch at a time."""
+"""Walk along a table by its primary key, a batch at a time, and delete the rows."""
 
 from argparse import ArgumentTypeError
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from time import sleep
 from typing import Any
 
+from django.core.management.base import OutputWrapper
+from django.db import OperationalError, connection, transaction
 from django.db.models import QuerySet
+from tqdm import tqdm
+
+from cartsvc.db.errors import is_held
+from cartsvc.db.statements import delete_in_shards
+
+ATTEMPTS = 5
+
+# In one transaction. Their key has several columns, and SQLite takes under 1,000 such conditions.
+MAX_RECORDS = 500
 
 
 def batch_size(text: str) -> int:
@@ -18,10 +30,71 @@ def batch_size(text: str) -> int:
     return int(text)
 
 
-def batches(rows: QuerySet[Any], size: int) -> Iterator[tuple[Any, Any]]:
-    """Yield the first and last key of each batch of `size` rows, in order of the key."""
+def batches(rows: QuerySet[Any], size: int) -> Iterator[QuerySet[Any]]:
+    """Yield the rows in batches of `size`, in order of their key."""
     keys = rows.order_by("pk").values_list("pk", flat=True)
     batch = list(keys[:size])
     while batch:
-        yield batch[0], batch[-1]
+        yield rows.filter(pk__gte=batch[0], pk__lte=batch[-1])
         batch = list(keys.filter(pk__gt=batch[-1])[:size])
+
+
+def delete_batches(
+    name: str, parts: Iterable[QuerySet[Any]], out: OutputWrapper, *, dry_run: bool
+) -> None:
+    """Delete the rows of all parts, each in a transaction, and write how many were deleted.
+
+    `name` is what the rows are called. A dry run only counts them. The progress is a bar on a
+    terminal, and elsewhere a line for each part.
+
+    Raises:
+        OperationalError: as `delete`.
+    """
+    gone, terminal = 0, out.isatty()
+    verb = "would be deleted" if dry_run else "deleted"
+    with tqdm(desc=name, unit="", disable=not terminal) as progress:
+        for rows in parts:
+            done = rows.count() if dry_run else delete(rows)
+            gone += done
+            progress.update(done)
+            if not terminal:
+                out.write(f"{done} {name} {verb}, {gone} so far")
+    out.write(f"{gone} {name} {verb}.")
+
+
+def delete(rows: QuerySet[Any]) -> int:
+    """Delete the rows except those that are being changed. Return how many were deleted.
+
+    Raises:
+        OperationalError: the database was still busy at the last attempt.
+    """
+    database: Any = connection  # a backend of cartsvc.db
+    for attempt in range(ATTEMPTS):
+        try:
+            return _delete_in_shards(rows) if database.is_distributed else _delete_unlocked(rows)
+        except OperationalError:  # SQLite has one writer at a time and may be busy for long
+            if attempt == ATTEMPTS - 1:
+                raise
+            sleep(1)
+    return 0
+
+
+def _delete_in_shards(rows: QuerySet[Any]) -> int:
+    """Delete the rows at once, or if one of them is locked, customer by customer."""
+    try:
+        return delete_in_shards(rows)
+    except OperationalError as error:
+        if not is_held(error):
+            raise
+    customers = set(rows.order_by().values_list("profile_key", flat=True))
+    return sum(_delete_unlocked(rows.filter(profile_key=customer)) for customer in customers)
+
+
+@transaction.atomic
+def _delete_unlocked(rows: QuerySet[Any]) -> int:
+    # Lock the rows before deleting them. A row that is being changed is skipped. A row that has
+    # just been changed is read again, and no longer matches.
+    skip = connection.features.has_select_for_update_skip_locked
+    keys = list(rows.select_for_update(skip_locked=skip).values_list("pk", flat=True))
+    rows.filter(pk__in=keys).delete()
+    return len(keys)

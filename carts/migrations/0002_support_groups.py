@@ -2,7 +2,7 @@ from django.db import migrations
 
 GROUPS = {
     "Cart support": ["view_cart"],
-    "Cart support lead": ["view_cart", "change_cart"],
+    "Cart support lead": ["view_cart", "change_cart", "delete_cart"],
 }
 
 

@@ -7,16 +7,10 @@ from uuid_utils.compat import uuid7
 
 from carts.models import columns
 from carts.models.change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
-from carts.models.constraints import currency_check, int32_check, line_check, paragraph_check
 from carts.models.guarded import GuardedModel
 from carts.models.item import CartItem
 from carts.models.manager import CartManager
-from cartsvc.db.fields import (
-    CharField,
-    ExactField,
-    PositiveBigIntegerField,
-    PositiveIntegerField,
-)
+from cartsvc.db.fields import ExactField
 
 
 class Cart(GuardedModel):
@@ -33,16 +27,16 @@ class Cart(GuardedModel):
     note = columns.paragraph("note")
     special_instructions = columns.paragraph("special_instructions")
     # What every change writes.
-    version = PositiveBigIntegerField(default=1, editable=False)
-    item_count = PositiveIntegerField(editable=False)
-    option_count = PositiveIntegerField(editable=False)
+    version = models.PositiveBigIntegerField(default=1, editable=False)
+    item_count = models.PositiveIntegerField(editable=False)
+    option_count = models.PositiveIntegerField(editable=False)
     subtotal = ExactField(editable=False)
     modified_on = models.DateTimeField(editable=False)
     # The creation. The changes since are in `CartChange`.
     created_on = models.DateTimeField(default=timezone.now, editable=False)
-    created_by_kind = CharField(max_length=6, editable=False)
-    created_by_name = CharField(max_length=NAME_LENGTH, editable=False)
-    created_request_id = CharField(max_length=REQUEST_ID_LENGTH, null=True, editable=False)
+    created_by_kind = models.CharField(max_length=6, editable=False)
+    created_by_name = models.CharField(max_length=NAME_LENGTH, editable=False)
+    created_request_id = models.CharField(max_length=REQUEST_ID_LENGTH, null=True, editable=False)
 
     objects: ClassVar[CartManager[Self]] = CartManager()
 
@@ -61,18 +55,19 @@ class Cart(GuardedModel):
             models.Index(fields=["partner_key", "id"], name="carts_cart_partner_key_id"),
         ]
         constraints = [
-            line_check("cart", "partner_key"),
-            int32_check("cart", "restaurant_key"),
-            line_check("cart", "platform"),
-            line_check("cart", "ordering_channel"),
-            line_check("cart", "fulfilment_channel"),
-            currency_check("cart"),
-            paragraph_check("cart", "note"),
-            paragraph_check("cart", "special_instructions"),
+            columns.line_check("cart", "partner_key"),
+            columns.int32_check("cart", "restaurant_key"),
+            columns.line_check("cart", "platform"),
+            columns.line_check("cart", "ordering_channel"),
+            columns.line_check("cart", "fulfilment_channel"),
+            columns.currency_check("cart"),
+            columns.paragraph_check("cart", "note"),
+            columns.paragraph_check("cart", "special_instructions"),
         ]
 
     def __str__(self) -> str:
-        return str(self.id)
+        # The log of changes by staff keeps this text. It finds a customer's entries.
+        return f"{self.id} of {self.profile_key}"
 
     @property
     def created_by(self) -> Author:

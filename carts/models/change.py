@@ -4,28 +4,26 @@ A change is recorded in the transaction that makes it. A creation has no record:
 cart, when and by which request stand in the cart's row.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from getpass import getuser
 from typing import Any, Self
+from uuid import UUID
 
 import simplejson
-from django.db import models
+from django.db import IntegrityError, OperationalError, models
 
 from carts import limits
 from cartsvc.control_characters import UNPRINTABLE
-from cartsvc.db.fields import (
-    CharField,
-    ExactField,
-    PositiveBigIntegerField,
-    TextField,
-)
+from cartsvc.db.fields import ExactField
+from cartsvc.db.statements import atomic_change
 
 # The latest changes of a cart that are kept.
 MAX_CHANGES = 100
 
-NAME_LENGTH, REQUEST_ID_LENGTH = 80, 64
+NAME_LENGTH, REQUEST_ID_LENGTH, WHY_LENGTH = 80, 64, 200
 
 _encode = simplejson.JSONEncoder(ensure_ascii=False, separators=(",", ":"), use_decimal=True).encode
 _decode = simplejson.JSONDecoder(parse_float=Decimal).decode
@@ -36,12 +34,14 @@ class Author:
     """The author of a change.
 
     `kind` is "bearer", "staff" or "shell". `name` is the token's `sub`, the account's name or
-    the operating system's user, cut to `NAME_LENGTH` characters and printable.
+    the operating system's user, cut to `NAME_LENGTH` characters and printable. `why` is the
+    reason that a member of staff gives, of up to `WHY_LENGTH` characters.
     """
 
     kind: str
     name: str
     request_id: str | None = None
+    why: str | None = None
 
     def __post_init__(self) -> None:
         # The operating system's names may hold any bytes.
@@ -74,16 +74,18 @@ class CartChange(models.Model):
         related_name="changes",
         db_index=False,  # the primary key's index begins with it
     )
-    version = PositiveBigIntegerField()
+    profile_key = models.UUIDField()
+    version = models.PositiveBigIntegerField()
     at = models.DateTimeField()
-    author_kind = CharField(max_length=6)
-    author_name = CharField(max_length=NAME_LENGTH)
-    request_id = CharField(max_length=REQUEST_ID_LENGTH, null=True)
-    operation = CharField(max_length=20)
+    author_kind = models.CharField(max_length=6)
+    author_name = models.CharField(max_length=NAME_LENGTH)
+    request_id = models.CharField(max_length=REQUEST_ID_LENGTH, null=True)
+    why = models.CharField(max_length=WHY_LENGTH, null=True)
+    operation = models.CharField(max_length=20)
     item_id = models.UUIDField(null=True)
-    item_name = CharField(max_length=limits.MAX_LENGTHS["display_name"], null=True)
-    before = TextField()
-    after = TextField()
+    item_name = models.CharField(max_length=limits.MAX_LENGTHS["display_name"], null=True)
+    before = models.TextField()
+    after = models.TextField()
     subtotal_before = ExactField()
     subtotal_after = ExactField()
 
@@ -102,6 +104,50 @@ class CartChange(models.Model):
     def now(self) -> dict[str, Any]:
         """What is since: the fields in `after`, prices as Decimal."""
         return decoded(self.after)
+
+    @property
+    def author(self) -> Author:
+        """The author of the change, with the reason given."""
+        return Author(self.author_kind, self.author_name, self.request_id, self.why)
+
+
+@contextmanager
+def recorded() -> Iterator[Any]:
+    """Run the block in a transaction, as `atomic_change`: a change and its record. Yield a cursor.
+
+    Raises:
+        OperationalError: another change has made this version. On one server the cart's lock makes
+            that impossible. Citus lets a shard move between the lock and the write, without it.
+    """
+    try:
+        with atomic_change() as cursor:
+            yield cursor
+    except IntegrityError as error:
+        if CartChange._meta.db_table in str(error):
+            raise OperationalError(str(error)) from error
+        raise
+
+
+def items_before(
+    items: Mapping[UUID, Mapping[str, Any]], changes: Iterable[CartChange]
+) -> dict[UUID, dict[str, Any]]:
+    """Return the items as they were before these changes, which are undone one after another.
+
+    `items` are those after the changes, by their ids. `changes` come newest first, without a gap.
+    An item that one of them has removed comes back with the `position` that it had.
+    """
+    found = {item_id: dict(item) for item_id, item in items.items()}
+    for change in changes:
+        was, now = change.was, change.now
+        if not change.item_id:
+            continue
+        if was.keys() == now.keys():
+            found.get(change.item_id, {}).update(was)
+        elif was:
+            found[change.item_id] = was
+        else:
+            found.pop(change.item_id, None)
+    return found
 
 
 def encoded(values: Mapping[str, Any]) -> str:

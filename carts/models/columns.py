@@ -1,90 +1,49 @@
-"""The model fields for the specification's types, with their validators."""
+"""The specification's types: model fields with validators, and the CHECK constraints behind them.
 
-from decimal import Decimal
-from typing import Any
+The constraints catch writes that pass no validator, such as `QuerySet.update` or plain SQL.
+"""
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.db.models import CheckConstraint, F, Q
+from django.db.models.functions import Length
+from django.db.models.lookups import LessThanOrEqual
 
 from carts import limits
-from cartsvc.db.fields import (
-    BigIntegerField,
-    CharField,
-    DecimalFormField,
-    IntegerField,
-    PlainNumber,
-)
+from cartsvc.control_characters import LINE_BREAKERS, PARAGRAPH_BREAKERS
 
 
-class PriceField(PlainNumber, models.DecimalField):
-    """An exact price.
-
-    The noise of a float is removed. A float that really has too many decimals is refused.
-    """
-
-    def to_python(self, value: Any) -> Any:
-        if isinstance(value, float):
-            return limits.exact_price(value)
-        return super().to_python(value)
-
-    def formfield(self, **kwargs: Any) -> Any:
-        return super().formfield(**{"form_class": DecimalFormField, **kwargs})
-
-    def get_db_prep_save(self, value: Any, connection: Any) -> Any:
-        if type(value) is not Decimal:
-            return super().get_db_prep_save(value, connection)
-        return connection.ops.adapt_decimalfield_value(value, self.max_digits, self.decimal_places)
-
-    def deconstruct(self) -> Any:
-        # Migrations see the framework's field, because the column is the same.
-        name, _path, args, kwargs = super().deconstruct()
-        return name, "django.db.models.DecimalField", args, kwargs
-
-
-def line(name: str) -> CharField:
+def line(name: str) -> models.CharField:
     """Return a required text of one line, limited as the specification's table limits `name`."""
-    return CharField(
-        max_length=limits.MAX_LENGTHS[name],
-        validators=[limits.validate_not_blank, limits.PrintableText()],
-    )
+    return models.CharField(max_length=limits.MAX_LENGTHS[name], validators=[limits.validate_line])
 
 
-def paragraph(name: str) -> CharField:
+def paragraph(name: str) -> models.CharField:
     """Return an optional text of several lines. Null means "not sent", which is not empty."""
-    return CharField(
+    return models.CharField(
         max_length=limits.MAX_LENGTHS[name],
         null=True,
         blank=True,
-        validators=[limits.PrintableText(multiline=True)],
+        validators=[limits.validate_paragraph],
     )
 
 
-def currency() -> CharField:
+def currency() -> models.CharField:
     """Return a code of ISO 4217."""
-    return CharField(
+    return models.CharField(
         max_length=limits.MAX_LENGTHS["currency"], validators=[limits.validate_currency]
     )
 
 
-def int32(lowest: int = limits.INT32_MIN, highest: int = limits.INT32_MAX) -> IntegerField:
+def int32(lowest: int = limits.INT32_MIN, highest: int = limits.INT32_MAX) -> models.IntegerField:
     """Return the type int, within the given bounds."""
     # SQLite's columns take 64 bits, so their type alone does not enforce the bounds.
-    return IntegerField(validators=[MinValueValidator(lowest), MaxValueValidator(highest)])
+    return models.IntegerField(validators=[MinValueValidator(lowest), MaxValueValidator(highest)])
 
 
-def int64() -> BigIntegerField:
-    """Return the type int64."""
-    return BigIntegerField(
-        validators=[
-            MinValueValidator(limits.INT64_MIN),
-            MaxValueValidator(limits.INT64_MAX),
-        ]
-    )
-
-
-def price() -> PriceField:
+def price() -> models.DecimalField:
     """Return a price within its limits."""
-    return PriceField(
+    return models.DecimalField(
         max_digits=limits.PRICE_DIGITS,
         decimal_places=limits.PRICE_DECIMALS,
         validators=[
@@ -92,3 +51,55 @@ def price() -> PriceField:
             MaxValueValidator(limits.PRICE_MAX),
         ],
     )
+
+
+def line_check(model: str, column: str) -> CheckConstraint:
+    """Return the check of a required line: length, not blank, no control characters."""
+    return CheckConstraint(
+        name=f"carts_{model}_{column}_line",
+        condition=_printable(column, LINE_BREAKERS)
+        & Q(**{f"{column}__regex": f"[^{limits.BLANKS}]"}),
+    )
+
+
+def paragraph_check(model: str, column: str) -> CheckConstraint:
+    """Return the check of an optional text: length, no controls but tabs and line breaks."""
+    return CheckConstraint(
+        name=f"carts_{model}_{column}_paragraph",
+        condition=Q(**{f"{column}__isnull": True}) | _printable(column, PARAGRAPH_BREAKERS),
+    )
+
+
+def _printable(column: str, breakers: str) -> Q:
+    limit = limits.MAX_LENGTHS[column]
+    return Q(LessThanOrEqual(Length(F(column)), limit)) & ~Q(
+        **{f"{column}__regex": f"[{breakers}]"}
+    )
+
+
+def currency_check(model: str) -> CheckConstraint:
+    """Return the check of a currency's form: three upper-case letters."""
+    return CheckConstraint(
+        name=f"carts_{model}_currency_code", condition=Q(currency__regex=r"^[A-Z]{3}\Z")
+    )
+
+
+def range_check(model: str, column: str, lowest: object, highest: object) -> CheckConstraint:
+    """Return the check that a number is between two bounds, both included."""
+    return CheckConstraint(
+        name=f"carts_{model}_{column}_range",
+        condition=Q(**{f"{column}__gte": lowest, f"{column}__lte": highest}),
+    )
+
+
+def int32_check(model: str, column: str) -> CheckConstraint:
+    """Return the check of a 32-bit integer.
+
+    Only SQLite needs it, because all its integers have 64 bits. An int64 needs no check.
+    """
+    return range_check(model, column, limits.INT32_MIN, limits.INT32_MAX)
+
+
+def price_check(model: str) -> CheckConstraint:
+    """Return the check that a price is within the limits of the validators."""
+    return range_check(model, "price", limits.PRICE_MIN, limits.PRICE_MAX)

@@ -11,8 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from uuid_utils.compat import uuid7
 
-from carts import limits
-from carts.errors import CurrencyMismatch
+from carts.errors import CurrencyMismatch, TooMany
 from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, CartItem, CartItemOption
 
 Values = Mapping[str, Any]
@@ -54,28 +53,25 @@ class ItemDraft:
         """The values with the options: what a caller sends."""
         return {**self.values, "options": self.options}
 
-    def clean(self) -> None:
-        """Validate the item and its options.
+    def errors(self, at: str = "") -> dict[str, Any]:
+        """Validate the item and its options. Return the errors by field, whose names follow `at`.
 
         Raises:
-            ValidationError: errors by field, such as `quantity` or `options[0].price`.
             TypeError: a value of no field.
         """
         item = CartItem(**self.values)
-        errors = field_errors(item)
-        try:
-            limits.validate_count(len(self.options), settings.MAX_OPTIONS, "options on an item")
-        except ValidationError as error:
-            errors["options"] = [error]
         options = [CartItemOption(**option) for option in self.options]
+        errors = field_errors(item, at)
+        if len(options) > settings.MAX_OPTIONS:
+            plural = "options on an item"
+            errors[f"{at}options"] = TooMany(limit=settings.MAX_OPTIONS, plural=plural)
         for position, option in enumerate(options):
-            found = field_errors(option).items()
-            errors |= {f"options[{position}].{name}": inner for name, inner in found}
-        if errors:
-            raise ValidationError(errors)
-        # Validating may have converted a value, such as a price that came as a float.
-        self.values = {name: getattr(item, name) for name in ITEM_FIELDS}
-        self.options = [{name: getattr(row, name) for name in OPTION_FIELDS} for row in options]
+            errors |= field_errors(option, f"{at}options[{position}].")
+        if not errors:
+            # Validating may have converted a value, such as a price that came as a text.
+            self.values = {name: getattr(item, name) for name in ITEM_FIELDS}
+            self.options = [{name: getattr(row, name) for name in OPTION_FIELDS} for row in options]
+        return errors
 
     def currency_mismatches(self, currency: str, path: Path = ()) -> Iterator[CurrencyMismatch]:
         """Yield a refusal for the item and for each option that is not in `currency`.
@@ -89,19 +85,38 @@ class ItemDraft:
                 place = (*path, "options", position, "currency")
                 yield CurrencyMismatch(currency=currency, field=place)
 
-    def option_rows(self) -> Iterable[tuple[Any, ...]]:
-        """Return the options as rows: the item's id, the position and `OPTION_FIELDS`."""
+    def option_rows(self, profile_key: UUID) -> Iterable[tuple[Any, ...]]:
+        """Return the options as rows: the item, the customer, the position, `OPTION_FIELDS`."""
         return [
-            (self.id, position, *map(option.get, OPTION_FIELDS))
+            (self.id, profile_key, position, *map(option.get, OPTION_FIELDS))
             for position, option in enumerate(self.options)
         ]
 
 
-def field_errors(instance: models.Model) -> dict[str, Any]:
-    """Return the errors of `clean_fields` by field, of the fields that a caller sends."""
+def field_errors(instance: models.Model, at: str = "") -> dict[str, Any]:
+    """Return the errors of `clean_fields`, of the fields that a caller sends."""
+    for name, value in vars(instance).items():
+        # Django cuts 5.7, takes True for 1 and refuses 10.1. It reads their texts exactly.
+        match value:
+            case bool():
+                setattr(instance, name, str(value))
+            case float():
+                setattr(instance, name, f"{value:.15g}")  # a double's noise comes after that
+            case Decimal():
+                setattr(instance, name, f"{value.normalize():f}")
     others = {field.name for field in instance._meta.fields if not field.editable}
     try:
         instance.clean_fields(exclude=others)
     except ValidationError as error:
-        return dict(error.error_dict)
+        return {f"{at}{name}": errors for name, errors in error.error_dict.items()}
     return {}
+
+
+def refuse(errors: dict[str, Any]) -> None:
+    """Raise the errors by field, if there are any.
+
+    Raises:
+        ValidationError: errors by field, such as `note` or `items[0].options[1].price`.
+    """
+    if errors:
+        raise ValidationError(errors)

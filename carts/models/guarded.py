@@ -5,7 +5,7 @@ would leave a cart whose totals, currency or history are wrong. So both refuse, 
 that looks at the cart under its lock.
 """
 
-from typing import Any, NoReturn
+from typing import Any
 
 from django.db import models
 
@@ -21,9 +21,8 @@ class GuardedQuerySet(models.QuerySet[Any]):
 
 
 class GuardedModel(models.Model):
-    """A row that is written by `Cart.objects` only."""
+    """A row that is written by `Cart.objects` only. `WRITES` names the method to use instead."""
 
-    # Which method to use instead.
     WRITES: str
 
     objects = GuardedQuerySet.as_manager()
@@ -33,21 +32,10 @@ class GuardedModel(models.Model):
         # `items.add` and `items.set` go by the base manager.
         base_manager_name = "objects"
 
-    def save(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse.
-
-        Raises:
-            TypeError: always. Its text names the method to use.
-        """
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(self.WRITES)
 
-    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse.
-
-        Raises:
-            TypeError: always. Its text names the method to use.
-        """
-        raise TypeError(self.WRITES)
+    save = delete = _refuse
 
     def validate_constraints(self, exclude: Any = None) -> None:
         """Do nothing: validators have checked all of it, and Django would send queries."""

@@ -8,16 +8,8 @@ from uuid_utils.compat import uuid7
 
 from carts import limits
 from carts.models import columns
-from carts.models.constraints import (
-    currency_check,
-    int32_check,
-    line_check,
-    paragraph_check,
-    price_check,
-    range_check,
-)
 from carts.models.guarded import GuardedModel
-from cartsvc.db.fields import ExactField, PositiveIntegerField
+from cartsvc.db.fields import ExactField
 
 
 class CartItem(GuardedModel):
@@ -34,10 +26,11 @@ class CartItem(GuardedModel):
         db_index=False,  # the unique constraint's index begins with it
         editable=False,
     )
-    position = PositiveIntegerField(editable=False)
+    profile_key = models.UUIDField(editable=False)
+    position = models.PositiveIntegerField(editable=False)
     menu_key = columns.line("menu_key")
     menu_version = columns.int32()
-    menu_item_key = columns.int64()
+    menu_item_key = models.BigIntegerField()
     display_name = columns.line("display_name")
     currency = columns.currency()
     price = columns.price()
@@ -55,13 +48,13 @@ class CartItem(GuardedModel):
         ordering = ["position"]
         constraints = [
             UniqueConstraint(fields=["cart", "position"], name="carts_cartitem_cart_position"),
-            line_check("cartitem", "menu_key"),
-            int32_check("cartitem", "menu_version"),
-            line_check("cartitem", "display_name"),
-            currency_check("cartitem"),
-            price_check("cartitem"),
-            range_check("cartitem", "quantity", limits.QUANTITY_MIN, limits.QUANTITY_MAX),
-            paragraph_check("cartitem", "special_instructions"),
+            columns.line_check("cartitem", "menu_key"),
+            columns.int32_check("cartitem", "menu_version"),
+            columns.line_check("cartitem", "display_name"),
+            columns.currency_check("cartitem"),
+            columns.price_check("cartitem"),
+            columns.range_check("cartitem", "quantity", limits.QUANTITY_MIN, limits.QUANTITY_MAX),
+            columns.paragraph_check("cartitem", "special_instructions"),
         ]
 
     def __str__(self) -> str:
@@ -96,9 +89,10 @@ class CartItemOption(GuardedModel):
         db_index=False,  # the primary key's index begins with it
         editable=False,
     )
-    position = PositiveIntegerField(editable=False)
-    option_set_key = columns.int64()
-    option_set_item_key = columns.int64()
+    profile_key = models.UUIDField(editable=False)
+    position = models.PositiveIntegerField(editable=False)
+    option_set_key = models.BigIntegerField()
+    option_set_item_key = models.BigIntegerField()
     display_name = columns.line("display_name")
     currency = columns.currency()
     price = columns.price()
@@ -109,9 +103,9 @@ class CartItemOption(GuardedModel):
         abstract = False
         ordering = ["position"]
         constraints = [
-            line_check("cartitemoption", "display_name"),
-            currency_check("cartitemoption"),
-            price_check("cartitemoption"),
+            columns.line_check("cartitemoption", "display_name"),
+            columns.currency_check("cartitemoption"),
+            columns.price_check("cartitemoption"),
         ]
 
     def __str__(self) -> str:

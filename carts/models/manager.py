@@ -1,8 +1,8 @@
 """The manager of carts: how they are read, and every change that can be made to them.
 
-A change locks the cart's row and looks at the item that it is about to change, in one exchange
-with the database. It decides in Python. It writes the cart, the item and the record of the change
-in another exchange, and commits.
+A change locks the cart's row and reads what it needs to decide, in one exchange with the database.
+It decides in Python. It writes the cart, the item and the record of the change in another exchange,
+and commits.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,16 +14,14 @@ from typing import Any, Generic, Self, TypeVar
 from uuid import UUID
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils import timezone
 
-from carts import limits
 from carts.errors import CartNotFound, ItemNotFound, TooMany
-from carts.models.change import MAX_CHANGES, Author, difference, encoded
-from carts.models.draft import ItemDraft, Values, field_errors
+from carts.models.change import MAX_CHANGES, Author, difference, encoded, recorded
+from carts.models.draft import ItemDraft, Values, field_errors, refuse
 from carts.models.item import ITEM_FIELDS
-from carts.models.reads import CartQuerySet, CartSummary
+from carts.models.reads import CartQuerySet
 from carts.models.state import IN_ALL, CartState, Expected, Totals, refuse_any
 from carts.models.statements import (
     CHANGEABLE,
@@ -42,7 +40,13 @@ from carts.models.statements import (
     CartStatements,
     item_draft,
 )
-from cartsvc.db.statements import Select, atomic, fetch_together, one_round_trip
+from cartsvc.db.statements import (
+    Rows,
+    Select,
+    atomic,
+    fetch_together,
+    one_round_trip,
+)
 
 CartT = TypeVar("CartT", bound=models.Model)
 
@@ -78,24 +82,27 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
     def get_queryset(self) -> CartQuerySet:
         return CartQuerySet(self.model, using=self._db).filter(**self.keys)
 
-    def find(self, cart_id: UUID) -> tuple[CartSummary, str | None] | None:
-        """Return the cart and its items as `reads.items_json`, or None if there is none."""
+    def find(self, cart_id: UUID) -> tuple[int, str] | None:
+        """Return the cart's version and the JSON text that Get Cart shows, or None."""
         keys = {**self.keys, "id": cart_id}
-        for *cart, items in self.statements.get_cart(tuple(keys)).rows(**keys):
-            return CartSummary._make(cart), items
+        for version, text in self.statements.get_cart(tuple(keys)).rows(**keys):
+            return version, text
         return None
 
     def version_of(self, cart_id: UUID) -> int | None:
         """Return the cart's version; None if there is no such cart."""
         return self.filter(pk=cart_id).values_list("version", flat=True).first()
 
-    def page(self, limit: int, cursor: UUID | None = None) -> list[CartSummary]:
-        """Return up to `limit` carts, newest first. With a `cursor`, carts older than that id."""
+    def page(self, limit: int, cursor: UUID | None = None) -> Rows:
+        """Return the ids and JSON texts of up to `limit` carts, newest first.
+
+        With a `cursor`, carts older than that id.
+        """
         statement = self.statements.page_of_carts(tuple(self.keys), limit, further=bool(cursor))
-        return list(map(CartSummary._make, statement.rows(cursor=cursor, **self.keys)))
+        return statement.rows(cursor=cursor, **self.keys)
 
     def create_with_items(
-        self, *, items: Iterable[Values] = (), validate: bool = True, **values: Any
+        self, *, items: Iterable[Values] | None = None, validate: bool = True, **values: Any
     ) -> CartT:
         """Create a cart with its items and their options (specification: Create Cart).
 
@@ -115,9 +122,14 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             created_request_id=author.request_id,
             **values,
         )
-        drafts = [ItemDraft.of(item, position) for position, item in enumerate(items)]
+        drafts = [ItemDraft.of(item, position) for position, item in enumerate(items or ())]
         if validate:
-            _clean(cart, drafts)
+            errors = field_errors(cart)
+            if len(drafts) > settings.MAX_ITEMS:
+                errors["items"] = TooMany(limit=settings.MAX_ITEMS, plural="items in a cart")
+            for position, draft in enumerate(drafts):
+                errors |= draft.errors(f"items[{position}].")
+            refuse(errors)
         refuse_any(
             mismatch
             for position, draft in enumerate(drafts)
@@ -127,10 +139,11 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         if cart.option_count > settings.MAX_CART_OPTIONS:
             raise TooMany(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field=("items",))
         # A pipeline of one statement would take longer than the statement alone.
-        with atomic(), one_round_trip() if drafts else nullcontext():
-            self.statements.insert.run([cart])
-            INSERT_ITEMS.run([_item_row(cart.pk, draft) for draft in drafts])
-            INSERT_OPTIONS.run(chain.from_iterable(map(ItemDraft.option_rows, drafts)))
+        with atomic() as cursor, one_round_trip() if drafts else nullcontext():
+            self.statements.insert.run(cursor, [cart])
+            INSERT_ITEMS.run(cursor, [_item_row(cart, draft) for draft in drafts])
+            options = (draft.option_rows(cart.profile_key) for draft in drafts)
+            INSERT_OPTIONS.run(cursor, chain.from_iterable(options))
         cart._state.adding = False
         return cart
 
@@ -145,39 +158,19 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         """
         item = ItemDraft.of(values)
         if validate:
-            item.clean()
-        with atomic():
-            cart, item.position = self._lock_for_adding(cart_id, version)
+            refuse(item.errors())
+        with recorded() as cursor:
+            cart, item.position = self._lock_with_end(cursor, cart_id, version)
             cart.check_fit(None, item)
-            return self._write(cart, "Add Item", None, item)
+            return self._write(cursor, cart, "Add Item", None, item)
 
-    def replace_item(
-        self,
-        cart_id: UUID,
-        item_id: UUID,
-        values: Values,
-        *,
-        version: Expected = None,
-        validate: bool = True,
-    ) -> int:
+    def replace_item(self, cart_id: UUID, item_id: UUID, values: Values, **how: Any) -> int:
         """Replace an item entirely, options included (specification: Update Item).
 
-        What `values` does not name is not kept; the item's id and position are. Returns the
-        cart's version after it.
-
-        Raises:
-            ValidationError: values that the specification does not allow.
-            Refusal: `cart_not_found`, `item_not_found`, `version_mismatch`,
-                `currency_mismatch`, `too_many`.
+        The item keeps its id and its position, and nothing else that `values` does not name. `how`
+        takes the other arguments of `change_item`.
         """
-        item = ItemDraft.of({**values, "id": item_id})
-        if validate:
-            item.clean()
-        with atomic():
-            cart, before = self._lock_with_item(cart_id, item_id, version)
-            item.position = before.position
-            cart.check_fit(before, item)
-            return self._write(cart, "Update Item", before, item)
+        return self.change_item(cart_id, item_id, values, replaces=True, **how)
 
     def change_item(
         self,
@@ -187,24 +180,29 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         *,
         version: Expected = None,
         validate: bool = True,
+        replaces: bool = False,
     ) -> int:
         """Change the named fields of an item; the others stay as they are at that moment.
 
-        Values that equal those held change nothing. Returns the cart's version after it.
+        Values that equal those held change nothing, unless the item is replaced. Returns the
+        cart's version after it.
 
         Raises:
             ValidationError: values that the specification does not allow.
-            Refusal: as `replace_item`.
+            Refusal: `cart_not_found`, `item_not_found`, `version_mismatch`,
+                `currency_mismatch`, `too_many`.
         """
-        with atomic():
-            cart, before = self._lock_with_item(cart_id, item_id, version)
-            item = ItemDraft.of({**before.sent, **values, "id": item_id}, before.position)
+        with recorded() as cursor:
+            cart, before = self._lock_with_item(cursor, cart_id, item_id, version)
+            kept = {} if replaces else before.sent
+            item = ItemDraft.of({**kept, **values, "id": item_id}, before.position)
             if validate:
-                item.clean()
-            if item.sent == before.sent:
+                refuse(item.errors())
+            if item.sent == kept:
                 return cart.version
             cart.check_fit(before, item)
-            return self._write(cart, "Change Item", before, item)
+            operation = "Update Item" if replaces else "Change Item"
+            return self._write(cursor, cart, operation, before, item)
 
     def remove_item(self, cart_id: UUID, item_id: UUID, *, version: Expected = None) -> int:
         """Remove an item and its options; return the cart's version after it.
@@ -212,9 +210,9 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         Raises:
             Refusal: `cart_not_found`, `item_not_found`, `version_mismatch`.
         """
-        with atomic():
-            cart, before = self._lock_with_item(cart_id, item_id, version)
-            return self._write(cart, "Remove Item", before, None)
+        with recorded() as cursor:
+            cart, before = self._lock_with_item(cursor, cart_id, item_id, version)
+            return self._write(cursor, cart, "Remove Item", before, None)
 
     def change_cart(
         self, cart_id: UUID, values: Values, *, version: Expected = None, validate: bool = True
@@ -231,21 +229,20 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         if fixed := values.keys() - set(CHANGEABLE):
             raise TypeError(f"A cart's {', '.join(sorted(fixed))} cannot be changed.")
         if validate:
-            errors = field_errors(self.model(**values))
-            if errors := {name: error for name, error in errors.items() if name in values}:
-                raise ValidationError(errors)
-        with atomic():
-            cart, [row] = self._lock(cart_id, self.statements.changeable, {"id": cart_id})
+            cart = self.model(**values)
+            refuse({name: e for name, e in field_errors(cart).items() if name in values})
+            values = {name: getattr(cart, name) for name in values}
+        with recorded() as cursor:
+            cart, [row] = self._lock(cursor, cart_id, self.statements.changeable, {})
             cart.check_version(version)
             before = dict(zip(CHANGEABLE, row, strict=True))
             was, now = difference(before, {**before, **values}, CHANGEABLE)
             if not now:
                 return cart.version
             new = cart.with_change(None, None, self.moment or timezone.now())
-            with one_round_trip():
-                self.statements.update.run(**new._asdict())
-                self.statements.set(tuple(now)).run(id=cart_id, **now)
-                self._record(cart, new, "Change Cart", None, (was, now))
+            self.statements.update.run(cursor, **new._asdict())
+            self.statements.set(tuple(now)).run(cursor, **cart.keys, **now)
+            self._record(cursor, cart, new, "Change Cart", None, (was, now))
             return new.version
 
     def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:
@@ -254,40 +251,41 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         Raises:
             Refusal: `cart_not_found`, `version_mismatch`.
         """
-        with atomic():
-            cart, _ = self._lock_for_adding(cart_id, version)
-            with one_round_trip():
-                DELETE_OPTIONS_OF_CART.run(cart_id=cart.id)
-                DELETE_ITEMS.run(cart_id=cart.id)
-                DELETE_CHANGES.run(cart_id=cart.id)
-                self.statements.delete.run(id=cart.id)
+        with recorded() as cursor:
+            cart, _ = self._lock_with_end(cursor, cart_id, version)
+            DELETE_OPTIONS_OF_CART.run(cursor, **cart.keys)
+            DELETE_ITEMS.run(cursor, **cart.keys)
+            DELETE_CHANGES.run(cursor, **cart.keys)
+            self.statements.delete.run(cursor, **cart.keys)
 
-    def _lock_for_adding(self, cart_id: UUID, version: Expected) -> tuple[CartState, int]:
+    def _lock_with_end(
+        self, cursor: Any, cart_id: UUID, version: Expected
+    ) -> tuple[CartState, int]:
         """Lock the cart; return it with the position after its last item.
 
         Raises:
             Refusal: `cart_not_found`, `version_mismatch`.
         """
-        cart, last = self._lock(cart_id, LAST_POSITION, {"cart_id": cart_id})
+        cart, last = self._lock(cursor, cart_id, LAST_POSITION, {"cart_id": cart_id})
         cart.check_version(version)
         return cart, last[0][0] + 1 if last else 0
 
     def _lock_with_item(
-        self, cart_id: UUID, item_id: UUID, version: Expected
+        self, cursor: Any, cart_id: UUID, item_id: UUID, version: Expected
     ) -> tuple[CartState, ItemDraft]:
         """Lock the cart; return it with the item as it is.
 
         Raises:
             Refusal: `cart_not_found`, `item_not_found`, `version_mismatch`.
         """
-        cart, rows = self._lock(cart_id, ITEM, {"id": item_id, "cart_id": cart_id})
+        cart, rows = self._lock(cursor, cart_id, ITEM, {"id": item_id, "cart_id": cart_id})
         if not rows:
             raise ItemNotFound
         cart.check_version(version)
         return cart, item_draft(item_id, rows)
 
     def _lock(
-        self, cart_id: UUID, look: Select, values: Values
+        self, cursor: Any, cart_id: UUID, look: Select, values: Values
     ) -> tuple[CartState, list[Sequence[Any]]]:
         """Lock the cart until the transaction ends; return it with the rows of `look`.
 
@@ -298,38 +296,50 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             Refusal: `cart_not_found`.
         """
         keys = {**self.keys, "id": cart_id}
-        carts, rows = fetch_together(self.statements.lock(tuple(keys)), keys, look, values)
+        if "profile_key" not in keys:
+            customers = self.filter(pk=cart_id).values_list("profile_key", flat=True)
+            if not (customer := customers.first()):
+                raise CartNotFound
+            keys["profile_key"] = customer
+        lock = self.statements.lock(tuple(keys))
+        carts, rows = fetch_together(cursor, lock, keys, look, {**keys, **values})
         if not carts:
             raise CartNotFound
         return CartState._make(carts[0]), rows
 
     def _write(
-        self, cart: CartState, operation: str, before: ItemDraft | None, after: ItemDraft | None
+        self,
+        cursor: Any,
+        cart: CartState,
+        operation: str,
+        before: ItemDraft | None,
+        after: ItemDraft | None,
     ) -> int:
         """Write the cart, the item and the record of the change. Return the cart's new version."""
         new = cart.with_change(before, after, self.moment or timezone.now())
         item: Any = after or before
+        keys = {"id": item.id, "item_id": item.id, "profile_key": cart.profile_key}
         options_before = before.options if before else ()
         options_after = after.options if after else ()
-        # More or less of an item, which is the most frequent change, leaves its options alone.
+        # The most frequent change is a new quantity, which leaves the options alone.
         new_options = list(options_before) != list(options_after)
-        with one_round_trip():
-            self.statements.update.run(**new._asdict())
-            if new_options and options_before:
-                DELETE_OPTIONS.run(item_id=item.id)
-            if not after:
-                DELETE_ITEM.run(id=item.id)
-            elif before:
-                UPDATE_ITEM.run(id=after.id, value=after.value, **after.values)
-            else:
-                INSERT_ITEMS.run([_item_row(cart.id, after)])
-            if after and new_options:
-                INSERT_OPTIONS.run(after.option_rows())
-            self._record(cart, new, operation, item, _differences(before, after))
+        self.statements.update.run(cursor, **new._asdict())
+        if new_options and options_before:
+            DELETE_OPTIONS.run(cursor, **keys)
+        if not after:
+            DELETE_ITEM.run(cursor, **keys)
+        elif before:
+            UPDATE_ITEM.run(cursor, **keys, value=after.value, **after.values)
+        else:
+            INSERT_ITEMS.run(cursor, [_item_row(cart, after)])
+        if after and new_options:
+            INSERT_OPTIONS.run(cursor, after.option_rows(cart.profile_key))
+        self._record(cursor, cart, new, operation, item, _differences(before, after))
         return new.version
 
     def _record(
         self,
+        cursor: Any,
         cart: CartState,
         new: CartState,
         operation: str,
@@ -339,43 +349,23 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         """Record the change of the cart, and forget the one that is too old to be kept."""
         author, (was, now) = self._author(), map(encoded, differences)
         record = (
-            *(cart.id, new.version, new.modified_on),
-            *(author.kind, author.name, author.request_id),
+            *(cart.id, cart.profile_key, new.version, new.modified_on),
+            *(author.kind, author.name, author.request_id, author.why),
             *(operation, item and item.id, item and item.values["display_name"]),
             *(was, now, cart.subtotal, new.subtotal),
         )
-        INSERT_CHANGE.run([record])
+        INSERT_CHANGE.run(cursor, [record])
         if new.version > MAX_CHANGES + 1:
-            DELETE_CHANGE.run(cart_id=cart.id, version=new.version - MAX_CHANGES)
+            DELETE_CHANGE.run(cursor, **cart.keys, version=new.version - MAX_CHANGES)
 
     def _author(self) -> Author:
         return self.author or Author.shell()
 
 
-def _clean(cart: Any, items: list[ItemDraft]) -> None:
-    """Validate a cart together with the items that it is to have.
-
-    Raises:
-        ValidationError: errors by field, such as `note` or `items[0].options[1].price`.
-    """
-    errors = field_errors(cart)
-    try:
-        limits.validate_count(len(items), settings.MAX_ITEMS, "items in a cart")
-    except ValidationError as error:
-        errors["items"] = [error]
-    for position, item in enumerate(items):
-        try:
-            item.clean()
-        except ValidationError as error:
-            found = error.error_dict.items()
-            errors |= {f"items[{position}].{name}": inner for name, inner in found}
-    if errors:
-        raise ValidationError(errors)
-
-
-def _item_row(cart_id: UUID, item: ItemDraft) -> tuple[Any, ...]:
+def _item_row(cart: Any, item: ItemDraft) -> tuple[Any, ...]:
     """Return the item as a row for `INSERT_ITEMS`."""
-    return item.id, cart_id, item.position, *map(item.values.get, ITEM_FIELDS), item.value
+    keys = item.id, cart.id, cart.profile_key
+    return *keys, item.position, *map(item.values.get, ITEM_FIELDS), item.value
 
 
 def _differences(

@@ -1,44 +1,40 @@
 """How carts are read."""
 
 from datetime import datetime
-from decimal import Decimal
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 import simplejson
-from django.db import models, transaction
+from django.db import connection, models, transaction
 
 from carts.models.guarded import GuardedQuerySet
 from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, CartItem, CartItemOption
-from cartsvc.camel_case import snake_case
-from cartsvc.db.json_text import JsonRows
+from cartsvc.camel_case import camel_case, snake_case
+from cartsvc.db.json_text import JsonObject, JsonRows
+from cartsvc.db.statements import delete_in_shards
+
+# The members of a cart in Get Cart and List Carts, before and after what it holds.
+HEAD = (
+    *("profile_key", "partner_key", "restaurant_key", "platform", "ordering_channel"),
+    *("fulfilment_channel", "currency", "note", "special_instructions"),
+)
+TAIL = ("subtotal", "created_on", "modified_on", "version")
 
 
-class CartSummary(NamedTuple):
-    """A cart without its items. A page of model instances costs 29 % more."""
-
-    id: UUID
-    profile_key: UUID
-    partner_key: str
-    restaurant_key: int
-    platform: str
-    ordering_channel: str
-    fulfilment_channel: str
-    currency: str
-    note: str | None
-    special_instructions: str | None
-    item_count: int
-    subtotal: Decimal
-    created_on: datetime
-    modified_on: datetime
-    version: int
+def cart_json(**contents: Any) -> JsonObject:
+    """Return the expression of a cart as a JSON object, with `contents` by their names in it."""
+    head, tail = ({camel_case(name): name for name in names} for names in (HEAD, TAIL))
+    return JsonObject({"cartId": "id", **head, **contents, **tail})
 
 
-def items_json() -> JsonRows:
-    """Return the expression of a cart's items, as the JSON objects that Get Cart shows."""
+def items_json(customer: models.Expression | models.F) -> JsonRows:
+    """Return the expression of a cart's items, as the JSON array that Get Cart shows.
+
+    `customer` is the cart's profile key: a column, or a value.
+    """
     return JsonRows(
-        "pk",
+        customer,
         CartItem,
         CartItemOption,
         identifier="itemId",
@@ -49,13 +45,13 @@ def items_json() -> JsonRows:
     )
 
 
-def items_of(items: str | None) -> list[dict[str, Any]]:
+def items_of(items: str) -> list[dict[str, Any]]:
     """Return the items of a text that `items_json` has made, with the names of the model.
 
     Numbers with a point come as Decimal, the `item_id` as UUID.
     """
     decoded: list[dict[str, Any]] = simplejson.loads(
-        f"[{items or ''}]", use_decimal=True, object_pairs_hook=_in_snake_case
+        items, use_decimal=True, object_pairs_hook=_in_snake_case
     )
     return decoded
 
@@ -79,10 +75,19 @@ class CartQuerySet(GuardedQuerySet):
         A single statement sees a consistent snapshot. Under READ COMMITTED, two statements, such
         as `prefetch_related` sends, may show half of a change.
         """
-        return self.annotate(items_json=items_json())
+        return self.annotate(items_json=items_json(models.F("profile_key")))
 
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete whole carts, with all that belongs to them. No change runs meanwhile."""
+        database: Any = connection  # a backend of cartsvc.db
+        if database.is_distributed:
+            gone = delete_in_shards(self)
+            return gone, {self.model._meta.label: gone}
         with transaction.atomic():
             keys = list(self.select_for_update().values_list("pk", flat=True))
             return models.QuerySet.delete(self.model.objects.filter(pk__in=keys))
+
+
+def first_key_at(moment: datetime) -> UUID:
+    """Return the lowest key that can be made at `moment`. UUIDv7 begins with its milliseconds."""
+    return UUID(int=max(0, int(moment.timestamp() * 1000)) << 80)

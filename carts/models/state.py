@@ -23,12 +23,18 @@ class CartState(NamedTuple):
     """What a change needs to know of the cart that it has locked."""
 
     id: UUID
+    profile_key: UUID
     currency: str
     version: int
     item_count: int
     option_count: int
     subtotal: Decimal
     modified_on: datetime
+
+    @property
+    def keys(self) -> dict[str, UUID]:
+        """What finds the cart and its rows."""
+        return {"id": self.id, "cart_id": self.id, "profile_key": self.profile_key}
 
     def check_version(self, expected: Expected) -> None:
         """Refuse a caller who expects another version.

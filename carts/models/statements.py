@@ -6,13 +6,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import models
+from django.db.models import F, FilteredRelation, Q
 
 from carts.models.change import CartChange
 from carts.models.draft import ItemDraft
 from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, CartItem, CartItemOption
-from carts.models.reads import CartQuerySet, CartSummary, items_json
+from carts.models.reads import CartQuerySet, cart_json, items_json
 from carts.models.state import CartState
-from cartsvc.db.statements import Delete, DeleteBelow, Insert, Parameter, Select, Update, parameters
+from cartsvc.db.statements import Insert, Parameter, Select, Statement, delete, parameters, update
 
 # The fields of a cart that Change Cart may change.
 CHANGEABLE = (
@@ -23,34 +24,46 @@ CHANGEABLE = (
     "special_instructions",
 )
 
-# The item `id` of the cart `cart_id`, once for each of its options.
+# By what a change knows its cart. A database that is spread by customer sends each statement that
+# names the customer to the one node that has all of the customer's rows.
+KEYS = ("id", "profile_key")
+CUSTOMER = Parameter("profile_key", models.UUIDField())
+
+# The item `id` of the cart `cart_id`, once for each of its options. A join names the customer of
+# both sides: otherwise a database that is spread by customer would refuse it.
 ITEM = Select(
     lambda: (
-        CartItem.objects.filter(**parameters(CartItem, ["id", "cart_id"]))
-        .order_by("options__position")
+        CartItem.objects.filter(**parameters(CartItem, ["id", "cart_id", "profile_key"]))
+        .alias(chosen=FilteredRelation("options", condition=Q(options__profile_key=CUSTOMER)))
+        .order_by("chosen__position")
         .values_list(
             *("position", *ITEM_FIELDS),
-            *("options__position", *(f"options__{name}" for name in OPTION_FIELDS)),
+            *("chosen__position", *(f"chosen__{name}" for name in OPTION_FIELDS)),
         )
     )
 )
 LAST_POSITION = Select(
     lambda: (
-        CartItem.objects.filter(**parameters(CartItem, ["cart_id"]))
+        CartItem.objects.filter(**parameters(CartItem, ["cart_id", "profile_key"]))
         .order_by("-position")
         .values_list("position")[:1]
     )
 )
-INSERT_ITEMS = Insert(CartItem, ["id", "cart_id", "position", *ITEM_FIELDS, "value"])
-INSERT_OPTIONS = Insert(CartItemOption, ["item_id", "position", *OPTION_FIELDS])
+INSERT_ITEMS = Insert(CartItem, ["id", "cart_id", "profile_key", "position", *ITEM_FIELDS, "value"])
+INSERT_OPTIONS = Insert(CartItemOption, ["item_id", "profile_key", "position", *OPTION_FIELDS])
 INSERT_CHANGE = Insert(CartChange, [field.attname for field in CartChange._meta.concrete_fields])
-UPDATE_ITEM = Update(CartItem, [*ITEM_FIELDS, "value"])
-DELETE_OPTIONS = Delete(CartItemOption, ["item_id"])
-DELETE_ITEM = Delete(CartItem, ["id"])
-DELETE_ITEMS = Delete(CartItem, ["cart_id"])
-DELETE_OPTIONS_OF_CART = DeleteBelow(CartItemOption, "item_id", CartItem, ["cart_id"])
-DELETE_CHANGES = Delete(CartChange, ["cart_id"])
-DELETE_CHANGE = Delete(CartChange, ["cart_id", "version"])
+UPDATE_ITEM = update(CartItem, [*ITEM_FIELDS, "value"], "id", "profile_key")
+DELETE_OPTIONS = delete(CartItemOption, "item_id", "profile_key")
+DELETE_ITEM = delete(CartItem, "id", "profile_key")
+DELETE_ITEMS = delete(CartItem, "cart_id", "profile_key")
+DELETE_OPTIONS_OF_CART = Statement(
+    "DELETE FROM carts_cartitemoption WHERE profile_key = %s AND item_id IN"
+    " (SELECT id FROM carts_cartitem WHERE profile_key = %s AND cart_id = %s)",
+    CartItem,
+    ["profile_key", "profile_key", "cart_id"],
+)
+DELETE_CHANGES = delete(CartChange, "cart_id", "profile_key")
+DELETE_CHANGE = delete(CartChange, "cart_id", "profile_key", "version")
 
 
 def item_draft(item_id: UUID, rows: Sequence[Sequence[Any]]) -> ItemDraft:
@@ -71,31 +84,33 @@ class CartStatements:
     def __init__(self, model: type[models.Model]) -> None:
         self.model = model
         self.insert = Insert(model, [field.attname for field in model._meta.concrete_fields])
-        _, *changed = [name for name in CartState._fields if name != "currency"]
-        self.update = Update(model, changed)
-        self.set = cache(lambda names: Update(model, names))
-        self.delete = Delete(model, ["id"])
-        self.changeable = Select(lambda: self._carts(("id",)).values_list(*CHANGEABLE))
+        fixed = ("id", "profile_key", "currency")
+        changed = [name for name in CartState._fields if name not in fixed]
+        self.update = update(model, changed, *KEYS)
+        self.set = cache(lambda names: update(model, names, *KEYS))
+        self.delete = delete(model, *KEYS)
+        self.changeable = Select(lambda: self._carts(KEYS).values_list(*CHANGEABLE))
         self.lock = cache(self._lock)
         self.get_cart = cache(self._get_cart)
         self.page_of_carts = cache(self._page_of_carts)
 
     def _lock(self, keys: tuple[str, ...]) -> Select:
         """Return the SELECT that locks the cart with these keys: a `CartState`."""
-        return Select(lambda: self._carts(keys).select_for_update().values_list(*CartState._fields))
+        return Select(lambda: self._carts(keys).values_list(*CartState._fields), locks=True)
 
     def _get_cart(self, keys: tuple[str, ...]) -> Select:
-        """Return the SELECT of the cart with these keys: a `CartSummary` and its items' JSON."""
-        return Select(lambda: self._carts(keys).values_list(*CartSummary._fields, items_json()))
+        """Return the SELECT of the cart with these keys: its version, and the JSON of Get Cart."""
+        items = items_json(CUSTOMER if "profile_key" in keys else F("profile_key"))
+        return Select(lambda: self._carts(keys).values_list("version", cart_json(items=items)))
 
     def _page_of_carts(self, keys: tuple[str, ...], limit: int, *, further: bool) -> Select:
-        """Return the SELECT of a page of `CartSummary`, before `cursor` if it is `further`."""
+        """Return the SELECT of a page of ids and JSON, before `cursor` if it is `further`."""
 
         def page() -> models.QuerySet[models.Model]:
             carts = self._carts(keys).order_by("-id")
             if further:
                 carts = carts.filter(id__lt=Parameter("cursor", models.UUIDField()))
-            return carts.values_list(*CartSummary._fields)[:limit]
+            return carts.values_list("id", cart_json(itemCount="item_count"))[:limit]
 
         return Select(page)
 

@@ -8,14 +8,13 @@ import json
 import re
 from functools import cache
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.generators import EndpointEnumerator, SchemaGenerator
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from carts.base_view import CartServiceViewSet
 from carts.openapi import examples
 from carts.openapi.schemas import Schema, complete, envelope_name, ref, schema_name, skeleton
 from cartsvc.api.envelope import failure_text, success
@@ -58,16 +57,6 @@ class DocumentGenerator(SchemaGenerator):
         return Document().complete()
 
 
-class Endpoint(NamedTuple):
-    """A method of a path, the path's keys, and the operation that is served there."""
-
-    path: str
-    keys: list[str]
-    method: str
-    view: type[CartServiceViewSet]
-    operation: Operation
-
-
 class Document:
     """The document while it is built."""
 
@@ -78,44 +67,36 @@ class Document:
         self.parameters, self.headers = components.pop("parameters"), components.pop("headers")
         self.schemas = components["schemas"]
         complete(self.schemas)
-        self.endpoints: list[Endpoint] = []
-        for snake_case, _, method, view in EndpointEnumerator().get_api_endpoints():  # type: ignore[no-untyped-call]
-            if operation := operation_at(view, method):
-                path = camel_case(snake_case)
-                keys = re.findall(r"\{(\w+)\}", path)
-                self.endpoints.append(Endpoint(path, keys, method.lower(), view.cls, operation))
 
     def complete(self) -> Schema:
         """Return the whole document."""
         paths: Schema = {}
-        for endpoint in self.endpoints:
-            paths.setdefault(endpoint.path, {})[endpoint.method] = self._operation(endpoint)
-        views = dict.fromkeys(endpoint.view for endpoint in self.endpoints)
-        tags = [{"name": view.tag, "description": inspect.getdoc(view)} for view in views]
-        return {**self.whole, "tags": tags, "paths": paths}
+        tags: Schema = {}
+        for snake_case, _, method, view in EndpointEnumerator().get_api_endpoints():  # type: ignore[no-untyped-call]
+            if operation := operation_at(view, method):
+                path, tag = camel_case(snake_case), view.cls.tag
+                described = self._operation(operation, path, method)
+                paths.setdefault(path, {})[method.lower()] = described | {"tags": [tag]}
+                tags[tag] = {"name": tag, "description": inspect.getdoc(view.cls)}
+        return {**self.whole, "tags": list(tags.values()), "paths": paths}
 
-    def _operation(self, endpoint: Endpoint) -> Schema:
-        declared = endpoint.operation
+    def _operation(self, declared: Operation, path: str, method: str) -> Schema:
         origin = "Beta." if declared.specified else "Extension to the specification."
         head = " HEAD answers with the same status and headers, and no body."
         sent = self._example(schema_name(declared.body)) if declared.body else {}
         described: Schema = {
             "operationId": _operation_id(declared),
             "summary": declared.name,
-            "description": f"{origin} {declared.description}"
-            + (head if endpoint.method == "get" else ""),
+            "description": f"{origin} {declared.description}" + (head if method == "GET" else ""),
             "x-beta" if declared.specified else "x-extension": True,
-            "tags": [endpoint.view.tag],
             "security": [{"bearer": [scope]} for scope in declared.scopes],
             "parameters": [
-                *(self._parameter("path", name) for name in endpoint.keys),
+                *(self._parameter("path", name) for name in re.findall(r"\{(\w+)\}", path)),
                 *(self._parameter("query", name) for name in declared.query),
                 *(self._parameter("header", name) for name in declared.takes),
             ],
             "responses": self._answers(declared, sent),
         }
-        if links := self._links(endpoint):
-            described["responses"]["200"]["links"] = links
         if declared.body:
             content = {"schema": ref(schema_name(declared.body)), "example": sent}
             described["requestBody"] = {"content": {"application/json": content}, "required": True}
@@ -127,19 +108,8 @@ class Document:
         example = {"example": examples.KEYS[name]} if place == "path" else {}
         return {**parameter, "required": place == "path", **example}
 
-    def _links(self, endpoint: Endpoint) -> Schema:
-        """Return links to the operations on what this one makes."""
-        data = endpoint.operation.data
-        members = self.schemas[data]["properties"] if data else {}
-        made = [key for key in examples.KEYS if key in members and key not in endpoint.keys]
-        keys = {key: f"$request.path.{key}" for key in endpoint.keys}
-        keys |= {key: f"$response.body#/data/{key}" for key in made}
-        targets = [one for one in self.endpoints if made and set(one.keys) == keys.keys()]
-        names = [_operation_id(target.operation) for target in targets]
-        return {name: {"operationId": name, "parameters": keys} for name in names}
-
     def _answers(self, operation: Operation, sent: Schema) -> Schema:
-        data = self._example(operation.data) if operation.data else None
+        data = json.dumps(self._example(operation.data)) if operation.data else None
         value = json.loads(success(operation.message, data).content)
         done = {"success": {"summary": "The operation is done.", "value": value}}
         if sent:

@@ -12,9 +12,8 @@ from carts.limits import (
     CURRENCIES,
     INT32_MAX,
     INT64_MAX,
-    PrintableText,
     validate_currency,
-    validate_not_blank,
+    validate_line,
 )
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.idempotency import KEY_MAX_LENGTH
@@ -47,7 +46,7 @@ def skeleton() -> Schema:
         "tags": TAGS_MAX_LENGTH,
         "int32": INT32_MAX,
         "int64": INT64_MAX,
-        "problems": MAX_PROBLEMS + 1,
+        "notifications": MAX_PROBLEMS + WARNINGS,
         "codes": ", ".join(sorted(REFUSALS)),
     }
     text = Path(__file__).with_name("document.yaml").read_text()
@@ -123,10 +122,10 @@ def _field(field: Any) -> tuple[Schema, str]:
     elif validate_currency in field.checks:
         return ref("Currency"), ""
     else:
-        paragraph = PrintableText(multiline=True) in field.checks
-        one = f"[^{PARAGRAPH_BREAKERS if paragraph else LINE_BREAKERS}]"
+        line = validate_line in field.checks
+        one = f"[^{LINE_BREAKERS if line else PARAGRAPH_BREAKERS}]"
         pattern, rule, limits = f"^{one}*$", PARAGRAPH, {"maxLength": field.max_length}
-        if validate_not_blank in field.checks:
+        if line:
             pattern, rule = rf"^{one}*[^\s{LINE_BREAKERS}]{one}*$", LINE
             limits["minLength"] = 1
         schema = {"type": "string", "pattern": pattern, **limits}

@@ -3,10 +3,11 @@
 Source: the section "ApiResponse envelope" of the Cart Service v2.0 specification.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
-import simplejson
 from django.http import HttpResponse
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
@@ -15,26 +16,22 @@ from rest_framework.request import Request
 from cartsvc.camel_case import camel_case
 from cartsvc.errors import MAX_PROBLEMS, MoreProblems, Refusal
 
-# The standard library cannot write a Decimal as an exact JSON number; simplejson can.
-_encode = simplejson.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), use_decimal=True, namedtuple_as_object=False
-).encode
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def success(
-    message: str, data: Mapping[str, Any] | None = None, warnings: Iterable[Refusal] = ()
+    message: str, data: str | None = None, warnings: Iterable[Refusal] = ()
 ) -> HttpResponse:
-    """Return the 200 answer; without `data` the property is absent, not null."""
-    body: dict[str, Any] = {
-        "message": message,
-        "notifications": [
-            _notification("Success", message),
-            *(_problem_notification("Warning", warning) for warning in warnings),
-        ],
-    }
-    if data is not None:
-        body["data"] = data
-    return HttpResponse(_encode(body), content_type="application/json")
+    """Return the 200 answer, with the JSON text `data` if there is any."""
+    told = "".join(f",{_encode(_notification_of(warning, 'Warning'))}" for warning in warnings)
+    end = "}" if data is None else f',"data":{data}}}'
+    return HttpResponse(f"{_beginning(message)}{told}]{end}", content_type="application/json")
+
+
+@cache
+def _beginning(message: str) -> str:
+    notifications = [_notification("Success", message)]
+    return _encode({"message": message, "notifications": notifications}).removesuffix("]}")
 
 
 def failure(problems: Sequence[Refusal], warnings: Sequence[Refusal] = ()) -> HttpResponse:
@@ -57,16 +54,14 @@ def failure_text(problems: Sequence[Refusal], warnings: Sequence[Refusal] = ()) 
         message = f"The request has more than {MAX_PROBLEMS} problems."
         problems, warnings = [*problems[:MAX_PROBLEMS], MoreProblems()], ()
     notifications = [
-        *(_problem_notification("Error", problem) for problem in problems),
-        *(_problem_notification("Warning", warning) for warning in warnings),
+        *(_notification_of(problem, "Error") for problem in problems),
+        *(_notification_of(warning, "Warning") for warning in warnings),
     ]
     return _encode({"message": message, "notifications": notifications})
 
 
-def _problem_notification(severity: str, problem: Refusal) -> dict[str, Any]:
-    field = _field(problem)
-    where = None if field is None else {"field": field}
-    return _notification(severity, str(problem), problem.code, where)
+def _notification_of(problem: Refusal, severity: str) -> dict[str, Any]:
+    return _notification(severity, str(problem), problem.code, _field(problem))
 
 
 def _field(problem: Refusal) -> str | None:
@@ -77,12 +72,10 @@ def _field(problem: Refusal) -> str | None:
 
 
 def _notification(
-    severity: str,
-    text: str,
-    code: str | None = None,
-    additional_data: dict[str, str] | None = None,
+    severity: str, text: str, code: str | None = None, field: str | None = None
 ) -> dict[str, Any]:
-    return {"severity": severity, "text": text, "code": code, "additionalData": additional_data}
+    where = None if field is None else {"field": field}
+    return {"severity": severity, "text": text, "code": code, "additionalData": where}
 
 
 class NoNegotiation(BaseContentNegotiation):

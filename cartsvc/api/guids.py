@@ -1,7 +1,10 @@
 """GUIDs in paths, token claims and query strings."""
 
 import re
+from typing import Any
 from uuid import UUID
+
+from django.urls.converters import StringConverter
 
 GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 
@@ -11,17 +14,12 @@ def parse_guid(text: str) -> UUID | None:
     return UUID(text) if GUID.fullmatch(text) else None
 
 
-class GuidConverter:
+class GuidConverter(StringConverter):
     """A path segment that should be a GUID.
 
     It accepts any segment. `cartsvc.api.permissions.HasValidPath` refuses those that are not
     GUIDs, so that the caller gets an envelope, and only after authentication.
     """
 
-    regex = "[^/]+"
-
-    def to_python(self, value: str) -> UUID | str:
+    def to_python(self, value: str) -> Any:
         return parse_guid(value) or value
-
-    def to_url(self, value: UUID | str) -> str:
-        return str(value)

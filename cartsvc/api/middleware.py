@@ -15,7 +15,7 @@ from django.urls import resolve
 
 from cartsvc.api.exception_handler import handle
 from cartsvc.api.headers import trace_id
-from cartsvc.api.operation import requested
+from cartsvc.api.operation import operation_at
 from cartsvc.api.throttling import usage_of
 from cartsvc.db.deadlines import begin_request
 from cartsvc.serving import health, logs, metrics
@@ -41,10 +41,10 @@ class ApiMiddleware:
         path = request.path_info
         logs.serving.set(logs.NO_REQUEST)
         begin_request()
-        if path in health.PATHS:
+        if check := health.CHECKS.get(path):
             # A load balancer asks by address and without HTTPS; nothing in the answer
             # comes from the Host header.
-            return _view(request)
+            return check(request)
         sent = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
         request.META["cartsvc.request_id"] = request_id
@@ -65,7 +65,8 @@ class ApiMiddleware:
         if response.status_code != HTTPStatus.NOT_MODIFIED:
             response["Content-Length"] = str(len(response.content))
         seconds = perf_counter() - started
-        operation = requested(request)
+        match = request.resolver_match
+        operation = operation_at(match and match.func, request.method)
         name = operation.name if operation else "-"
         logs.log_access(name, request, response, seconds)
         if settings.METRICS_BIND:
@@ -87,7 +88,7 @@ class ApiMiddleware:
 
 
 def _view(request: HttpRequest) -> HttpResponse:
-    match = request.resolver_match = resolve(request.path_info)
+    match = request.resolver_match = resolve(request.path_info, settings.API_URLCONF)
     response = match.func(request, *match.args, **match.kwargs)
     # The framework's own views, such as the API document's, leave the rendering to us.
     return cast("HttpResponse", response.render() if hasattr(response, "render") else response)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from django.http import HttpRequest
 from prometheus_client import Counter
 
 from cartsvc.errors import Refusal
@@ -22,13 +21,11 @@ OPERATIONS: list["Operation"] = []
 class Operation:
     """The declaration of an operation.
 
-    `scope` opens it, and a 403 names it; so do `other_scopes`. `message` is what its success
-    says. `body` is the serializer of the request's body, which
-    is of one of the `media_types`, and `data` names the schema of the
-    answer's. `query` names its query parameters, `takes` the request headers and `gives` the
-    answer headers that not every operation has; `problems` are the refusals of that kind.
-    `specified` tells the specification's operations from the extensions. `counter` counts the
-    successes.
+    `scope` opens it, and a 403 names it; `other_scopes` open it, too. `message` is what its success
+    says. `body` is the serializer of the request's body, which is of one of the `media_types`;
+    `data` names the schema of the answer's. `query` names its query parameters. `takes`, `gives`
+    and `problems` are the request headers, answer headers and refusals that not every operation
+    has. The specification has the operation if it is `specified`. `counter` counts the successes.
     """
 
     name: str
@@ -63,13 +60,7 @@ def operation_of(view: object, action: str | None) -> Operation | None:
     return getattr(getattr(view, action or "", None), "operation", None)
 
 
-def operation_at(view: Any, method: str) -> Operation | None:
+def operation_at(view: Any, method: str | None) -> Operation | None:
     """Return the operation that a view of the URLs serves with the HTTP method, if any."""
-    action = getattr(view, "actions", {}).get(method.lower())
+    action = getattr(view, "actions", {}).get((method or "").lower())
     return operation_of(view.cls, action) if action else None
-
-
-def requested(request: HttpRequest) -> Operation | None:
-    """Return the operation that the request's path and method name, or None."""
-    match = request.resolver_match
-    return operation_at(match and match.func, request.method or "")

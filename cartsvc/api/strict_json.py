@@ -12,12 +12,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from cartsvc.api.headers import media_type
-from cartsvc.errors import (
-    InvalidType,
-    MalformedJson,
-    PayloadTooLarge,
-    UnsupportedMediaType,
-)
+from cartsvc.errors import InvalidType, MalformedJson, PayloadTooLarge, UnsupportedMediaType
 
 # Integers of up to so many digits are within a double's range.
 SAFE_DIGITS = 308
@@ -44,12 +39,10 @@ def received(request: HttpRequest, media_types: Collection[str]) -> bytes:
     stream = request.META["wsgi.input"] if chunked else request
     try:
         length = int(request.META.get("CONTENT_LENGTH") or 0)
-        if length > limit:
-            raise PayloadTooLarge(limit=limit)
-        body: bytes = stream.read(limit + 1)
+        body: bytes = stream.read(limit + 1) if length <= limit else b""
     except (OSError, ValueError):
         _malformed("The body did not arrive whole.")
-    if len(body) > limit:
+    if max(length, len(body)) > limit:
         raise PayloadTooLarge(limit=limit)
     if not chunked and len(body) < length:
         _malformed("The body did not arrive whole.")

@@ -3,6 +3,7 @@
 PostgreSQL's own library reads the URL, lists of hosts included.
 """
 
+import re
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -41,7 +42,6 @@ def connection_settings(url: str, *, serves: bool = False, pooled: bool = False)
                 # writes.
                 "transaction_mode": "IMMEDIATE",
                 "timeout": LOCK_SECONDS,
-                "statement_timeout": STATEMENT_SECONDS if serves else None,
                 "init_command": "PRAGMA journal_mode=WAL",
             }
         }
@@ -96,27 +96,14 @@ def database_at(url: str) -> dict[str, Any]:
         parts: dict[str, Any] = conninfo_to_dict(url)
     except ProgrammingError:
         parts = {"port": "unreadable"}
-    hosts, ports = (str(parts.get(name, "")).split(",") for name in ("host", "port"))
-    if (
-        any("@" in host for host in hosts)
-        or not all(port == "" or (port.isdecimal() and 0 < int(port) < 65536) for port in ports)
-        or len(ports) not in {1, len(hosts)}
-    ):
+    # A password with a special character may have become a part of a host or a port.
+    if "@" in str(parts.get("host")) or re.search("[^0-9,]", str(parts.get("port", ""))):
         raise ValueError(
             "it is not such as postgres://user:password@host:5432/name, with several hosts "
             "separated by commas. Percent-encode what is special in a password."
         )
-    return {
-        "ENGINE": POSTGRESQL,
-        **{
-            key: parts.pop(name, "")
-            for key, name in {
-                "NAME": "dbname",
-                "USER": "user",
-                "PASSWORD": "password",
-                "HOST": "host",
-                "PORT": "port",
-            }.items()
-        },
-        "OPTIONS": parts,
+    address = {
+        key.upper(): parts.pop("dbname" if key == "name" else key, "")
+        for key in ("name", "user", "password", "host", "port")
     }
+    return {"ENGINE": POSTGRESQL, **address, "OPTIONS": parts}

@@ -12,11 +12,19 @@ from psycopg.errors import (
     UndefinedTable,
 )
 
-# The driver files these under its InternalError, with the defects: a primary that has been
-# demoted reads only, and a server ends a session that stood still, or took long, in a transaction.
-OUTAGES = (ReadOnlySqlTransaction, IdleInTransactionSessionTimeout, TransactionTimeout)
-# The code is ahead of the database, whose migrations are not applied yet. `/readyz` says so.
-AHEAD = (UndefinedColumn, UndefinedTable)
+# The driver files these under other kinds, with the defects.
+OUTAGES = (
+    # A primary that has been demoted reads only.
+    ReadOnlySqlTransaction,
+    # A server ends a session that stood still, or took long, in a transaction.
+    IdleInTransactionSessionTimeout,
+    TransactionTimeout,
+    # The code is ahead of the database, whose migrations are not applied yet. `/readyz` says so.
+    UndefinedColumn,
+    UndefinedTable,
+    # A migration has changed a column's type since a statement was prepared.
+    FeatureNotSupported,
+)
 
 
 def is_outage(error: Error) -> bool:
@@ -24,20 +32,11 @@ def is_outage(error: Error) -> bool:
     cause = error.__cause__
     return (
         isinstance(error, OperationalError | InterfaceError)
-        or isinstance(cause, OUTAGES + AHEAD)
-        or _is_outdated(cause)
+        or isinstance(cause, OUTAGES)
         # Not the server's error but the driver's, which got more answers than it had asked for:
-        # the server's last words, and then the pooler's.
-        or (isinstance(cause, InternalError) and cause.sqlstate is None)
-    )
-
-
-def _is_outdated(cause: BaseException | None) -> bool:
-    """Return whether a migration has changed a column's type since a statement was prepared."""
-    # The message may be translated. The name of the server's function is not.
-    return (
-        isinstance(cause, FeatureNotSupported)
-        and cause.diag.source_function == "RevalidateCachedQuery"
+        # the server's last words, and then the pooler's. With a code it is Citus's, which has lost
+        # a worker at COMMIT.
+        or (isinstance(cause, InternalError) and cause.sqlstate in (None, "XX000"))
     )
 
 
@@ -47,3 +46,26 @@ def is_held(error: Error) -> bool:
     Always false on SQLite, which does not lock rows.
     """
     return isinstance(error.__cause__, LockNotAvailable)
+
+
+def is_poolers(error: Error) -> bool:
+    """Return whether a pooler has refused the connection, because it takes no settings."""
+    return "unsupported startup parameter" in str(error)
+
+
+def remedy(error: Error) -> str:
+    """Return what an operator may do about an error of a command."""
+    if is_poolers(error):
+        return "DATABASE_URL leads to a pooler: set DATABASE_ADMIN_URL to the database itself."
+    if is_held(error):
+        return "Another session holds a lock: find it in pg_stat_activity, end it, and try again."
+    found = (told for text, told in REMEDIES.items() if text in str(error))
+    return next(found, "Does it run, and has manage.py migrate run since the last upgrade?")
+
+
+REMEDIES = {
+    "permission denied": "Let the role own the database: ALTER DATABASE … OWNER TO …",
+    "must be owner": "Let the role own the tables: REASSIGN OWNED BY … TO …",
+    "unable to open": "Make the folder of the file in DATABASE_URL, and let this user write to it.",
+    "not a database": "DATABASE_URL names a file that SQLite has not made: name another one.",
+}

@@ -5,7 +5,7 @@ The text goes to the caller as it is. What a read costs in Python does not grow 
 bytes of both databases against each other.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django.db import models
@@ -18,19 +18,42 @@ from cartsvc.db.fields import ExactField
 TextOf = Callable[[Any, str], str]
 
 
+class JsonObject(Func):
+    """The row itself as a JSON object. `members` are its fields, and `JsonRows`, by their names."""
+
+    output_field = models.TextField()
+
+    def __init__(self, members: Mapping[str, "str | JsonRows"]) -> None:
+        super().__init__(*members.values())
+        self.names = list(members)
+
+    def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> Any:  # type: ignore[override]
+        text_of, _, concatenated = DIALECTS[connection.vendor]
+        texts, parameters = {}, []
+        members: Iterable[Any] = self.source_expressions
+        for name, member in zip(self.names, members, strict=True):
+            sql, inner = compiler.compile(member)
+            texts[name] = sql if isinstance(member, JsonRows) else text_of(member.target, sql)
+            parameters += inner
+        return _object(concatenated, texts), parameters
+
+
 class JsonRows(Func):
-    """The rows of `child` below the row with this `key`, as JSON objects separated by commas.
+    """The rows of `child` below a row, as a JSON array of objects.
+
+    All of them have the row's `profile_key`, the `customer`: an expression. A database that is
+    spread by customer goes to a single node if it is a value.
 
     Each object has the child's primary key as `identifier`, the `before` fields, the rows of
     `grandchild` below it as the array `member`, and the `after` fields, all named in camelCase.
-    Rows are in the order of their `position`. There is no text for no rows.
+    Rows are in the order of their `position`.
     """
 
     output_field = models.TextField()
 
     def __init__(
         self,
-        key: str,
+        customer: models.Expression | models.F,
         child: type[Model],
         grandchild: type[Model],
         *,
@@ -40,9 +63,9 @@ class JsonRows(Func):
         inner: Iterable[str],
         after: Iterable[str],
     ) -> None:
-        super().__init__(key)
+        super().__init__("pk", customer)
         self.child, self.grandchild = child._meta, grandchild._meta
-        self.outer = {identifier: "id"} | {camel_case(name): name for name in before}
+        self.before = {identifier: "id"} | {camel_case(name): name for name in before}
         self.member, self.after = member, {camel_case(name): name for name in after}
         self.inner = {camel_case(name): name for name in inner}
 
@@ -52,57 +75,45 @@ class JsonRows(Func):
         On PostgreSQL a join of the aggregated grandchildren takes two to four times the time, for
         few and for many rows, and `ORDER BY` within the aggregate up to twice.
         """
-        if connection.vendor == "sqlite":
-            text_of, aggregate, concatenated = sqlite_text, "group_concat", " || ".join
-        else:
-            text_of, aggregate, concatenated = postgresql_text, "string_agg", _concat
-        parent, root = self._parents()
-        inner = ["'{'", *_members(text_of, self.grandchild, "o", self.inner), "'}'"]
-        rows = f"""coalesce((
-            SELECT {aggregate}(json, ',') FROM (
-                SELECT {concatenated(inner)} AS json FROM {self.grandchild.db_table} o
-                WHERE o.{parent} = i.id ORDER BY o.position
-            ) o
-        ), '')"""
-        outer = [
-            "'{'",
-            *_members(text_of, self.child, "i", self.outer),
-            f"""',"{self.member}":['""",
-            rows,
-            "'],'",
-            *_members(text_of, self.child, "i", self.after),
-            "'}'",
-        ]
-        return super().as_sql(
-            compiler,
-            connection,
-            template=f"""(
-                SELECT {aggregate}(json, ',') FROM (
-                    SELECT {concatenated(outer)} AS json FROM {self.child.db_table} i
-                    WHERE i.{root} = %(expressions)s ORDER BY i.position
-                ) i
-            )""",
-        )
+        text_of, aggregate, concatenated = DIALECTS[connection.vendor]
 
-    def _parents(self) -> tuple[str, str]:
-        """Return the columns by which a grandchild names its child, and a child its parent."""
-        return tuple(  # type: ignore[return-value]
-            next(field.column for field in meta.concrete_fields if field.is_relation)
-            for meta in (self.grandchild, self.child)
-        )
+        (parent, _), (customer, parameters) = map(compiler.compile, self.get_source_expressions())
+
+        def texts(meta: Any, alias: str, names: dict[str, str]) -> dict[str, str]:
+            return {
+                name: text_of(meta.get_field(field), f"{alias}.{field}")
+                for name, field in names.items()
+            }
+
+        def rows(meta: Any, alias: str, parent: str, members: dict[str, str]) -> str:
+            key = next(field.column for field in meta.concrete_fields if field.is_relation)
+            return f"""'[' || coalesce((
+                SELECT {aggregate}(json, ',') FROM (
+                    SELECT {_object(concatenated, members)} AS json FROM {meta.db_table} {alias}
+                    WHERE {alias}.{key} = {parent} AND {alias}.profile_key = {customer}
+                    ORDER BY {alias}.position
+                ) {alias}
+            ), '') || ']'"""
+
+        inner = rows(self.grandchild, "o", "i.id", texts(self.grandchild, "o", self.inner))
+        outer = {
+            **texts(self.child, "i", self.before),
+            self.member: inner,
+            **texts(self.child, "i", self.after),
+        }
+        return rows(self.child, "i", parent, outer), [*parameters, *parameters]
+
+
+def _object(concatenated: Callable[[Iterable[str]], str], members: Mapping[str, str]) -> str:
+    """Return the SQL whose text is the object of members, each with the SQL of its JSON."""
+    pieces: list[str] = []
+    for name, text in members.items():
+        pieces += [f"""'{"," if pieces else "{"}"{name}":'""", text]
+    return concatenated([*pieces, "'}'"])
 
 
 def _concat(pieces: Iterable[str]) -> str:
     return f"concat({', '.join(pieces)})"
-
-
-def _members(text_of: TextOf, meta: Any, alias: str, names: dict[str, str]) -> list[str]:
-    """Return the pieces of SQL whose texts, one after the other, are the members of an object."""
-    pieces = []
-    for number, (name, field) in enumerate(names.items()):
-        comma = "," if number else ""
-        pieces += [f"""'{comma}"{name}":'""", text_of(meta.get_field(field), f"{alias}.{field}")]
-    return pieces
 
 
 def postgresql_text(field: Any, column: str) -> str:
@@ -112,6 +123,9 @@ def postgresql_text(field: Any, column: str) -> str:
             return f"""concat('"', {column}, '"')"""
         case models.DecimalField() | ExactField():
             return f"trim_scale({column})"
+        case models.DateTimeField():
+            moment = f"to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US')"
+            return f"""concat('"', replace({moment}, '.000000', ''), 'Z"')"""
         case models.CharField():
             return (
                 f"coalesce(to_json({column})::text, 'null')" if field.null else f"to_json({column})"
@@ -127,8 +141,16 @@ def sqlite_text(field: Any, column: str) -> str:
             return f"""'"' || {" || '-' || ".join(parts)} || '"'"""
         case ExactField():
             return column
+        case models.DateTimeField():  # stored in UTC
+            return f"""'"' || replace({column}, ' ', 'T') || 'Z"'"""
     return f"json_quote({column})"
 
 
 # Where the parts of a UUID begin in SQLite's 32 digits, and how many digits they have.
 UUID_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+
+# How each database writes the JSON of a column, joins rows, and joins pieces of text.
+DIALECTS: dict[str, tuple[TextOf, str, Callable[[Iterable[str]], str]]] = {
+    "postgresql": (postgresql_text, "string_agg", _concat),
+    "sqlite": (sqlite_text, "group_concat", " || ".join),
+}

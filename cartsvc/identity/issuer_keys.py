@@ -94,6 +94,9 @@ class IssuerKeys(PyJWKClient):
 
     def fetch(self) -> bool:
         """Fetch the keys, and return whether the issuer has sent any. If not, the old ones stay."""
+        # Here, because `serve` imports this module before it knows where metrics are counted.
+        from cartsvc.serving import metrics  # noqa: PLC0415
+
         self.asked_at = time.monotonic()
         try:
             keys = PyJWKSet.from_dict(json.loads(_document(self.uri)))
@@ -101,6 +104,7 @@ class IssuerKeys(PyJWKClient):
                 raise ValueError("no signing key with an id")
         except UNUSABLE as error:
             logger.warning("The issuer's keys cannot be fetched: %r", error)
+            metrics.UNREACHABLE.labels("issuer").inc()
             return False
         self.jwk_set_cache.put(keys)
         self.fetched_at = time.monotonic()

@@ -1,13 +1,14 @@
 """The drain: for DRAIN_SECONDS after SIGTERM an instance serves on, and asks its callers to leave.
 
-A load balancer that asks `/readyz` gets 503 and sends its requests to another instance. One that
-keeps connections loses each with its next response. So hardly a connection is left when the server
-stops, and who connects after that is refused and knows that nothing was sent.
+`/readyz` is 503, so that load balancers choose another instance, and each response closes its
+connection. `cartsvc.serving.server` handles the signal.
 """
 
 import mmap
 from collections.abc import Callable, Iterable
 from typing import Any
+
+Application = Callable[..., Iterable[bytes]]
 
 # In the WSGI environ of a request that arrives during the drain.
 DRAINING = "cartsvc.draining"
@@ -19,7 +20,7 @@ class Drainable:
     It is made before the workers are forked, because they share its byte of memory.
     """
 
-    def __init__(self, application: Callable[..., Iterable[bytes]]) -> None:
+    def __init__(self, application: Application) -> None:
         self.application = application
         self.begun = mmap.mmap(-1, 1)
 

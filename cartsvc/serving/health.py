@@ -1,6 +1,5 @@
 """Health checks for a load balancer: whether the process runs and whether it can serve."""
 
-from functools import cache
 from typing import Any
 
 from django.db import Error as DatabaseError
@@ -8,18 +7,16 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 
+from cartsvc import __version__
 from cartsvc.serving.drain import DRAINING
 
-PATHS = frozenset({"/healthz", "/readyz"})
-
-
-class Pending(Exception):
-    """The database lacks migrations that this code needs."""
+# Whether this process has seen the database with all migrations: empty until then.
+MIGRATED: set[bool] = set()
 
 
 def process(_request: HttpRequest) -> JsonResponse:
-    """Answer 200 as long as the process runs. If this fails, restart it."""
-    return _answer(200, "ok")
+    """Answer 200 as long as the process runs, with its release. If this fails, restart it."""
+    return _answer(200, "ok", version=__version__)
 
 
 def ready(request: HttpRequest) -> JsonResponse:
@@ -30,11 +27,11 @@ def ready(request: HttpRequest) -> JsonResponse:
         database: Any = connection  # a backend of cartsvc.db
         if database.only_reads():
             return _answer(503, "database read-only")
-        check_migrations()
+        if not MIGRATED and pending_migrations():
+            return _answer(503, "migrations pending")
+        MIGRATED.add(True)  # migrations are not unapplied under a running server
     except DatabaseError:
         return _answer(503, "database unavailable")
-    except Pending:
-        return _answer(503, "migrations pending")
     return _answer(200, "ok")
 
 
@@ -48,11 +45,9 @@ def pending_migrations() -> list[Any]:
     return executor.migration_plan(executor.loader.graph.leaf_nodes())
 
 
-@cache  # only success is cached: migrations are not unapplied under a running server
-def check_migrations() -> None:
-    if pending_migrations():
-        raise Pending
+def _answer(status: int, text: str, **more: str) -> JsonResponse:
+    headers = {"Cache-Control": "no-store"}
+    return JsonResponse({"status": text, **more}, status=status, headers=headers)
 
 
-def _answer(status: int, text: str) -> JsonResponse:
-    return JsonResponse({"status": text}, status=status, headers={"Cache-Control": "no-store"})
+CHECKS = {"/healthz": process, "/readyz": ready}

@@ -1,15 +1,20 @@
 """Log lines: one for each request, without anything confidential."""
 
 import logging
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache
+from io import FileIO, TextIOWrapper
+from select import PIPE_BUF, select
 from types import MappingProxyType
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import salted_hmac
+from django.utils.log import configure_logging
 from pythonjsonlogger.core import RESERVED_ATTRS
 from pythonjsonlogger.json import JsonFormatter
 
@@ -21,6 +26,31 @@ access = logging.getLogger("cartsvc.access")
 # What each log line says of the API request that this thread is serving.
 NO_REQUEST: Mapping[str, str] = MappingProxyType({})
 serving: ContextVar[Mapping[str, str]] = ContextVar("serving", default=NO_REQUEST)
+
+
+class Lossy(FileIO):
+    """A file that drops what its disk has no room for, or its reader does not take now."""
+
+    def write(self, line: Any) -> int:
+        with suppress(OSError):
+            # What is ready takes a piece of this size without waiting.
+            for start in range(0, len(line), PIPE_BUF):
+                if not select((), (self,), (), 0)[1]:
+                    break
+                super().write(line[start : start + PIPE_BUF])
+        return len(line)
+
+
+def lose_lines() -> None:
+    """Let this process lose lines of its log rather than fail.
+
+    A line that could not be written would stay in the buffer. It then fails the next fork, which
+    flushes the buffer.
+    """
+    for name in ("stdout", "stderr"):
+        file = Lossy(getattr(sys, name).fileno(), "w", closefd=False)
+        setattr(sys, name, TextIOWrapper(file, "utf-8", "backslashreplace", write_through=True))
+    configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
 
 
 class RequestIds(logging.Filter):

@@ -5,7 +5,13 @@ which `serve` sets, names when this module is imported. Any worker answers a scr
 all workers.
 """
 
+import logging
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from threading import Thread
+from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from django.conf import settings
@@ -13,12 +19,47 @@ from django.http import HttpResponse
 from prometheus_client import (
     CollectorRegistry,
     Counter,
+    Gauge,
     Histogram,
     Info,
     make_wsgi_app,
     multiprocess,
+    values,
 )
 from prometheus_client.exposition import ThreadingWSGIServer
+from prometheus_client.mmap_dict import MmapedDict
+
+from cartsvc import __version__
+from cartsvc.serving.drain import Application
+
+logger = logging.getLogger(__name__)
+
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+# More than all counts of a worker take, so that no file grows.
+FILE_BYTES = 256 * 1024
+
+
+class ReservedFile(MmapedDict):
+    """A file of counts whose room on the disk is taken when it is made.
+
+    On a full disk, a page that was not taken kills the process that first counts in it. Without
+    room, or without its folder, a worker counts in memory, where no scrape sees it.
+    """
+
+    def __init__(self, filename: str, *args: Any) -> None:
+        try:
+            with Path(filename).open("ab") as file:
+                os.posix_fallocate(file.fileno(), 0, FILE_BYTES)
+        except OSError as error:
+            logger.warning("A worker's counts are lost until it is restarted: %s", error.strerror)
+            with suppress(OSError):
+                Path(filename).unlink()  # an empty one would fail each scrape
+            filename = f"/proc/self/fd/{os.memfd_create('counts')}"
+        super().__init__(filename, *args)  # type: ignore[no-untyped-call]
+
+
+# A private name of prometheus_client. If it moves, `tests/chaos/test_beside.py` fails.
+values.MmapedDict = ReservedFile  # type: ignore[attr-defined]
 
 REQUESTS = Counter("cartsvc_requests", "Requests answered.", ["operation", "status"])
 SECONDS = Histogram(
@@ -30,6 +71,10 @@ SECONDS = Histogram(
 REPLAYS = Counter("cartsvc_replays", "Requests answered from their Idempotency-Key's record.")
 CONFLICTS = Counter("cartsvc_conflicts", "Requests refused with 409, 412 or 422.", ["operation"])
 DATABASE_ERRORS = Counter("cartsvc_database_errors", "Requests that the database did not serve.")
+UNREACHABLE = Counter("cartsvc_unreachable", "Failed attempts to ask another server.", ["server"])
+BUSY = Gauge(
+    "cartsvc_busy_threads", "Threads that serve a request now.", multiprocess_mode="livesum"
+)
 
 
 def count(
@@ -50,6 +95,28 @@ def count(
         CONFLICTS.labels(operation).inc()
 
 
+def busy(application: Application) -> Application:
+    """Return a WSGI application that counts the thread which serves a request."""
+
+    def counted(*request: Any) -> Iterable[bytes]:
+        with BUSY.track_inprogress():
+            return application(*request)
+
+    return counted
+
+
+class Counts(multiprocess.MultiProcessCollector):
+    """The sum of all workers, without the threads of those that died while they served."""
+
+    def collect(self) -> Any:
+        for file in Path(os.environ[FOLDER]).glob("gauge_livesum_*.db"):
+            try:
+                os.kill(int(file.stem.rpartition("_")[2]), 0)
+            except OSError:  # nobody's id, or by now somebody else's
+                file.unlink(missing_ok=True)
+        return super().collect()  # type: ignore[no-untyped-call]
+
+
 class SharedServer(ThreadingWSGIServer):
     """A server whose port all workers share, so that metrics outlive any one worker."""
 
@@ -63,13 +130,16 @@ class QuietHandler(WSGIRequestHandler):
         """Log nothing."""
 
 
-def serve(host: str, port: int) -> None:
+def serve(address: str, port: int) -> None:
     """Answer scrapes at this address, in a background thread, apart from the public port."""
     registry = CollectorRegistry()
-    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    with suppress(OSError, ValueError):
+        Path(os.environ[FOLDER]).mkdir(mode=0o700, exist_ok=True)  # if somebody removed it
+        Counts(registry)  # type: ignore[no-untyped-call]
+    BUSY.set(0)  # a worker that died may have had this one's id
     # A metric of its own, to join with the others. As a label of each, a new name would make new
     # series of all of them.
     instance = Info("cartsvc", "The instance that answers.", registry=registry)
-    instance.info({"instance_name": settings.INSTANCE_NAME})
-    server = make_server(host, port, make_wsgi_app(registry), SharedServer, QuietHandler)
+    instance.info({"instance_name": settings.INSTANCE_NAME, "version": __version__})
+    server = make_server(address, port, make_wsgi_app(registry), SharedServer, QuietHandler)
     Thread(target=server.serve_forever, name="metrics", daemon=True).start()

@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -21,13 +22,14 @@ from types import FrameType
 from typing import Any
 
 from django.conf import settings
-from django.db import connections
+from django.db import DatabaseError, connection, connections
 from django.utils.module_loading import import_string
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server import MPServer
 
-from cartsvc.serving.drain import Drainable
+from cartsvc.serving.drain import Application, Drainable
+from cartsvc.serving.logs import lose_lines
 
 # For the head of a request to arrive, and between two requests of one connection.
 HEAD_TIMEOUT_SECONDS = 10
@@ -35,11 +37,14 @@ HEAD_TIMEOUT_SECONDS = 10
 GRACEFUL_TIMEOUT_SECONDS = 30
 # What a connection may buffer. A head of more than twice as many is refused.
 MAX_BUFFER_BYTES = 64 * 1024
-# How long a thread may run Python before it lets another one run. The default is 5 ms. A small
-# request waits this long for a large one after each answer of the database, about ten times.
+# How long a thread may run Python while another one waits to run. Python's own 5 ms are too long:
+# beside a large request, a small one waits this long after each answer of the database.
 SWITCH_INTERVAL_SECONDS = 0.001
 # A thread that ends closes its database connection, so idle ones are kept as long as Granian can.
 THREAD_IDLE_TIMEOUT_SECONDS = 600
+# The parent ends after so many crash loops within this time, so that whoever started it sees them.
+CRASH_LOOPS = 5
+CRASH_LOOPS_SECONDS = 120
 # A worker is born with these blocked. It waits for SIGTERM in a thread of its own. The other two
 # are for its parent: a terminal sends them to all processes.
 WORKER_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
@@ -52,10 +57,14 @@ def run(bind: str, workers: int, prepare: Callable[[], None]) -> None:
     """Serve at HOST:PORT or unix:PATH until SIGTERM or SIGINT; SIGHUP replaces the workers.
 
     SIGTERM drains first, for DRAIN_SECONDS. A second one stops at once, as SIGINT does.
-    Each worker calls `prepare` before it serves. The caller is within `shared_counts`.
+    Each worker calls `prepare` before it serves. Call this within `shared_counts`.
+
+    Raises:
+        SystemExit: the workers died again and again.
     """
-    # Loaded once, before the workers are forked, so that they share its memory. The garbage
-    # collector leaves it alone from then on: what it looks at, it writes to.
+    lose_lines()
+    # The application is loaded once, before the workers are forked, so that they share its memory.
+    # The garbage collector must leave that memory alone: it writes to whatever it looks at.
     application = import_string(settings.WSGI_APPLICATION)
     connections.close_all()
     gc.collect()
@@ -67,16 +76,34 @@ def run(bind: str, workers: int, prepare: Callable[[], None]) -> None:
     )
     drainable = Drainable(application)
     start_worker = partial(_start_worker, drainable, os.getpid(), prepare)
+    crashed: deque[float] = deque(maxlen=CRASH_LOOPS)
     while True:
         server = _server(bind, workers)
         server.on_startup(partial(_drain_before_stop, drainable))
-        # Granian gives up when a worker dies twice within seconds. Then it starts anew.
+        # Granian gives up when a worker dies twice within seconds. This loop starts it anew.
         with suppress(SystemExit):
             server.serve(target_loader=start_worker, wrap_loader=False)
         if not server.interrupt_signal:
             time.sleep(1)
         if server.interrupt_signal:  # before it gave up, or in this second
-            return
+            break
+        crashed.append(time.monotonic())
+        if len(crashed) == CRASH_LOOPS and crashed[-1] - crashed[0] < CRASH_LOOPS_SECONDS:
+            break
+    _leave_one_file()
+    if not server.interrupt_signal:
+        sys.exit("The workers die again and again: the lines above say why.")
+
+
+def _leave_one_file() -> None:
+    """Move what SQLite has in its -wal file to the database, now that nobody else has it open.
+
+    A worker just ends. The last to close a connection removes the other files.
+    """
+    if connection.vendor == "sqlite":
+        with suppress(DatabaseError), connection.cursor():
+            pass
+        connection.close()
 
 
 def _server(bind: str, workers: int) -> MPServer:
@@ -100,16 +127,22 @@ def _server(bind: str, workers: int) -> MPServer:
 
 
 def address_of(bind: str) -> dict[str, Any]:
-    """Return the arguments by which Granian listens at HOST:PORT or unix:PATH."""
+    """Return the arguments by which Granian listens at HOST:PORT or unix:PATH.
+
+    Raises:
+        ValueError, OSError: it is neither, or no such host is known.
+    """
     if bind.startswith("unix:"):
         return {"uds": Path(bind.removeprefix("unix:"))}
     host, _, port = bind.rpartition(":")
+    if not host:
+        raise ValueError("it names no host")
     address = host.strip("[]") if host.startswith("[") else socket.gethostbyname(host)
     return {"address": address, "port": int(port)}
 
 
 def _drain_before_stop(drainable: Drainable) -> None:
-    """Have the first SIGTERM begin the drain, at whose end it stops the server as it does now."""
+    """Let the first SIGTERM begin the drain. When that ends, a second one stops the server."""
     stop = signal.getsignal(signal.SIGTERM)
 
     def drain_or_stop(number: int, frame: FrameType | None) -> None:
@@ -124,27 +157,28 @@ def _drain_before_stop(drainable: Drainable) -> None:
     signal.signal(signal.SIGTERM, drain_or_stop)
 
 
-def _start_worker(drainable: Drainable, parent: int, prepare: Callable[[], None]) -> Drainable:
+def _start_worker(drainable: Drainable, parent: int, prepare: Callable[[], None]) -> Application:
     """Return the application, in a worker that has only just been forked."""
     # The handler that it was born with is the parent's. Granian sets the worker's own later.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     Thread(target=_stop_at_sigterm, name="stop", daemon=True).start()
     Thread(target=_stop_without_parent, args=[parent], name="parent", daemon=True).start()
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    application: Application = drainable
     if settings.METRICS_BIND:
         from cartsvc.serving import metrics  # noqa: PLC0415 (counts from here on)
 
-        host, _, port = settings.METRICS_BIND.rpartition(":")
-        metrics.serve(host, int(port))
+        metrics.serve(**address_of(settings.METRICS_BIND))
+        application = metrics.busy(drainable)
     prepare()
-    return drainable
+    return application
 
 
 def _stop_at_sigterm() -> None:
     """Wait for SIGTERM, and run Granian's handler.
 
     Python would run it in the main thread, which misses a signal that arrives just as it begins to
-    wait. Such a worker was killed after GRACEFUL_TIMEOUT_SECONDS.
+    wait. The worker would then be killed after GRACEFUL_TIMEOUT_SECONDS.
     """
     number = signal.sigwait({signal.SIGTERM})
     stop = signal.getsignal(number)

@@ -1,6 +1,5 @@
 """The served OpenAPI document, and how to walk it."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from django.test import Client
@@ -37,18 +36,6 @@ def ref(name: str) -> Document:
 
 def upper(name: str) -> str:
     return name[0].upper() + name[1:]
-
-
-def nodes(part: Any, place: str = "") -> Iterator[tuple[str, Document]]:
-    """Yield every object of the document with its place, examples apart."""
-    if isinstance(part, dict):
-        yield place, part
-        for name, inner in part.items():
-            if name not in {"example", "examples"}:
-                yield from nodes(inner, f"{place}/{name}")
-    elif isinstance(part, list):
-        for position, inner in enumerate(part):
-            yield from nodes(inner, f"{place}/{position}")
 
 
 def undescribed(schema: Document) -> Document:

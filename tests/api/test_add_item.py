@@ -1,11 +1,8 @@
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from carts.models import CartItem
 from tests.support import bodies
-from tests.support.answers import error, problems, success
+from tests.support.answers import success
 from tests.support.callers import Api
 from tests.support.carts import created, created_with_items, shown
 
@@ -33,20 +30,6 @@ def test_adds_an_item_with_its_options_behind_the_last(api: Api) -> None:
     assert after["modifiedOn"] > before["modifiedOn"]
 
 
-@pytest.mark.parametrize(
-    "extras",
-    [{}, {"options": None, "specialInstructions": None}, {"options": []}],
-    ids=["omitted", "null", "empty"],
-)
-def test_adds_an_item_of_its_required_fields(api: Api, extras: dict[str, Any]) -> None:
-    cart_id = created(api, bodies.bare_cart())
-
-    api.post(f"/{cart_id}/items", bodies.bare_item(**extras))
-
-    [item] = shown(api, cart_id)["items"]
-    assert (item["options"], item["specialInstructions"]) == ([], None)
-
-
 @pytest.mark.parametrize("removed", [0, 1, 2], ids=["first", "middle", "last"])
 def test_a_new_item_comes_last_after_a_removal(api: Api, removed: int) -> None:
     names = ["First", "Second", "Third"]
@@ -66,35 +49,3 @@ def test_the_same_item_may_be_added_twice(api: Api) -> None:
 
     assert {item["itemId"] for item in shown(api, cart_id)["items"]} == ids
     assert len(ids) == 2
-
-
-def test_refuses_a_body_with_problems(api: Api, unchanged: Callable[[], None]) -> None:
-    cart_id = created(api)
-    unchanged()
-
-    response = api.post(f"/{cart_id}/items", {"options": [{}, bodies.option(price=None)]})
-
-    assert response.status_code == 400
-    assert problems(response) == [
-        *[
-            ("required", f"/{name}")
-            for name in ("menuKey", "menuVersion", "menuItemKey", "displayName")
-        ],
-        *[("required", f"/{name}") for name in ("currency", "price", "quantity")],
-        *[("required", f"/options/0/{name}") for name in bodies.option()],
-        ("null", "/options/1/price"),
-    ]
-
-
-def test_refuses_more_items_than_a_cart_may_hold(
-    api: Api, unchanged: Callable[[], None], settings: Any
-) -> None:
-    settings.MAX_ITEMS = 2
-    cart_id, _ = created_with_items(api, "First")
-    assert api.post(f"/{cart_id}/items", bodies.item()).status_code == 200
-    unchanged()
-
-    response = api.post(f"/{cart_id}/items", bodies.item())
-
-    assert response.status_code == 400
-    assert response.json() == error("too_many", "The cart holds 2 items already.", "")

@@ -16,6 +16,6 @@ def test_a_code_is_declared_once() -> None:
     before = dict(REFUSALS)
 
     with pytest.raises(TypeError, match="null is declared twice"):
-        type("Again", (Refusal,), {"code": "null"})
+        type("Null", (Refusal,), {"text": "Again."})
 
     assert before == REFUSALS

@@ -3,17 +3,16 @@
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
 from functools import partial
+from itertools import combinations_with_replacement
 from typing import Any
 
 import pytest
-from django.utils import timezone
 
-from carts.models import Cart, CartItem, CartItemOption, IdempotencyRecord
+from carts.models import Cart, CartChange, CartItem, CartItemOption
 from tests.support import bodies
 from tests.support.callers import HttpApi
-from tests.support.carts import created, shown
+from tests.support.carts import created, created_with_items, shown
 from tests.support.concurrency import together
 from tests.support.stored import held, kept
 
@@ -45,22 +44,6 @@ def writer_of(item: dict[str, Any]) -> int:
     assert {name: item[name] for name in sent} == sent
     writer: int = item["quantity"]
     return writer
-
-
-def test_an_item_is_never_a_mixture_of_its_writers(http_api: HttpApi) -> None:
-    cart_id = created(http_api, bodies.cart(items=[signed(1)]))
-    path = f"/{cart_id}/items/{shown(http_api, cart_id)['items'][0]['itemId']}"
-
-    def write(writer: int) -> list[int]:
-        return [http_api.put(path, signed(writer)).status_code for _ in range(5)]
-
-    statuses = together(partial(write, writer) for writer in range(1, 7))
-
-    assert statuses == [[200] * 5] * 6
-    cart = shown(http_api, cart_id)
-    assert cart["version"] == 31
-    [item] = cart["items"]
-    assert CartItemOption.objects.count() == writer_of(item)
 
 
 def test_a_reader_never_sees_half_of_a_change(http_api: HttpApi) -> None:
@@ -123,16 +106,6 @@ def test_a_removed_item_is_not_brought_back(http_api: HttpApi) -> None:
     assert not CartItem.objects.exists()
     assert not CartItemOption.objects.exists()
     assert outcomes.total() == 12
-
-
-def test_of_many_removals_one_removes(http_api: HttpApi) -> None:
-    cart_id = created(http_api, bodies.cart(items=[signed(2)]))
-    path = f"/{cart_id}/items/{shown(http_api, cart_id)['items'][0]['itemId']}"
-
-    answers = together([partial(http_api.delete, path)] * 6)
-
-    assert sorted(answer.status_code for answer in answers) == [200, *[404] * 5]
-    assert shown(http_api, cart_id)["version"] == 2
 
 
 def test_of_many_changes_of_one_version_one_is_made(http_api: HttpApi) -> None:
@@ -200,31 +173,6 @@ def test_twins_with_one_key_create_one_cart(http_api: HttpApi) -> None:
     assert len(replayed) == 7
 
 
-def test_twins_with_an_expired_key_create_one_cart(http_api: HttpApi) -> None:
-    twin = partial(http_api.post, "", bodies.cart(), Idempotency_Key="twins")
-    yesterday = twin().json()["data"]["cartId"]
-    IdempotencyRecord.objects.update(created_on=timezone.now() - timedelta(hours=25))
-
-    answers = together([twin] * 8)
-
-    assert {answer.status_code for answer in answers} == {200}
-    today = Cart.objects.exclude(pk=yesterday).get()
-    assert {answer.json()["data"]["cartId"] for answer in answers} == {str(today.id)}
-
-
-def test_twins_with_one_key_add_one_item(http_api: HttpApi) -> None:
-    cart_id = created(http_api, bodies.bare_cart())
-
-    answers = together(
-        [lambda: http_api.post(f"/{cart_id}/items", signed(2), Idempotency_Key="twins")] * 8
-    )
-
-    assert {answer.status_code for answer in answers} == {200}
-    [item] = shown(http_api, cart_id)["items"]
-    assert {answer.json()["data"]["itemId"] for answer in answers} == {item["itemId"]}
-    assert shown(http_api, cart_id)["version"] == 2
-
-
 def test_of_two_bodies_with_one_key_one_is_taken(http_api: HttpApi) -> None:
     answers = together(
         partial(http_api.post, "", bodies.cart(note=str(number)), Idempotency_Key="twins")
@@ -235,7 +183,7 @@ def test_of_two_bodies_with_one_key_one_is_taken(http_api: HttpApi) -> None:
     assert Cart.objects.count() == 1
 
 
-def test_changes_of_the_quantity_and_replacements_leave_no_mixture(http_api: HttpApi) -> None:
+def test_an_item_is_never_a_mixture_of_its_writers(http_api: HttpApi) -> None:
     cart_id = created(http_api, bodies.cart(items=[signed(1)]))
     path = f"/{cart_id}/items/{shown(http_api, cart_id)['items'][0]['itemId']}"
 
@@ -243,14 +191,19 @@ def test_changes_of_the_quantity_and_replacements_leave_no_mixture(http_api: Htt
         if writer % 2:
             calls = [partial(http_api.put, path, signed(writer)) for _ in range(5)]
         else:
-            calls = [partial(http_api.patch, path, {"quantity": 1_000 + n}) for n in range(5)]
+            calls = [
+                partial(http_api.patch, path, {"quantity": 100 * writer + n}) for n in range(5)
+            ]
         return [call().status_code for call in calls]
 
     statuses = together(partial(write, writer) for writer in range(1, 7))
 
     assert statuses == [[200] * 5] * 6
-    [item] = shown(http_api, cart_id)["items"]
+    cart = shown(http_api, cart_id)
+    assert cart["version"] == 31
+    [item] = cart["items"]
     writer = len(item["options"])
+    assert CartItemOption.objects.count() == writer
     sent = signed(writer)
     assert {name: item[name] for name in sent if name != "quantity"} == {
         name: value for name, value in sent.items() if name != "quantity"
@@ -275,3 +228,52 @@ def test_a_cart_that_is_deleted_meanwhile_is_not_found(http_api: HttpApi) -> Non
     assert not Cart.objects.exists()
     assert not CartItem.objects.exists()
     assert not CartItemOption.objects.exists()
+
+
+CHANGES: dict[str, tuple[str, str, Any]] = {
+    "Add": ("POST", "/{cart}/items", bodies.item(displayName="Gelato", quantity=4)),
+    "Update": ("PUT", "/{cart}/items/{item}", bodies.item(displayName="Burger", quantity=5)),
+    "Remove": ("DELETE", "/{cart}/items/{item}", None),
+    "Change Item": ("PATCH", "/{cart}/items/{item}", {"quantity": 7}),
+    "Change Cart": ("PATCH", "/{cart}", {"note": "Ring", "platform": "web"}),
+    "Delete": ("DELETE", "/{cart}", None),
+}
+NEW_ONES = {"Change Item", "Change Cart", "Delete"}
+PAIRS = [pair for pair in combinations_with_replacement(CHANGES, 2) if NEW_ONES & {*pair}]
+
+
+def in_turn(calls: list[Any]) -> list[Any]:
+    return [call() for call in calls]
+
+
+def backwards(calls: list[Any]) -> list[Any]:
+    return [call() for call in calls[::-1]][::-1]
+
+
+def outcome(api: HttpApi, pair: tuple[str, ...], run: Any, headers: dict[str, str]) -> Any:
+    """Change a new cart. Return the statuses, the cart and its history, all without ids."""
+    cart, [item, _] = created_with_items(api, "Calzone", "Pizza")
+    asked = [CHANGES[name] for name in pair]
+    statuses = [
+        response.status_code
+        for response in run([
+            partial(api.request, method, path.format(cart=cart, item=item), body, **headers)
+            for method, path, body in asked
+        ])
+    ]  # fmt: skip
+    found = api.get(f"/{cart}").json().get("data")
+    if found:
+        for part in (found, *found["items"]):
+            for name in ("cartId", "itemId", "createdOn", "modifiedOn"):
+                part.pop(name, None)
+    history = CartChange.objects.filter(cart_id=cart).order_by("version")
+    return statuses, found, list(history.values_list("version", "operation"))
+
+
+@pytest.mark.parametrize("headers", [{}, {"If_Match": '"1"'}], ids=["", "If-Match"])
+@pytest.mark.parametrize("pair", PAIRS, ids=" and ".join)
+def test_two_changes_at_once_end_as_one_after_the_other(
+    http_api: HttpApi, pair: tuple[str, ...], headers: dict[str, str]
+) -> None:
+    either = [outcome(http_api, pair, run, headers) for run in (in_turn, backwards)]
+    assert outcome(http_api, pair, together, headers) in either

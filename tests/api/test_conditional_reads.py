@@ -5,10 +5,9 @@ from collections.abc import Callable
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from tests.support import bodies
 from tests.support.answers import error
 from tests.support.callers import Api
-from tests.support.carts import created, created_with_items
+from tests.support.carts import created
 
 STRANGER = "00000000-0000-0000-0000-000000000000"
 
@@ -41,46 +40,11 @@ def test_another_version_is_sent(api: Api, known: str) -> None:
     assert response.content == api.get(f"/{cart_id}").content
 
 
-def test_a_changed_cart_is_sent(api: Api) -> None:
-    cart_id, [item_id] = created_with_items(api, "Calzone")
-    etag = api.get(f"/{cart_id}")["ETag"]
-    api.put(f"/{cart_id}/items/{item_id}", bodies.item())
-
-    assert api.get(f"/{cart_id}", If_None_Match=etag)["ETag"] == '"2"'
-
-
 def test_a_cart_that_is_not_there_is_not_known(api: Api, unchanged: Callable[[], None]) -> None:
     response = api.get(f"/{STRANGER}", If_None_Match="*")
 
     assert response.status_code == 404
     assert response.json() == error("cart_not_found", "This profile has no such cart.")
-
-
-def test_a_list_of_versions_has_a_length(api: Api, unchanged: Callable[[], None]) -> None:
-    cart_id = created(api)
-    unchanged()
-
-    response = api.get(f"/{cart_id}", If_None_Match=", ".join(['"1"'] * 201))
-
-    assert response.status_code == 400
-    assert response.json() == error(
-        "invalid_header", "If-None-Match must not be longer than 1,000 bytes.", "If-None-Match"
-    )
-
-
-@pytest.mark.parametrize("known", ["1", "", '"1', "'1'", '"1" 2'])
-def test_refuses_a_header_that_names_no_version(
-    api: Api, unchanged: Callable[[], None], known: str
-) -> None:
-    response = api.get(f"/{created(api)}", If_None_Match=known)
-    unchanged()
-
-    assert response.status_code == 400
-    assert response.json() == error(
-        "invalid_header",
-        'If-None-Match must be a version in quotes, such as "3", or a list of these.',
-        "If-None-Match",
-    )
 
 
 @pytest.mark.parametrize("known", [None, '"1"'])
@@ -96,13 +60,6 @@ def test_head_is_get_without_a_body(api: Api, known: str | None) -> None:
         assert {n: v for n, v in head.items() if n not in differing} == {
             n: v for n, v in got.items() if n not in differing
         }
-
-
-def test_a_reader_may_ask_for_the_head(api: Api) -> None:
-    cart_id = created(api)
-
-    assert Api(scope="Cart.Read").request("HEAD", f"/{cart_id}").status_code == 200
-    assert Api(scope="other").request("HEAD", f"/{cart_id}").status_code == 403
 
 
 @pytest.mark.parametrize("query", ["limit=1&limit=1", "limit=1&limit=2", "cursor=a&cursor=b"])

@@ -56,18 +56,6 @@ def test_creates_a_cart_without_items(api: Api, items: dict[str, Any]) -> None:
     assert (cart["note"], cart["specialInstructions"]) == (None, None)
 
 
-@pytest.mark.parametrize(
-    "extras",
-    [{}, {"options": None, "specialInstructions": None}, {"options": []}],
-    ids=["omitted", "null", "empty"],
-)
-def test_creates_an_item_of_its_required_fields(api: Api, extras: dict[str, Any]) -> None:
-    cart_id = created(api, bodies.bare_cart(items=[bodies.bare_item(**extras)]))
-
-    [item] = shown(api, cart_id)["items"]
-    assert (item["options"], item["specialInstructions"]) == ([], None)
-
-
 def test_items_and_options_keep_the_order_sent(api: Api) -> None:
     names = ["Zuppa", "Antipasto", "Minestrone", "Zuppa"]
     options = [bodies.option(displayName=name) for name in names]
@@ -78,22 +66,6 @@ def test_items_and_options_keep_the_order_sent(api: Api) -> None:
     assert [item["displayName"] for item in cart["items"]] == names
     for item in cart["items"]:
         assert [option["displayName"] for option in item["options"]] == names
-
-
-def test_the_same_option_may_be_chosen_twice(api: Api) -> None:
-    double = [bodies.option(), bodies.option()]
-
-    cart = shown(api, created(api, bodies.cart(items=[bodies.item(options=double)])))
-
-    assert len(cart["items"][0]["options"]) == 2
-    assert cart["subtotal"] == Decimal("25.2")
-
-
-def test_each_request_creates_a_cart_of_its_own(api: Api) -> None:
-    first, second = created(api), created(api)
-
-    assert first != second
-    assert Cart.objects.count() == 2
 
 
 def test_a_profile_key_in_upper_case_is_the_same_profile(api: Api) -> None:

@@ -8,9 +8,7 @@ from tests.api.field_places import PLACES, Place, Target
 from tests.support import bodies
 from tests.support.answers import problems
 from tests.support.callers import Api
-from tests.support.carts import created, created_with_items, shown
-
-NOT_A_CODE = "This is not an upper-case currency code of ISO 4217, such as EUR."
+from tests.support.carts import created, shown
 
 
 def _euros_are(currency: str) -> list[dict[str, object]]:
@@ -25,17 +23,6 @@ def test_takes_current_codes(api: Api, code: str) -> None:
     assert cart["currency"] == code
     assert cart["items"][0]["currency"] == code
     assert cart["items"][0]["options"][0]["currency"] == code
-
-
-@pytest.mark.parametrize("place", PLACES, ids=str)
-def test_refuses_what_is_no_current_code(
-    api: Api, unchanged: Callable[[], None], place: Place
-) -> None:
-    target = Target(api, place)
-    unchanged()
-
-    for code in ("eur", "Eur", "EU", "", "ABC", "DEM", "978", "E R", "\u0395UR", "E\n"):
-        target.refuses("invalid_currency", NOT_A_CODE, currency=code)
 
 
 @pytest.mark.parametrize("place", PLACES[1:], ids=str)
@@ -63,40 +50,4 @@ def test_names_every_mismatch(api: Api, unchanged: Callable[[], None]) -> None:
         ("currency_mismatch", "/items/2/currency"),
         ("currency_mismatch", "/items/2/options/0/currency"),
         ("currency_mismatch", "/items/2/options/2/currency"),
-    ]
-
-
-def test_an_item_wholly_in_another_currency_is_refused_as_well(
-    api: Api, unchanged: Callable[[], None]
-) -> None:
-    cart_id, [item_id] = created_with_items(api, "Calzone")
-    unchanged()
-    [dollars] = _euros_are("USD")
-    mismatches = [("currency_mismatch", "/currency"), ("currency_mismatch", "/options/0/currency")]
-
-    for response in (
-        api.put(f"/{cart_id}/items/{item_id}", dollars),
-        api.post(f"/{cart_id}/items", dollars),
-    ):
-        assert response.status_code == 400
-        assert problems(response) == mismatches
-
-
-def test_a_mismatch_is_told_after_every_other_problem(
-    api: Api, unchanged: Callable[[], None]
-) -> None:
-    cart_id, [item_id] = created_with_items(api, "Calzone")
-    unchanged()
-    dollars = bodies.item(currency="USD")
-    nowhere = "0f8fad5b-d9cb-469f-a165-70867728950e"
-
-    for path, version, status in [
-        (f"/{nowhere}/items/{item_id}", '"1"', 404),
-        (f"/{cart_id}/items/{nowhere}", '"1"', 404),
-        (f"/{cart_id}/items/{item_id}", '"7"', 412),
-        (f"/{cart_id}/items/{item_id}", '"1"', 400),
-    ]:
-        assert api.put(path, dollars, If_Match=version).status_code == status
-    assert problems(api.put(f"/{cart_id}/items/{item_id}", {**dollars, "quantity": 0})) == [
-        ("min_value", "/quantity")
     ]

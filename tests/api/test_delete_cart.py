@@ -1,12 +1,10 @@
 """Delete Cart: DELETE /carts/{cartId}, an extension."""
 
-from collections.abc import Callable
-
 from carts.models import Cart, CartChange, CartItem, CartItemOption
 from tests.support import bodies
 from tests.support.answers import problems, success
-from tests.support.callers import PROFILE, STRANGER, Api
-from tests.support.carts import created, created_with_items
+from tests.support.callers import Api
+from tests.support.carts import created_with_items
 
 
 def test_takes_the_cart_with_all_that_belongs_to_it(api: Api) -> None:
@@ -54,23 +52,3 @@ def test_a_key_that_created_it_answers_as_before(api: Api) -> None:
         assert (again.status_code, again.json()) == (200, earlier.json())
         assert again["Idempotent-Replayed"] == "true"
     assert not Cart.objects.exists()
-
-
-def test_if_match(api: Api) -> None:
-    cart_id, [item_id] = created_with_items(api, "Pizza")
-    api.delete(f"/{cart_id}/items/{item_id}")
-
-    late = api.delete(f"/{cart_id}", If_Match='"1"')
-
-    assert (late.status_code, late["ETag"]) == (412, '"2"')
-    assert api.get(f"/{cart_id}").status_code == 200
-    assert api.delete(f"/{cart_id}", If_Match='"1", "2"').status_code == 200
-
-
-def test_a_foreign_cart_stays(api: Api, unchanged: Callable[[], None]) -> None:
-    cart_id = created(api)
-    unchanged()
-    assert api.delete(f"/{STRANGER}").status_code == 404
-    assert Api(STRANGER).delete(f"/{cart_id}").status_code == 404
-    assert Api(PROFILE, partnerKey="EVIL").delete(f"/{cart_id}").status_code == 404
-    assert Api(scope="Cart.Read").delete(f"/{cart_id}").status_code == 403

@@ -184,23 +184,3 @@ def test_every_refusal_is_as_shown(
     unchanged()
 
     assert_as_shown(world.send(api, name, **request), name, status, code)
-
-
-# Where the links lead
-
-
-@pytest.mark.parametrize(
-    ("name", "link"),
-    [("createCart", "getCart"), ("createCart", "addItem"), ("addItem", "updateItem"),
-     ("addItem", "removeItem")],
-)  # fmt: skip
-def test_a_link_leads_to_a_request_that_succeeds(
-    name: str, link: str, api: Api, world: World
-) -> None:
-    data = world.send(api, name, body(name)).json()["data"]
-    told = operation(document(), name)["responses"]["200"]["links"][link]
-    given = {f"$request.path.{key}": value for key, value in world.keys.items()}
-    given |= {f"$response.body#/data/{key}": value for key, value in data.items()}
-    keys = {key: given[expression] for key, expression in told["parameters"].items()}
-
-    assert world.send(api, told["operationId"], body(link), **keys).status_code == 200

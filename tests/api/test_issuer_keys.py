@@ -12,7 +12,7 @@ import pytest
 from django.http import HttpResponse
 
 from cartsvc.identity import bearer_tokens, issuer_keys
-from tests.support.answers import problems
+from tests.support.answers import error, problems
 from tests.support.callers import Api
 from tests.support.certificates import make_certificate
 from tests.support.clock import Clock
@@ -47,9 +47,13 @@ def ask(bearer: str) -> Any:
     return Api(token=bearer).get()
 
 
-def test_a_published_key_opens(issuer: Issuer) -> None:
-    assert [ask(token("old")).status_code for _ in range(5)] == [200] * 5
-    assert issuer.asked == 1
+def test_a_published_key_opens_by_its_id(issuer: Issuer) -> None:
+    issuer.keys.append(public("new"))
+    assert fetch_keys()
+    for _ in range(3):
+        assert [ask(token(kid)).status_code for kid in ("old", "new")] == [200, 200]
+        assert ask(token("old", key("new"))).status_code == 401
+    assert issuer.asked == 2
 
 
 def test_a_rotated_key_opens_after_the_cooldown(issuer: Issuer, clock: Clock) -> None:
@@ -84,6 +88,8 @@ FORGED = {
         key=public_pem("RS256").encode(), headers={"kid": "old"}
     ),
     "none": lambda: mint("none", key=""),
+    "HS256": lambda: mint(headers={"kid": "old"}),
+    "ES256": lambda: mint("ES256", headers={"kid": "old"}),
     "kid of 100 kB": lambda: token("k" * 100_000, key("forged")),
     "crit": lambda: token("old", crit=["b64"], b64=False),
 }
@@ -123,8 +129,12 @@ OUTAGES = {
 
 
 def assert_unavailable(answer: HttpResponse) -> None:
-    assert (answer.status_code, problems(answer)) == (503, [("unavailable", None)])
+    assert answer.status_code == 503
+    assert answer.json() == error(
+        "unavailable", "The keys that verify tokens cannot be fetched right now."
+    )
     assert answer["Retry-After"] == "1"
+    assert "WWW-Authenticate" not in answer
 
 
 @pytest.mark.parametrize("raw", OUTAGES.values(), ids=OUTAGES)

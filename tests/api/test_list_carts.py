@@ -31,14 +31,6 @@ def test_shows_each_cart_without_its_items(api: Api) -> None:
     ]
 
 
-def test_a_customer_without_carts_has_an_empty_list(api: Api) -> None:
-    CartFactory(profile_key=STRANGER)
-
-    response = api.get()
-
-    assert response.json() == success("The carts were found.", {"carts": [], "nextCursor": None})
-
-
 def pages(api: Api, limit: int) -> list[list[str]]:
     """Return the ids on each page, following the cursors from the first page to the last."""
     found, query = [], f"?limit={limit}"

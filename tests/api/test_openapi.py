@@ -3,7 +3,6 @@
 import re
 from contextlib import closing
 
-import jsonschema_rs
 import pytest
 from django.test import Client
 
@@ -37,15 +36,6 @@ def test_the_specified_are_beta_and_the_others_extensions(name: str, document: D
     assert described["description"].startswith(first)
 
 
-def test_servers_and_tags(document: Document) -> None:
-    assert document["servers"] == [{"url": "/"}]
-    assert [tag["name"] for tag in document["tags"]] == ["Carts", "Items"]
-    assert all(tag["description"] for tag in document["tags"])
-    for name in OPERATIONS:
-        expected = "Items" if name.endswith("Item") else "Carts"
-        assert operation(document, name)["tags"] == [expected]
-
-
 @pytest.mark.parametrize(
     ("name", "statuses"),
     [
@@ -54,7 +44,10 @@ def test_servers_and_tags(document: Document) -> None:
         ("getCart", "200 400 401 403 404 429 500 503"),
         ("addItem", "200 400 401 403 404 409 412 413 415 422 429 500 503"),
         ("updateItem", "200 400 401 403 404 412 413 415 429 500 503"),
+        ("changeItem", "200 400 401 403 404 412 413 415 429 500 503"),
         ("removeItem", "200 400 401 403 404 412 429 500 503"),
+        ("changeCart", "200 400 401 403 404 412 413 415 429 500 503"),
+        ("deleteCart", "200 400 401 403 404 412 429 500 503"),
     ],
 )
 def test_every_status_of_an_operation(name: str, statuses: str, document: Document) -> None:
@@ -63,21 +56,6 @@ def test_every_status_of_an_operation(name: str, statuses: str, document: Docume
     assert " ".join(found) == statuses
     taken = {parameter["name"] for parameter in described["parameters"]}
     assert ("304" in described["responses"]) == ("If-None-Match" in taken)
-
-
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_parameters_stand_in_the_order_of_the_path(name: str, document: Document) -> None:
-    described = operation(document, name)
-    keys = re.findall(r"\{(\w+)\}", OPERATIONS[name][1])
-    assert [one["name"] for one in described["parameters"][: len(keys)]] == keys
-    assert {one["in"] for one in described["parameters"][len(keys) :]} <= {"query", "header"}
-    for parameter in described["parameters"]:
-        assert parameter["description"]
-        # What is optional has no example: pages that try an operation would send it.
-        assert ("example" in parameter) == parameter["required"] == (parameter["in"] == "path")
-        if "example" in parameter:
-            validator = jsonschema_rs.validator_for(parameter["schema"])
-            assert validator.is_valid(parameter["example"])
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -90,11 +68,6 @@ def test_headers_of_answers(name: str, document: Document) -> None:
         assert all(header["description"] for header in answer["headers"].values())
         assert ("Retry-After" in answer["headers"]) == (status in {"429", "503"})
         assert ("WWW-Authenticate" in answer["headers"]) == (status in {"401", "403"})
-
-
-@pytest.mark.parametrize("name", ["getCart", "listCarts"])
-def test_head_is_told_with_get(name: str, document: Document) -> None:
-    assert "HEAD answers" in operation(document, name)["description"]
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -113,30 +86,10 @@ def test_what_an_operation_takes_brings_its_answers(name: str, document: Documen
     assert "content" not in described["responses"].get("304", {})
 
 
-@pytest.mark.parametrize(
-    ("name", "targets"),
-    [
-        ("createCart", ["getCart", "changeCart", "deleteCart", "addItem"]),
-        ("addItem", ["updateItem", "changeItem", "removeItem"]),
-    ],
-)
-def test_links_resolve(name: str, targets: list[str], document: Document) -> None:
-    described = operation(document, name)
-    answer = described["responses"]["200"]
-    assert [link["operationId"] for link in answer["links"].values()] == targets
-    sent = {f"$request.path.{key}" for key in re.findall(r"\{(\w+)\}", OPERATIONS[name][1])}
-    example = answer["content"]["application/json"]["examples"]["success"]["value"]
-    data = example["data"]
-    given = {f"$response.body#/data/{key}" for key in data}
-    for link in answer["links"].values():
-        keys = re.findall(r"\{(\w+)\}", OPERATIONS[link["operationId"]][1])
-        assert list(link["parameters"]) == keys
-        assert set(link["parameters"].values()) <= sent | given
-
-
 def test_docs_page_brings_its_own_files(client: Client, db: None) -> None:
-    page = client.get("/docs").content.decode()
-    sources = [part.split('"')[0] for part in page.split('src="')[1:]]
+    answer = client.get("/docs")
+    assert "unsafe" not in answer["Content-Security-Policy"]
+    sources = re.findall('(?:src|href)="([^"]+)"', answer.content.decode())
     assert sources
     assert all(source.startswith("/") for source in sources)
     for source in sources:

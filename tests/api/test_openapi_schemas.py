@@ -9,7 +9,6 @@ from cartsvc.errors import REFUSALS
 from tests.api.documented import (
     OPERATIONS,
     Document,
-    nodes,
     operation,
     ref,
     served,
@@ -35,23 +34,6 @@ PRICE = {"type": "number", "format": "double", "minimum": 0, "maximum": 9_999_99
 @pytest.fixture(scope="module")
 def document() -> Document:
     return served()
-
-
-def test_every_object_has_a_name(document: Document) -> None:
-    for place, schema in nodes(document):
-        if schema.get("type") == "object" or "properties" in schema or "allOf" in schema:
-            assert re.fullmatch(r"/components/schemas/\w+(/properties)?", place), place
-
-
-def test_null_is_never_all_that_a_member_may_be(document: Document) -> None:
-    for place, schema in nodes(document):
-        if schema == {"type": "null"}:
-            assert place.endswith("/anyOf/1"), place
-        assert "not" not in schema, place
-        if "anyOf" in schema:
-            assert [set(option) for option in schema["anyOf"]] == [{"$ref"}, {"type"}], place
-        if isinstance(schema.get("type"), list):
-            assert "object" not in schema["type"], place
 
 
 def test_each_operation_has_an_envelope_of_its_own_name(document: Document) -> None:
@@ -146,48 +128,8 @@ def test_update_cart_item_is_a_model_with_the_fields_of_cart_item(document: Docu
     assert body["schema"] == ref("UpdateCartItem")
 
 
-def test_money_is_a_double_and_integers_say_their_size(document: Document) -> None:
-    for place, schema in nodes(document):
-        if schema.get("type") == "number":
-            assert schema["format"] == "double", place
-        if schema.get("type") == "integer":
-            assert schema["format"] in {"int32", "int64"}, place
-            assert schema["minimum"] <= 1, place
-            assert schema["maximum"] <= 2 ** (int(schema["format"][3:]) - 1) - 1, place
-
-
-def test_the_lists_of_answers_say_how_long_they_may_be(document: Document) -> None:
-    schemas = document["components"]["schemas"]
-    assert schemas["CartPage"]["properties"]["carts"]["maxItems"] == 100
-    for name in OPERATIONS:
-        told = schemas[f"{upper(name)}Response"]["properties"]["notifications"]
-        assert (told["minItems"], told["maxItems"]) == (1, 1 + 10)
-
-
-def test_keys_of_64_bits_warn_of_javascript(document: Document) -> None:
-    for place, schema in nodes(document):
-        if schema.get("format") == "int64" and not place.endswith("/version"):
-            assert "2⁵³" in schema["description"], place
-
-
-def test_options_that_are_read_are_never_null(document: Document) -> None:
-    item = document["components"]["schemas"]["CartItemRead"]
-    assert undescribed(item["properties"]["options"]) == {
-        "type": "array",
-        "items": ref("CartItemOptionRead"),
-    }
-    assert "options" in item["required"]
-
-
 def test_a_cursor_may_be_any_text(document: Document) -> None:
     page = document["components"]["schemas"]["CartPage"]["properties"]
     assert undescribed(page["nextCursor"]) == {"type": ["string", "null"]}
     parameters = {one["name"]: one for one in operation(document, "listCarts")["parameters"]}
     assert parameters["cursor"]["schema"] == {"type": "string"}
-
-
-def test_every_schema_and_property_is_described(document: Document) -> None:
-    for name, schema in document["components"]["schemas"].items():
-        assert schema["description"], name
-        for member, described in schema.get("properties", {}).items():
-            assert described["description"].endswith("."), (name, member)

@@ -13,7 +13,6 @@ from django.db.models import F
 from prometheus_client import REGISTRY
 
 from carts.models import Cart, CartItem, IdempotencyRecord
-from cartsvc.db.database_url import CONNECT_SECONDS, LOCK_SECONDS, REQUEST_SECONDS
 from tests.support import bodies
 from tests.support.answers import error, problems
 from tests.support.callers import PROFILE, Api, HttpApi
@@ -27,14 +26,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 UNAVAILABLE = error("unavailable", "The service cannot reach its data right now. Try again.")
 
+
 # The contract's "within 5 seconds".
-PATIENCE_SECONDS = 5
-
-
-def test_nothing_is_waited_for_longer_than_a_caller_may_wait() -> None:
-    assert max(CONNECT_SECONDS, LOCK_SECONDS, REQUEST_SECONDS) < PATIENCE_SECONDS
-
-
 def database_errors() -> float:
     """Return the metrics' count of requests that the database did not serve."""
     return REGISTRY.get_sample_value("cartsvc_database_errors_total") or 0
@@ -130,28 +123,16 @@ def test_a_session_that_ends_in_the_middle_of_a_change(end: str) -> None:
     assert api.post(f"/{cart_id}/items", bodies.item()).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("ahead", "behind"),
-    [
-        (
-            "ALTER TABLE carts_cart RENAME COLUMN version TO version_of_old",
-            "ALTER TABLE carts_cart RENAME COLUMN version_of_old TO version",
-        ),
-        (
-            "ALTER TABLE carts_cartitem RENAME TO carts_cartitem_of_old",
-            "ALTER TABLE carts_cartitem_of_old RENAME TO carts_cartitem",
-        ),
-    ],
-    ids=["a column", "a table"],
-)
-def test_code_that_is_ahead_of_the_database(ahead: str, behind: str) -> None:
+@pytest.mark.parametrize("renamed", ["cart RENAME COLUMN version", "cartitem RENAME COLUMN value"])
+def test_code_that_is_ahead_of_the_database(renamed: str) -> None:
     """Its migrations are not applied yet."""
     api = Api()
     cart_id = created(api)
     before = shown(api, cart_id)
     counted = database_errors()
 
-    run(ahead)
+    table, _, name = renamed.partition(" RENAME COLUMN ")
+    run(f"ALTER TABLE carts_{renamed} TO of_old")
     try:
         answers = [
             api.get(f"/{cart_id}"),
@@ -159,7 +140,7 @@ def test_code_that_is_ahead_of_the_database(ahead: str, behind: str) -> None:
             api.post(f"/{cart_id}/items", bodies.item()),
         ]
     finally:
-        run(behind)
+        run(f"ALTER TABLE carts_{table} RENAME COLUMN of_old TO {name}")
 
     for answer in answers:
         assert (answer.status_code, answer.json()) == (503, UNAVAILABLE)

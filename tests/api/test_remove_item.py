@@ -29,15 +29,6 @@ def test_removes_one_item_with_its_options(api: Api, place: int) -> None:
     assert not CartItemOption.objects.filter(item=uuid.UUID(item_ids[place])).exists()
 
 
-def test_a_cart_may_lose_its_last_item(api: Api) -> None:
-    cart_id, [item_id] = created_with_items(api, "Calzone")
-
-    api.delete(f"/{cart_id}/items/{item_id}")
-
-    cart = shown(api, cart_id)
-    assert (cart["items"], cart["subtotal"]) == ([], 0)
-
-
 def test_a_body_is_not_looked_at(api: Api) -> None:
     cart_id, [item_id] = created_with_items(api, "Calzone")
 

@@ -36,24 +36,15 @@ def nested_objects(depth: int) -> str:
         " \n",
         "{",
         "nonsense",
-        BODY[:-1],
         BODY + BODY,
         BODY + "\0",
         BODY.replace('"', "'"),
         with_member(""),
         with_member('"x": 01'),
-        with_member('"x": .5'),
-        with_member('"x": 5.'),
-        with_member('"x": +5'),
         with_member('"x": 0x1F'),
-        with_member('"x": 1_000'),
         with_member('"x": \u0661'),
-        with_member("x: 1"),
         with_member('"x": undefined'),
-        with_member('"x": True'),
         with_member('"x": "tab\t"'),
-        with_member('"x": "\\x41"'),
-        with_member('"x": "\\u12"'),
         with_member('"x": 1 // why'),
         with_member('"currency": "EUR"'),
         with_member('"x": {"y": 1, "y": 1}'),
@@ -62,11 +53,8 @@ def nested_objects(depth: int) -> str:
         with_member('"x": Infinity'),
         with_member('"x": -Infinity'),
         with_member('"x": 1e309'),
-        with_member('"x": -1e309'),
-        with_member('"x": 1.5e400'),
         with_member('"x": 1e99999999999999999999'),
         with_member('"x": ' + "9" * 310),
-        with_member('"x": -' + "9" * 310),
         with_member('"x": ' + "9" * 5_000),
         with_member('"x": ' + "9" * 310 + ".5"),
         nested(100_000),
@@ -75,9 +63,7 @@ def nested_objects(depth: int) -> str:
         '{"x":' * 40_000,
         b"\xff\xfe" + BODY.encode("utf-16-le"),
         BODY.encode("utf-16"),
-        BODY.encode("utf-32"),
         b'{"x": "\xff"}',
-        b'{"x": "\xc3"}',
         b'{"x": "\xf0\x9f\x8d"}',
         b'{"x": "\xed\xa0\x80"}',
         b'{"x": "\xc0\xaf"}',
@@ -100,49 +86,16 @@ def test_refuses_what_is_not_json(
 
 
 @pytest.mark.parametrize(
-    ("body", "text"),
-    [
-        ("{", "The body is not JSON: Expecting property name enclosed in double quotes at "),
-        (with_member('"x": NaN'), "The body has NaN, which is not a JSON number."),
-        (with_member('"x": 1e309'), "The body has a number that is out of range."),
-        (with_member('"x": 1, "x": 1'), "The body has an object that names the same member "),
-        ("[" * 200_000, "The body is nested too deep."),
-        (b'"\xff"', "The body is not UTF-8."),
-    ],
-    ids=["syntax", "constant", "range", "twice", "deep", "utf-8"],
-)
-def test_says_what_is_wrong(
-    api: Api, unchanged: Callable[[], None], body: str | bytes, text: str
-) -> None:
-    assert api.post(body=body).json()["message"].startswith(text)
-
-
-@pytest.mark.parametrize(
     "number",
     [
         "1e308",
         "1e-400",
         "9" * 308,
         "0." + "1" * 400,
-        "1e-99999999999999999999",
-        "0e99999999999999999999",
-        "-0.0E+99999999999999999999",
     ],
 )
 def test_takes_numbers_within_a_double_where_they_are_ignored(api: Api, number: str) -> None:
     assert api.post(body=with_member(f'"x": {number}')).status_code == 200
-
-
-def test_a_price_with_a_huge_exponent_is_no_price(api: Api, unchanged: Callable[[], None]) -> None:
-    for price, code in (
-        ("1e-99999999999999999999", "too_many_decimals"),
-        ("1e99999999999999999999", "malformed_json"),
-    ):
-        body = json.dumps(bodies.cart()).replace('"price": 10.1', f'"price": {price}')
-        assert price in body
-        response = api.post(body=body)
-        assert response.status_code == 400
-        assert [code for code, _ in problems(response)] == [code]
 
 
 def test_what_is_nested_too_deep_for_a_key_is_refused(api: Api) -> None:
@@ -221,14 +174,6 @@ def test_a_chunked_body_is_read_like_any_other(api: Api) -> None:
     assert send_chunked(api, BODY.encode()).status_code == 200
 
 
-def test_a_chunked_body_may_be_too_large(
-    api: Api, unchanged: Callable[[], None], settings: Any
-) -> None:
-    settings.MAX_BODY_BYTES = 2_000
-
-    assert problems(send_chunked(api, padded(2_001))) == [("payload_too_large", None)]
-
-
 class Endless(io.RawIOBase):
     """A body that never ends, and records how much of it was read."""
 
@@ -252,10 +197,6 @@ def test_no_more_than_the_limit_is_read_of_an_endless_body(
 
     assert problems(response) == [("payload_too_large", None)]
     assert endless.taken == 2_001
-
-
-def test_an_empty_chunked_body_is_not_json(api: Api, unchanged: Callable[[], None]) -> None:
-    assert problems(send_chunked(api, b"")) == [("malformed_json", None)]
 
 
 class Broken(io.RawIOBase):
@@ -290,13 +231,6 @@ def test_a_body_of_another_length_is_refused(
 
     assert response.status_code == 400
     assert problems(response) == [("malformed_json", None)]
-
-
-def test_the_same_strictness_holds_for_items(api: Api, unchanged: Callable[[], None]) -> None:
-    path = f"/{'0f8fad5b-d9cb-469f-a165-70867728950e'}/items"
-
-    assert problems(api.post(path, "[]")) == [("invalid_type", "")]
-    assert problems(api.put(f"{path}{path[:37]}", '{"a": 1, "a": 1}')) == [("malformed_json", None)]
 
 
 def test_tells_the_line_and_the_column(api: Api, unchanged: Callable[[], None]) -> None:

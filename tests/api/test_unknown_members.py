@@ -1,17 +1,19 @@
 """Members that the objects do not have: told, or refused when the caller prefers so."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.http import HttpResponse
 
-from carts.models import Cart
+from tests.api.documented import served
 from tests.support import bodies
 from tests.support.answers import error, problems, success
 from tests.support.callers import Api
 from tests.support.carts import created, created_with_items, shown
+from tests.support.stored import stored
 
 TEXT = "This object has no member of that name."
 
@@ -49,14 +51,6 @@ def test_are_ignored_and_told(api: Api) -> None:
     assert warnings(response) == TOLD
     assert "Preference-Applied" not in response
     assert len(shown(api, response.json()["data"]["cartId"])["items"]) == 2
-
-
-def test_are_told_of_a_change(api: Api) -> None:
-    cart_id, [item_id] = created_with_items(api, "Calzone")
-    item = {"topping": 1, **bodies.item()}
-
-    assert warnings(api.post(f"/{cart_id}/items", item)) == ["/topping"]
-    assert warnings(api.put(f"/{cart_id}/items/{item_id}", item)) == ["/topping"]
 
 
 def test_ten_are_told_with_shortened_names(api: Api) -> None:
@@ -126,32 +120,30 @@ class TestStrictHandling:
 
         assert problems(response) == [("unknown_member", "/notes"), ("invalid_type", "/platform")]
 
-    def test_of_a_change(self, api: Api, unchanged: Callable[[], None]) -> None:
+    @pytest.mark.parametrize("name", ["create", "add", "update", "change cart", "change item"])
+    def test_of_every_operation_with_a_body(self, api: Api, name: str) -> None:
         cart_id, [item_id] = created_with_items(api, "Calzone")
-        unchanged()
-        item = {**bodies.item(), "topping": 1}
+        item = f"/{cart_id}/items/{item_id}"
+        method, path, body = {
+            "create": ("POST", "", bodies.cart()),
+            "add": ("POST", f"/{cart_id}/items", bodies.item()),
+            "update": ("PUT", item, bodies.item()),
+            "change cart": ("PATCH", f"/{cart_id}", {"note": "x"}),
+            "change item": ("PATCH", item, {"quantity": 7}),
+        }[name]
+        wrong = {**body, "topping": 1}
+        before = stored()
 
-        for response in (
-            api.post(f"/{cart_id}/items", item, Prefer="handling=strict"),
-            api.put(f"/{cart_id}/items/{item_id}", item, Prefer="handling=strict"),
-        ):
-            assert response.status_code == 400
-            assert response.json() == error("unknown_member", TEXT, "/topping")
-
-    def test_is_said_to_be_applied(self, api: Api) -> None:
-        cart_id, [item_id] = created_with_items(api, "Calzone")
-        path = f"/{cart_id}/items"
-
-        for response in (
-            api.post(body=bodies.cart(), Prefer="handling=strict"),
-            api.post(path, bodies.item(), Prefer="handling=strict"),
-            api.put(f"{path}/{item_id}", bodies.item(), Prefer="handling=strict"),
-        ):
-            assert response.status_code == 200
+        refused = api.request(method, path, wrong, Prefer="handling=strict")
+        assert (refused.status_code, stored()) == (400, before)
+        assert refused.json() == error("unknown_member", TEXT, "/topping")
+        taken = api.request(method, path, body, Prefer="handling=strict")
+        assert taken.status_code == 200
+        for response in (refused, taken):
             assert response["Preference-Applied"] == "handling=strict"
-        removed = api.delete(f"{path}/{item_id}", Prefer="handling=strict")
+        assert warnings(api.request(method, path, wrong)) == ["/topping"]
+        removed = api.delete(item, Prefer="handling=strict")
         assert "Preference-Applied" not in removed
-        assert Cart.objects.count() == 2
 
 
 def told(response: Any) -> list[tuple[str, str, str | None]]:
@@ -175,6 +167,16 @@ def test_a_misspelt_required_member_is_missing_and_unknown(
         ("Warning", "unknown_member", "/fulfillmentChannel"),
     ]
     assert response.json()["message"] == "/fulfilmentChannel: This field is required."
+
+
+def test_all_problems_and_warnings_that_an_answer_can_list_are_documented(api: Api) -> None:
+    unknown = {f"unknown{number}": 1 for number in range(20)}
+    response = api.post(body=bodies.cart(items=[bodies.item(quantity=0)] * 99) | unknown)
+
+    counted = Counter(severity for severity, _, _ in told(response))
+    assert counted == {"Error": 99, "Warning": 10}
+    failure = served()["components"]["schemas"]["ErrorResponse"]
+    assert failure["properties"]["notifications"]["maxItems"] == counted.total()
 
 
 def test_no_warning_follows_more_problems_than_are_listed(

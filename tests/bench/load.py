@@ -60,7 +60,7 @@ INSERT INTO carts_cart (
 )
 SELECT id, profile_key,
     pg_temp.one_of('{ACME,ACME,BIST,CURY,DELI}', number),
-    1000 + number * 613 %% 2500,
+    CASE WHEN number %% 100 < %(busiest)s THEN 1000 ELSE 1000 + number * 613 %% 2500 END,
     pg_temp.one_of('{ios-app,android-app,web,kiosk}', number / 3),
     pg_temp.one_of('{MOBILE,WEB,KIOSK}', number / 5),
     pg_temp.one_of('{DELIVERY,PICKUP,DINE_IN}', number / 2),
@@ -75,10 +75,10 @@ SELECT id, profile_key,
 FROM loaded ORDER BY number;
 
 INSERT INTO carts_cartitem (
-    id, cart_id, position, menu_key, menu_version, menu_item_key, display_name, currency, price,
-    quantity, special_instructions, value
+    id, cart_id, profile_key, position, menu_key, menu_version, menu_item_key, display_name,
+    currency, price, quantity, special_instructions, value
 )
-SELECT pg_temp.uuid7(created_on, %(salt)s || number || '/' || position), id, position,
+SELECT pg_temp.uuid7(created_on, %(salt)s || number || '/' || position), id, profile_key, position,
     pg_temp.one_of('{DINNER-2026,LUNCH-2026,BREAKFAST-2026}', number), 1 + number %% 40,
     4611686018427387904 + number * 17 %% 5000 + position,
     pg_temp.one_of(
@@ -91,9 +91,10 @@ SELECT pg_temp.uuid7(created_on, %(salt)s || number || '/' || position), id, pos
 FROM loaded, generate_series(0, %(items)s - 1) AS position ORDER BY number, position;
 
 INSERT INTO carts_cartitemoption (
-    item_id, position, option_set_key, option_set_item_key, display_name, currency, price
+    item_id, profile_key, position, option_set_key, option_set_item_key, display_name, currency,
+    price
 )
-SELECT pg_temp.uuid7(created_on, %(salt)s || number || '/' || item), position,
+SELECT pg_temp.uuid7(created_on, %(salt)s || number || '/' || item), profile_key, position,
     500 + position, 9007199254740993 + number * 13 %% 900,
     pg_temp.one_of(
         '{Extra mozzarella,Large,Gluten-free base,No ice,Hot sauce}', number + item + position
@@ -107,9 +108,13 @@ TRUNCATE loaded;
 """
 
 
-def load(database_url: str, carts: int, items: int = 3, options: int = 2) -> None:
-    """Add this many carts to those that exist. Needs a superuser."""
-    values = {"salt": secrets.token_hex(4), "carts": carts, "items": items, "options": options}
+def load(database_url: str, carts: int, items: int = 3, options: int = 2, busiest: int = 0) -> None:
+    """Add this many carts to those that exist. Needs a superuser.
+
+    Restaurant 1000 gets `busiest` per cent of them; the others share the rest.
+    """
+    values = {"carts": carts, "items": items, "options": options, "busiest": busiest}
+    values["salt"] = secrets.token_hex(4)
     with psycopg.connect(
         database_url, autocommit=True, cursor_factory=psycopg.ClientCursor
     ) as connection:
@@ -127,5 +132,5 @@ if __name__ == "__main__":
     parser.add_argument("--carts", type=int, default=1_000_000)
     parser.add_argument("--items", type=int, default=3, help="items in a cart")
     parser.add_argument("--options", type=int, default=2, help="options on an item")
-    arguments = parser.parse_args()
-    load(os.environ["DATABASE_URL"], arguments.carts, arguments.items, arguments.options)
+    parser.add_argument("--busiest", type=int, default=0, help="per cent of one restaurant's carts")
+    load(os.environ["DATABASE_URL"], **vars(parser.parse_args()))

@@ -2,33 +2,17 @@
 
 import argparse
 import statistics
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tests.bench import client, processes, scenarios, servers
 from tests.bench.client import Sample
-from tests.bench.scenarios import Prepared
 from tests.bench.servers import Server
 from tests.support import bodies
 from tests.support.clusters import Cluster, private_cluster
 
 WARM_UP = 0.3
-COUNTED = 100
 CONCURRENCIES = (1, 2, 4, 8, 16, 32, 64)
-
-
-@contextmanager
-def counting_cluster() -> Iterator[Cluster]:
-    """Run a cluster that can count statements. Counting has a run of its own."""
-    with private_cluster(
-        max_connections=300,
-        shared_preload_libraries="pg_stat_statements",
-        **{"pg_stat_statements.track": "none"},
-    ) as cluster:
-        cluster.execute("CREATE EXTENSION pg_stat_statements")
-        yield cluster
 
 
 def seconds(limit: float) -> Callable[[Sample, float], bool]:
@@ -38,7 +22,7 @@ def seconds(limit: float) -> Callable[[Sample, float], bool]:
 def rivals(options: argparse.Namespace) -> dict[str, Any]:
     """Measure the service, the floor, the tutorial, FastAPI, and the service again."""
     chosen = options.only or scenarios.NAMES
-    with counting_cluster() as cluster, servers.all_of_them(cluster) as running:
+    with private_cluster(max_connections=300) as cluster, servers.all_of_them(cluster) as running:
         for server in running:
             scenarios.verify(server)
         prepared = {
@@ -46,65 +30,20 @@ def rivals(options: argparse.Namespace) -> dict[str, Any]:
             for server in running
             for name, requests in scenarios.prepare(server, chosen).items()
         }
-        statements = count_statements(cluster, running, prepared)
         cells: dict[tuple[str, str], list[dict[str, Any]]] = {key: [] for key in prepared}
-        memory = {server.name: 0.0 for server in running}
         for turn in range(options.rounds):
             shift = turn % len(running)
             for name in chosen:
                 for server in running[shift:] + running[:shift]:
                     cell = measure(cluster, server, prepared[name, server.name], options)
                     cells[name, server.name].append(cell)
-                    used = processes.pss_megabytes(processes.tree(server.pid))
-                    memory[server.name] = max(memory[server.name], used)
             print(f"round {turn + 1} of {options.rounds}", flush=True)
     return {
         "scenarios": {
-            name: {
-                server: {**summary(cells[name, server]), "statements": statements[name, server]}
-                for server in memory
-            }
+            name: {server.name: summary(cells[name, server.name]) for server in running}
             for name in chosen
-        },
-        "memory": memory,
+        }
     }
-
-
-def count_statements(
-    cluster: Cluster, running: list[Server], prepared: dict[tuple[str, str], Prepared]
-) -> dict[tuple[str, str], float]:
-    """Return the number of statements of a request, BEGIN and COMMIT included."""
-    track_statements(cluster, "top")
-    counted = {}
-    for (name, server_name), requests in prepared.items():
-        server = next(server for server in running if server.name == server_name)
-        statements_sent(cluster, server.database)
-        client.run(
-            server.port, requests, concurrency=1, more=lambda sample, _: sent(sample) < COUNTED
-        )
-        counted[name, server_name] = statements_sent(cluster, server.database) / COUNTED
-    track_statements(cluster, "none")
-    return counted
-
-
-def track_statements(cluster: Cluster, which: str) -> None:
-    cluster.execute(f"ALTER SYSTEM SET pg_stat_statements.track = '{which}'")
-    cluster.execute("SELECT pg_reload_conf()")
-    time.sleep(1)  # every connection must have read the new setting
-
-
-def statements_sent(cluster: Cluster, database: str) -> int:
-    """Return how many statements the database has received since the last call.
-
-    The look-ups of its own foreign keys do not count.
-    """
-    [(calls,)] = cluster.execute(
-        "SELECT coalesce(sum(calls), 0)::int FROM pg_stat_statements"
-        " WHERE query NOT LIKE '%FOR KEY SHARE OF x'"
-        f" AND dbid = (SELECT oid FROM pg_database WHERE datname = '{database}')"
-    )
-    cluster.execute("SELECT pg_stat_statements_reset()")
-    return calls
 
 
 def sent(sample: Sample) -> int:
@@ -147,7 +86,7 @@ def growth(options: argparse.Namespace) -> dict[str, Any]:
     """Measure the service alone, with growing numbers of carts and of callers."""
     sizes: dict[int, Any] = {}
     for size in options.growth:
-        with counting_cluster() as cluster:
+        with private_cluster(max_connections=300) as cluster:
             servers.migrate(cluster, "service")
             servers.load(cluster, "service", size)
             # Clean up after loading, so that the requests do not pay for it.

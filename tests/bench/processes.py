@@ -1,9 +1,8 @@
-"""The CPU time and memory of a tree of processes, read from /proc."""
+"""The CPU time of a tree of processes, read from /proc."""
 
 import os
 import subprocess
 import time
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -44,13 +43,3 @@ def cpu_seconds(pid: int) -> float:
             for task in Path(f"/proc/{process}/task").glob("*/schedstat"):
                 total += int(task.read_text().split()[0])
     return total / 1e9
-
-
-def pss_megabytes(processes: Iterable[int]) -> float:
-    """Return the memory of the processes. Shared memory is divided among those that share it."""
-    total = 0
-    for process in processes:
-        for row in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
-            if row.startswith("Pss:"):
-                total += int(row.split()[1])
-    return total / 1024

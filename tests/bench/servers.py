@@ -135,21 +135,19 @@ def tutorial(cluster: Cluster, database: str) -> Iterator[Server]:
     manage_rival("migrate", "--run-syncdb", "--verbosity=0")
     manage_rival("createsuperuser", "--noinput", "--username=bench", "--email=bench@localhost")
     token = manage_rival("drf_create_token", "bench").split()[2]
-    command = gunicorn(f"{TUTORIAL}.wsgi:application")
+    command = gunicorn("django.core.wsgi:get_wsgi_application()")
     with started("tutorial", command, variables, f"Token {token}", database) as server:
         yield server
 
 
 @contextmanager
-def fastapi(cluster: Cluster, name: str) -> Iterator[Server]:
-    """Run FastAPI on SQLAlchemy, `fastapi`, or on asyncpg alone."""
-    migrate(cluster, name)
+def fastapi(cluster: Cluster, database: str) -> Iterator[Server]:
     command = [
-        *(bench_python(), "-m", "uvicorn", f"tests.bench.rivals.{name}_cart:app"),
+        *(bench_python(), "-m", "uvicorn", "tests.bench.rivals.fastapi_cart:app"),
         *("--loop=uvloop", "--http=httptools"),
         *("--port={port}", f"--workers={WORKERS}", "--no-access-log"),
     ]
-    with started(name, command, environment(cluster, name), bearer(), name) as server:
+    with started("fastapi", command, environment(cluster, database), bearer(), database) as server:
         yield server
 
 
@@ -157,7 +155,7 @@ def fastapi(cluster: Cluster, name: str) -> Iterator[Server]:
 def all_of_them(cluster: Cluster) -> Iterator[list[Server]]:
     """Start the service, its rivals, and the service again, which gives the error bar."""
     with ExitStack() as stack:
-        for database in "service", "floor", "again":
+        for database in "service", "floor", "fastapi", "again":
             migrate(cluster, database)
         yield [
             stack.enter_context(start)
@@ -166,7 +164,6 @@ def all_of_them(cluster: Cluster) -> Iterator[list[Server]]:
                 floor(cluster, "floor"),
                 tutorial(cluster, "tutorial"),
                 fastapi(cluster, "fastapi"),
-                fastapi(cluster, "asyncpg"),
                 service(cluster, "again", "service again"),
             )
         ]

@@ -168,6 +168,13 @@ def tab_to(page: Any, selector: str) -> None:
     pytest.fail(f"Tab does not reach {selector}")
 
 
+def follow(page: Any, selector: str, url: Any) -> None:
+    """Reach the link or button by the keyboard, press it, and wait for the page it leads to."""
+    tab_to(page, selector)
+    page.keyboard.press("Enter")
+    page.wait_for_url(url)
+
+
 def type_at_focus(page: Any, text: str) -> None:
     """Wait until the page has set the focus, which may be after it has loaded. Then type."""
     page.locator("input:focus").wait_for()
@@ -176,7 +183,7 @@ def type_at_focus(page: Any, text: str) -> None:
 
 def test_the_keyboard_alone_does_it(cart: Cart, open_page: Callable[..., Any]) -> None:
     page = open_page()
-    page.goto(FIND)
+    page.goto("/admin/")
     type_at_focus(page, "anna")
     page.keyboard.press("Tab")
     page.keyboard.type("correct horse battery")
@@ -189,6 +196,12 @@ def test_the_keyboard_alone_does_it(cart: Cart, open_page: Callable[..., Any]) -
     tab_to(page, "#result_list a")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**{page_of(cart)}")
+    tab_to(page, "#header #id_q")
+    page.keyboard.type(f"{cart.restaurant_key} cola")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**?q=*cola")
+    page.get_by_text("1 × Cola").wait_for()
+    page.go_back()
     for reached in ("#docket", "#slip", ".timeline + p a"):
         tab_to(page, reached)
     page.reload()
@@ -206,6 +219,106 @@ def test_the_keyboard_alone_does_it(cart: Cart, open_page: Callable[..., Any]) -
     page.keyboard.press("Enter")
     page.wait_for_url(f"**{item_of(cart)}")
     assert (items(cart)[0]["quantity"], len(items(cart)[0]["options"])) == (4, 1)
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_the_keyboard_alone_undoes_repeats_changes_and_deletes(
+    cart: Cart, open_page: Callable[..., Any], width: int, scheme: str
+) -> None:
+    before = items(cart)
+    first, second = before[0]["item_id"], before[1]["item_id"]
+    cart.items.get(pk=first).replace(**ItemFactory(display_name="Calzone"))
+    cart.items.get(pk=second).remove()
+    look = f"{width}-{scheme}"
+    page = open_page(width, scheme)
+    sign_in(page, "anna")
+    page.goto(page_of(cart))
+    history = page.locator(".timeline").inner_text()
+    for text in ("“No basil” → nothing", "2 × Pizza Margherita, 10.10", "+ Olives", "1 × Cola"):
+        assert text in history
+    for name in ("Correct Calzone", "Again Calzone", "Remove Calzone"):
+        assert page.get_by_role("link", name=name, exact=True).count() == 1
+    tools = page.locator(".tools .actions a")
+    boxes = [tools.nth(number).bounding_box() for number in (1, 2)]
+    assert boxes[1]["x"] - boxes[0]["x"] - boxes[0]["width"] >= 30
+
+    for version, item_id in ((3, second), (2, first)):
+        page.goto(page_of(cart))
+        follow(page, f".undo a[href$='/before/{version}/']", f"**/before/{version}/")
+        check(page, f"put-back-{version}-{look}")
+        tab_to(page, "#id_why")
+        page.keyboard.type("The caller changed her mind")
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**?item={item_id}#item-{item_id}")
+    assert items(cart) == before
+    assert "Why: The caller changed her mind" in page.locator(".timeline").inner_text()
+
+    follow(page, f"a[href$='/add/?like={second}']", "**/add/?like=*")
+    tab_to(page, "#id_quantity")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("6")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{page_of(cart)}")
+    assert [(item["display_name"], item["quantity"]) for item in items(cart)[1:]] == [
+        ("Cola", 1),
+        ("Cola", 6),
+    ]
+
+    follow(page, "a[href$='/correct/']", "**/correct/")
+    check(page, f"correct-{look}")
+    tab_to(page, "#id_note")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Thanks")
+    follow(page, "button[type=submit].default", f"**{page_of(cart)}")
+    assert Cart.objects.get().note == "Thanks"
+    check(page, f"undone-{look}")
+
+    follow(page, "a[href$='/delete/']", "**/delete/")
+    check(page, f"delete-{look}")
+    follow(page, "button.danger", THE_LIST)
+    assert f"Cart {cart.pk} deleted." in page.locator(".messagelist").inner_text()
+    assert not Cart.objects.exists()
+
+
+def test_leaving_a_form_asks_only_when_something_was_typed(
+    cart: Cart, open_page: Callable[..., Any]
+) -> None:
+    page = open_page()
+    sign_in(page, "anna")
+    asked: list[str] = []
+
+    def leave(answer: str) -> None:
+        def decide(dialog: Any) -> None:
+            asked.append(dialog.type)
+            getattr(dialog, answer)()
+
+        page.once("dialog", decide)
+        page.get_by_role("link", name="Cancel").click()
+
+    page.goto(item_page(cart))
+    page.get_by_label("Quantity").click()
+    page.get_by_role("link", name="Cancel").click()
+    page.wait_for_url(f"**{item_of(cart)}")
+    page.goto(item_page(cart))
+    page.get_by_label("Quantity").press_sequentially("7")
+    leave("dismiss")
+    assert page.get_by_label("Quantity").input_value() == "72"
+    # A form that comes back is not saved yet.
+    page.get_by_label("Quantity").fill("0")
+    page.get_by_role("button", name="Save").click()
+    page.locator(".errornote").wait_for()
+    page.get_by_label("Quantity").click()
+    leave("accept")
+    page.wait_for_url(f"**{item_of(cart)}")
+    assert asked == ["beforeunload"] * 2
+    page.goto(item_page(cart))
+    page.get_by_label("Quantity").fill("5")
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(f"**{item_of(cart)}")
+    assert items(cart)[0]["quantity"] == 5
+    # The page's own notes of the two dialogs, and of no third.
+    assert len(open_page.complaints) == 2
+    open_page.complaints.clear()
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)

@@ -1,27 +1,59 @@
+"""The page to try the API, as a newcomer uses it."""
+
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.browser.conftest import SCREENSHOTS
-from tests.support.callers import PROFILE
+from carts.openapi.examples import KEYS
+from tests.browser.conftest import LOOKS, shoot
 from tests.support.tokens import mint
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_an_operation_is_tried_on_the_page(open_page: Callable[..., Any]) -> None:
-    page = open_page()
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_a_cart_is_created_and_read_with_what_the_page_fills_in(
+    open_page: Callable[..., Any], width: int, scheme: str
+) -> None:
+    page = open_page(width, scheme)
     page.goto("/docs")
+    assert page.title() == "Cart Service API"
     page.get_by_role("button", name="Authorize").first.click()
-    page.locator(".auth-container input").fill(mint())
+    page.locator(".auth-container input").fill(mint(profileKey=KEYS["profileKey"]))
     page.locator(".auth-container").get_by_role("button", name="Apply credentials").click()
     page.get_by_role("button", name="Close").click()
-    page.locator("#operations-Carts-createCart").get_by_role("button").first.click()
-    created = page.locator("#operations-Carts-createCart")
-    created.locator("input[placeholder=profileKey]").fill(str(PROFILE))
-    created.get_by_role("button", name="Execute").click()
-    created.locator(".live-responses-table").wait_for()
-    page.screenshot(path=SCREENSHOTS / "docs.png", full_page=True)
 
-    assert "The cart was created." in created.locator(".live-responses-table").inner_text()
+    def executed(operation: str, **typed: str) -> str:
+        opened = page.locator(f"#operations-Carts-{operation}")
+        opened.get_by_role("button").first.click()
+        for name, value in typed.items():
+            opened.locator(f"input[placeholder={name}]").fill(value)
+        opened.get_by_role("button", name="Execute").click()
+        answer = opened.locator(".live-responses-table")
+        answer.wait_for()
+        return answer.inner_text()
+
+    created = executed("createCart")
+    assert "The cart was created." in created
+    cart_id = re.search('"cartId": "(.{36})"', created)[1]
+    found = executed("getCart", cartId=cart_id)
+    assert "The cart was found." in found
+    assert f'"profileKey": "{KEYS["profileKey"]}"' in found
+
+    shoot(page, f"docs-{width}-{scheme}")
+    overflow = page.evaluate("document.scrollingElement.scrollWidth - innerWidth")
+    assert overflow <= 0, f"{overflow} pixels too wide"
+
+
+def test_the_page_is_as_dark_as_the_system(open_page: Callable[..., Any]) -> None:
+    page = open_page()
+    page.goto("/docs")
+    page.locator("#operations-Carts-createCart").wait_for()
+    for scheme, text in (("light", "rgb(59, 65, 81)"), ("dark", "rgb(228, 230, 230)")):
+        page.emulate_media(color_scheme=scheme)  # while the page is open, as at dusk
+        page.wait_for_function(
+            "text => getComputedStyle(document.querySelector('.swagger-ui')).color === text",
+            arg=text,
+        )

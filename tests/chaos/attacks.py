@@ -20,10 +20,8 @@ import json
 import os
 import sqlite3
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Any
 
 import django
@@ -35,7 +33,7 @@ from tests.chaos.servers import ISSUER, RAISED, SIGNING_KEY, Service, service, w
 from tests.chaos.trial import Caller, Result, honest, tried
 from tests.support import bodies
 from tests.support.clusters import private_cluster
-from tests.support.programs import free_port, wait_until
+from tests.support.programs import free_port
 from tests.support.tokens import generated, public_jwk
 
 # A list reads what is kept with a cart, and no items: those need not be copied.
@@ -122,27 +120,12 @@ def asking_issuer(database: str) -> Iterator[Target]:
 
 @contextmanager
 def behind_nginx(database: str) -> Iterator[Target]:
-    from tests.chaos.proxies import HOST, Proxy  # noqa: PLC0415 (as above)
+    from tests.chaos.proxies import HOST, nginx  # noqa: PLC0415 (as above)
 
-    names = f"{HOST},127.0.0.1"
-    with (
-        tempfile.TemporaryDirectory(prefix="cartsvc-") as folder,
-        service(
-            database,
-            ALLOWED_HOSTS=names,
-            HTTPS_ONLY="true",
-            METRICS_BIND=metrics_port(),
-            **RAISED,
-        ) as server,
-    ):
-        proxy = Proxy(Path(folder), server)
-        try:
-            wait_until(proxy.is_up)
-            target = Target(proxy.port, {"key": SIGNING_KEY}, proxy.certificate, HOST)
-            yield with_copies(target, server)
-        finally:
-            proxy.process.terminate()
-            proxy.process.wait(10)
+    env = {"ALLOWED_HOSTS": f"{HOST},127.0.0.1", "HTTPS_ONLY": "true", **RAISED}
+    with service(database, METRICS_BIND=metrics_port(), **env) as server, nginx(server) as proxy:
+        target = Target(proxy.port, {"key": SIGNING_KEY}, proxy.certificate, HOST)
+        yield with_copies(target, server)
 
 
 SERVICES = {"plain": plain, "issuer": asking_issuer, "nginx": behind_nginx}

@@ -1,9 +1,12 @@
+import subprocess
+import tempfile
 from collections.abc import Iterator
 
 import pytest
 
 from tests.chaos.servers import Service, service
 from tests.support.clusters import Cluster, private_cluster
+from tests.support.programs import free_port, program, running
 
 
 @pytest.fixture(scope="module")
@@ -22,3 +25,12 @@ def on_postgres(cluster: Cluster) -> Iterator[Service]:
 def on_sqlite() -> Iterator[Service]:
     with service() as server:
         yield server
+
+
+@pytest.fixture
+def redis() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    port = free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        where = ["--port", port, "--bind", "127.0.0.1", "--dir", folder]
+        with running([program("redis-server"), *where], stdout=subprocess.DEVNULL) as process:
+            yield f"redis://127.0.0.1:{port}/0", process

@@ -1,103 +1,299 @@
-"""Callers that record what the service acknowledged, and an audit of the database."""
+"""Callers that record what they sent and saw, for the checker of histories to judge."""
 
+import json
+import os
 import random
 import threading
 import time
 import uuid
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from decimal import Decimal
+from http.client import HTTPConnection, HTTPException
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-import requests
-
+from tests.chaos.histories import Operation, judge, loaded
 from tests.chaos.servers import SIGNING_KEY
 from tests.support import bodies
 from tests.support.callers import HttpApi
+from tests.support.tokens import mint
 
+# A careful client repeats these; 502 and 504 are HAProxy's, of an instance that died or froze.
 RETRIED = frozenset({409, 503})
+UNKNOWN = frozenset({502, 503, 504})
+# Others change the same carts, and some updates have the wrong currency.
+EXPECTED = {"read": {404}, "update": {400, 404, 412}, "remove": {404}}
+CHANGES = 60  # of a cart before another takes its place: short histories are judged in no time
+ITEMS = 6  # in a cart, about
+FOLDER = Path(os.environ.get("HISTORIES", ""))
 
 
-def item(writer: str, options: int) -> dict[str, Any]:
-    """Return an item whose rows all name the writer and whose quantity counts its options."""
+def item(name: str) -> dict[str, Any]:
+    """Return an item whose rows all have its name. The name's last digit counts the options."""
+    options = int(name[-1])
     return bodies.item(
-        displayName=writer,
+        displayName=name,
         quantity=options,
-        options=[bodies.option(displayName=f"{writer}/{number}") for number in range(options)],
+        options=[bodies.option(displayName=f"{name}/{number}") for number in range(options)],
     )
 
 
-class Ledger:
-    """What callers were told. They repeat a request whose answer is one of `retried`."""
+def seen_as(name: str, quantity: int, options: list[str]) -> str:
+    """Return the name of an item that is as its writer sent it, of any other all that it has."""
+    whole = item(name)
+    sent = (whole["quantity"], [option["displayName"] for option in whole["options"]])
+    return name if sent == (quantity, options) else f"{name} x {quantity} with {options}"
 
-    def __init__(self, url: str, *, retried: frozenset[int] = RETRIED) -> None:
-        self.url, self.retried = url, retried
-        self.created: dict[str, uuid.UUID] = {}  # writer → cart
-        self.replaced: dict[uuid.UUID, str] = {}  # item → its last writer
-        self.changes: Counter[uuid.UUID] = Counter()  # cart → acknowledged changes
+
+def cents(amount: Any) -> int:
+    return round(Decimal(str(amount)) * 100)
+
+
+class Client:
+    """One caller with one connection, and a file with a line for each of its attempts.
+
+    `kept=False` opens a new connection for each request.
+    """
+
+    def __init__(self, ledger: "Ledger", name: str, *, kept: bool = True) -> None:
+        self.ledger, self.name, self.kept = ledger, name, kept
+        self.file = ledger.folder / f"{name}.json"
+        self.connection = HTTPConnection(ledger.address, timeout=ledger.timeout)
+        self.headers = {
+            "Authorization": f"Bearer {mint(key=SIGNING_KEY, exp=int(time.time()) + 10**6)}",
+            "Content-Type": "application/json",
+        }
+        self.sent = 0
+        self.seen: dict[str, Operation] = {}  # cart → what the last read showed
+
+    def fresh(self) -> str:
+        """Return a name that no other write has."""
+        self.sent += 1
+        return f"{self.name}.{self.sent}x{random.randint(1, 5)}"
+
+    def insist(
+        self, op: str, method: str, path: str = "", body: Any = None, **facts: Any
+    ) -> Operation:
+        """Repeat a request until it is acknowledged or refused, as a careful client would.
+
+        Of updates and removals whose outcome is unknown, half are left so.
+        """
+        first = time.monotonic()
+        while True:
+            started = time.monotonic()
+            assert not self.ledger.over.is_set() or started < first + 60, "the service is gone"
+            done, status = self.attempt(op, method, path, body, facts)
+            expected = status in EXPECTED.get(op, ())
+            given_up = op in {"update", "remove"} and status in UNKNOWN and random.random() < 0.5
+            if status not in self.ledger.retried or expected or given_up:
+                return done
+            time.sleep(0.05)
+
+    def attempt(
+        self, op: str, method: str, path: str, body: Any, facts: dict[str, Any]
+    ) -> tuple[Operation, int]:
+        """Send a request once. Return what is to be recorded of it, and its status."""
+        headers = dict(self.headers)
+        if "key" in facts:
+            headers["Idempotency-Key"] = facts["key"]
+        if "match" in facts:
+            headers["If-Match"] = f'"{facts["match"]}"'
+        dirty = self.ledger.dirty_reads
+        done: Operation = {"client": self.name, "op": op, **facts, "start": time.monotonic()}
+        status, text, tag = self.send(method, path, body, headers)
+        done["end"] = time.monotonic()
+        dirty = dirty or self.ledger.dirty_reads
+        done["version"] = int(tag.strip('"')) if tag and status == 200 else None
+        done["outcome"] = "unknown" if status in UNKNOWN else "refused"
+        missing = status == 404 and not self.ledger.stale
+        if status == 200:
+            done["outcome"] = "ok"
+            self.understand(done, json.loads(text).get("data"))
+        elif missing and op == "read":
+            done |= {"outcome": "ok", "version": 0, "items": [], "subtotal": 0}
+        elif missing and b"item_not_found" in text:
+            done["gone"] = not dirty
+        if dirty and op == "read":
+            done["outcome"] = "unknown"
+        with self.file.open("a") as file:
+            file.write(json.dumps(done) + "\n")
+        self.ledger.count(done)
+        # A client could not act on any other answer.
+        lawful = {200, *self.ledger.retried, *EXPECTED.get(op, ())}
+        assert status in lawful, (status, text)
+        return done, status
+
+    def send(
+        self, method: str, path: str, body: Any, headers: dict[str, str]
+    ) -> tuple[int, bytes, str | None]:
+        """Return status, body and ETag of the response; 503 if there is none."""
+        try:
+            sent = None if body is None else json.dumps(body)
+            self.connection.request(method, self.ledger.path + path, sent, headers)
+            answer = self.connection.getresponse()
+            found = answer.status, answer.read(), answer.headers["ETag"]
+        except (OSError, HTTPException) as error:
+            self.connection.close()
+            self.ledger.refusals[type(error).__name__] += 1
+            return 503, b"", None
+        if not self.kept:
+            self.connection.close()
+        if answer.status != 200:
+            self.ledger.refusals[answer.status] += 1
+        return found
+
+    def understand(self, done: Operation, data: Any) -> None:
+        """Add to a successful operation what its answer says."""
+        if done["op"] == "create":
+            done |= {"cart": data["cartId"], "version": 1}
+        elif done["op"] == "add":
+            done["item"] = data["itemId"]
+        elif done["op"] == "read":
+            done |= {"key": data["note"], "subtotal": cents(data["subtotal"])}
+            done["items"] = [
+                [
+                    each["itemId"],
+                    seen_as(
+                        each["displayName"],
+                        each["quantity"],
+                        [option["displayName"] for option in each["options"]],
+                    ),
+                    cents(each["value"]),
+                ]
+                for each in data["items"]
+            ]
+            if self.ledger.stale:
+                done["snapshot"] = True
+
+    def create(self, items: int) -> str:
+        key, values = self.fresh(), [self.fresh() for _ in range(items)]
+        body = bodies.bare_cart(note=key, items=[item(name) for name in values])
+        for _ in range(self.times()):
+            done = self.insist("create", "POST", "", body, key=key, values=values)
+        self.ledger.created[done["cart"]] = key
+        return str(done["cart"])
+
+    def read(self, cart: str) -> Operation:
+        done = self.insist("read", "GET", f"/{cart}", cart=cart)
+        if done["outcome"] == "ok":
+            self.seen[cart] = done
+        return done
+
+    def add(self, cart: str) -> None:
+        value = self.fresh()
+        facts = {"cart": cart, "key": value, "value": value}
+        for _ in range(self.times()):
+            self.insist("add", "POST", f"/{cart}/items", item(value), **facts)
+
+    @staticmethod
+    def times() -> int:
+        """Return how often a request is sent: some repeat one that was acknowledged."""
+        return 2 if random.random() < 0.1 else 1
+
+    def update(self, cart: str, item_id: str, version: int) -> None:
+        """Replace an item, sometimes only if the cart has the version, sometimes wrongly."""
+        value, kind = self.fresh(), random.random()
+        facts: dict[str, Any] = {"cart": cart, "item": item_id, "value": value}
+        body = item(value)
+        if kind < 0.2:
+            facts["match"] = version
+        elif kind < 0.25:
+            body["currency"] = "USD"
+        self.insist("update", "PUT", f"/{cart}/items/{item_id}", body, **facts)
+
+    def remove(self, cart: str, item_id: str) -> None:
+        self.insist("remove", "DELETE", f"/{cart}/items/{item_id}", cart=cart, item=item_id)
+
+    def work(self, slot: int) -> None:
+        """Create, add, update, remove and read until the run is over."""
+        carts, own = self.ledger.carts, 0
+        carts[slot] = self.create(2)
+        while not self.ledger.over.is_set():
+            own += 1
+            if own % CHANGES == 0:
+                carts[slot] = self.create(random.randint(0, 3))
+            if random.random() < 0.03:
+                cart = self.ledger.shared_cart
+            else:  # half of the time another's
+                cart = random.choice([carts[slot], random.choice(list(carts.values()))])
+            self.step(cart)
+
+    def step(self, cart: str) -> None:
+        """Do something to a cart. In the shared one, the item is replaced and nothing else."""
+        what, seen = random.random(), self.seen.get(cart)
+        if what < 0.4 or not seen:
+            self.read(cart)
+        elif cart == self.ledger.shared_cart:
+            self.update(cart, self.ledger.shared_item, seen["version"])
+        elif not seen["items"] or (what < 0.55 and len(seen["items"]) < ITEMS):
+            self.add(cart)
+        elif what < 0.85:
+            self.update(cart, random.choice(seen["items"])[0], seen["version"])
+        else:
+            self.remove(cart, random.choice(seen["items"])[0])
+
+
+class Ledger:
+    """Callers of one customer's carts. They repeat a request whose answer is one of `retried`.
+
+    Their histories are in `folder`, or where the variable HISTORIES says. `stale` reads may show
+    what was; nothing else may. A proxy may answer for an instance that is gone, if it is `proxied`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        folder: Path,
+        *,
+        stale: bool = False,
+        proxied: bool = False,
+        timeout: float = 60,
+    ) -> None:
+        self.url, self.stale, self.timeout = url, stale, timeout
+        self.retried = RETRIED | ({404} if stale else set()) | ({502, 504} if proxied else set())
+        self.profile = uuid.uuid4()
+        # A folder of its own for each ledger: one profile has one history.
+        self.folder = (FOLDER if FOLDER.name else folder) / f"history-{self.profile}"
+        self.folder.mkdir(parents=True)
+        self.address = urlsplit(url).netloc
+        self.path = f"/v2.0/customers/{self.profile}/carts"
+        self.created: dict[str, str] = {}  # cart → its key
+        self.carts: dict[int, str] = {}  # the cart that each caller has in hand
+        self.operations: Counter[str] = Counter()  # acknowledged ones
         self.refusals: Counter[int | str] = Counter()
-        self.acknowledged = 0
+        self.attempts = 0
         self.writes: list[float] = [time.monotonic()]  # when each was acknowledged
         self.slowest = 0.0  # seconds to the slowest answer
         self.over = threading.Event()
-        self.profile = uuid.uuid4()
+        # Commits are cancelled: PostgreSQL shows them to readers, and a failover takes them back.
+        self.dirty_reads = False
+        self.hand = Client(self, "hand", kept=False)
         # One cart and one item in it, which all callers replace.
-        self.shared_cart, (self.shared_item,) = self.create(self.everybody(), "all", 1)
+        self.shared_cart = self.hand.create(1)
+        self.shared_item: str = self.hand.read(self.shared_cart)["items"][0][0]
 
     def everybody(self) -> HttpApi:
         return HttpApi(self.url, self.profile, key=SIGNING_KEY)
 
-    def insist(self, caller: HttpApi, *request: Any, **headers: str) -> requests.Response:
-        """Repeat a request until it is acknowledged, as a careful client would."""
-        first = time.monotonic()
-        while True:
-            started = time.monotonic()
-            assert not self.over.is_set() or started < first + 60, "the service is gone"
-            try:
-                response = caller.request(*request, **headers)
-            except requests.RequestException as error:
-                self.refusals[type(error).__name__] += 1
-            else:
-                ended = time.monotonic()
-                self.slowest = max(self.slowest, ended - started)
-                if response.status_code == 200:
-                    self.acknowledged += 1
-                    if request[0] != "GET":
-                        self.writes.append(ended)
-                    return response
-                self.refusals[response.status_code] += 1
-                # A client could not act on any other answer.
-                assert response.status_code in self.retried, response.text
-            time.sleep(0.05)
+    def count(self, done: Operation) -> None:
+        self.attempts += 1
+        if done["outcome"] == "ok":
+            self.slowest = max(self.slowest, done["end"] - done["start"])
+            self.operations[done["op"]] += 1
+            if done["op"] != "read":
+                self.writes.append(done["end"])
 
-    def create(self, caller: HttpApi, writer: str, items: int) -> tuple[uuid.UUID, list[uuid.UUID]]:
-        body = bodies.bare_cart(
-            note=writer, items=[item(writer, random.randint(1, 5)) for _ in range(items)]
-        )
-        created = self.insist(caller, "POST", "", body, Idempotency_Key=writer)
-        cart = self.created[writer] = uuid.UUID(created.json()["data"]["cartId"])
-        seen = self.insist(caller, "GET", f"/{cart}").json()["data"]
-        return cart, [uuid.UUID(each["itemId"]) for each in seen["items"]]
+    def write(self, number: int) -> None:
+        client = Client(self, str(number))
+        with closing(client.connection):
+            client.work(number)
 
-    def replace(self, caller: HttpApi, writer: str, cart: uuid.UUID, item_id: uuid.UUID) -> None:
-        body = item(writer, random.randint(1, 5))
-        self.insist(caller, "PUT", f"/{cart}/items/{item_id}", body)
-        self.changes[cart] += 1
-
-    def write(self, client: int) -> None:
-        """Create and replace until the run is over."""
-        caller, everybody = HttpApi(self.url, uuid.uuid4(), key=SIGNING_KEY), self.everybody()
-        turn = 0
-        while not self.over.is_set():
-            turn += 1
-            writer = f"{client}.{turn}"
-            cart, items = self.create(caller, writer, 2)
-            for again in "bc":
-                self.replace(caller, f"{writer}{again}", cart, items[0])
-                self.replaced[items[0]] = f"{writer}{again}"
-            self.replace(everybody, writer, self.shared_cart, self.shared_item)
-
-    def run(self, clients: int, faults: list[Any]) -> None:
+    def run(self, clients: int, faults: Iterable[Callable[[], Any]]) -> None:
         """Let the clients write while the faults happen one after another."""
         with ThreadPoolExecutor(clients) as pool:
             running = [pool.submit(self.write, client) for client in range(clients)]
@@ -110,7 +306,7 @@ class Ledger:
             for client in running:
                 client.result()
 
-    def wait_for_progress(self, seconds: float = 20) -> None:
+    def wait_for_progress(self, seconds: float = 90) -> None:
         seen, deadline = len(self.writes), time.monotonic() + seconds
         while len(self.writes) < seen + 20:
             assert time.monotonic() < deadline, "the service does not come back"
@@ -121,36 +317,54 @@ class Ledger:
         times = sorted(when for when in list(self.writes) if when > since)
         return max(later - earlier for earlier, later in pairwise([since, *times]))
 
-    def audit(self, connection: Any) -> dict[str, int]:
-        """Compare the record with what a fresh connection reads. Every number must be 0."""
-        carts = {
-            uuid.UUID(str(key)): (note, version)
-            for key, note, version in connection.execute("SELECT id, note, version FROM carts_cart")
-        }
+    def audit(self, connection: Any, *, snapshot: bool = False) -> list[str]:
+        """Judge all that was recorded, and what a fresh connection reads after it.
+
+        A `snapshot` was made while the callers were writing. What came later may not be in it.
+        """
+        last = list(self.stored(connection, snapshot=snapshot))
+        if not snapshot:
+            lines = [json.dumps(read) + "\n" for read in last]
+            (self.folder / "database.json").write_text("".join(lines))
+        known = loaded(path for path in self.folder.glob("*.json") if path.stem != "database")
+        return judge([*known, *last])
+
+    def stored(self, connection: Any, *, snapshot: bool) -> Iterator[Operation]:
+        """Yield all carts of the profile as reads."""
         options: dict[Any, list[str]] = defaultdict(list)
         for item_id, name in connection.execute(
             "SELECT item_id, display_name FROM carts_cartitemoption ORDER BY item_id, position"
         ):
             options[item_id].append(name)
-        items: Counter[uuid.UUID] = Counter()
-        lost = mixed = 0
-        for key, cart, name, quantity in connection.execute(
-            "SELECT id, cart_id, display_name, quantity FROM carts_cartitem"
+        items: dict[str, list[Any]] = defaultdict(list)
+        for key, cart, name, quantity, value in connection.execute(
+            "SELECT id, cart_id, display_name, quantity, value FROM carts_cartitem"
+            " ORDER BY cart_id, position"
         ):
-            items[uuid.UUID(str(cart))] += 1
-            mixed += options[key] != [f"{name}/{number}" for number in range(quantity)]
-            expected = self.replaced.get(uuid.UUID(str(key)))
-            lost += expected is not None and expected != name
-        return {
-            "lost": lost
-            + sum(carts.get(cart, ("",))[0] != name for name, cart in self.created.items())
-            + sum(carts.get(cart, ("", 0))[1] < 1 + count for cart, count in self.changes.items()),
-            "twice": len(carts) - len({note for note, _ in carts.values()}),
-            "half-written": sum(
-                items[cart] != (1 if cart == self.shared_cart else 2) for cart in carts
-            ),
-            "mixed": mixed,
-        }
+            seen = seen_as(name, quantity, options[key]) if name[-1:].isdigit() else name
+            items[text(cart)].append([text(key), seen, cents(value)])
+        now = time.monotonic()
+        facts = {"client": "database", "op": "read", "outcome": "ok", "start": now, "end": now}
+        if snapshot:
+            facts["snapshot"] = True
+        found = set()
+        for key, note, version, subtotal, profile in connection.execute(
+            "SELECT id, note, version, subtotal, profile_key FROM carts_cart"
+        ):
+            if text(profile) == str(self.profile):
+                found.add(cart := text(key))
+                there = {"cart": cart, "key": note, "items": items[cart], "version": version}
+                yield {**facts, **there, "subtotal": cents(subtotal)}
+        for cart in () if snapshot else self.created.keys() - found:
+            yield {**facts, "cart": cart, "version": 0, "items": [], "subtotal": 0}
+
+    def __str__(self) -> str:
+        return (
+            f"{self.attempts} attempts, acknowledged {dict(self.operations)}, "
+            f"other answers {dict(self.refusals)}, slowest {self.slowest:.1f} s"
+        )
 
 
-NOTHING = {"lost": 0, "twice": 0, "half-written": 0, "mixed": 0}
+def text(key: Any) -> str:
+    """Return an id as the API writes it. SQLite has it without dashes."""
+    return str(uuid.UUID(str(key)))

@@ -18,10 +18,21 @@ import psycopg
 import requests
 
 from tests.chaos.servers import ROOT
-from tests.support.programs import POSTGRESQL, free_port, missing, program, wait_until
+from tests.support.programs import (
+    POSTGRESQL,
+    free_port,
+    missing,
+    program,
+    running,
+    wait_until,
+)
 
 HOSTS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 PASSWORD = "the-password-of-the-chaos-tests"
+# The faults here end processes, not machines, so the data can be in memory. On a disk that others
+# keep busy, etcd and Patroni would take each other for dead.
+MEMORY = Path("/dev/shm")  # a folder of its own is made in it
+ROOM = 4 << 30  # bytes
 # PostgreSQL refuses to run as root. The capability is for a Python in root's own folder.
 AS_POSTGRES = [
     *("setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"),
@@ -42,12 +53,17 @@ def shipped(name: str, ports: dict[str, int], **values: object) -> dict[str, str
 class Node:
     """One of the machines."""
 
-    def __init__(self, folder: Path, number: int, etcd: str, ports: tuple[int, int]) -> None:
+    def __init__(
+        self, folder: Path, number: int, etcd: str, ports: tuple[int, int], disk: str
+    ) -> None:
         self.name, self.host = f"node{number + 1}", HOSTS[number]
         self.postgresql_port, self.patroni_port = ports
         self.data = folder / self.name / "data"
         self.data.parent.mkdir()
-        self.log = folder / self.name / "log"
+        self.disk = disk
+        if disk:
+            self.mount(f"size={disk}", "-t", "tmpfs", "tmpfs")
+        self.log = folder / f"{self.name}.log"
         if os.geteuid() == 0:
             shutil.chown(self.data.parent, "postgres", "postgres")
         self.api = f"http://{self.host}:{self.patroni_port}"
@@ -63,6 +79,19 @@ class Node:
             "PATRONI_POSTGRESQL_BIN_DIR": str(POSTGRESQL[0]),
             "PATRONI_ETCD3_HOSTS": etcd,
         }
+
+    def mount(self, options: str, *which: str) -> None:
+        subprocess.run(["mount", "-o", options, *which, self.data.parent], check=True)
+
+    def fill(self) -> None:
+        """Leave no room on the node's disk, and wait until PostgreSQL complains."""
+        known = self.log.stat().st_size
+        used = shutil.disk_usage(self.data.parent).used
+        self.mount(f"remount,size={(used >> 10) + 1024}k")
+        wait_until(lambda: b"No space left on device" in self.log.read_bytes()[known:], 60)
+
+    def make_room(self) -> None:
+        self.mount(f"remount,size={self.disk}")
 
     def start(self) -> None:
         with self.log.open("a") as log:
@@ -128,9 +157,9 @@ class Node:
 class Nodes:
     """The three machines together."""
 
-    def __init__(self, folder: Path, etcd: str) -> None:
+    def __init__(self, folder: Path, etcd: str, disk: str) -> None:
         self.postgresql_port, self.patroni_port = ports = (free_port(), free_port())
-        self.all = [Node(folder, number, etcd, ports) for number in range(len(HOSTS))]
+        self.all = [Node(folder, number, etcd, ports, disk) for number in range(len(HOSTS))]
 
     def primary(self) -> Node | None:
         return next((node for node in self.all if self.is_primary(node)), None)
@@ -170,10 +199,11 @@ class Nodes:
         def whole() -> bool:
             return sorted(self.modes().values()) == wanted
 
-        with suppress(AssertionError):
-            wait_until(whole, 45)
-            return self.wait_for_primary()
-        self.make_anew()
+        for mend in (self.make_anew, self.replace):
+            with suppress(AssertionError):
+                wait_until(whole, 45)
+                return self.wait_for_primary()
+            mend()
         try:
             wait_until(whole, 240)
         except AssertionError as error:
@@ -187,6 +217,16 @@ class Nodes:
             if node.name not in modes and node.state():
                 print(f"{node.name} is made anew")
                 node.post("reinitialize", {"force": True})
+
+    def replace(self) -> None:
+        """Replace each node that does not follow by an empty one. Its Patroni may refuse more."""
+        modes = self.modes()
+        for node in self.all:
+            if node.name not in modes and not self.is_primary(node):
+                print(f"{node.name} is replaced")
+                node.lose()
+                shutil.rmtree(node.data, ignore_errors=True)
+                node.start()
 
     def told(self) -> str:
         """Return what the nodes say of themselves."""
@@ -206,15 +246,19 @@ class Nodes:
 
 
 @contextmanager
-def three_nodes() -> Iterator[Nodes]:
+def three_nodes(*, disk: str = "") -> Iterator[Nodes]:
+    """Run the machines, as root with a disk in memory of such a size (`2g`) for each."""
     if not find_spec("patroni"):
         missing("patroni")
     with ExitStack() as stack:
-        place = tempfile.TemporaryDirectory(prefix="cartsvc-", ignore_cleanup_errors=True)
+        roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM
+        place = tempfile.TemporaryDirectory(
+            prefix="cartsvc-", dir=MEMORY if roomy else None, ignore_cleanup_errors=True
+        )
         folder = Path(stack.enter_context(place))
         folder.chmod(0o755)
         etcd = stack.enter_context(running_etcd(folder))
-        nodes = Nodes(folder, etcd)
+        nodes = Nodes(folder, etcd, disk)
         try:
             for node in nodes.all:
                 node.start()
@@ -225,6 +269,8 @@ def three_nodes() -> Iterator[Nodes]:
         finally:
             for node in nodes.all:
                 node.lose()
+                if disk:
+                    subprocess.run(["umount", "--lazy", node.data.parent], check=True)
 
 
 @contextmanager
@@ -233,20 +279,12 @@ def running_etcd(folder: Path) -> Iterator[str]:
     ports = {"2379": free_port(), "2380": free_port()}
     variables = shipped("etcd.env", ports, N=1, ME="127.0.0.1")
     variables["ETCD_INITIAL_CLUSTER"] = f"node1=http://127.0.0.1:{ports['2380']}"  # itself alone
+    variables["ETCD_DATA_DIR"] = str(folder / "etcd")
     address = f"127.0.0.1:{ports['2379']}"
     with (folder / "etcd.log").open("w") as log:
-        process = subprocess.Popen(
-            [program("etcd"), "--data-dir", folder / "etcd"],
-            env={"PATH": os.environ["PATH"], **variables},
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        wait_until(lambda: healthy(address))
-        yield address
-    finally:
-        process.kill()
-        process.wait()
+        how = {"env": {"PATH": os.environ["PATH"], **variables}, "stdout": log, "stderr": log}
+        with running([program("etcd")], lambda: healthy(address), **how):
+            yield address
 
 
 def healthy(address: str) -> bool:

@@ -1,9 +1,11 @@
 """The real nginx and HAProxy with the very files that are shipped."""
 
 import os
+import signal
 import socket
 import ssl
 import subprocess
+import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,14 +16,14 @@ from string import Template
 from tests.chaos.servers import ROOT, SIGNING_KEY, Service
 from tests.support.callers import HttpApi
 from tests.support.certificates import make_certificate
-from tests.support.programs import accepts, free_port, program
+from tests.support.programs import accepts, free_port, program, running, wait_until
 
 HOST = "localhost"
 
 MAIN = """
 daemon off;
 pid $folder/pid;
-error_log $folder/error.log;
+error_log $folder/main.log;
 $user
 events {}
 http {
@@ -37,30 +39,44 @@ http {
 
 
 class Proxy:
+    process: subprocess.Popen[bytes]
+
     def __init__(self, folder: Path, server: Service, *others: Service) -> None:
-        self.port = free_port()
-        self.server = server
+        self.port, self.plain_port = free_port(), free_port()
+        self.server, self.folder = server, folder
+        self.logs = [folder / "access.log", folder / "error.log"]
         self.url = f"https://{HOST}:{self.port}"
         self.certificate = str(folder / "certificate.pem")
         make_certificate(folder, HOST)
         shipped = Template((ROOT / "cartsvc/deploy/nginx.conf").read_text())
         filled = shipped.safe_substitute(
-            LISTEN=f"127.0.0.1:{self.port}",
             SERVER_NAME=HOST,
             CERTIFICATE=self.certificate,
             CERTIFICATE_KEY=folder / "key.pem",
             SERVERS=" ".join(f"server {each.bind} fail_timeout=1s;" for each in (server, *others)),
         )
+        for shipped_port, port in ((443, self.port), (80, self.plain_port)):
+            filled = filled.replace(f"listen {shipped_port}", f"listen 127.0.0.1:{port}")
+            filled = filled.replace(f"listen [::]:{shipped_port}", f"listen [::1]:{port}")
+        for log in self.logs:
+            filled = filled.replace(f"/var/log/nginx/{log.name}", str(log))
         if limit := server.env.get("MAX_BODY_BYTES"):
             filled = filled.replace("client_max_body_size 256k;", f"client_max_body_size {limit};")
         (folder / "cartsvc.conf").write_text(filled)
         user = "user root;" if os.geteuid() == 0 else ""
         main = folder / "nginx.conf"
         main.write_text(Template(MAIN).substitute(folder=folder, user=user))
-        self.process = subprocess.Popen([program("nginx"), "-c", main, "-p", folder])
+        self.command = [program("nginx"), "-c", main, "-p", folder]
 
-    def is_up(self) -> bool:
-        return accepts(self.port)
+    def reload(self) -> None:
+        """Have nginx read its files again, and wait until the old workers are gone."""
+        old = self.workers()
+        self.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: (workers := self.workers()) and not workers & old)
+
+    def workers(self) -> set[int]:
+        pid = self.process.pid
+        return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
 
     def caller(self) -> HttpApi:
         caller = HttpApi(self.url, uuid.uuid4(), key=SIGNING_KEY)
@@ -77,6 +93,14 @@ class Proxy:
         connection = context.wrap_socket(plain, server_hostname=HOST)
         connection.sendall(sent)
         return connection
+
+
+@contextmanager
+def nginx(server: Service, *others: Service) -> Iterator[Proxy]:
+    with tempfile.TemporaryDirectory(prefix="cartsvc-") as folder:
+        proxy = Proxy(Path(folder), server, *others)
+        with running(proxy.command, lambda: accepts(proxy.port)) as proxy.process:
+            yield proxy
 
 
 @dataclass(frozen=True)
@@ -101,13 +125,6 @@ def haproxy(*, cartsvc: int = 1, postgresql: int = 1, patroni: int = 1) -> Itera
         "BALANCER": balancer,
         "PRIMARY": primary,
     }
-    process = subprocess.Popen(
-        [program("haproxy"), "-db", "-q", "-f", ROOT / "cartsvc/deploy/haproxy.cfg"],
-        env=env,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
+    command = [program("haproxy"), "-db", "-q", "-f", ROOT / "cartsvc/deploy/haproxy.cfg"]
+    with running(command, env=env, stderr=subprocess.DEVNULL):
         yield Balancers(f"http://{balancer}", primary)
-    finally:
-        process.terminate()
-        process.wait(10)

@@ -15,7 +15,7 @@ from typing import Any
 import requests
 
 from tests.support.callers import HttpApi
-from tests.support.programs import free_port, wait_until
+from tests.support.programs import free_port, missing, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 # The limits up to which everything is promised to hold.
@@ -28,13 +28,15 @@ SIGNING_KEY = "the-signing-key-of-the-chaos-tests-0123456789"
 class Service:
     """The service as `manage.py serve` runs it."""
 
-    def __init__(self, folder: Path, database_url: str, *, root: Path, **env: str) -> None:
+    def __init__(
+        self, folder: Path, database_url: str, log: Path, *, root: Path, **env: str
+    ) -> None:
         self.bind = env.get("BIND", f"127.0.0.1:{free_port()}")
         self.port = int(self.bind.rpartition(":")[2])
         self.url = f"http://{self.bind}"
         self.sqlite = database_url.removeprefix("sqlite:///")
         self.root = root
-        self.log = folder / "service.log"
+        self.log = log
         self.env = {
             **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
             "DATABASE_URL": database_url,
@@ -46,6 +48,7 @@ class Service:
             "DRAIN_SECONDS": "0",
             **env,
         }
+        self.command = [sys.executable, "manage.py", "serve"]
         self.manage("migrate", "--verbosity=0")
         self.start()
 
@@ -68,7 +71,7 @@ class Service:
     def start(self) -> None:
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "serve"],
+                self.command,
                 cwd=self.root,
                 env=self.env,
                 stdout=log,
@@ -103,18 +106,26 @@ class Service:
 
 
 @contextmanager
-def service(database_url: str = "", *, root: Path = ROOT, **env: str) -> Iterator[Service]:
+def service(
+    database_url: str = "", *, root: Path = ROOT, log: Path | None = None, **env: str
+) -> Iterator[Service]:
     """Run the service. Without a database given, it has an SQLite file of its own."""
     with ExitStack() as stack:
         place = tempfile.TemporaryDirectory(prefix="cartsvc-", ignore_cleanup_errors=True)
         folder = Path(stack.enter_context(place))
         url = database_url or f"sqlite:///{folder / 'carts.sqlite3'}"
-        server = Service(folder, url, root=root, **env)
+        server = Service(folder, url, log or folder / "service.log", root=root, **env)
         try:
             yield server
         finally:
+            left = []
+            with suppress(OSError):  # the test has ended it
+                left = server.workers()
             server.process.kill()
             server.process.wait()
+            for worker in left:  # under libfaketime, one may not notice that its parent is gone
+                with suppress(ProcessLookupError):
+                    os.kill(worker, signal.SIGKILL)
 
 
 ISSUER = "https://id.example.com/"
@@ -126,6 +137,26 @@ def with_issuer(address: str, database_url: str = "", **env: str) -> Iterator[Se
     keys = {"JWT_ALGORITHM": "RS256", "JWT_JWK_URL": address, "JWT_ISSUER": ISSUER}
     with service(database_url, **keys, JWT_SIGNING_KEY="", **env) as server:
         yield server
+
+
+# Debian's package faketime.
+CLOCKS = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
+
+
+def with_clock(file: Path) -> dict[str, str]:
+    """Return the variables of a service whose clock is off by what the file says: `+600` seconds.
+
+    Only the clock of the day is: durations stay right.
+    """
+    if not CLOCKS:
+        missing("faketime")
+    file.write_text("+0")
+    return {
+        "LD_PRELOAD": str(CLOCKS[0]),
+        "FAKETIME_TIMESTAMP_FILE": str(file),
+        "FAKETIME_CACHE_DURATION": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
 
 
 def timed(caller: HttpApi, *request: Any, **headers: str) -> tuple[requests.Response, float]:

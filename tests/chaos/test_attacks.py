@@ -1,7 +1,6 @@
 """The worst of `tests.chaos.attacks`, shortly: the honest caller is answered all along."""
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from tests.chaos.attacks import prepared
 from tests.chaos.hostile import LARGE, Target
 from tests.chaos.servers import RAISED, SIGNING_KEY, service
-from tests.chaos.trial import Caller, Result, Seen, honest, tried
+from tests.chaos.trial import Caller, honest, tried
 from tests.support.clusters import Cluster
 
 # What a bad or large body may get. A body that is refused before it is read may get none.
@@ -43,14 +42,3 @@ def test_an_attack_keeps_nobody_from_an_answer(target: Target, name: str) -> Non
     large = target.request("POST", target.carts, json.dumps(LARGE).encode())
     assert [Caller(target, kept=False).ask(large)[0] for _ in range(8)] == ["200"] * 8
     assert not honest(target, 0.5).refused
-
-
-def test_a_row_says_which_bounds_do_not_hold() -> None:
-    quiet = Seen(seconds=1, waits=[0.01] * 24)
-    assert Result(quiet, quiet, quiet, Counter()).missed() == []
-    slow = Seen(1, [0.05] * 20 + [2.5], Counter({"503": 14}))
-    assert Result(quiet, slow, quiet, Counter()).missed() == [
-        "slowest 2.5 s",
-        "median × 5.0",
-        "rate × 0.29",
-    ]

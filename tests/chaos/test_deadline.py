@@ -101,15 +101,6 @@ def test_a_commit_whose_standby_is_gone(cluster: Cluster, server: Service) -> No
     assert items_of_carts(cluster, caller) == [1, 3]
 
 
-def test_every_thread_is_free_again(cluster: Cluster, server: Service) -> None:
-    caller = server.caller()
-    with standby_gone(cluster):
-        for _ in range(2):
-            create = [lambda: timed(caller, "POST", "", bodies.cart())] * (CALLERS + 1)
-            assert all(map(unavailable, answered(create)))
-    assert new_cart(caller)
-
-
 @pytest.mark.parametrize("end", ["pg_cancel_backend", "pg_terminate_backend"])
 def test_a_commit_that_is_cancelled(cluster: Cluster, server: Service, end: str) -> None:
     """The server has committed, and says in a warning only that its standby has not."""

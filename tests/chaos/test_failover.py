@@ -1,4 +1,4 @@
-"""Failovers under load: no write that was acknowledged is lost, doubled or half-written.
+"""Failovers under load: the callers' histories have no contradiction.
 
 Etcd, three nodes of Patroni with one synchronous standby, HAProxy, two instances and six callers.
 Each kind of fault happens once. The long form repeats them until so many failovers have
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import cycle, islice
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -21,7 +22,7 @@ import pytest
 import requests
 from psycopg import Connection
 
-from tests.chaos.ledger import NOTHING, RETRIED, Ledger
+from tests.chaos.ledger import Ledger
 from tests.chaos.nodes import Node, Nodes, three_nodes
 from tests.chaos.proxies import haproxy
 from tests.chaos.servers import service
@@ -30,7 +31,7 @@ from tests.support.programs import free_port, wait_until
 FAILOVERS = int(os.environ.get("FAILOVERS", "0"))
 # Seconds to an answer, whatever happens to the database: a request has five. On a machine of which
 # nobody knows how busy it is, it is enough that there is an end.
-SLOWEST = 6 if FAILOVERS else 20
+SLOWEST = 6 if FAILOVERS else 60
 
 Mend = Callable[[], None]
 
@@ -41,7 +42,8 @@ def nothing() -> None:
 
 def switch_over(nodes: Nodes) -> Mend:
     primary = nodes.wait_for_primary()
-    assert primary.post("switchover", {"leader": primary.name}).ok
+    # It refuses as long as the standby has not caught up.
+    wait_until(lambda: primary.post("switchover", {"leader": primary.name}).ok, 60)
     nodes.wait_for_primary(primary)
     return nothing
 
@@ -148,26 +150,21 @@ def accepts(url: str) -> bool:
     return False
 
 
-def new_ledger(nodes: Nodes, url: str, *, retried: frozenset[int] = RETRIED) -> Ledger:
-    """Return a ledger of an empty database."""
-    with nodes.wait_until_whole().connect("carts") as connection:
-        connection.execute("TRUNCATE carts_cart CASCADE")
-    return Ledger(url, retried=retried)
-
-
 def strike(nodes: Nodes, ledger: Ledger, cause: str, fault: Fault) -> None:
     """Let the fault happen, wait until writes pass again, and tell how long none did."""
     nodes.wait_until_whole()
     ledger.wait_for_progress()
     began = time.monotonic()
+    ledger.dirty_reads = fault is cancel_commits
     mend = fault(nodes)
+    ledger.dirty_reads = False
     try:
         try:
-            ledger.wait_for_progress(90)
+            ledger.wait_for_progress()
         except AssertionError:
             # Nothing is acknowledged as long as no standby follows the new primary.
             nodes.make_anew()
-            ledger.wait_for_progress(90)
+            ledger.wait_for_progress()
     except AssertionError as error:
         raise AssertionError(nodes.told()) from error
     finally:
@@ -175,46 +172,46 @@ def strike(nodes: Nodes, ledger: Ledger, cause: str, fault: Fault) -> None:
     print(f"{cause}: {ledger.longest_pause(began):.1f} s without a write")
 
 
-def audited(nodes: Nodes, ledger: Ledger) -> dict[str, int]:
+def audited(nodes: Nodes, ledger: Ledger) -> list[str]:
     with nodes.wait_until_whole().connect("carts") as fresh:
         found = ledger.audit(fresh)
-    print(
-        f"{ledger.acknowledged} acknowledged, {len(ledger.writes)} of them writes, "
-        f"{dict(ledger.refusals)} retried, slowest {ledger.slowest:.1f} s: {found}"
-    )
+    print(f"{ledger}: {len(found)} contradictions")
     return found
 
 
-def test_nothing_acknowledged_is_lost(nodes: Nodes, behind_haproxy: str) -> None:
-    ledger = new_ledger(nodes, behind_haproxy)
+def test_nothing_acknowledged_is_lost(nodes: Nodes, behind_haproxy: str, tmp_path: Path) -> None:
+    nodes.wait_until_whole()
+    ledger = Ledger(behind_haproxy, tmp_path)
     faults = [*STAYING.items(), *islice(cycle(REPLACING.items()), FAILOVERS or len(REPLACING))]
     print()
     ledger.run(6, [partial(strike, nodes, ledger, cause, fault) for cause, fault in faults])
-    assert audited(nodes, ledger) == NOTHING
+    assert audited(nodes, ledger) == []
     assert ledger.slowest < SLOWEST
 
 
-def test_a_frozen_primary_without_haproxy(nodes: Nodes) -> None:
-    """The callers repeat a 404 as well.
+def test_a_frozen_primary_without_haproxy(nodes: Nodes, tmp_path: Path) -> None:
+    """The callers repeat a 404 as well, and what they read may be out of date.
 
     A primary that thaws takes itself for the primary until Patroni demotes it. HAProxy sends
     nobody there. Without it, callers may reach it. It acknowledges no change, but it does not
     know the carts that are younger.
     """
     with service(nodes.url()) as server:
-        ledger = new_ledger(nodes, server.url, retried=RETRIED | {404})
+        nodes.wait_until_whole()
+        ledger = Ledger(server.url, tmp_path, stale=True)
         print()
         ledger.run(6, [partial(strike, nodes, ledger, "frozen, hosts listed", freeze_the_primary)])
-    assert audited(nodes, ledger) == NOTHING
+    assert audited(nodes, ledger) == []
     assert ledger.slowest < SLOWEST
 
 
 @pytest.mark.skipif(not FAILOVERS, reason="the control belongs to the long form")
 def test_asynchronous_standbys_lose_what_was_acknowledged(
-    nodes: Nodes, behind_haproxy: str
+    nodes: Nodes, behind_haproxy: str, tmp_path: Path
 ) -> None:
     """The control: were nothing found here, nothing would be proved by the other tests."""
-    ledger = new_ledger(nodes, behind_haproxy)
+    nodes.wait_until_whole()
+    ledger = Ledger(behind_haproxy, tmp_path)
     configure(nodes, synchronous=False, receiver_timeout="1h")
     primary = nodes.wait_until_whole(standbys="replica replica")
 
@@ -228,8 +225,7 @@ def test_asynchronous_standbys_lose_what_was_acknowledged(
     nodes.wait_for_primary(primary)
     primary.start()
     configure(nodes, synchronous=True, receiver_timeout="5s")
-    found = audited(nodes, ledger)
-    assert found["lost"] > 0
+    assert "was over before" in "".join(audited(nodes, ledger))
 
 
 def configure(nodes: Nodes, *, synchronous: bool, receiver_timeout: str) -> None:

@@ -1,25 +1,34 @@
-"""Two migrations of one PostgreSQL database at once."""
+"""What `migrate` meets on PostgreSQL: others at work, a late start, a role that may too little."""
 
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
+
+import pytest
 
 from tests.chaos.servers import ROOT
-from tests.support.clusters import Cluster
-from tests.support.programs import wait_until
+from tests.support.clusters import Cluster, private_cluster
+from tests.support.poolers import pooled
+from tests.support.programs import free_port, manage, wait_until
 
+SECRETS = {"SECRET_KEY": "a-secret-key-of-the-chaos-tests-" * 2, "JWT_SIGNING_KEY": "ab" * 32}
+# As requests do.
+READS = (
+    "import cartsvc.wsgi; from django.db.migrations.recorder import MigrationRecorder; "
+    "print(MigrationRecorder.Migration.objects.latest('applied').applied)"
+)
 WAITING = (
     "SELECT pid FROM pg_stat_activity WHERE state = 'idle in transaction'"
     " AND query LIKE '%pg_try_advisory_xact_lock%' AND datname = current_database()"
 )
 
 
-def migrating(url: str) -> subprocess.Popen[str]:
-    secrets = {"SECRET_KEY": "a-secret-key-of-the-chaos-tests-" * 2, "JWT_SIGNING_KEY": "ab" * 32}
+def migrating(url: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "manage.py", "migrate", "--noinput"],
+        [sys.executable, "manage.py", "migrate", "--noinput", *arguments],
         cwd=ROOT,
-        env={"PATH": os.environ["PATH"], "DATABASE_URL": url, **secrets},
+        env={"PATH": os.environ["PATH"], "DATABASE_URL": url, **SECRETS},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -60,3 +69,96 @@ def test_an_index_is_built_while_another_migration_waits(cluster: Cluster) -> No
             building.execute("CREATE INDEX CONCURRENTLY built_id ON built (id)")
     printed, _ = process.communicate(timeout=60)
     assert process.returncode == 0, printed
+
+
+def ended(url: str, *command: str, **environment: str) -> tuple[int, str]:
+    done = manage(*command, **SECRETS, **{"DATABASE_URL": url, **environment})
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stderr
+
+
+def test_a_role_that_may_make_no_table_is_told_what_to_do(cluster: Cluster) -> None:
+    cluster.execute("CREATE ROLE guest LOGIN")
+    cluster.execute("CREATE DATABASE anothers")
+    status, told = ended(cluster.url("anothers", user="guest"), "migrate")
+    assert status == 1
+    assert "permission denied for schema public" in told
+    assert "ALTER DATABASE … OWNER TO" in told
+
+
+@pytest.mark.parametrize("pooler", [False, True], ids=["direct", "pooled"])
+def test_a_role_may_have_a_style_of_dates(cluster: Cluster, pooler: bool) -> None:
+    name = f"german_{pooler}".lower()
+    cluster.execute(f"CREATE ROLE {name} LOGIN")
+    cluster.execute(f"CREATE DATABASE {name} OWNER {name}")
+    cluster.execute(f"ALTER ROLE {name} SET DateStyle = 'German, DMY'")
+    url = cluster.url(name, user=name)
+    with pooled(url) if pooler else nullcontext() as found:
+        variables = found.variables if found else {}
+        assert ended(url, "migrate", "--verbosity=0", **variables) == (0, "")
+        assert ended(url, "shell", "--no-imports", "-c", READS, **variables) == (0, "")
+
+
+def test_a_pooler_that_refuses_is_told(cluster: Cluster) -> None:
+    with pooled(cluster.url()) as pooler:
+        url = pooler.variables["DATABASE_URL"]
+        for command in ("migrate", "serve"):
+            status, told = ended(url, command)
+            assert status == 1
+            assert "set DATABASE_ADMIN_URL to the database itself" in told
+
+
+def until_said(process: subprocess.Popen[str], text: str) -> None:
+    assert process.stdout
+    assert any(text in line for line in process.stdout)
+
+
+def test_it_waits_for_a_database_that_starts_late() -> None:
+    with private_cluster() as late:
+        late.stop()
+        process = migrating(late.url())
+        until_said(process, "Connection refused")
+        until_said(process, "Attempt 2 of 12 follows in 5 seconds.")
+        late.start()
+        printed, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, printed
+
+
+def test_it_waits_no_longer_than_it_says(cluster: Cluster) -> None:
+    nowhere = f"postgres://postgres@127.0.0.1:{free_port()}/postgres"
+    status, told = ended(nowhere, "migrate", "--attempts=2")
+    assert status == 1
+    assert told.count("Attempt 2 of 2 follows") == 1
+    assert "Attempt 3" not in told
+    assert "The database cannot be used: connection failed" in told
+
+
+def migrated(cluster: Cluster, name: str) -> str:
+    cluster.execute(f"CREATE DATABASE {name}")
+    assert ended(cluster.url(name), "migrate", "--verbosity=0") == (0, "")
+    return cluster.url(name)
+
+
+def test_it_lets_traffic_pass_and_tries_again_for_a_lock(cluster: Cluster) -> None:
+    url = migrated(cluster, "busy")
+    with cluster.connect("busy") as other, other.transaction():
+        other.execute("SELECT count(*) FROM carts_cart")  # as a report that takes long
+        process = migrating(url, "carts", "zero")
+        until_said(process, "canceling statement due to lock timeout")
+        until_said(process, "Attempt 2 of 12 follows in 5 seconds.")
+        with cluster.connect("busy") as customer:
+            customer.execute("SET lock_timeout = '4s'")
+            assert customer.execute("SELECT count(*) FROM carts_cart").fetchone() == (0,)
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, printed
+    assert cluster.execute("SELECT to_regclass('carts_cart')", "busy") == [(None,)]
+
+
+def test_a_lock_that_is_never_free_is_told(cluster: Cluster) -> None:
+    url = migrated(cluster, "held_for_ever")
+    with cluster.connect("held_for_ever") as other, other.transaction():
+        other.execute("SELECT count(*) FROM carts_cart")
+        status, told = ended(url, "migrate", "carts", "zero", "--attempts=1")
+    assert status == 1
+    assert "Another session holds a lock: find it in pg_stat_activity" in told
+    assert cluster.execute("SELECT count(*) FROM carts_cart", "held_for_ever") == [(0,)]

@@ -2,22 +2,21 @@
 
 import json
 import re
+import socket
 import ssl
-import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from http.client import HTTPResponse
-from pathlib import Path
 
 import pytest
 import requests
 
 from cartsvc.api.envelope import failure
 from cartsvc.errors import REFUSALS
-from tests.chaos.proxies import HOST, Proxy
+from tests.chaos.proxies import HOST, Proxy, nginx
 from tests.chaos.servers import ROOT, SIGNING_KEY, service
 from tests.support import bodies
 from tests.support.programs import wait_until
@@ -27,14 +26,10 @@ from tests.support.tokens import mint
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[Proxy]:
     with (
-        tempfile.TemporaryDirectory(prefix="cartsvc-") as folder,
         service(ALLOWED_HOSTS=f"{HOST},127.0.0.1", HTTPS_ONLY="true") as server,
+        nginx(server) as running,
     ):
-        running = Proxy(Path(folder), server)
-        wait_until(running.is_up)
         yield running
-        running.process.terminate()
-        running.process.wait(10)
 
 
 def is_open(connection: ssl.SSLSocket) -> bool:
@@ -216,6 +211,62 @@ def test_a_service_that_is_down_is_503(proxy: Proxy) -> None:
     assert proxy.caller().get().status_code == 200
 
 
+def test_no_log_of_nginx_has_a_path(proxy: Proxy) -> None:
+    caller = proxy.caller()
+    key = caller.base.split("/")[5]
+    answer = caller.get("?secret=s3cret", X_Request_ID="of-this-request")
+    assert answer.status_code == 200
+    proxy.server.stop()
+    try:
+        # The lines of errors have the path, whatever the format of the access log.
+        assert caller.get().status_code == 503
+        assert caller.request("PUT", "", "x" * 300_000).status_code == 413
+    finally:
+        proxy.server.start()
+    access, errors = (log.read_text() for log in proxy.logs)
+    assert re.search(
+        rf"^\S+ \[[\dT:+-]+\] GET 200 \d+ [\d.]+ s, id of-this-request, "
+        rf"asked {proxy.server.bind}: 200$",
+        access,
+        re.MULTILINE,
+    )
+    for text in (access, errors):
+        assert key not in text
+        assert "s3cret" not in text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+def test_without_https_all_is_led_to_it(proxy: Proxy, host: str) -> None:
+    plain = requests.post(
+        f"http://{host}:{proxy.plain_port}/v2.0/x?y=1",
+        headers={"Host": HOST},
+        allow_redirects=False,
+        timeout=5,
+    )
+    assert plain.status_code == 308
+    assert plain.headers["Location"] == f"https://{HOST}/v2.0/x?y=1"
+    with socket.create_connection((host.strip("[]"), proxy.port), 5):
+        pass  # and there it is
+
+
+def test_the_desk_can_be_closed_to_other_networks(proxy: Proxy) -> None:
+    """The marks before the list are taken off; loopback is none of its networks."""
+    marked = re.compile(r"# (allow [^#]*deny all;)")
+    file = proxy.folder / "cartsvc.conf"
+    shipped = file.read_text()
+    assert len(marked.findall(shipped)) == 2
+    file.write_text(marked.sub(r"\1", shipped))
+    proxy.reload()
+    try:
+        for path in ("/admin/", "/admin/login/"):
+            status, code, _ = answer_to(proxy, head(HOSTED, method="GET", path=path))
+            assert (status, code) == (404, "not_found")
+        assert proxy.caller().get().status_code == 200
+    finally:
+        file.write_text(shipped)
+        proxy.reload()
+
+
 def test_no_header_moves_the_service_to_another_path(proxy: Proxy) -> None:
     moving = {"SCRIPT_NAME": "/v2.0", "Script-Name": "/v2.0", "Path-Info": "/admin/"}
     headers = [f"{name}: {value}" for name, value in moving.items()]
@@ -254,7 +305,7 @@ def test_an_address_may_try_to_sign_in_ten_times_at_once(proxy: Proxy) -> None:
     assert "Please wait a minute" in refused.text
     assert proxy.caller().get().status_code == 200
     # The service knows which address made these attempts.
-    assert "127.0.0.1" in proxy.server.manage("axes_list_attempts")
+    assert re.search(r"\b127\.0\.0\.1\b|::", proxy.server.manage("axes_list_attempts"))
 
 
 def test_an_address_has_so_many_requests_to_the_desk_under_way(proxy: Proxy) -> None:

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 import requests
 
+from cartsvc import __version__
 from cartsvc.serving.server import GRACEFUL_TIMEOUT_SECONDS
 from tests.chaos.servers import PATIENT, ROOT, Service, service
 from tests.support import bodies
@@ -42,7 +44,7 @@ def test_metrics_are_right_across_workers_and_outlive_them() -> None:
         callers[0].post(body=bodies.bare_cart(), Idempotency_Key="once")
         callers[0].post(body={})
         expected = {
-            f'cartsvc_info{{instance_name="{socket.gethostname()}"}}': 1,
+            f'cartsvc_info{{instance_name="{socket.gethostname()}",version="{__version__}"}}': 1,
             'cartsvc_requests_total{operation="Create Cart",status="200"}': 66,
             'cartsvc_requests_total{operation="Create Cart",status="400"}': 1,
             'cartsvc_requests_total{operation="Create Cart",status="422"}': 1,
@@ -66,8 +68,30 @@ def test_metrics_are_right_across_workers_and_outlive_them() -> None:
         assert {name: counted[name] for name in expected} == expected
 
 
-def test_metrics_are_not_on_the_public_port(on_sqlite: Service) -> None:
-    assert requests.get(f"{on_sqlite.url}/metrics", timeout=60).status_code == 404
+def test_busy_threads_are_those_of_the_living(cluster: Cluster) -> None:
+    """Each of two workers has four, and each of them waits for the same cart."""
+    port = free_port()
+
+    def busy() -> float:
+        return scrape(port)["cartsvc_busy_threads"]
+
+    env = {"METRICS_BIND": f"127.0.0.1:{port}", "DJANGO_SETTINGS_MODULE": PATIENT}
+    with service(cluster.url(), **env) as server, ThreadPoolExecutor(40) as pool:
+        caller = server.caller()
+        cart = caller.post(body=bodies.cart()).json()["data"]["cartId"]
+        wait_until(lambda: busy() == 0)
+        with cluster.connect() as other, other.transaction():
+            other.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [cart])
+            pool.submit(caller.delete, f"/{cart}")
+            wait_until(lambda: busy() == 1)
+            for _ in range(39):  # to either worker
+                pool.submit(caller.delete, f"/{cart}")
+            wait_until(lambda: busy() == 8)
+            dead = server.workers()[0]
+            os.kill(dead, signal.SIGKILL)
+            wait_until(lambda: dead not in server.workers() and len(server.workers()) == 2)
+            wait_until(lambda: busy() == 4)
+        wait_until(lambda: busy() == 0, 60)
 
 
 def lines(server: Service) -> list[dict[str, Any]]:
@@ -156,25 +180,73 @@ def test_an_interrupt_does_not_drain() -> None:
         assert server.process.wait(40) == 0
 
 
-@pytest.mark.parametrize("name", ["cartsvc", "patroni"])
-def test_the_unit_files_are_sound(name: str, tmp_path: Path) -> None:
-    shipped = (ROOT / f"cartsvc/deploy/{name}.service").read_text()
-    # The programs are not where the files expect them.
-    here = re.sub("/srv/(cartsvc/.venv|patroni)/bin/[a-z]+", sys.executable, shipped)
-    unit = tmp_path / f"{name}.service"
-    unit.write_text(here)
+UNITS = ("cartsvc@.service", "cartsvc-housekeeping.service", "patroni.service")
+TIMER = "cartsvc-housekeeping.timer"
 
-    done = subprocess.run(
-        [program("systemd-analyze"), "verify", unit], capture_output=True, text=True, timeout=60
+
+def systemd_analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [program("systemd-analyze"), *arguments], capture_output=True, text=True, timeout=60
     )
 
+
+@pytest.fixture
+def units(tmp_path: Path) -> Path:
+    """The folder of the unit files, with a program that is here in place of theirs."""
+    for name in (*UNITS, TIMER):
+        shipped = (ROOT / "cartsvc/deploy" / name).read_text()
+        here = re.sub("/srv/(cartsvc/.venv|patroni)/bin/[a-z]+", sys.executable, shipped)
+        (tmp_path / name).write_text(here)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", [*UNITS, TIMER])
+def test_the_unit_files_are_sound(name: str, units: Path) -> None:
+    done = systemd_analyze("verify", units / name)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_unit_file_leaves_the_time_that_a_stop_takes() -> None:
-    shipped = (ROOT / "cartsvc/deploy/cartsvc.service").read_text()
-    (seconds,) = re.findall(r"^TimeoutStopSec=(\d+)$", shipped, re.MULTILINE)
-    assert int(seconds) >= 5 + GRACEFUL_TIMEOUT_SECONDS
+@pytest.mark.parametrize("name", UNITS[:2])
+def test_the_service_may_do_little(name: str, units: Path) -> None:
+    unit = units / name.replace("@", "@1")
+    unit.write_text((units / name).read_text())
+    done = systemd_analyze("security", "--offline=true", "--threshold=20", "--no-pager", unit)
+    assert done.returncode == 0, done.stdout
+
+
+def directives(name: str) -> dict[str, str]:
+    lines = (ROOT / "cartsvc/deploy" / name).read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if re.match("[A-Z]", line))
+
+
+def test_the_unit_leaves_the_time_that_a_stop_takes() -> None:
+    assert int(directives(UNITS[0])["TimeoutStopSec"]) >= 5 + GRACEFUL_TIMEOUT_SECONDS
+
+
+def test_the_unit_never_gives_up() -> None:
+    """systemd's own limit, five starts in ten seconds, would end it before the database is up."""
+    unit = directives(UNITS[0])
+    assert unit["Restart"] == "always"
+    assert unit["StartLimitIntervalSec"] == "0"
+    assert int(unit["RestartSec"]) >= 1
+
+
+def test_the_group_of_the_unit_may_connect_to_a_socket_file(tmp_path: Path) -> None:
+    """nginx runs as another user. The server makes the file as the unit's UMask says."""
+    path = tmp_path / "socket"
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "serve"],
+        cwd=ROOT,
+        env={"DATABASE_URL": f"sqlite:///{tmp_path}/x.sqlite3", "BIND": f"unix:{path}"},
+        umask=int(directives(UNITS[0])["UMask"], 8),
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(path.exists)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o770
+    finally:
+        process.terminate()
+        process.wait(40)
 
 
 def test_ready_says_what_is_missing(cluster: Cluster) -> None:

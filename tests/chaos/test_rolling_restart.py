@@ -6,19 +6,17 @@ Each instance restarts once. The long form has six restarts of each:
 """
 
 import os
-import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 import requests
 
-from tests.chaos.proxies import HOST, Proxy, haproxy
+from tests.chaos.proxies import HOST, haproxy, nginx
 from tests.chaos.servers import SIGNING_KEY, Service, service
 from tests.support import bodies
 from tests.support.callers import HttpApi
@@ -100,14 +98,8 @@ def is_ready(instance: Service) -> bool:
 
 
 def test_behind_nginx(instances: list[Service]) -> None:
-    with tempfile.TemporaryDirectory(prefix="cartsvc-") as folder:
-        proxy = Proxy(Path(folder), *instances)
-        try:
-            wait_until(proxy.is_up)
-            restart_each(instances, proxy.url, proxy.certificate)
-        finally:
-            proxy.process.terminate()
-            proxy.process.wait(10)
+    with nginx(*instances) as proxy:
+        restart_each(instances, proxy.url, proxy.certificate)
 
 
 def test_behind_haproxy(instances: list[Service]) -> None:

@@ -3,27 +3,22 @@
 import os
 import signal
 import socket
-import sqlite3
-import subprocess
-import sys
 import threading
 import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
-from http.client import HTTPConnection
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
 import requests
 
 from tests.bench import client
-from tests.chaos.servers import ROOT, SIGNING_KEY, Service, service
+from tests.chaos.servers import SIGNING_KEY, Service, service
 from tests.chaos.test_wire import head, kept
 from tests.support import bodies
-from tests.support.programs import free_port, wait_until
+from tests.support.programs import wait_until
 from tests.support.tokens import mint
 
 
@@ -155,19 +150,6 @@ def test_workers_do_not_outlive_a_parent_that_is_killed(two_workers: Service) ->
     assert answers(two_workers)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_workers_leave_what_a_terminal_sends_to_their_parent(
-    two_workers: Service, number: signal.Signals
-) -> None:
-    """A terminal sends it to all of them."""
-    before = two_workers.workers()
-    for worker in before:
-        os.kill(worker, number)
-    time.sleep(1)  # for what must not happen
-    assert two_workers.workers() == before
-    assert answers(two_workers)
-
-
 @contextmanager
 def callers(server: Service) -> Iterator[Counter[int | str]]:
     """Send requests without pause, each on a new connection. Count the results."""
@@ -200,67 +182,3 @@ def test_sighup_exchanges_the_workers_one_after_the_other(two_workers: Service) 
     print(f"\n{dict(counted)}")
     # Connections that wait in the queue of a worker's own socket are lost with the worker.
     assert counted.total() - counted[200] <= counted.total() / 100
-
-
-def test_counts_are_kept_in_a_folder_of_the_services_own(tmp_path: Path) -> None:
-    theirs = tmp_path / "counter_1.db"
-    theirs.write_bytes(b"theirs")
-    named = {"METRICS_BIND": f"127.0.0.1:{free_port()}", "TMPDIR": str(tmp_path)}
-    with service(**named) as server:
-        server.caller().get()
-        (ours,) = [path for path in tmp_path.iterdir() if path != theirs]
-        assert ours.is_dir()
-        assert list(ours.glob("counter_*.db"))
-        server.stop()
-    assert list(tmp_path.iterdir()) == [theirs]
-    assert theirs.read_bytes() == b"theirs"
-
-
-class Through(HTTPConnection):
-    """A connection through a socket file, as a proxy of this machine makes it."""
-
-    def __init__(self, file: Path) -> None:
-        super().__init__("localhost", timeout=60)
-        self.file = file
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(str(self.file))
-
-
-def takes_connections(file: Path) -> bool:
-    with suppress(OSError), closing(Through(file)) as probe:
-        probe.connect()
-        return True
-    return False
-
-
-def test_a_caller_cannot_choose_its_address(tmp_path: Path) -> None:
-    """What stands before the proxy's own entry was written by the caller."""
-    file, database = tmp_path / "socket", tmp_path / "carts.sqlite3"
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "serve", f"--bind=unix:{file}"],
-        cwd=ROOT,
-        env={"PATH": os.environ["PATH"], "DATABASE_URL": f"sqlite:///{database}"},
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        wait_until(lambda: takes_connections(file), 60)
-        with closing(Through(file)) as proxy:
-            proxy.request("GET", "/admin/login/")
-            cookie = proxy.getresponse().headers["Set-Cookie"].partition(";")[0]
-        form = {"username": "anna", "csrfmiddlewaretoken": cookie.partition("=")[2]}
-        sent = {
-            "Cookie": cookie,
-            "Content-Type": "application/x-www-form-urlencoded",
-            "X-Forwarded-For": "198.51.100.1, 203.0.113.9",
-        }
-        with closing(Through(file)) as proxy:
-            proxy.request("POST", "/admin/login/", urlencode({**form, "password": "wrong"}), sent)
-            assert proxy.getresponse().status == 200
-    finally:
-        process.kill()
-        process.wait()
-    with closing(sqlite3.connect(database)) as stored:
-        found = stored.execute("SELECT ip_address FROM axes_accessattempt").fetchall()
-    assert found == [("203.0.113.9",)]

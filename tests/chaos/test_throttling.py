@@ -1,27 +1,10 @@
 import subprocess
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
 import requests
 
 from tests.chaos.servers import service, timed
-from tests.support.programs import free_port, program
-
-
-@pytest.fixture
-def redis() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    port = free_port()
-    with tempfile.TemporaryDirectory() as folder:
-        process = subprocess.Popen(
-            [program("redis-server"), "--port", str(port), "--bind", "127.0.0.1", "--dir", folder],
-            stdout=subprocess.DEVNULL,
-        )
-        yield f"redis://127.0.0.1:{port}/0", process
-        process.kill()
-        process.wait()
 
 
 def test_a_rate_holds_exactly_across_workers(

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from http.client import HTTPException, HTTPResponse
 
-from tests.bench.client import LENGTH
 from tests.chaos.hostile import ATTACKS, Attack, Target
 from tests.support import bodies
 
@@ -50,38 +50,20 @@ class Caller:
         try:
             with suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before
                 connection.sendall(sent)
-            head, closes, body = self.receive(connection, sent.startswith(b"HEAD"))
+            answer = HTTPResponse(connection, method="HEAD" if sent.startswith(b"HEAD") else "")
+            answer.begin()
+            body = answer.read()
+        except HTTPException as error:
+            connection.close()
+            raise ConnectionError from error
         except BaseException:
             connection.close()
             raise
-        if closes or not self.kept:
+        if answer.will_close or not self.kept:
             connection.close()
         else:
             self.connection = connection
-        return head[9:12].decode(), body
-
-    @staticmethod
-    def receive(connection: socket.socket, bodiless: bool) -> tuple[bytes, bool, bytes]:
-        received = b""
-        while b"\r\n\r\n" not in received:
-            received += part_of(connection)
-        head, _, body = received.partition(b"\r\n\r\n")
-        length = LENGTH.search(head + b"\r\n")
-        if b"transfer-encoding: chunked" in head.lower():
-            while not body.endswith(b"0\r\n\r\n"):
-                body += part_of(connection)
-        parts, wanted = [body], 0 if bodiless or not length else int(length[1]) - len(body)
-        while wanted > 0:
-            parts.append(part_of(connection))
-            wanted -= len(parts[-1])
-        return head, b"\r\nconnection: close" in head.lower(), b"".join(parts)
-
-
-def part_of(connection: socket.socket) -> bytes:
-    part = connection.recv(262_144)
-    if not part:
-        raise ConnectionResetError("closed before the answer was whole")
-    return part
+        return str(answer.status), body
 
 
 def attacked(name: str, target: Target, seconds: float) -> Answers:

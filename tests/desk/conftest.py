@@ -69,6 +69,16 @@ def item_page(cart: Cart, number: int = 0) -> str:
     return f"{CARTS}{cart.pk}/items/{items(cart)[number]['item_id']}/"
 
 
+def put_back_page(cart: Cart, version: int) -> str:
+    """Return the address of the page that puts an item back as it was before the version."""
+    return f"{CARTS}{cart.pk}/before/{version}/"
+
+
+def events(client: Client, cart: Cart, query: str = "") -> list[Any]:
+    """Return the history that the cart's page shows, newest first."""
+    return list(client.get(f"{page_of(cart)}{query}").context["timeline"].events)
+
+
 def form_of(client: Client, url: str) -> dict[str, Any]:
     """Return what a browser would send if the page's form were submitted untouched."""
     context = client.get(url).context

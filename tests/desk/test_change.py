@@ -3,6 +3,7 @@ from decimal import Decimal
 from functools import partial
 from threading import Barrier
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -65,6 +66,7 @@ def test_an_item_and_its_options_are_corrected(lead: Client, cart: Cart) -> None
     entry = LogEntry.objects.get()
     assert entry.user.username == "anna"
     assert entry.get_edited_object() == cart
+    assert entry.object_repr == f"{cart.id} of {cart.profile_key}"
     assert entry.get_change_message() == (
         "Item “Pizza Margherita”: quantity 2 → 3, price 10.10 → 9.95, "
         "option “Extra mozzarella”: price 1.25 → 0.50, option “Olives” added"
@@ -144,6 +146,34 @@ def test_an_item_is_added_behind_the_last(lead: Client, cart: Cart) -> None:
     )
 
 
+def test_again_fills_the_form_with_the_values_of_an_item(lead: Client) -> None:
+    option = OptionFactory(display_name="Olives", price=Decimal("0.5"))
+    cart = CartFactory(
+        items=[ItemFactory(price=3, special_instructions="No basil", options=[option, option])]
+    )
+    [item] = items(cart)
+    url = f"/admin/carts/cart/{cart.pk}/items/add/?like={item['item_id']}"
+    assert f'href="{url}">Again<' in lead.get(page_of(cart)).text
+    typed = form_of(lead, url)
+    assert Cart.objects.get().version == 1
+    assert lead.post(url, typed).url == page_of(cart)
+    first, second = items(cart)
+    assert first == item
+    assert second == item | {"item_id": second["item_id"]}
+    assert cart.changes.get().operation == "Add Item"
+    assert "“Pizza Margherita” added: name “Pizza Margherita”, quantity 2" in (
+        LogEntry.objects.get().change_message
+    )
+
+
+@pytest.mark.parametrize("like", ["", "nonsense", str(UUID(int=0)), "\0"])
+def test_again_of_no_item_is_an_empty_form(lead: Client, cart: Cart, like: str) -> None:
+    url = f"/admin/carts/cart/{cart.pk}/items/add/"
+    editor = lead.get(url, {"like": like}).context["editor"]
+    assert editor.form.initial == {}
+    assert editor.options.initial == []
+
+
 def test_an_item_is_removed(lead: Client, cart: Cart) -> None:
     url = item_page(cart) + "remove/"
     assert "Pizza Margherita" in lead.get(url).text
@@ -161,10 +191,7 @@ def test_an_item_is_removed(lead: Client, cart: Cart) -> None:
         ("quantity", "0", "greater than or equal to 1"),
         ("quantity", "10000", "less than or equal to 9999"),
         ("quantity", "", "required"),
-        ("quantity", "5_0", "Enter a whole number"),
-        ("quantity", "\u0665", "Enter a whole number"),
-        ("price", "5_0", "Enter a number"),
-        ("menu_version", "1_0", "Enter a whole number"),
+        ("quantity", "5.5", "Enter a whole number"),
         ("price", "1.23456", "no more than 4 decimal places"),
         ("price", "-1", "greater than or equal to 0"),
         ("price", "NaN", "Enter a number"),
@@ -406,7 +433,6 @@ def test_a_form_without_its_token_is_refused(
     response = lead.post(item_page(cart) + "remove/", {"version": "1"})
     assert response.status_code == 403
     assert "This form is out of date" in response.text
-    assert response.headers["Cache-Control"] == "no-store"
 
 
 @pytest.mark.usefixtures("raised_limits")

@@ -1,8 +1,9 @@
+import re
 import uuid
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.test import Client
@@ -210,12 +211,17 @@ def walk(client: Client, query: str, way: str) -> list[list[Any]]:
     return pages
 
 
-@pytest.mark.parametrize("query", ["?", "?q=4711", "?platform=ios-app", "?q=4711&platform=ios-app"])
+@pytest.mark.parametrize(
+    "query",
+    ["?", "?q=4711", "?platform=ios-app", "?q=4711&platform=ios-app", "?q=4711+naan", "?q=4711+25"],
+)
 def test_pages_hold_every_cart_once(
     viewer: Client, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    carts = [CartFactory(platform="ios-app" if n % 2 else "web") for n in range(17)][::-1]
-    wanted = [c for c in carts if "platform" not in query or c.platform == "ios-app"]
+    naan = ItemFactory(display_name="Naan", price="12.50")
+    kinds = {"platform": "web"}, {"platform": "ios-app", "items": [naan]}
+    carts = [CartFactory(**kinds[n % 2]) for n in range(17)][::-1]
+    wanted = carts if query in {"?", "?q=4711"} else carts[1::2]
     monkeypatch.setattr(search, "PAGE_SIZE", 5)
     monkeypatch.setattr(search, "WINDOW", 4)
     assert list(chain(*walk(viewer, query, "older"))) == wanted
@@ -283,12 +289,123 @@ def test_the_list_costs_the_same_whatever_the_carts_hold(
 ) -> None:
     for _ in range(3):
         big_cart(50, 100)
-    with django_assert_num_queries(5) as queries:
+    with django_assert_num_queries(5):
         response = viewer.get(CARTS)
-    assert not any("carts_cartitem" in query["sql"] for query in queries.captured_queries)
     assert [(row["count"], row["subtotal"]) for row in response.context["rows"]] == [
         (50, "13,510.00")
     ] * 3
+    assert [len(row["items"]) for row in response.context["rows"]] == [3] * 3
+
+
+def dishes(*names: str, **values: Any) -> Cart:
+    return cast(
+        "Cart", CartFactory(items=[ItemFactory(display_name=name) for name in names], **values)
+    )
+
+
+def shown(client: Client) -> list[str]:
+    """Return the cell of each cart's items, as text."""
+    cells = re.findall('<td data-label="Items">(.*?)</td>', client.get(CARTS).text)
+    return [re.sub("<[^>]+>", "", cell) for cell in cells]
+
+
+def test_the_list_shows_the_first_dishes(viewer: Client) -> None:
+    cart = dishes("Garlic naan", "Saag paneer", "Raita", "Lassi")
+    dishes("شاورما", "<b>Tea</b>")
+    CartFactory()
+    assert shown(viewer) == [
+        "none",
+        "2 × شاورما, 2 × &lt;b&gt;Tea&lt;/b&gt;",
+        "2 × Garlic naan, 2 × Saag paneer, 2 × Raita, …4 items",
+    ]
+    cart.items.get(display_name="Saag paneer").remove()
+    assert shown(viewer)[2] == "2 × Garlic naan, 2 × Raita, 2 × Lassi"
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        "4711 naan",
+        "naan 4711",
+        "#4711 GARLIC  N",
+        "“4711, Garlic naan.”",
+        "4711\xa0naan",
+        "4711 c n",
+    ],
+)
+def test_a_number_with_a_dish_finds_the_carts_with_it(viewer: Client, term: str) -> None:
+    carts = [dishes("Saag paneer", "Garlic naan"), dishes("GARLIC NAAN", "Garlic naan")]
+    dishes("Saag paneer")
+    dishes("Garlic naan", restaurant_key=4712)
+    assert found(viewer, q=term) == carts[::-1]
+
+
+@pytest.mark.parametrize("term", ["4711 n%n", "4711 G_rlic", "4711 100%", "4711 🍕", "4711 o'n"])
+def test_signs_in_a_dish_stand_for_themselves(viewer: Client, term: str) -> None:
+    dishes("Garlic naan")
+    wanted = dishes(f"x{term.removeprefix('4711 ')}y")
+    assert found(viewer, q=term) == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("price", "terms"),
+    [
+        ("23.5", ["4711 23.50", "4711 23,50", "4711 23.5", "23.50 4711"]),
+        ("1234.5", ["4711 1,234.50", "4711 1234.50", "4711 1234,5"]),
+        ("1200", ["4711 1200", "4711 1,200", "4711 1200.00"]),
+    ],
+)
+def test_a_number_with_an_amount_finds_the_carts_of_that_subtotal(
+    viewer: Client, price: str, terms: list[str]
+) -> None:
+    item = ItemFactory(price=price, quantity=1)
+    cart = CartFactory(items=[item])
+    CartFactory(items=[item], restaurant_key=4712)
+    CartFactory(items=[item, ItemFactory()])
+    for term in terms:
+        assert found(viewer, q=term) == [cart]
+
+
+def test_a_dish_is_looked_for_beside_the_filters(viewer: Client) -> None:
+    dishes("Naan", platform="web")
+    wanted = dishes("Naan", platform="kiosk")
+    assert found(viewer, q="4711 naan", platform="kiosk") == [wanted]
+
+
+def test_a_dish_is_looked_for_no_further_than_the_window(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Callable[[int], Any]
+) -> None:
+    monkeypatch.setattr(search, "WINDOW", 4)
+    old = dishes("Garlic naan")
+    reached = [CartFactory() for _ in range(6)][1]
+    # session, user, two for permissions, the last cart to look at, the carts, when it was created
+    with django_assert_num_queries(7) as queries:
+        response = viewer.get(CARTS, {"q": "4711 naan"})
+    (items_read,) = (q["sql"] for q in queries.captured_queries if "cartitem" in q["sql"])
+    assert reached.pk.hex in items_read.replace("-", "")
+    text = " ".join(response.text.split())
+    assert "None of the carts that were looked through matches." in text
+    assert f"looked through 4 carts, as far as {reached.created_on:%-d %b %Y, %H:%M} UTC" in text
+    assert walk(viewer, "?q=4711+naan", "older") == [[], [old]]
+
+
+@pytest.mark.parametrize("term", ["", "naan", "4711 biryani", "ACME naan", "4711 1,23.4"])
+def test_an_empty_or_wrong_search_says_what_can_be_searched(
+    viewer: Client, cart: Cart, term: str
+) -> None:
+    response = viewer.get(CARTS, {"q": term})
+    assert "a restaurant's number, alone or with a dish or an amount" in response.text
+    assert ("A dish or an amount needs the restaurant's number" in response.text) == bool(term)
+    assert bool(response.context["rows"]) == (not term)
+
+
+@pytest.mark.parametrize("page", ["", "history/", "items/add/"])
+def test_a_search_box_stands_on_the_pages_of_a_cart(lead: Client, cart: Cart, page: str) -> None:
+    response = lead.get(f"{CARTS}{cart.pk}/{page or 'change/'}")
+    header = response.text[: response.text.index("</header>")]
+    assert f'<form action="{CARTS}" class="find-box" role="search">' in header
+    assert response.text.count('name="q"') == lead.get(CARTS).text.count('name="q"') == 1
+    assert ("autofocus" in response.text, "autofocus" in lead.get(CARTS).text) == (False, True)
 
 
 def test_a_search_takes_6_queries(

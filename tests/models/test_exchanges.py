@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from decimal import Decimal
 from itertools import count
 from select import select
 from threading import Thread
@@ -10,11 +11,13 @@ from time import time
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection
 
+from carts.models import Cart
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.carts import created, shown
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -87,12 +90,12 @@ def remove(api: Api, cart: str, _: str) -> Any:
     [
         (lambda api, cart, item: api.post(body=bodies.cart(items=50, options=2)), 3),
         (lambda api, cart, item: api.post(body=bodies.bare_cart()), 3),
-        (lambda api, cart, item: api.post(f"/{cart}/items", bodies.item(options=2)), 4),
-        (update, 4),
-        (remove, 4),
-        (lambda api, cart, item: api.patch(f"/{cart}", {"note": str(time())}), 4),
-        (lambda api, cart, item: api.patch(f"/{cart}/items/{item}", {"quantity": next(MORE)}), 4),
-        (lambda api, cart, item: api.delete(f"/{created(api)}"), 4 + 3),  # with its creation
+        (lambda api, cart, item: api.post(f"/{cart}/items", bodies.item(options=2)), 2),
+        (update, 2),
+        (remove, 2),
+        (lambda api, cart, item: api.patch(f"/{cart}", {"note": str(time())}), 2),
+        (lambda api, cart, item: api.patch(f"/{cart}/items/{item}", {"quantity": next(MORE)}), 2),
+        (lambda api, cart, item: api.delete(f"/{created(api)}"), 2 + 3),  # with its creation
         (lambda api, cart, item: api.get(f"/{cart}"), 1),
         (lambda api, cart, item: api.get(), 1),
     ],
@@ -123,3 +126,21 @@ def test_an_operation_waits_for_few_answers(
         assert response.status_code == 200
         counts.append(relay.exchanges - before)
     assert 0 < min(counts) <= exchanges, counts
+
+
+def test_what_fails_with_its_last_statement_leaves_nothing() -> None:
+    """What is sent together is done together, and the connection serves on."""
+    wrong = {**ItemFactory(), "options": [OptionFactory(price=Decimal(-1))]}
+    cart = CartFactory(items=[ItemFactory()])
+
+    for change in (
+        lambda: CartFactory(items=[wrong], validate=False),
+        lambda: Cart.objects.add_item(cart.pk, wrong, validate=False),
+        lambda: Cart.objects.replace_item(cart.pk, cart.items.get().pk, wrong, validate=False),
+    ):
+        with pytest.raises(IntegrityError):
+            change()
+        assert not connection.in_atomic_block
+        assert Cart.objects.get().version == 1
+        assert cart.items.get().options.count() == 0
+    assert Cart.objects.add_item(cart.pk, ItemFactory()) == 2

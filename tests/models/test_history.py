@@ -1,6 +1,7 @@
 """The history of a cart: author, time and operation of each change, what was and what is."""
 
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 import pytest
 
 from carts.models import Cart, CartChange
-from carts.models.change import MAX_CHANGES, NAME_LENGTH, Author
+from carts.models.change import MAX_CHANGES, NAME_LENGTH, Author, items_before
+from carts.models.reads import items_of
 from tests.support import bodies
 from tests.support.callers import PROFILE, Api
 from tests.support.carts import created_with_items
@@ -167,3 +169,62 @@ def test_the_changes_go_with_the_cart(db: None) -> None:
     Cart.objects.filter(pk=cart.pk).delete()
 
     assert changes() == []
+
+
+def held(cart: Cart) -> dict[uuid.UUID, dict[str, Any]]:
+    """Return what the cart holds, by item, with the names of the model."""
+    items = items_of(Cart.objects.with_items().get(pk=cart.pk).items_json)
+    return {item.pop("item_id"): item for item in items}
+
+
+def test_the_items_before_any_change_are_found_again(db: None) -> None:
+    options = [OptionFactory(display_name=name) for name in ("Rucola", "Speck", "Rucola")]
+    cart = CartFactory(items=[ItemFactory(options=options), ItemFactory(), ItemFactory()])
+    first, second, third = cart.items.all()
+    steps: list[Callable[[], Any]] = [
+        lambda: first.change(quantity=3, special_instructions="No onions"),
+        lambda: first.replace(**ItemFactory(price=Decimal("1.2345"), options=options[::-1])),
+        second.remove,
+        lambda: cart.add_item(**ItemFactory(with_option=True)),
+        lambda: cart.change(note="Thanks"),
+        lambda: first.replace(**ItemFactory()),
+        third.remove,
+        lambda: cart.add_item(id=second.pk, **ItemFactory(quantity=9)),
+        lambda: cart.items.get(pk=second.pk).change(quantity=8),
+        first.remove,
+    ]
+    states = [held(cart)]
+    for step in steps:
+        step()
+        states.append(held(cart))
+
+    for version, state in enumerate(states, start=1):
+        since = cart.changes.filter(version__gt=version).reverse()
+        found = items_before(states[-1], since)
+        for item in [*found.values(), *state.values()]:
+            # The value is the service's, and a position is known of removed items only.
+            item.pop("value", None), item.pop("position", None)
+        assert found == state, version
+
+
+def test_a_reason_is_recorded_with_the_change(db: None) -> None:
+    cart = CartFactory()
+    staff = Author("staff", "anna", why="The caller asked for it")
+    Cart.objects.by(staff).add_item(cart.pk, ItemFactory())
+    cart.refresh_from_db()
+    cart.change(note="Thanks")
+
+    assert [change.why for change in changes()] == ["The caller asked for it", None]
+    assert changes()[0].author == staff
+
+
+def test_a_version_is_made_once(api: Api, unchanged: Callable[[], None]) -> None:
+    """A change that finds its version made, as when a shard has moved, changes nothing."""
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    made = {"at": datetime.now(UTC), "subtotal_before": 0, "subtotal_after": 0}
+    CartChange.objects.create(cart_id=cart_id, profile_key=PROFILE, version=2, **made)
+    unchanged()
+
+    for path in "", f"/items/{item_id}":
+        refused = api.patch(f"/{cart_id}{path}", {"specialInstructions": "No onions"})
+        assert refused.status_code == 503

@@ -69,9 +69,15 @@ def test_an_ended_connection_is_replaced_before_it_is_used() -> None:
 
 
 @of_one_session
-@pytest.mark.parametrize("path", ["/v2.0/customers/{}/carts", "/v2.0/customers/{}/carts/{}", CARTS])
-def test_a_changed_column_costs_one_answer(api: Api, path: str) -> None:
-    """The connection has prepared its statements for the column as it was."""
+@pytest.mark.parametrize(
+    ("path", "first"),
+    [("/v2.0/customers/{}/carts", 200), ("/v2.0/customers/{}/carts/{}", 200), (CARTS, 503)],
+)
+def test_a_changed_column_costs_one_answer_at_most(api: Api, path: str, first: int) -> None:
+    """The connection has prepared its statements for the column as it was.
+
+    What the API reads is the database's text, whatever the columns' types.
+    """
     path = path.format(PROFILE, created(api))
     client = api.client if path != CARTS else staff("Cart support")
     client.raise_request_exception = False
@@ -85,7 +91,7 @@ def test_a_changed_column_costs_one_answer(api: Api, path: str) -> None:
 
     assert statuses(10) == [200] * 10
     with column("note", "varchar(301)"):
-        assert statuses(5) == [503, 200, 200, 200, 200]
+        assert statuses(5) == [first, 200, 200, 200, 200]
 
 
 @contextmanager
@@ -103,25 +109,6 @@ def column(name: str, changed: str) -> Iterator[None]:
             yield
         finally:
             cursor.execute(f"ALTER TABLE carts_cart ALTER {name} TYPE {before}")
-
-
-@of_one_session
-def test_a_connection_that_failed_in_use_is_replaced() -> None:
-    first = backend()
-    end(first)
-    with pytest.raises(OperationalError):
-        backend()
-    assert not connection.is_usable()
-    close_old_connections()
-    assert backend() != first
-
-
-def test_a_closed_connection_is_not_usable() -> None:
-    connection.ensure_connection()
-    connection.connection.close()
-    assert not connection.is_usable()
-    connection.close()
-    assert not connection.is_usable()
 
 
 def test_moments_are_read_by_the_drivers_own_loader() -> None:

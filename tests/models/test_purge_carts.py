@@ -6,8 +6,12 @@ from threading import Barrier
 from typing import Any, cast
 
 import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
+from django.db.models import Model
 from django.utils import timezone
 
 from carts.models import Cart, CartItem, CartItemOption, IdempotencyRecord
@@ -70,9 +74,10 @@ def test_untouched_carts_go_with_all_they_hold(db: None) -> None:
         "1 carts deleted, 1 so far",
         "2 carts deleted, 3 so far",
         "3 carts deleted.",
+        "0 log entries deleted.",
         "0 idempotency records deleted.",
     ]
-    assert purge("--older-than", "30d")[-2] == "0 carts deleted."
+    assert purge("--older-than", "30d")[-3] == "0 carts deleted."
 
 
 def test_a_dry_run_only_counts(db: None, unchanged: Callable[[], None]) -> None:
@@ -83,6 +88,7 @@ def test_a_dry_run_only_counts(db: None, unchanged: Callable[[], None]) -> None:
     assert purge("--older-than", "4w", "--dry-run") == [
         "1 carts would be deleted, 1 so far",
         "1 carts would be deleted.",
+        "0 log entries would be deleted.",
         "1 idempotency records would be deleted, 1 so far",
         "1 idempotency records would be deleted.",
     ]
@@ -94,6 +100,41 @@ def test_expired_idempotency_records_go(db: None) -> None:
         record(timedelta(hours=25))
     assert purge("--older-than", "12h", "--batch", "2")[-1] == "5 idempotency records deleted."
     assert set(IdempotencyRecord.objects.all()) == set(kept)
+
+
+def entry(cart_id: uuid.UUID, days: int, model: type[Model] = Cart) -> LogEntry:
+    """Return an entry of this age in days in the log of changes by staff."""
+    user, _ = User.objects.get_or_create(username="anna")
+    return LogEntry.objects.create(
+        user=user,
+        content_type=ContentType.objects.get_for_model(model),
+        object_id=cart_id,
+        action_flag=CHANGE,
+        action_time=NOW - timedelta(days=days),
+        change_message="Item “Pizza Margherita”: instructions “For Mia” → nothing",
+    )
+
+
+def test_what_staff_did_to_a_cart_goes_with_it(db: None) -> None:
+    purged, kept, deleted = old_cart(40), old_cart(40, untouched=2), uuid.uuid4()
+    for _ in range(3):
+        entry(purged.pk, 40)
+        entry(deleted, 31)
+    left = [
+        entry(kept.pk, 40),
+        entry(deleted, 29),
+        entry(deleted, 40, User),  # of an account
+    ]
+    assert purge("--older-than", "30d", "--batch", "2")[-2] == "6 log entries deleted."
+    assert set(LogEntry.objects.all()) == set(left)
+
+
+def test_a_dry_run_counts_the_log_of_carts_that_are_gone(db: None) -> None:
+    entry(old_cart(40).pk, 40)
+    entry(uuid.uuid4(), 40)
+    lines = purge("--older-than", "30d", "--dry-run")
+    assert "1 log entries would be deleted." in lines
+    assert LogEntry.objects.count() == 2
 
 
 @pytest.mark.parametrize("age", ["", "30", "d", "-1d", "0d", "1.5d", "30 d", "3y", "999999d", "٣d"])

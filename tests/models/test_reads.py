@@ -1,5 +1,6 @@
 """What the database writes as JSON is what Python would write, on both databases."""
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -8,6 +9,7 @@ import simplejson
 
 from carts.models import Cart
 from carts.models.reads import items_of
+from cartsvc.camel_case import camel_case
 from tests.support.callers import Api
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.stored import unguarded
@@ -28,6 +30,8 @@ PRICES = ["0", "0.0001", "1", "10.1", "0.3", "100", "1234567890.1234", "99999999
 def large() -> Any:
     options = [OptionFactory(price=Decimal(price), display_name=TEXTS[0][:8]) for price in PRICES]
     return CartFactory(
+        note=TEXTS[2],
+        platform=TEXTS[1],
         items=[
             ItemFactory(
                 price=Decimal(price),
@@ -38,7 +42,7 @@ def large() -> Any:
                 options=options[:number],
             )
             for number, price in enumerate(PRICES)
-        ]
+        ],
     )
 
 
@@ -47,9 +51,25 @@ def number(value: Decimal) -> Decimal:
     return whole if whole == value else value.normalize()
 
 
+def written(cart: Cart, **contents: Any) -> str:
+    """Return what Python would write of the cart."""
+    names = [field.name for field in Cart._meta.fields if field.editable]
+    shown = {
+        "cartId": str(cart.pk),
+        "profileKey": str(cart.profile_key),
+        **{camel_case(name): getattr(cart, name) for name in names},
+        **contents,
+        "subtotal": number(cart.subtotal),
+        "createdOn": cart.created_on.isoformat().replace("+00:00", "Z"),
+        "modifiedOn": cart.modified_on.isoformat().replace("+00:00", "Z"),
+        "version": cart.version,
+    }
+    return simplejson.dumps(shown, ensure_ascii=False, separators=(",", ":"), use_decimal=True)
+
+
 def test_the_text_is_the_bytes_that_python_would_write() -> None:
     cart = large()
-    expected = [
+    items = [
         {
             "itemId": str(item.pk),
             "menuKey": item.menu_key,
@@ -75,12 +95,24 @@ def test_the_text_is_the_bytes_that_python_would_write() -> None:
         for item in cart.items.all()
     ]
 
-    _, text = Cart.objects.find(cart.pk) or (None, None)
+    assert Cart.objects.find(cart.pk) == (1, written(cart, items=items))
+    [row] = Cart.objects.page(1)
+    assert tuple(row) == (cart.pk, written(cart, itemCount=len(PRICES)))
+    api, data = Api(cart.profile_key), '"additionalData":null}],"data":'
+    shown = api.get(f"/{cart.pk}").content.decode().partition(data)[2]
+    assert shown == f"{written(cart, items=items)}}}"
+    shown = api.get().content.decode().partition(data)[2]
+    assert shown == f'{{"carts":[{written(cart, itemCount=8)}],"nextCursor":null}}}}'
 
-    assert f"[{text}]" == simplejson.dumps(
-        expected, ensure_ascii=False, separators=(",", ":"), use_decimal=True
-    )
-    assert f'"items":[{text}]' in Api(cart.profile_key).get(f"/{cart.pk}").content.decode()
+
+@pytest.mark.parametrize("microsecond", [0, 1, 120_000, 999_999])
+def test_a_moment_has_no_fraction_or_six_digits(microsecond: int) -> None:
+    moment = datetime(2036, 1, 2, 3, 4, 5, microsecond, UTC)
+    cart = CartFactory()
+    Cart.objects.at(moment).change_cart(cart.pk, {"note": None, "platform": "web"})
+    cart.refresh_from_db()
+
+    assert Cart.objects.find(cart.pk) == (2, written(cart, items=[]))
 
 
 def test_the_text_is_read_back_with_the_names_of_the_model() -> None:
@@ -91,7 +123,7 @@ def test_the_text_is_read_back_with_the_names_of_the_model() -> None:
     assert [item["item_id"] for item in items] == [item.pk for item in cart.items.all()]
     assert [item["value"] for item in items] == [item.value for item in cart.items.all()]
     assert items[1]["options"][0]["display_name"] == TEXTS[0][:8]
-    assert items_of(None) == []
+    assert items_of(Cart.objects.with_items().get(pk=CartFactory().pk).items_json) == []
 
 
 def test_a_currency_that_is_withdrawn_reads_as_before(client: Any, django_user_model: Any) -> None:

@@ -1,11 +1,14 @@
 """What the environment says: every variable is documented, and a wrong one is refused by name."""
 
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 
+from cartsvc.environment import usable_cores
 from tests.support.programs import manage
 
 SETTINGS = settings.BASE_DIR / "cartsvc/settings.py"
@@ -18,6 +21,19 @@ def test_every_variable_is_documented_and_there_are_few() -> None:
 
     assert sorted(variables) == sorted(documented)
     assert len(variables) <= 28
+
+
+def test_the_file_of_the_readme_can_be_used() -> None:
+    """systemd takes a comment after a value as part of it."""
+    lines = README.read_text().splitlines()
+    values = [line.strip() for line in lines if re.match(r" *[A-Z_]+=", line)]
+    assert "BIND=10.0.0.1:8000" in values
+    assert not [value for value in values if re.search(r"\s#", value)]
+
+    block = README.read_text().partition("> /etc/cartsvc.env) <<END\n")[2].partition("END\n")[0]
+    file = dict(line.split("=", 1) for line in block.splitlines())
+    checked = manage("check", **file | {"SECRET_KEY": "s3cret" * 10})
+    assert (checked.returncode, checked.stderr) == (0, "")
 
 
 # What stands in one dictionary is tried at once: each variable gets a line of its own.
@@ -38,7 +54,7 @@ WRONG = [
         "JWT_JWK_URL": ("http://127.0.0.1@evil.example/keys", "must be an https:// address"),
         "SECRET_KEY": ("short", "must have 50 random characters"),
         "ALLOWED_HOSTS": ("a.example.com,*", "must list names such as api.example.com"),
-        "FORWARDED_ALLOW_IPS": ("10.0.0.9,nginx", "and not 'nginx'"),
+        "FORWARDED_ALLOW_IPS": ("10.0.0.9,nginx", "'nginx' does not appear to be"),
         "THROTTLE_RATE": ("10/fortnight", "must be such as 100/min"),
         "CACHE_URL": ("127.0.0.1:6379", "must begin with redis://"),
         "METRICS_BIND": (":9100", "must be such as 127.0.0.1:9100."),
@@ -52,7 +68,7 @@ WRONG = [
         "JWT_LEEWAY": ("-1", "must be from 0 to 300, not -1."),
         "JWT_JWK_URL": ("http://id.example.com/keys", "must be an https:// address"),
         "ALLOWED_HOSTS": (".com", "and not '.com'"),
-        "FORWARDED_ALLOW_IPS": ("10.0.0.0/33", "and not '10.0.0.0/33'"),
+        "FORWARDED_ALLOW_IPS": ("10.0.0.0/33", "'10.0.0.0/33' does not appear"),
         "THROTTLE_RATE": ("0/min", "must be such as 100/min"),
         "CACHE_URL": ("pymemcache://127.0.0.1:11211", "must begin with redis://"),
         "METRICS_BIND": ("127.0.0.1:http", "must be such as 127.0.0.1:9100."),
@@ -95,6 +111,26 @@ PUBLIC = {
     "JWT_SIGNING_KEY": "another-s3cret-of-fifty-characters-0123456789-abcdefghij",
     "ALLOWED_HOSTS": "carts.example.com, .example.com",
 }
+
+
+def test_a_value_may_stand_in_a_file(tmp_path: Path) -> None:
+    files = {f"{name}_FILE": str(tmp_path / name) for name in ("SECRET_KEY", "DATABASE_URL")}
+    (tmp_path / "SECRET_KEY").write_text(f"{PUBLIC['SECRET_KEY']}\n")
+    (tmp_path / "DATABASE_URL").write_text("postgres://cartsvc@db.internal/of-the-file\n")
+    values = "settings.SECRET_KEY, settings.DATABASE['NAME']"
+    others = {name: PUBLIC[name] for name in ("JWT_SIGNING_KEY", "ALLOWED_HOSTS")}
+    assert shown(values, **others, **files) == f"{PUBLIC['SECRET_KEY']} of-the-file"
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    for path in ("/nonexistent", tmp_path, tmp_path / "bytes", tmp_path / "bytes/below"):
+        refused = manage("check", SECRET_KEY_FILE=str(path))
+        assert refused.returncode == 1
+        (line,) = refused.stderr.splitlines()
+        assert line.endswith(": SECRET_KEY_FILE must name a text file that this user may read.")
+
+
 SECURITY = "settings.HTTPS_ONLY, settings.SECURE_HSTS_SECONDS"
 
 
@@ -125,3 +161,55 @@ def test_what_is_right_is_taken(right: dict[str, str]) -> None:
     }
     checked = manage("check", **{**PUBLIC, "JWT_SIGNING_KEY": "", **ours, **right})
     assert checked.stderr == ""
+
+
+def test_only_cores_that_the_process_may_use_get_a_worker(tmp_path: Path) -> None:
+    given = os.sched_getaffinity(0)
+    assert usable_cores(tmp_path) == len(given)
+    os.sched_setaffinity(0, {min(given)})
+    try:
+        assert usable_cores(tmp_path) == 1
+    finally:
+        os.sched_setaffinity(0, given)
+
+
+@pytest.mark.parametrize(
+    ("quotas", "cores"),
+    [
+        ({"": "100000 100000"}, 1),  # of a container, which sees its own group as the root
+        ({"a.slice/b.service": "50000 100000"}, 1),
+        ({"a.slice": "150000 100000", "a.slice/b.service": "max 100000"}, 2),
+        ({"a.slice": "100000 100000", "a.slice/b.service": "200000 100000"}, 1),
+        ({"a.slice/b.service": "max 100000"}, 3),
+        ({"c.slice": "100000 100000"}, 3),  # another group's
+    ],
+)
+def test_a_quota_of_the_process_or_of_a_group_around_it_counts(
+    quotas: dict[str, str], cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text("1:cpu:/\n0::/a.slice/b.service\n")
+    for group, quota in quotas.items():
+        folder = tmp_path / "sys/fs/cgroup" / group
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "cpu.max").write_text(f"{quota}\n")
+    assert usable_cores(tmp_path) == cores
+
+
+@pytest.mark.parametrize(
+    ("quotas", "cores"),
+    [({"": 150_000}, 2), ({"": 200_000, "a": 50_000}, 1), ({"a": -1}, 3), ({"b": 50_000}, 3)],
+)
+def test_a_quota_of_the_first_version_counts(
+    quotas: dict[str, int], cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text("3:cpu,cpuacct:/a\n2:cpuset:/b\n0::/\n")
+    for group, quota in quotas.items():
+        folder = tmp_path / "sys/fs/cgroup/cpu" / group
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "cpu.cfs_quota_us").write_text(f"{quota}\n")
+        (folder / "cpu.cfs_period_us").write_text("100000\n")
+    assert usable_cores(tmp_path) == cores

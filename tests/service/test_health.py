@@ -5,20 +5,25 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
+from cartsvc import __version__
 from cartsvc.serving import health
+from cartsvc.serving.drain import DRAINING
 
 ELSEWHERE = {"Host": "10.1.2.3:8000"}
 
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
-    health.check_migrations.cache_clear()
+    health.MIGRATED.clear()
 
 
 def test_the_process_answers_without_a_database() -> None:
     # Without the `db` fixture any query fails the test.
     response = Client(headers=ELSEWHERE).get("/healthz")
-    assert (response.status_code, response.json()) == (200, {"status": "ok"})
+    assert (response.status_code, response.json()) == (
+        200,
+        {"status": "ok", "version": __version__},
+    )
     # A cached answer would say nothing about the present.
     assert response["Cache-Control"] == "no-store"
 
@@ -40,6 +45,10 @@ def test_not_ready_before_the_migrations_are_applied(db: None) -> None:
     assert (response.status_code, response.json()) == (503, {"status": "migrations pending"})
     MigrationRecorder.Migration.objects.bulk_create(kept)
     assert Client().get("/readyz").status_code == 200
+
+
+def test_no_header_of_a_caller_begins_the_drain(db: None) -> None:
+    assert Client(headers={DRAINING: "1", "Draining": "1"}).get("/readyz").status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])

@@ -1,21 +1,31 @@
-"""What `manage.py` says when the database cannot be used."""
+"""What `manage.py` says when the database, Python or a package cannot be used."""
 
+import ast
 from pathlib import Path
 
 import pytest
 
+from cartsvc import __version__
 from tests.service.test_configuration import PUBLIC as RIGHT
-from tests.support.programs import free_port, manage
+from tests.support.programs import ROOT, free_port, manage
 
 COMMANDS = [
-    ("migrate",),
+    ("migrate", "--attempts=1"),
     ("recount_carts",),
     ("purge_carts", "--older-than", "30d"),
     ("demo_carts",),
+    ("erase_customer", "0f8fad5b-d9cb-469f-a165-70867728950e"),
+    ("export_customer", "0f8fad5b-d9cb-469f-a165-70867728950e"),
     ("createsuperuser", "--noinput", "--username", "anna", "--email", "a@example.com"),
     ("changepassword", "anna"),
     ("check", "--database", "default"),
 ]
+
+# Python without a package, as if it had not been installed.
+WITHOUT = (
+    "import runpy, sys; sys.modules['{name}'] = None; "
+    "runpy.run_path('manage.py', run_name='__main__')"
+)
 
 
 def refused(url: str, *command: str) -> str:
@@ -34,14 +44,66 @@ def test_a_database_that_does_not_answer_is_told(command: tuple[str, ...]) -> No
     assert "s3cret" not in told
 
 
-@pytest.mark.parametrize("command", COMMANDS[1:4], ids=lambda command: command[0])
+@pytest.mark.parametrize("command", COMMANDS[1:6], ids=lambda command: command[0])
 def test_a_database_without_tables_is_told(tmp_path: Path, command: tuple[str, ...]) -> None:
     told = refused(f"sqlite:///{tmp_path / 'empty.sqlite3'}", *command)
     assert "The database cannot be used: no such table" in told
     assert "manage.py migrate" in told
 
 
-def test_a_traceback_can_be_asked_for() -> None:
-    url = f"postgres://cartsvc@127.0.0.1:{free_port()}/cartsvc"
-    done = manage("recount_carts", "--traceback", **{**RIGHT, "DATABASE_URL": url})
+def said_by(*program: str) -> str:
+    """Start manage.py where it cannot run. Return the one line that it says."""
+    done = manage("serve", program=program)
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_an_old_python_says_which_it_must_be() -> None:
+    old = "import runpy, sys; sys.version_info = (3, 10, 12, 'final', 0)"
+    line = said_by("-c", f"{old}; runpy.run_path('manage.py', run_name='__main__')")
+    assert line.startswith("The cart service needs Python 3.11 or newer, and this is Python 3.10: ")
+
+
+def test_an_old_python_can_read_manage_py() -> None:
+    ast.parse((ROOT / "manage.py").read_text(), feature_version=(3, 7))
+
+
+@pytest.mark.parametrize(
+    ("package", "program"),
+    [
+        ("django", ("-S", "manage.py")),
+        # Of the settings, the models and the server.
+        *(
+            (name, ("-c", WITHOUT.format(name=name)))
+            for name in ("environs", "uuid_utils", "granian")
+        ),
+    ],
+)
+def test_a_missing_package_is_named(package: str, program: tuple[str, ...]) -> None:
+    line = said_by(*program)
+    assert line.startswith(f"The package {package} is missing: run pip install -r requirements.txt")
+
+
+def test_a_missing_module_of_our_own_is_a_defect() -> None:
+    done = manage("check", program=("-c", WITHOUT.format(name="carts.limits")))
     assert "Traceback" in done.stderr
+
+
+@pytest.mark.parametrize("asked", ["version", "--version"])
+def test_the_version_is_that_of_the_service(asked: str) -> None:
+    done = manage(asked)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{__version__}\n", "")
+
+
+def test_a_file_in_a_missing_folder_is_told(tmp_path: Path) -> None:
+    told = refused(f"sqlite:///{tmp_path / 'missing/carts.sqlite3'}", "serve")
+    assert "Make the folder of the file in DATABASE_URL" in told
+
+
+@pytest.mark.parametrize("command", ["serve", "migrate", "recount_carts"])
+def test_a_file_that_is_no_database_is_told(tmp_path: Path, command: str) -> None:
+    (tmp_path / "notes").write_text("Not a database. " * 1000)
+    told = refused(f"sqlite:///{tmp_path / 'notes'}", command)
+    assert "DATABASE_URL names a file that SQLite has not made" in told
+    assert (tmp_path / "notes").read_text() == "Not a database. " * 1000

@@ -1,4 +1,4 @@
-"""Two migrations of one SQLite database at once, and its file's mode. chaos/ has PostgreSQL."""
+"""The mode of a SQLite database's file. chaos/ has two migrations of PostgreSQL at once."""
 
 import os
 import sqlite3
@@ -7,13 +7,9 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db.utils import ConnectionHandler
-
-from tests.support.programs import wait_until
 
 
 @pytest.fixture
@@ -32,35 +28,6 @@ def migrating(database: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-    )
-
-
-def test_one_of_two_migrations_waits_for_the_other(database: Path) -> None:
-    both = [migrating(database) for _ in range(2)]
-    printed = [process.communicate(timeout=60)[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0], printed
-    assert sorted("No migrations to apply" in text for text in printed) == [False, True]
-
-
-def test_a_migration_that_waits_has_done_nothing_yet(database: Path) -> None:
-    with connection_to(database).migrating():
-        process = migrating(database)
-        wait_until(lambda: waits_for_a_lock(process.pid))
-        assert not database.exists() or database.stat().st_size == 0
-    printed, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, printed
-
-
-def connection_to(database: Path, **options: Any) -> Any:
-    return ConnectionHandler(
-        {"default": {"ENGINE": "cartsvc.db.sqlite", "NAME": str(database), "OPTIONS": options}}
-    ).create_connection("default")
-
-
-def waits_for_a_lock(pid: int) -> bool:
-    return any(
-        "-> FLOCK" in line and str(pid) in line.split()
-        for line in Path("/proc/locks").read_text().splitlines()
     )
 
 

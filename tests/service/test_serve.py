@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager
 from io import StringIO
 from pathlib import Path
 from secrets import token_urlsafe
+from string import Template
 from typing import Any
 
 import pytest
@@ -64,10 +65,10 @@ def serving(clone: Path, port: int, *options: str, **environment: str) -> Iterat
             assert process.wait(120) == 0
 
 
-def run_curl(line: str) -> Any:
+def run_curl(line: str, variables: dict[str, str]) -> Any:
     """Send the request of the printed curl command, which needs no curl installed."""
     url, headers, data = "", {}, None
-    words = iter(shlex.split(line))
+    words = iter(shlex.split(Template(line).substitute(variables)))
     for word in words:
         match word:
             case "-H":
@@ -84,16 +85,28 @@ def run_curl(line: str) -> Any:
 def test_first_cart_with_the_printed_lines(clone: Path) -> None:
     port = free_port()
     with serving(clone, port) as printed:
+        given = dict(re.findall("^(PROFILE|TOKEN|CARTS)=(.+)$", printed, re.MULTILINE))
+        given["CARTS"] = Template(given["CARTS"]).substitute(given)
         lines = re.findall(r"^curl (?:.*\\\n)*.*$", printed, re.MULTILINE)
         create, show = lines
-        created = run_curl(create.replace("\\\n", " "))
+        created = run_curl(create.replace("\\\n", " "), given)
         assert created["message"] == "The cart was created."
-        shown = run_curl(show)
+        shown = run_curl(show, given)
         (cart,) = shown["data"]["carts"]
         assert cart["cartId"] == created["data"]["cartId"]
         assert cart["itemCount"] == 1
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/docs") as docs:
             assert b"swagger-ui" in docs.read()
+        # The page is filled in with the document's examples: with what the token opens.
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/v2.0/openapi.json") as answer:
+            assert {
+                parameter["example"]
+                for path in json.load(answer)["paths"].values()
+                for operation in path.values()
+                for parameter in operation["parameters"]
+                if parameter["name"] == "profileKey"
+            } == {given["PROFILE"]}
+    assert given["PROFILE"] in (settings.BASE_DIR / "README.md").read_text()
 
     var = clone / "var"
     assert var.stat().st_mode & 0o777 == 0o700
@@ -103,7 +116,7 @@ def test_first_cart_with_the_printed_lines(clone: Path) -> None:
 
     # A second start reads the same secrets, so the first token still opens the cart.
     with serving(clone, port):
-        assert run_curl(show)["data"]["carts"] == [cart]
+        assert run_curl(show, given)["data"]["carts"] == [cart]
     assert {name: (var / name).read_text() for name in secrets} == secrets
 
 
@@ -118,6 +131,17 @@ def sign_in(port: int, password: str) -> str:
         return browser.post(f"{url}/admin/login/", sent).text
 
 
+def demo(clone: Path, command: str) -> str:
+    return subprocess.run(
+        [sys.executable, "manage.py", *command.split()],
+        cwd=clone,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    ).stdout
+
+
 def test_the_first_account_of_the_desk_is_made_once(clone: Path) -> None:
     port = free_port()
     with serving(clone, port) as printed:
@@ -130,6 +154,8 @@ def test_the_first_account_of_the_desk_is_made_once(clone: Path) -> None:
         assert "Older →" in sign_in(port, password)
     with serving(clone, port, "--demo") as printed:
         assert "There are carts already, so --demo made none." in printed
+        (command,) = re.findall("^manage.py (demo_carts .+)$", printed, re.MULTILINE)
+        assert "200 carts were made" in demo(clone, command)
         assert "Start with --demo" not in printed
 
 

@@ -6,11 +6,13 @@ runs a command with DATABASE_URL at a pooler of its own and DATABASE_ADMIN_URL a
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
@@ -20,33 +22,20 @@ from tests.support.programs import accepts, free_port, program, wait_until
 SHIPPED = Path(__file__).resolve().parents[2] / "cartsvc/deploy/pgbouncer.ini"
 
 
-@contextmanager
-def pooled(url: str) -> Iterator[dict[str, str]]:
-    """Run a pooler for the database at `url`, which asks for no password.
+@dataclass
+class Pooler:
+    """A running pooler: its socket's folder and port, and the variables of a service behind it."""
 
-    Yields the variables of a service that goes through it.
-    """
-    database = database_at(url)
-    port = free_port()
-    with tempfile.TemporaryDirectory(prefix="cartsvc-") as folder:
-        Path(folder).chmod(0o755)
-        users, configuration = Path(folder, "users"), Path(folder, "pgbouncer.ini")
-        users.write_text(f'"{database["USER"]}" ""\n')
-        configuration.write_text(
-            Template(SHIPPED.read_text()).substitute(
-                DATABASE_HOST=database["HOST"],
-                DATABASE_PORT=database["PORT"] or 5432,
-                LISTEN_HOST="127.0.0.1",
-                LISTEN_PORT=port,
-                AUTH_TYPE="trust",
-                AUTH_FILE=users,
-            )
-        )
+    folder: str
+    port: int
+    variables: dict[str, str]
+
+    def start(self) -> None:
         # PgBouncer refuses to run as root.
         user = "postgres" if os.geteuid() == 0 else None
-        with Path(folder, "log").open("w") as log:
-            process = subprocess.Popen(
-                [program("pgbouncer"), configuration],
+        with Path(self.folder, "log").open("a") as log:
+            self.process = subprocess.Popen(
+                [program("pgbouncer"), Path(self.folder, "pgbouncer.ini")],
                 user=user,
                 group=user,
                 extra_groups=[] if user else None,
@@ -54,17 +43,48 @@ def pooled(url: str) -> Iterator[dict[str, str]]:
                 stderr=log,
             )
         try:
-            wait_until(lambda: accepts(port))
-            yield {
-                "DATABASE_URL": f"postgres://{database['USER']}@127.0.0.1:{port}"
-                f"/{database['NAME']}",
-                "DATABASE_ADMIN_URL": url,
-            }
+            wait_until(lambda: accepts(self.port))
+        except BaseException:
+            self.kill()
+            raise
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def pooled(url: str) -> Iterator[Pooler]:
+    """Run a pooler for the database at `url`. It asks for no password itself."""
+    database = database_at(url)
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="cartsvc-") as folder:
+        Path(folder).chmod(0o755)
+        users, configuration = Path(folder, "users"), Path(folder, "pgbouncer.ini")
+        users.write_text(f'"{database["USER"]}" "{database["PASSWORD"]}"\n')
+        configuration.write_text(
+            Template(SHIPPED.read_text()).substitute(
+                DATABASE_HOST=database["HOST"],
+                DATABASE_PORT=database["PORT"] or 5432,
+                LISTEN_HOST="127.0.0.1",
+                LISTEN_PORT=port,
+                SOCKET_DIR=folder,
+                AUTH_TYPE="trust",
+                AUTH_FILE=users,
+            )
+        )
+        if os.geteuid() == 0:
+            shutil.chown(folder, "postgres")
+        address = f"postgres://{database['USER']}@127.0.0.1:{port}/{database['NAME']}"
+        variables = {"DATABASE_URL": address, "DATABASE_ADMIN_URL": url}
+        pooler = Pooler(folder, port, variables)
+        pooler.start()
+        try:
+            yield pooler
         finally:
-            process.kill()
-            process.wait()
+            pooler.kill()
 
 
 if __name__ == "__main__":
-    with pooled(sys.argv[1]) as variables:
-        sys.exit(subprocess.run(sys.argv[2:], env={**os.environ, **variables}).returncode)
+    with pooled(sys.argv[1]) as pooler:
+        sys.exit(subprocess.run(sys.argv[2:], env={**os.environ, **pooler.variables}).returncode)

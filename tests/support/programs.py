@@ -5,8 +5,8 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Never
@@ -61,6 +61,20 @@ def accepts(port: int) -> bool:
     with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
         return True
     return False
+
+
+@contextmanager
+def running(
+    command: Sequence[object], until: Callable[[], Any] = lambda: True, **how: Any
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program, from when it is ready until the block ends."""
+    process = subprocess.Popen(list(map(str, command)), **how)
+    try:
+        wait_until(until)
+        yield process
+    finally:
+        process.terminate()
+        process.wait(60)
 
 
 def wait_until(happened: Callable[[], Any], seconds: float = 30) -> float:

@@ -1,7 +1,6 @@
 import random
 import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -26,36 +25,29 @@ MENUS = (
     (
         "EUR",
         "TRATTORIA-26",
-        (("Pizza Margherita", "9.50"), ("Tagliatelle al ragù", "12.80"), ("Tiramisù", "5.90")),
-        (("Extra mozzarella", "1.20"), ("Senza glutine", "2.00"), ("Prosciutto crudo", "2.50")),
-        ("No basil, please", "Ben cotta", "Cut into eight"),
-    ),
-    (
-        "EUR",
-        "GASTHAUS-26",
-        (("Käsespätzle", "11.90"), ("Wiener Schnitzel", "18.50"), ("Grüner Salat", "4.80")),
-        (("Röstzwiebeln", "0.00"), ("Preiselbeeren", "1.10"), ("Extra Soße", "0.90")),
-        ("Ohne Zwiebeln", "Soße bitte extra", "Allergie: Haselnüsse"),
+        {"Pizza Margherita": "9.50", "Tagliatelle al ragù": "12.80", "Tiramisù": "5.90"},
+        {"Extra mozzarella": "1.20", "Senza glutine": "2.00", "Prosciutto crudo": "2.50"},
+        ("No basil, please", "Ben cotta", "Allergie: Haselnüsse"),
     ),
     (
         "GBP",
         "CURRY-HOUSE",
-        (("Chicken tikka masala", "10.95"), ("Saag paneer", "9.25"), ("Garlic naan", "3.10")),
-        (("Extra hot", "0.00"), ("Pilau rice", "2.95"), ("Mango chutney", "0.80")),
+        {"Chicken tikka masala": "10.95", "Saag paneer": "9.25", "Garlic naan": "3.10"},
+        {"Extra hot": "0.00", "Pilau rice": "2.95", "Mango chutney": "0.80"},
         ("Mild for the children", "Nut allergy", "Extra napkins"),
     ),
     (
         "JPY",
         "RAMEN-01",
-        (("醤油ラーメン", "880"), ("餃子(6個)", "420"), ("味噌ラーメン大盛り", "1080")),
-        (("味玉", "120"), ("チャーシュー増し", "300"), ("ネギ多め", "0")),
+        {"醤油ラーメン": "880", "餃子(6個)": "420", "味噌ラーメン大盛り": "1080"},
+        {"味玉": "120", "チャーシュー増し": "300", "ネギ多め": "0"},
         ("麺かためでお願いします", "箸は不要です", "辛さ控えめ"),
     ),
     (
         "AED",
         "SHAWARMA-7",
-        (("شاورما دجاج", "18.00"), ("حمص بيروتي", "14.00"), ("Mixed grill", "62.00")),
-        (("ثوم إضافي", "2.00"), ("بدون مخلل", "0.00"), ("خبز", "1.50")),
+        {"شاورما دجاج": "18.00", "حمص بيروتي": "14.00", "Mixed grill": "62.00"},
+        {"ثوم إضافي": "2.00", "بدون مخلل": "0.00", "خبز": "1.50"},
         ("بدون بصل من فضلك", "Extra garlic sauce", "حار جداً"),
     ),
 )
@@ -71,6 +63,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--carts", type=int, default=500, help="how many (%(default)s)")
+
         parser.add_argument(
             "--beside-real-carts",
             action="store_true",
@@ -78,8 +71,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, carts: int, beside_real_carts: bool, **options: Any) -> None:
-        real = Cart.objects.exclude(partner_key=PARTNER)
-        if not beside_real_carts and real.exists():
+        if not beside_real_carts and Cart.objects.exclude(partner_key=PARTNER).exists():
             raise CommandError(
                 "There are real carts in this database. Give --beside-real-carts if you mean it."
             )
@@ -115,20 +107,21 @@ def _order(chance: random.Random, profile_key: UUID, created: datetime, latest: 
     changed = min(created + chance.random() * CHOOSING, latest)
     if chance.random() < 0.3:
         carts(changed).add_item(cart.id, _item(chance, number))
-    if chance.random() < 0.3:
-        item = CartItem.objects.filter(cart_id=cart.id).first()
-        if item:
-            changed = min(changed + chance.random() * CHOOSING, latest)
-            carts(changed).replace_item(cart.id, item.id, _item(chance, number))
+    item = CartItem.objects.filter(cart_id=cart.id).first()
+    if item and chance.random() < 0.3:
+        carts(changed).replace_item(cart.id, item.id, _item(chance, number))
 
 
 def _item(chance: random.Random, number: int) -> dict[str, Any]:
     currency, menu_key, items, options, instructions = MENUS[number]
-    name, price = chance.choice(items)
+    key, (name, price) = chance.choice(list(enumerate(items.items(), 7_000_000)))
+    chosen = chance.sample(
+        list(enumerate(options.items(), 9_000_000)), chance.randrange(len(options) + 1)
+    )
     return {
         "menu_key": menu_key,
         "menu_version": 3,
-        "menu_item_key": 7_000_000 + _place(items, name),
+        "menu_item_key": key,
         "display_name": name,
         "currency": currency,
         "price": Decimal(price),
@@ -137,15 +130,11 @@ def _item(chance: random.Random, number: int) -> dict[str, Any]:
         "options": [
             {
                 "option_set_key": 501,
-                "option_set_item_key": 9_000_000 + _place(options, option),
+                "option_set_item_key": option_key,
                 "display_name": option,
                 "currency": currency,
                 "price": Decimal(extra),
             }
-            for option, extra in chance.sample(options, chance.randrange(len(options) + 1))
+            for option_key, (option, extra) in chosen
         ],
     }
-
-
-def _place(choices: Sequence[tuple[str, str]], name: str) -> int:
-    return [choice for choice, _ in choices].index(name)

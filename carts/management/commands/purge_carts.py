@@ -1,30 +1,25 @@
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from time import sleep
 from typing import Any
 
+from django.contrib.admin.models import LogEntry
 from django.core.management.base import BaseCommand
-from django.db import OperationalError, connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
-from tqdm import tqdm
 
-from carts.management.batches import batch_size, batches
+from carts.management.batches import MAX_RECORDS, batch_size, batches, delete_batches
+from carts.management.customers import staff_log
 from carts.models import Cart, IdempotencyRecord
-from cartsvc.db.keys import first_key_at
+from carts.models.reads import first_key_at
 from cartsvc.management.durations import duration
-
-ATTEMPTS = 5
-
-# In one transaction. Their key has several columns, and SQLite takes under 1,000 such conditions.
-MAX_RECORDS = 500
 
 
 class Command(BaseCommand):
     help = (
-        "Delete the carts that nobody has changed for a time, and expired idempotency records. "
-        "Safe to interrupt, to run twice at once, and while customers are writing."
+        "Delete the carts that nobody has changed for a time, what staff's log says of them, and "
+        "expired idempotency records. Safe to interrupt, to run twice at once, and while customers "
+        "are writing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -48,21 +43,14 @@ class Command(BaseCommand):
     def handle(
         self, *args: Any, older_than: timedelta, batch: int, dry_run: bool, **options: Any
     ) -> None:
-        verb = "would be deleted" if dry_run else "deleted"
-        expired = IdempotencyRecord.expired_before()
+        limit, expired = timezone.now() - older_than, IdempotencyRecord.expired_before()
+        records = batches(IdempotencyRecord.objects.all(), min(batch, MAX_RECORDS))
         for name, parts in (
-            ("carts", expired_carts(timezone.now() - older_than, batch)),
-            ("idempotency records", expired_records(expired, min(batch, MAX_RECORDS))),
+            ("carts", expired_carts(limit, batch)),
+            ("log entries", entries_of_deleted_carts(limit, batch)),
+            ("idempotency records", (rows.filter(created_on__lt=expired) for rows in records)),
         ):
-            gone, terminal = 0, self.stdout.isatty()
-            with tqdm(desc=name, unit="", disable=not terminal) as progress:
-                for rows in parts:
-                    done = rows.count() if dry_run else delete(rows)
-                    gone += done
-                    progress.update(done)
-                    if not terminal:
-                        self.stdout.write(f"{done} {name} {verb}, {gone} so far")
-            self.stdout.write(f"{gone} {name} {verb}.")
+            delete_batches(name, parts, self.stdout, dry_run=dry_run)
 
 
 def expired_carts(limit: datetime, batch: int) -> Iterator[QuerySet[Cart]]:
@@ -73,36 +61,12 @@ def expired_carts(limit: datetime, batch: int) -> Iterator[QuerySet[Cart]]:
     at the first key made after `limit`.
     """
     candidates = Cart.objects.filter(pk__lt=first_key_at(limit))
-    for first, last in batches(candidates, batch):
-        yield Cart.objects.filter(pk__gte=first, pk__lte=last, modified_on__lt=limit)
+    for rows in batches(candidates, batch):
+        yield rows.filter(modified_on__lt=limit)
 
 
-def expired_records(limit: datetime, batch: int) -> Iterator[QuerySet[IdempotencyRecord]]:
-    """Yield the idempotency records created before `limit`, a batch at a time."""
-    for first, last in batches(IdempotencyRecord.objects.all(), batch):
-        yield IdempotencyRecord.objects.filter(pk__gte=first, pk__lte=last, created_on__lt=limit)
-
-
-def delete(rows: QuerySet[Any]) -> int:
-    """Delete the rows except those that are being changed. Return how many were deleted.
-
-    Raises:
-        OperationalError: the database was still busy at the last attempt.
-    """
-    for attempt in range(ATTEMPTS):
-        try:
-            with transaction.atomic():
-                # Lock the rows before deleting them. A row that is being changed is skipped. A
-                # row that has just been changed is read again, and no longer matches.
-                keys = list(
-                    rows.select_for_update(
-                        skip_locked=connection.features.has_select_for_update_skip_locked
-                    ).values_list("pk", flat=True)
-                )
-                rows.model.objects.filter(pk__in=keys).delete()
-                return len(keys)
-        except OperationalError:  # SQLite has one writer at a time and may be busy for long
-            if attempt == ATTEMPTS - 1:
-                raise
-            sleep(1)
-    return 0
+def entries_of_deleted_carts(limit: datetime, batch: int) -> Iterator[QuerySet[LogEntry]]:
+    """Yield the log entries before `limit` about carts that no longer exist, a batch at a time."""
+    for rows in batches(staff_log().filter(action_time__lt=limit), batch):
+        carts = Cart.objects.filter(pk__in=list(rows.values_list("object_id", flat=True)))
+        yield rows.exclude(object_id__in=[str(key) for key in carts.values_list("pk", flat=True)])

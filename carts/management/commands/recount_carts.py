@@ -1,6 +1,5 @@
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -27,51 +26,59 @@ class Command(BaseCommand):
             "--check", action="store_true", help="change nothing; fail if a cart differs"
         )
         parser.add_argument(
-            "--batch", type=batch_size, default=200, help="carts in one transaction (%(default)s)"
+            "--batch", type=batch_size, default=200, help="carts read at once (%(default)s)"
         )
 
     def handle(self, *args: Any, check: bool, batch: int, **options: Any) -> None:
         different = 0
         with tqdm(desc="carts", unit="", file=sys.stderr, disable=None) as progress:
-            for first, last in batches(Cart.objects.all(), batch):
-                rows = Cart.objects.filter(pk__gte=first, pk__lte=last)
-                for line in _differences(rows, mend=not check):
-                    different += 1
-                    self.stdout.write(line)
+            for rows in batches(Cart.objects.with_items(), batch):
+                # One statement reads them, so that each cart is as it was at some moment.
+                for cart in rows:
+                    line = _difference(cart)
+                    if line and not check:
+                        line = _mended(cart)
+                    if line:
+                        different += 1
+                        self.stdout.write(line)
                 progress.update(batch)
         self.stdout.write(f"{different} carts differed.")
         if check and different:
             raise CommandError("Nothing was changed. Run again without --check to mend them.")
 
 
-def _differences(rows: QuerySet[Any], *, mend: bool) -> Iterator[str]:
-    """Yield a line for each cart whose stored totals or values are wrong. `mend` corrects them."""
+def _mended(cart: Cart) -> str:
+    """Mend the cart, unless it is right by now or is being changed. Return as `_difference`."""
     with transaction.atomic():
         # Lock first and read with a second statement. The first one could still see the items
         # as they were before a change that has just been committed.
         skip = connection.features.has_select_for_update_skip_locked
-        keys = list(rows.select_for_update(skip_locked=skip).values_list("pk", flat=True))
-        for cart in Cart.objects.filter(pk__in=keys).with_items():
-            kept = Totals(cart.item_count, cart.option_count, cart.subtotal)
-            items = items_of(cart.items_json)
-            drafts = [ItemDraft(item, item["options"], item["item_id"]) for item in items]
-            true = Totals.of(drafts)
-            wrong = [
-                draft
-                for item, draft in zip(items, drafts, strict=True)
-                if item["value"] != draft.value
-            ]
-            if kept == true and not wrong:
-                continue
-            yield (
-                f"{cart.pk} keeps {_in_words(kept)}, holds {_in_words(true)}; "
-                f"{len(wrong)} items had a wrong value"
-            )
-            if mend:
-                # Past the guard of the models, which lets only the writes of the manager through.
-                QuerySet(Cart).filter(pk=cart.pk).update(**true._asdict())
-                for draft in wrong:
-                    QuerySet(CartItem).filter(pk=draft.id).update(value=draft.value)
+        rows = Cart.objects.filter(pk=cart.pk, profile_key=cart.profile_key)
+        locked = rows.select_for_update(skip_locked=skip).first()
+        return _difference(rows.with_items().get(), mend=True) if locked else ""
+
+
+def _difference(cart: Any, *, mend: bool = False) -> str:
+    """Return a line if the stored totals or values of a cart with its items are wrong, else ""."""
+    kept = Totals(cart.item_count, cart.option_count, cart.subtotal)
+    items = items_of(cart.items_json)
+    drafts = [ItemDraft(item, item["options"], item["item_id"]) for item in items]
+    true = Totals.of(drafts)
+    wrong = [
+        draft for item, draft in zip(items, drafts, strict=True) if item["value"] != draft.value
+    ]
+    if kept == true and not wrong:
+        return ""
+    if mend:
+        # Past the guard of the models, which lets only the writes of the manager through.
+        key = {"profile_key": cart.profile_key}
+        QuerySet(Cart).filter(pk=cart.pk, **key).update(**true._asdict())
+        for draft in wrong:
+            QuerySet(CartItem).filter(pk=draft.id, **key).update(value=draft.value)
+    return (
+        f"{cart.pk} keeps {_in_words(kept)}, holds {_in_words(true)}; "
+        f"{len(wrong)} items had a wrong value"
+    )
 
 
 def _in_words(totals: Totals) -> str:

@@ -1,9 +1,9 @@
 import errno
 import json
+import os
 import secrets
 import shlex
 import socket
-import uuid
 from contextlib import closing
 from io import StringIO
 from pathlib import Path
@@ -18,6 +18,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connectio
 
 from carts.models import Cart
 from cartsvc.db.deadlines import serve_requests
+from cartsvc.db.errors import is_poolers
 from cartsvc.identity.bearer_tokens import keep_issuer_keys
 from cartsvc.serving import server
 from cartsvc.serving.health import pending_migrations
@@ -50,6 +51,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, **options: Any) -> None:
+        # A look-up comes before all timeouts. A silent name server held each thread for 10 seconds.
+        os.environ.setdefault("RES_OPTIONS", "timeout:1 attempts:1")
         with server.shared_counts():
             self._serve(**options)
 
@@ -80,25 +83,25 @@ class Command(BaseCommand):
 
         Raises:
             SystemCheckError: a pooler has dropped what the configuration asks for.
+            OperationalError: a pooler has refused it.
         """
         try:
-            pending = pending_migrations()
-        except DatabaseError as error:
-            self.stderr.write(self.style.WARNING(f"The database does not answer yet: {error}"))
-        else:
-            if pending:
-                self.stderr.write(
-                    self.style.WARNING(
-                        f"{len(pending)} migrations are not applied: run manage.py migrate."
-                    )
-                )
+            if pending := len(pending_migrations()):
+                self.stderr.write(f"{pending} migrations are not applied: run manage.py migrate.")
             self.check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])
+        except DatabaseError as error:
+            if is_poolers(error):
+                raise
+            self.stderr.write(f"The database does not answer yet: {error}")
         finally:
             connection.close()
 
     def _fill(self) -> None:
         if Cart.objects.exists():
-            self.stdout.write("There are carts already, so --demo made none.")
+            self.stdout.write(
+                "There are carts already, so --demo made none. To make some all the same, run:\n\n"
+                f"manage.py demo_carts --carts {DEMO_CARTS}\n"
+            )
         else:
             call_command("demo_carts", carts=DEMO_CARTS, stdout=self.stdout)
 
@@ -124,35 +127,31 @@ PASSWORD={password}
 
     def _welcome(self, bind: str) -> None:
         # Here, because it loads the metrics: these come after `shared_counts`.
-        from carts.openapi.examples import FIRST_CART  # noqa: PLC0415
+        from carts.openapi.examples import FIRST_CART, KEYS  # noqa: PLC0415
 
         # All interfaces are no address to call.
         url = f"http://{bind}".replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
-        profile = uuid.uuid4()
+        profile = KEYS["profileKey"]
         token = call_command(
             "issue_token", f"--profile={profile}", "--lifetime=12h", stdout=StringIO()
         )
-        carts = f"{url}/v2.0/customers/{profile}/carts"
         self.stdout.write(
             f"""\
 The cart service runs at {url}  (stop it with Ctrl-C)
-  API document and a page to try it: {url}/docs
   Support desk: {url}/admin/  (more accounts: manage.py createsuperuser)
+  A page to try the API: {url}/docs  (Authorize there with the TOKEN below)
 
-A token for a new customer profile, good for 12 hours:
+The token is good for 12 hours. Paste this into another terminal to create a first cart:
 
+PROFILE={profile}
 TOKEN={token}
-
-Paste this into another terminal to create a first cart:
-
-curl -s {carts} \\
-  -H {shlex.quote(f"Authorization: Bearer {token}")} \\
-  -H 'Content-Type: application/json' \\
+CARTS={url}/v2.0/customers/$PROFILE/carts
+curl -s $CARTS -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
   -d {shlex.quote(json.dumps(FIRST_CART))}
 
 Then see it:
 
-curl -s {carts} -H {shlex.quote(f"Authorization: Bearer {token}")}
+curl -s $CARTS -H "Authorization: Bearer $TOKEN"
 """
         )
 
@@ -162,29 +161,25 @@ def _check_free(bind: str, option: str) -> None:
 
     The server would not notice: its workers share their port, even with another program.
     """
-    if bind.startswith("unix:"):
-        _check_free_file(Path(bind.removeprefix("unix:")))
-        return
-    host, _, port = bind.rpartition(":")
-    if not host or not port.isdecimal():
-        raise CommandError(f"{option}HOST:PORT, such as 127.0.0.1:8000, cannot be {bind!r}.")
-    family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
-    with closing(socket.socket(family)) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host.strip("[]"), int(port)))
-        except (OSError, OverflowError) as error:
-            raise CommandError(
-                f"{bind} cannot be used ({error}). Choose another with {option}HOST:PORT."
-            ) from error
+    try:
+        address = server.address_of(bind)
+        if path := address.get("uds"):
+            _check_free_file(path)
+            return
+        family = socket.AF_INET6 if ":" in address["address"] else socket.AF_INET
+        with closing(socket.socket(family)) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((address["address"], address["port"]))
+    except (OSError, OverflowError, ValueError) as error:
+        raise CommandError(
+            f"{bind} cannot be used ({error}). Choose another address with {option}HOST:PORT."
+        ) from error
 
 
 def _check_free_file(path: Path) -> None:
     """Refuse a path that is taken, but remove the socket that a killed server has left."""
-    if not path.exists():
-        return
     with closing(socket.socket(socket.AF_UNIX)) as probe:
         if path.is_socket() and probe.connect_ex(str(path)) == errno.ECONNREFUSED:
             path.unlink()
-            return
-    raise CommandError(f"{path} cannot be used (it is taken). Choose another with --bind.")
+    if path.exists():
+        raise FileExistsError("it is taken")

@@ -52,3 +52,11 @@ for (const form of forms) {
 window.addEventListener("pageshow", () => {
   for (const form of forms) delete form.dataset.sent;
 });
+
+// Leaving a form would lose what was typed, except while it is saved.
+for (const form of document.querySelectorAll(".desk form[method=post]")) {
+  form.addEventListener("input", () => { form.dataset.typed = "yes"; });
+}
+window.addEventListener("beforeunload", (event) => {
+  if (document.querySelector(".desk form[data-typed]:not([data-sent])")) event.preventDefault();
+});

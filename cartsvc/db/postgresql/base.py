@@ -7,10 +7,12 @@ this backend can look for. `is_usable` is the framework's own hook, on Django 5.
 """
 
 import math
+import os
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC
+from functools import cached_property
 from select import POLLIN, poll
 from typing import Any
 
@@ -24,6 +26,10 @@ from cartsvc.db.deadlines import start_clock
 from cartsvc.db.postgresql.connection import Connection
 
 _DriversLoader = adapters.get_loader(base.TIMESTAMPTZ_OID, Format.TEXT)
+
+# psycopg reads no other timestamps, and a role may have a style of its own. libpq sends it as it
+# connects, which a pooler understands, too.
+os.environ["PGDATESTYLE"] = "ISO"
 
 # Between two attempts at the lock of a migration.
 PAUSE_SECONDS = 0.5
@@ -77,6 +83,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return False
         return not waiting.poll(0)
 
+    @cached_property
+    def is_distributed(self) -> bool:
+        """Whether Citus has spread the tables over several servers."""
+        self.ensure_connection()
+        # Without Citus, the second query would be an error.
+        return all(self.connection.execute(sql).fetchone()[0] for sql in (HAS_CITUS, HAS_SHARDS))
+
     def only_reads(self) -> bool:
         """Ask the server whether it refuses to write, as a standby does."""
         with self.cursor() as cursor:
@@ -100,6 +113,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 while not _has_migration_lock(cursor):
                     time.sleep(PAUSE_SECONDS)
             yield
+
+
+HAS_CITUS = "SELECT to_regclass('pg_dist_partition') IS NOT NULL"
+HAS_SHARDS = "SELECT EXISTS (SELECT FROM pg_dist_partition WHERE partmethod = 'h')"
 
 
 def _has_migration_lock(cursor: Any) -> bool:

@@ -20,6 +20,7 @@ from typing import Any, Self
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import ConnectionTimeout, Diagnostic
+from psycopg.pq import ConnStatus
 
 from cartsvc.db.deadlines import deadline, start_clock
 
@@ -71,10 +72,17 @@ class Connection(psycopg.Connection[Any]):
 
     @contextmanager
     def pipeline(self) -> Iterator[psycopg.Pipeline]:
-        """Send what the block executes together; see `Pipeline`."""
-        if self._pipeline is None:
-            self._pipeline = Pipeline(self)
-        with super().pipeline() as pipeline:
+        """Send what the block executes together; see `Pipeline`. Within another, wait for it.
+
+        Raises:
+            OperationalError: as `commit`.
+        """
+        if self._pipeline is not None:
+            yield self._pipeline
+            self._pipeline.sync()
+            return
+        self._pipeline = Pipeline(self)
+        with self._sure(), super().pipeline() as pipeline:
             yield pipeline
 
     def commit(self) -> None:
@@ -84,8 +92,13 @@ class Connection(psycopg.Connection[Any]):
             OperationalError: it is committed on this server, which gave up waiting for its
                 standby and says so in a mere warning. A failover would lose it.
         """
+        with self._sure():
+            super().commit()
+
+    @contextmanager
+    def _sure(self) -> Iterator[None]:
         self.warnings.clear()
-        super().commit()
+        yield
         if self.warnings:
             raise psycopg.OperationalError(self.warnings[0])
 
@@ -99,6 +112,8 @@ class Pipeline(psycopg.Pipeline):
     """
 
     def _exit_gen(self) -> Generator[Any, Any, None]:
+        if self.pgconn.status != ConnStatus.OK:  # `wait` has ended it
+            return
         self._enqueue_sync()
         try:
             yield from self._communicate_gen()

@@ -32,18 +32,20 @@ INSERT INTO carts_cart (
 """
 INSERT_ITEMS = """
 INSERT INTO carts_cartitem (
-    id, cart_id, position, menu_key, menu_version, menu_item_key, display_name, currency, price,
-    quantity, special_instructions, value
+    profile_key, id, cart_id, position, menu_key, menu_version, menu_item_key, display_name,
+    currency, price, quantity, special_instructions, value
 ) SELECT * FROM unnest(
-    %s::uuid[], %s::uuid[], %s::int[], %s::text[], %s::int[], %s::bigint[], %s::text[],
+    %s::uuid[], %s::uuid[], %s::uuid[], %s::int[], %s::text[], %s::int[], %s::bigint[], %s::text[],
     %s::text[], %s::numeric[], %s::int[], %s::text[], %s::numeric[]
 )
 """
 INSERT_OPTIONS = """
 INSERT INTO carts_cartitemoption (
-    item_id, position, option_set_key, option_set_item_key, display_name, currency, price
+    profile_key, item_id, position, option_set_key, option_set_item_key, display_name, currency,
+    price
 ) SELECT * FROM unnest(
-    %s::uuid[], %s::int[], %s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::numeric[]
+    %s::uuid[], %s::uuid[], %s::int[], %s::bigint[], %s::bigint[], %s::text[], %s::text[],
+    %s::numeric[]
 )
 """
 LOCK = """
@@ -69,9 +71,9 @@ WHERE id = %s
 DELETE_OPTIONS = "DELETE FROM carts_cartitemoption WHERE item_id = %s"
 INSERT_CHANGE = """
 INSERT INTO carts_cartchange (
-    cart_id, version, at, author_kind, author_name, request_id, operation, item_id, item_name,
-    before, after, subtotal_before, subtotal_after
-) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+    profile_key, cart_id, version, at, author_kind, author_name, request_id, operation, item_id,
+    item_name, before, after, subtotal_before, subtotal_after
+) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 """
 DELETE_CHANGE = "DELETE FROM carts_cartchange WHERE cart_id = %s AND version = %s"
 
@@ -168,6 +170,7 @@ def create(profile_key: str, cart: dict[str, Any]) -> str:
     cart_id, now = uuid7(), datetime.now(UTC)
     items = [
         (
+            profile_key,
             uuid7(),
             cart_id,
             position,
@@ -184,7 +187,7 @@ def create(profile_key: str, cart: dict[str, Any]) -> str:
         for position, item in enumerate(cart.get("items", ()))
     ]
     options = [
-        option_row(row[0], position, option)
+        option_row(profile_key, row[1], position, option)
         for row, item in zip(items, cart.get("items", ()), strict=True)
         for position, option in enumerate(item["options"])
     ]
@@ -243,8 +246,18 @@ def replace(profile_key: str, cart_id: str, item_id: str, item: dict[str, Any]) 
         )
         execute(UPDATE_ITEM, (*values, new_value, item_id))
         execute(DELETE_OPTIONS, (item_id,))
-        insert(INSERT_OPTIONS, [option_row(item_id, *numbered) for numbered in enumerate(options)])
-        change = (cart_id, version + 1, now, *AUTHOR, "Update Item", item_id, item["displayName"])
+        keys = profile_key, item_id
+        insert(INSERT_OPTIONS, [option_row(*keys, *numbered) for numbered in enumerate(options)])
+        change = (
+            profile_key,
+            cart_id,
+            version + 1,
+            now,
+            *AUTHOR,
+            "Update Item",
+            item_id,
+            item["displayName"],
+        )
         execute(INSERT_CHANGE, (*change, before, after, subtotal, new_subtotal))
         if version > MAX_CHANGES:
             execute(DELETE_CHANGE, (cart_id, version + 1 - MAX_CHANGES))
@@ -255,8 +268,11 @@ def named(option: tuple[Any, ...]) -> dict[str, Any]:
     return dict(zip(OPTION, option, strict=True))
 
 
-def option_row(item_id: Any, position: int, option: dict[str, Any]) -> tuple[Any, ...]:
+def option_row(
+    profile_key: str, item_id: Any, position: int, option: dict[str, Any]
+) -> tuple[Any, ...]:
     return (
+        profile_key,
         item_id,
         position,
         option["optionSetKey"],

@@ -34,6 +34,11 @@ public class Program {
     return "200";
   }
 
+  static void change(CartsApi carts, UUID cart, ChangeCart body, String tag) throws Exception {
+    carts.changeCart(CartsApi.APIChangeCartRequest.newBuilder().profileKey(PROFILE).cartId(cart)
+        .changeCart(body).ifMatch(tag).build());
+  }
+
   public static void main(String[] arguments) throws Exception {
     CLIENT.updateBaseUri(ENV.get("BASE_URL"));
     CLIENT.setRequestInterceptor(
@@ -60,11 +65,25 @@ public class Program {
     check(replaced(cart, item, Currency.USD, "*"), "400 currency_mismatch");
     check(replaced(UUID.randomUUID(), item, Currency.EUR, "*"), "404 cart_not_found");
     check(replaced(cart, item, Currency.EUR, tag), "412 version_mismatch");
+    items.changeItem(ItemsApi.APIChangeItemRequest.newBuilder().profileKey(PROFILE).cartId(cart)
+        .itemId(item).changeCartItem(new ChangeCartItem().quantity(3)).build());
+    change(carts, cart, new ChangeCart().platform("web").note("Ring twice"), "\"4\"");
+    // Without openApiNullable, a client sends no null.
+    change(carts, cart, new ChangeCart().note(""), "\"5\"");
+    Cart changed = carts.getCart(CartsApi.APIGetCartRequest.newBuilder().profileKey(PROFILE)
+        .cartId(cart).build()).getData();
+    check(changed.getSubtotal(), 49.75);
+    check(changed.getPlatform(), "web");
+    check(changed.getNote(), "");
     items.removeItem(ItemsApi.APIRemoveItemRequest.newBuilder().profileKey(PROFILE).cartId(cart)
         .itemId(item).build());
     var listed = carts.listCarts(
         CartsApi.APIListCartsRequest.newBuilder().profileKey(PROFILE).build());
     check(listed.getData().getCarts().get(0).getItemCount(), 1);
+    carts.deleteCart(CartsApi.APIDeleteCartRequest.newBuilder().profileKey(PROFILE).cartId(cart)
+        .build());
+    check(carts.listCarts(CartsApi.APIListCartsRequest.newBuilder().profileKey(PROFILE).build())
+        .getData().getCarts(), List.of());
     System.out.println("done");
   }
 }

@@ -2,7 +2,17 @@
 
 import assert from "node:assert/strict";
 import { client } from "./client/client.gen.js";
-import { addItem, createCart, getCart, listCarts, removeItem, updateItem } from "./client/index.js";
+import {
+  addItem,
+  changeCart,
+  changeItem,
+  createCart,
+  deleteCart,
+  getCart,
+  listCarts,
+  removeItem,
+  updateItem,
+} from "./client/index.js";
 import type { CartItem, Currency } from "./client/index.js";
 
 const { BASE_URL, TOKEN, PROFILE } = process.env as Record<string, string>;
@@ -50,7 +60,15 @@ assert.deepEqual(await replaced(path.cartId, "EUR", tag), [200, undefined]);
 assert.deepEqual(await replaced(path.cartId, "USD", "*"), [400, "currency_mismatch"]);
 assert.deepEqual(await replaced(crypto.randomUUID(), "EUR", "*"), [404, "cart_not_found"]);
 assert.deepEqual(await replaced(path.cartId, "EUR", tag), [412, "version_mismatch"]);
+await changeItem({ path: { ...path, itemId }, body: { quantity: 3 } });
+await changeCart({ path, body: { platform: "web", note: "Ring twice" } });
+const emptied = await changeCart({ path, body: { note: null }, headers: { "If-Match": '"5"' } });
+assert.equal(emptied.response!.headers.get("ETag"), '"6"');
+const changed = (await getCart({ path })).data!.data;
+assert.deepEqual([changed.subtotal, changed.platform, changed.note], [49.75, "web", null]);
 assert.equal((await removeItem({ path: { ...path, itemId } })).response!.status, 200);
 const listed = await listCarts({ path: { profileKey } });
 assert.deepEqual(listed.data!.data.carts.map((cart) => cart.itemCount), [1]);
+assert.equal((await deleteCart({ path })).response!.status, 200);
+assert.equal((await getCart({ path })).response!.status, 404);
 console.log("done");

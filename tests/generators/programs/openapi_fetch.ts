@@ -63,6 +63,22 @@ assert.deepEqual(await replaced(cartId, "EUR", tag), [200, undefined]);
 assert.deepEqual(await replaced(cartId, "USD", "*"), [400, "currency_mismatch"]);
 assert.deepEqual(await replaced(crypto.randomUUID(), "EUR", "*"), [404, "cart_not_found"]);
 assert.deepEqual(await replaced(cartId, "EUR", tag), [412, "version_mismatch"]);
+const changedItem = await client.PATCH(
+  "/v2.0/customers/{profileKey}/carts/{cartId}/items/{itemId}",
+  { params: { path: { profileKey, cartId, itemId } }, body: { quantity: 3 } },
+);
+assert.equal(changedItem.response.status, 200);
+for (const body of [{ platform: "web", note: "Ring twice" }, { note: null }]) {
+  const header = { "If-Match": body.note ? '"4"' : '"5"' };
+  const { response } = await client.PATCH("/v2.0/customers/{profileKey}/carts/{cartId}", {
+    params: { path, header },
+    body,
+  });
+  assert.equal(response.status, 200);
+}
+const again = await client.GET("/v2.0/customers/{profileKey}/carts/{cartId}", { params: { path } });
+const changed = again.data!.data;
+assert.deepEqual([changed.subtotal, changed.platform, changed.note], [49.75, "web", null]);
 const removed = await client.DELETE("/v2.0/customers/{profileKey}/carts/{cartId}/items/{itemId}", {
   params: { path: { profileKey, cartId, itemId } },
 });
@@ -71,4 +87,8 @@ const listed = await client.GET("/v2.0/customers/{profileKey}/carts", {
   params: { path: { profileKey } },
 });
 assert.deepEqual(listed.data!.data.carts.map((cart) => cart.itemCount), [1]);
+const deleted = await client.DELETE("/v2.0/customers/{profileKey}/carts/{cartId}", {
+  params: { path },
+});
+assert.equal(deleted.response.status, 200);
 console.log("done");

@@ -60,7 +60,16 @@ assert.deepEqual(await replaced(cartId, Currency.Eur, tag), [200, null]);
 assert.deepEqual(await replaced(cartId, Currency.Usd, "*"), [400, "currency_mismatch"]);
 assert.deepEqual(await replaced(crypto.randomUUID(), Currency.Eur, "*"), [404, "cart_not_found"]);
 assert.deepEqual(await replaced(cartId, Currency.Eur, tag), [412, "version_mismatch"]);
+await items.changeItem({ profileKey, cartId, itemId, changeCartItem: { quantity: 3 } });
+for (const changeCart of [{ platform: "web", note: "Ring twice" }, { note: null }]) {
+  const ifMatch = changeCart.note ? '"4"' : '"5"';
+  await carts.changeCart({ profileKey, cartId, changeCart, ifMatch });
+}
+const changed = (await carts.getCart({ profileKey, cartId })).data;
+assert.deepEqual([changed.subtotal, changed.platform, changed.note], [49.75, "web", null]);
 await items.removeItem({ profileKey, cartId, itemId });
 const listed = await carts.listCarts({ profileKey });
 assert.deepEqual(listed.data.carts.map((one) => one.itemCount), [1]);
+await carts.deleteCart({ profileKey, cartId });
+assert.deepEqual((await carts.listCarts({ profileKey })).data.carts, []);
 console.log("done");

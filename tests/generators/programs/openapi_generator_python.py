@@ -5,7 +5,15 @@ from uuid import UUID, uuid4
 
 from openapi_client import ApiClient, CartsApi, Configuration, ItemsApi
 from openapi_client.exceptions import ApiException
-from openapi_client.models import CartItem, CreateCart, Currency, ErrorResponse, UpdateCartItem
+from openapi_client.models import (
+    CartItem,
+    ChangeCart,
+    ChangeCartItem,
+    CreateCart,
+    Currency,
+    ErrorResponse,
+    UpdateCartItem,
+)
 
 PIZZA = CartItem(
     menuKey="DINNER",
@@ -54,6 +62,13 @@ assert replaced(cart, Currency.EUR, tag) == (200, None)
 assert replaced(cart, Currency.USD, "*") == (400, "currency_mismatch")
 assert replaced(uuid4(), Currency.EUR, "*") == (404, "cart_not_found")
 assert replaced(cart, Currency.EUR, tag) == (412, "version_mismatch")
+items.change_item(profile, cart, item, ChangeCartItem(quantity=3))
+carts.change_cart(profile, cart, ChangeCart(platform="web", note="Ring twice"), if_match='"4"')
+carts.change_cart(profile, cart, ChangeCart(note=None), if_match='"5"')
+changed = carts.get_cart(profile, cart).data
+assert (changed.subtotal, changed.platform, changed.note) == (49.75, "web", None)
 items.remove_item(profile, cart, item)
 assert [one.item_count for one in carts.list_carts(profile).data.carts] == [1]
+carts.delete_cart(profile, cart)
+assert carts.list_carts(profile).data.carts == []
 print("done")

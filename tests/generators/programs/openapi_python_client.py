@@ -4,10 +4,12 @@ import os
 from uuid import UUID, uuid4
 
 from cart_client import AuthenticatedClient
-from cart_client.api.carts import create_cart, get_cart, list_carts
-from cart_client.api.items import add_item, remove_item, update_item
+from cart_client.api.carts import change_cart, create_cart, delete_cart, get_cart, list_carts
+from cart_client.api.items import add_item, change_item, remove_item, update_item
 from cart_client.models.add_item_response import AddItemResponse
 from cart_client.models.cart_item import CartItem
+from cart_client.models.change_cart import ChangeCart
+from cart_client.models.change_cart_item import ChangeCartItem
 from cart_client.models.create_cart import CreateCart
 from cart_client.models.create_cart_response import CreateCartResponse
 from cart_client.models.currency import Currency
@@ -67,8 +69,18 @@ assert replaced(cart, Currency.EUR, tag) == (200, None)
 assert replaced(cart, Currency.USD, "*") == (400, "currency_mismatch")
 assert replaced(uuid4(), Currency.EUR, "*") == (404, "cart_not_found")
 assert replaced(cart, Currency.EUR, tag) == (412, "version_mismatch")
+change_item.sync(profile, cart, item, client=client, body=ChangeCartItem(quantity=3))
+for body, tag in ((ChangeCart(platform="web", note="Ring"), '"4"'), (ChangeCart(note=None), '"5"')):
+    answer = change_cart.sync_detailed(profile, cart, client=client, body=body, if_match=tag)
+    assert answer.status_code == 200
+again = get_cart.sync(profile, cart, client=client)
+assert isinstance(again, GetCartResponse)
+changed = again.data
+assert (changed.subtotal, changed.platform, changed.note) == (49.75, "web", None)
 assert remove_item.sync_detailed(profile, cart, item, client=client).status_code == 200
 listed = list_carts.sync(profile, client=client)
 assert isinstance(listed, ListCartsResponse)
 assert [one.item_count for one in listed.data.carts] == [1]
+assert delete_cart.sync_detailed(profile, cart, client=client).status_code == 200
+assert get_cart.sync_detailed(profile, cart, client=client).status_code == 404
 print("done")

@@ -41,8 +41,5 @@ def attempted_name(_request: HttpRequest, credentials: Mapping[str, Any] | None)
 
 
 def recorded_address(request: HttpRequest) -> str:
-    """Return the address that django-axes records. It is never empty.
-
-    django-axes keeps one row for each name and address.
-    """
+    """Return the address that django-axes records. It keeps one row for each name and address."""
     return client_network(request) or "::"

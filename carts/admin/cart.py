@@ -1,0 +1,61 @@
+"""The pages that change a cart itself, and that delete it."""
+
+from typing import Any
+
+from django.contrib.admin.models import DELETION
+from django.urls import reverse
+from django.utils.functional import cached_property
+
+from carts.admin.forms import CartForm
+from carts.admin.items import CartChange, Carts
+from carts.admin.slips import amount
+from carts.admin.timeline import lines_of
+from carts.models.statements import CHANGEABLE
+
+
+class CartView(CartChange):
+    """The page that changes the note, the instructions and the channels of a cart."""
+
+    template = "correct"
+
+    @cached_property
+    def editor(self) -> CartForm:
+        """The form of the cart."""
+        values = {name: getattr(self.cart, name) for name in CHANGEABLE}
+        return CartForm(self.request.POST or None, initial=values)
+
+    def context(self) -> dict[str, Any]:
+        return {"title": "Change the cart"}
+
+    def message(self) -> str:
+        changes = ", ".join(self.editor.changes(self.cart.currency))
+        return changes and f"Cart: {changes}"
+
+    def change(self, carts: Carts, version: int) -> None:
+        carts.change_cart(self.cart_id, self.editor.values(), version=version)
+
+
+class DeleteCartView(CartChange):
+    """The page that deletes a cart with all that belongs to it, after a confirmation."""
+
+    template = "delete"
+    may = "has_delete_permission"
+    flag = DELETION
+
+    def context(self) -> dict[str, Any]:
+        return {
+            "title": "Delete this cart?",
+            "lines": lines_of(list(self.items.values()), self.cart.currency),
+            "subtotal": amount(self.cart.subtotal, self.cart.currency),
+        }
+
+    def message(self) -> str:
+        """Return it with the reason, because the cart's history, where others stand, goes too."""
+        why = self.why.cleaned_data["why"]
+        return f"Cart {self.cart_id} deleted" + (f". Why: {why}" if why else "")
+
+    def change(self, carts: Carts, version: int) -> None:
+        carts.delete_cart(self.cart_id, version=version)
+
+    def after(self) -> str:
+        return reverse("admin:carts_cart_changelist")

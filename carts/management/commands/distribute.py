@@ -1,0 +1,79 @@
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection, transaction
+
+from carts.models import Cart, CartChange, CartItem, CartItemOption, IdempotencyRecord
+from cartsvc.db.database_url import LOCK_SECONDS
+from cartsvc.serving.health import pending_migrations
+
+# A table comes after those that it refers to.
+MODELS: tuple[Any, ...] = (Cart, CartItem, CartItemOption, CartChange, IdempotencyRecord)
+TABLES = [model._meta.db_table for model in MODELS]
+
+
+class Command(BaseCommand):
+    help = (
+        "Spread the carts over the servers of a Citus cluster by customer. Run it once, on the "
+        "coordinator, while the service is stopped: the carts are copied in one transaction."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if connection.vendor != "postgresql" or not run(HAS_CITUS):
+            raise CommandError("There is no Citus: CREATE EXTENSION citus, on each server.")
+        if pending_migrations():
+            raise CommandError("Run manage.py migrate first.")
+        if not run(IS_DISTRIBUTED, TABLES[0]):
+            with transaction.atomic():
+                distribute()
+            for table in reversed(TABLES):
+                run("SELECT truncate_local_data_after_distributing_table(%s)", table)
+        # Citus hands this on to the workers, but nothing that a session sets.
+        name = connection.ops.quote_name(connection.settings_dict["NAME"])
+        run(f"ALTER DATABASE {name} SET lock_timeout = '{LOCK_SECONDS}s'")
+        self.stdout.write("The carts are distributed.")
+
+
+HAS_CITUS = "SELECT 1 FROM pg_extension WHERE extname = 'citus'"
+IS_DISTRIBUTED = "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = %s::regclass"
+# Foreign keys come first.
+CONSTRAINTS = """
+    SELECT conrelid::regclass::text, quote_ident(conname), contype, pg_get_constraintdef(oid)
+    FROM pg_constraint WHERE contype IN ('f', 'p', 'u') AND conrelid = ANY(%s::regclass[])
+    ORDER BY contype"""
+
+
+def run(sql: str, *parameters: Any) -> list[Any]:
+    """Run the statement and return its rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters or None)
+        return cursor.fetchall() if cursor.description else []
+
+
+def distribute() -> None:
+    """Give every key the customer's, by which the rows are spread, and spread the tables."""
+    # In parallel, a step would not see what an earlier one of the transaction has done.
+    run("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
+    constraints = run(CONSTRAINTS, TABLES)
+    for table, name, _, _ in constraints:
+        run(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+    references = []
+    for table, name, kind, definition in constraints:
+        keys = definition.removesuffix(" DEFERRABLE INITIALLY DEFERRED")
+        if "profile_key" not in keys:
+            keys = keys.replace(")", ", profile_key)")
+        sql = f"ALTER TABLE {table} ADD CONSTRAINT {name} {keys}"
+        if kind == "f":
+            references.append(sql if "CASCADE" in keys else f"{sql} ON DELETE CASCADE")
+        else:
+            run(sql)
+    run("SELECT create_distributed_table(%s, 'profile_key')", TABLES[0])
+    for table in TABLES[1:]:
+        run(
+            "SELECT create_distributed_table(%s, 'profile_key', colocate_with => %s)",
+            *(table, TABLES[0]),
+        )
+    for sql in references:
+        run(sql)
+    # `/readyz` reads it on every server. The desk's tables stay on the coordinator.
+    run("SELECT create_reference_table('django_migrations')")

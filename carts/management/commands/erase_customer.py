@@ -1,0 +1,39 @@
+import sys
+from argparse import ArgumentParser
+from time import sleep
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from carts.management.batches import ATTEMPTS, MAX_RECORDS, batches, delete_batches
+from carts.management.customers import held_of
+
+
+class Command(BaseCommand):
+    help = (
+        "Erase all that is held of a customer: carts with their items and histories, what staff's "
+        "log says of them, and idempotency records. Safe to interrupt, to repeat, and while "
+        "customers are writing."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("profile_key", help="the customer's")
+        parser.add_argument("--dry-run", action="store_true", help="only count what would go")
+        parser.add_argument("--no-input", "--noinput", action="store_true", help="do not ask first")
+
+    def handle(
+        self, *args: Any, profile_key: str, dry_run: bool, no_input: bool, **options: Any
+    ) -> None:
+        held = held_of(profile_key)
+        if not dry_run and not no_input:
+            found = ", ".join(f"{rows.count()} {name}" for name, rows in held.items())
+            self.stdout.write(f"{found} will be lost for good. Type 'yes' to erase them.")
+            if sys.stdin.readline().strip() != "yes":
+                raise CommandError("Nothing was erased. To erase without a terminal: --no-input.")
+        for _ in range(ATTEMPTS):
+            for name, rows in held.items():
+                delete_batches(name, batches(rows, MAX_RECORDS), self.stdout, dry_run=dry_run)
+            if dry_run or not any(rows.exists() for rows in held.values()):
+                return
+            sleep(1)  # what is being changed, or came meanwhile, is left to another round
+        raise CommandError("Some of it is being changed. Run the command again.")

@@ -1,0 +1,98 @@
+"""How many items and options a cart may hold."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support import bodies
+from tests.support.answers import error, problems
+from tests.support.callers import Api
+from tests.support.carts import created_with_items
+from tests.support.stored import held, kept
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_limits_are_those_of_the_contract(settings: Any) -> None:
+    assert (settings.MAX_ITEMS, settings.MAX_OPTIONS, settings.MAX_CART_OPTIONS) == (200, 100, 1000)
+    assert settings.MAX_BODY_BYTES == 256 * 1024
+
+
+ITEMS, OPTIONS, CART = (
+    {"MAX_ITEMS": 2},
+    {"MAX_OPTIONS": 2},
+    {"MAX_CART_OPTIONS": 3},
+)
+
+
+@pytest.mark.parametrize(
+    ("limits", "operation", "fits", "exceeds", "refusal"),
+    [
+        (ITEMS, "create", bodies.cart(items=2), bodies.cart(items=3),
+         ("There must not be more than 2 items in a cart.", "/items")),
+        (OPTIONS, "create", bodies.cart(options=2), bodies.cart(options=3),
+         ("There must not be more than 2 options on an item.", "/items/0/options")),
+        (CART, "create", bodies.cart(items=3), bodies.cart(items=2, options=2),
+         ("There must not be more than 3 options in all items of a cart together.", "/items")),
+        (OPTIONS, "add", bodies.item(options=2), bodies.item(options=3),
+         ("There must not be more than 2 options on an item.", "/options")),
+        (CART, "add", bodies.item(options=2), bodies.item(options=1),
+         ("There must not be more than 3 options in all items of a cart together.", "/options")),
+        (ITEMS, "add", bodies.item(), bodies.item(),
+         ("The cart holds 2 items already.", "")),
+        (OPTIONS, "update", bodies.item(options=2), bodies.item(options=3),
+         ("There must not be more than 2 options on an item.", "/options")),
+        (CART, "update", bodies.item(options=3), bodies.item(options=4),
+         ("There must not be more than 3 options in all items of a cart together.", "/options")),
+    ],
+)  # fmt: skip
+def test_a_limit_is_reached_and_not_exceeded(
+    api: Api,
+    unchanged: Callable[[], None],
+    settings: Any,
+    limits: dict[str, int],
+    operation: str,
+    fits: Any,
+    exceeds: Any,
+    refusal: tuple[str, str],
+) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    for name, limit in limits.items():
+        setattr(settings, name, limit)
+    method, path = {
+        "create": ("POST", ""),
+        "add": ("POST", f"/{cart_id}/items"),
+        "update": ("PUT", f"/{cart_id}/items/{item_id}"),
+    }[operation]
+
+    assert api.request(method, path, fits).status_code == 200
+    unchanged()
+    response = api.request(method, path, exceeds)
+
+    assert response.status_code == 400
+    assert response.json() == error("too_many", *refusal)
+    assert kept(cart_id) == held(cart_id)
+
+
+def test_a_lowered_limit_lets_through_what_leaves_no_more_than_there_was(
+    api: Api, settings: Any
+) -> None:
+    cart_id, [first, second] = created_with_items(api, "Calzone", "Pizza")
+    item = f"/{cart_id}/items/{first}"
+    api.put(item, bodies.item(options=4))
+    settings.MAX_CART_OPTIONS = settings.MAX_ITEMS = 1
+
+    assert api.put(item, bodies.item(options=4)).status_code == 200
+    assert api.patch(item, {"quantity": 4}).status_code == 200
+    assert api.put(f"/{cart_id}/items/{second}", bodies.item(options=0)).status_code == 200
+    assert api.delete(f"/{cart_id}/items/{second}").status_code == 200
+
+
+def test_a_flood_is_refused_before_its_elements_are_looked_at(
+    api: Api, unchanged: Callable[[], None]
+) -> None:
+    items, options = bodies.cart(items=[0] * 501), [bodies.item(options=[0] * 101)]
+
+    assert problems(api.post(body=items)) == [("too_many", "/items")]
+    assert problems(api.post(body=bodies.cart(items=options))) == [("too_many", "/items/0/options")]

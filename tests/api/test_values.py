@@ -1,0 +1,263 @@
+"""The values of every field, in every place of every operation: what is kept, what is refused."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.api.field_places import Place, Target, everywhere, raw
+from tests.support.answers import error
+from tests.support.callers import Api
+from tests.support.left_out import LEFT_OUT
+
+Refused = tuple[Any, str, str]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a field keeps, as pairs of the value sent and the value read, and what it refuses."""
+
+    kept: Sequence[tuple[Any, Any]]
+    refused: Sequence[Refused]
+
+
+ABSENT: list[Refused] = [
+    (LEFT_OUT, "required", "This field is required."),
+    (None, "null", "This field must not be null."),
+]
+OTHER_TYPES = {
+    "a string": ["5", "", "[]"],
+    "a number": [5, 5.5],
+    "a boolean": [True, False],
+    "an array": [[], [5], ["EUR"]],
+    "an object": [{}, {"0": {}}],
+}
+
+
+def of_another_type(wanted: str, *mine: str) -> list[Refused]:
+    return [
+        (value, "invalid_type", f"This must be {wanted}, not {name}.")
+        for name, values in OTHER_TYPES.items()
+        if name not in mine
+        for value in values
+    ]
+
+
+PIZZA = "\U0001f355"
+AS_SENT = " \u00a0x \u3000e\u0301\u00e9\ufb01\u200b\ufeff\\%'\" "
+# Unicode Cc and the lone surrogates; the breaks are Cc, too.
+BREAKS = "\t\n\r"
+COMMANDS = ["\0", "\x1b", "\x7f", "\x9b", "\udfff"]
+ALL_COMMANDS = {chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))} - set(BREAKS)
+ALL_COMMANDS |= {"\ud800"}
+
+
+def holding(character: str) -> Refused:
+    point = f"U+{ord(character):04X}"
+    text = f"This text holds the control character {point}."
+    if "\ud800" <= character <= "\udfff":
+        text = f"This text holds the lone surrogate {point}: half of a character."
+    return f"a{character}b", "control_character", text
+
+
+def longer_than(limit: int, *texts: str) -> list[Refused]:
+    told = f"This text must not be longer than {limit} characters; it has {{}}."
+    return [(text, "max_length", told.format(len(text))) for text in texts]
+
+
+def text(limit: int) -> Rule:
+    return Rule(
+        [(sent, sent) for sent in ("x" * limit, PIZZA * limit, AS_SENT[:limit])],
+        [
+            *longer_than(limit, "x" * (limit + 1), PIZZA * (limit + 1)),
+            *map(holding, COMMANDS),
+            *of_another_type("a string", "a string"),
+        ],
+    )
+
+
+def line(limit: int) -> Rule:
+    """A required text without breaks."""
+    rule, blanks = text(limit), ("", " ", "\u00a0\u2003\u3000")
+    refused = [*ABSENT, *((blank, "blank", "This text must not be blank.") for blank in blanks)]
+    return Rule(rule.kept, [*rule.refused, *refused, *map(holding, BREAKS)])
+
+
+def paragraph(limit: int) -> Rule:
+    """An optional text, which may have breaks and be blank."""
+    rule = text(limit)
+    broken = [f"{each}a{each}b{each}" for each in (*BREAKS, "\r\n")]
+    kept = [(sent, sent) for sent in (None, "", " ", "\n", "\t\r\n", *broken)]
+    return Rule([*rule.kept, (LEFT_OUT, None), *kept], rule.refused)
+
+
+CURRENCY = Rule(
+    [],
+    [
+        *ABSENT,
+        *of_another_type("a string", "a string"),
+        *longer_than(3, "EURO", "EUR ", "E" * 100_000),
+        *(
+            (
+                code,
+                "invalid_currency",
+                "This is not an upper-case currency code of ISO 4217, such as EUR.",
+            )
+            for code in ("eur", "EU", "", "ABC", "DEM", "978", "E R", "\u0395UR", "E\n")
+        ),
+    ],
+)
+
+
+def integer(lowest: int, highest: int) -> Rule:
+    fives = ("5.0", "5e0", "0.5e1", "50e-1", "5.000000000000000000000")
+    fractions = ("5.5", "5.0000000000000001", "1e-300", "55e-1")
+    below, above = (lowest - 1, -(10**30), raw("-1e300")), (highest + 1, 10**30, raw("1e300"))
+    return Rule(
+        [(lowest, lowest), (highest, highest), *((raw(literal), 5) for literal in fives)],
+        [
+            *ABSENT,
+            *of_another_type("an integer", "a number"),
+            *((each, "min_value", f"This number must not be below {lowest}.") for each in below),
+            *((each, "max_value", f"This number must not be above {highest}.") for each in above),
+            *(
+                (raw(literal), "invalid_type", "This must be an integer, not a number.")
+                for literal in fractions
+            ),
+        ],
+    )
+
+
+INT32, INT64 = integer(-(2**31), 2**31 - 1), integer(-(2**63), 2**63 - 1)
+KEPT_PRICES = {
+    "0": ["0", "0.0", "-0", "-0.0", "0e9"],
+    "5": ["5", "5.0000000000000000000000000000000000000000"],
+    "100": ["1e2"],
+    "150": ["1.5E+2"],
+    "10.1": ["10.10", "10.100000000000001"],
+    "0.3": ["0.30000000000000004"],
+    "1": ["1.0000000000000002"],
+    "7.2": ["7.199999999999999"],
+    "0.0001": ["0.0001", "1e-4", "0.00010000"],
+    "1234567890.1234": ["1234567890.1234"],
+    # The next double, too.
+    "9999999999.9999": ["9999999999.9999", "9999999999.999902", "99999999999999e-4"],
+}
+REFUSED_PRICES = {
+    ("min_value", "A price must not be below 0."): ["-1", "-0.0001", "-1e-300", "-1e300"],
+    ("max_value", "A price must not be above 9999999999.9999."): [
+        *("10000000000", "9999999999.99991", "1e10", "1e300", "1" * 300)
+    ],
+    ("too_many_decimals", "A price must not have more than 4 decimals."): [
+        *("0.00001", "10.12345", "10.99999", "1e-5", "1e-300", "1e-400"),
+        *("0.1234567890123456789", "9999999999.99985", "1e-99999999999999999999"),
+    ],
+}
+PRICE = Rule(
+    [(raw(literal), Decimal(price)) for price, sent in KEPT_PRICES.items() for literal in sent],
+    [
+        *ABSENT,
+        *of_another_type("a number", "a number"),
+        *((raw(literal), *why) for why, sent in REFUSED_PRICES.items() for literal in sent),
+    ],
+)
+ARRAY = Rule([(LEFT_OUT, []), (None, []), ([], [])], of_another_type("an array", "an array"))
+
+# The specification's tables.
+FIELDS: dict[str, dict[str, Rule]] = {
+    "cart": {
+        "partnerKey": line(4),
+        "restaurantKey": INT32,
+        "items": ARRAY,
+        "platform": line(50),
+        "orderingChannel": line(50),
+        "fulfilmentChannel": line(50),
+        "currency": CURRENCY,
+        "note": paragraph(300),
+        "specialInstructions": paragraph(300),
+    },
+    "item": {
+        "menuKey": line(20),
+        "menuVersion": INT32,
+        "menuItemKey": INT64,
+        "displayName": line(100),
+        "currency": CURRENCY,
+        "price": PRICE,
+        "quantity": integer(1, 9_999),
+        "options": ARRAY,
+        "specialInstructions": paragraph(300),
+    },
+    "option": {
+        "optionSetKey": INT64,
+        "optionSetItemKey": INT64,
+        "displayName": line(100),
+        "currency": CURRENCY,
+        "price": PRICE,
+    },
+}
+
+
+@pytest.mark.parametrize(("place", "field", "rule"), everywhere(FIELDS))
+def test_what_is_kept(api: Api, place: Place, field: str, rule: Rule) -> None:
+    target = Target(api, place)
+
+    for sent, kept in rule.kept:
+        assert (sent, target.kept(field, target.send(**{field: sent}))) == (sent, kept)
+
+
+@pytest.mark.parametrize(("place", "field", "rule"), everywhere(FIELDS))
+def test_what_is_refused(
+    api: Api, unchanged: Callable[[], None], place: Place, field: str, rule: Rule
+) -> None:
+    target = Target(api, place)
+    unchanged()
+
+    for sent, code, told in rule.refused:
+        target.refuses(code, told, **{field: sent})
+
+
+@pytest.mark.parametrize("field", ["platform", "note"])
+def test_refuses_every_control_character(
+    api: Api, unchanged: Callable[[], None], field: str
+) -> None:
+    target = Target(api, Place("create", "cart"))
+
+    for sent, code, told in map(holding, ALL_COMMANDS):
+        target.refuses(code, told, **{field: sent})
+
+
+@pytest.mark.parametrize(
+    ("place", "field", "nothing"),
+    everywhere({"cart": {"items": None}, "item": {"options": None}}),
+)
+def test_a_list_holds_objects(
+    api: Api, unchanged: Callable[[], None], place: Place, field: str, nothing: None
+) -> None:
+    target = Target(api, place)
+    unchanged()
+
+    for name, values in {**OTHER_TYPES, "null": [None]}.items():
+        if name != "an object":
+            response = target.send(**{field: [values[0]]})
+            assert response.status_code == 400
+            assert response.json() == error(
+                "invalid_type",
+                f"This must be an object, not {name}.",
+                f"{place.pointer}/{field}/0",
+            )
+
+
+@pytest.mark.parametrize("literal", ["9223372036854775807.0", "9.223372036854775807e18"])
+def test_an_integer_written_as_a_decimal_is_exact(api: Api, literal: str) -> None:
+    target = Target(api, Place("add", "item"))
+
+    assert target.kept("menuItemKey", target.send(menuItemKey=raw(literal))) == 2**63 - 1
+
+
+def test_an_escaped_surrogate_pair_is_one_character(api: Api) -> None:
+    target = Target(api, Place("add", "item"))
+    escaped = raw('"' + r"\ud83c\udf55" * 100 + '"')
+
+    assert target.kept("displayName", target.send(displayName=escaped)) == PIZZA * 100

@@ -1,0 +1,236 @@
+"""Carts spread by customer over the servers of a Citus cluster: one coordinator, two workers."""
+
+import os
+import re
+import signal
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from requests import Response
+
+from tests.chaos.ledger import Ledger
+from tests.chaos.servers import Service, service
+from tests.support import bodies
+from tests.support.callers import HttpApi
+from tests.support.citus import citus, has_citus
+from tests.support.clusters import Cluster
+from tests.support.programs import wait_until
+
+pytestmark = pytest.mark.skipif(not has_citus(), reason="PostgreSQL has no Citus here")
+
+CARTS = 40
+# What a role needs where it has no `options`, as behind a pooler.
+SESSION = {
+    "jit": "off",
+    "lock_timeout": "2s",
+    "statement_timeout": "3s",
+    "idle_in_transaction_session_timeout": "10s",
+}
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[list[Cluster]]:
+    logged = {"citus.log_remote_commands": "on", "log_min_messages": "notice"}
+    with citus("carts", **logged) as found:
+        found[0].execute(
+            "CREATE ROLE cartsvc LOGIN; ALTER DATABASE carts OWNER TO cartsvc", "carts"
+        )
+        yield found
+
+
+@pytest.fixture(scope="module")
+def server(nodes: list[Cluster]) -> Iterator[Service]:
+    """The service on the coordinator, whose carts were there before they were distributed."""
+    with service(nodes[0].url("carts", user="cartsvc")) as running:
+        running.manage("demo_carts", f"--carts={CARTS}")
+        running.stop()
+        for _ in range(2):  # a second run changes nothing
+            assert running.manage("distribute") == "The carts are distributed.\n"
+        assert asked(nodes, "SELECT count(*) FROM carts_cart") == [(CARTS,)]
+        assert asked(nodes, SPREAD) == [(5, 1)]
+        running.start()
+        yield running
+
+
+# The tables that are spread, and in how many ways.
+SPREAD = """SELECT count(*), count(DISTINCT colocationid) FROM pg_dist_partition
+    WHERE partmethod = 'h'"""
+
+
+@pytest.fixture
+def empty(nodes: list[Cluster], server: Service) -> None:
+    asked(nodes, "TRUNCATE carts_cart, carts_idempotencyrecord CASCADE")
+
+
+def asked(nodes: list[Cluster], sql: str) -> list[Any]:
+    return nodes[0].execute(sql, "carts")
+
+
+def shard_of(nodes: list[Cluster], profile: uuid.UUID) -> tuple[int, int]:
+    """Return the shard of the customer's carts, and the port of the worker that has it."""
+    sql = f"""SELECT shardid, nodeport FROM citus_shards
+        WHERE shardid = get_shard_id_for_distribution_column('carts_cart', '{profile}'::uuid)"""
+    [(shard, port)] = asked(nodes, sql)
+    return shard, port
+
+
+def caller_on(nodes: list[Cluster], server: Service, worker: Cluster) -> HttpApi:
+    """Return a caller for a customer whose carts the worker has."""
+    profile = next(
+        found for found in iter(uuid.uuid4, None) if shard_of(nodes, found)[1] == worker.port
+    )
+    return HttpApi(server.url, profile, key=server.env["JWT_SIGNING_KEY"])
+
+
+def made(caller: HttpApi, **headers: str) -> tuple[str, str]:
+    """Create a cart; return its path and that of its first item."""
+    response = caller.post("", bodies.cart(items=3, options=2), **headers)
+    cart = f"/{response.json()['data']['cartId']}"
+    [item, *_] = caller.get(cart).json()["data"]["items"]
+    return cart, f"{cart}/items/{item['itemId']}"
+
+
+OPERATIONS: dict[str, Callable[[HttpApi, str, str], Response]] = {
+    "create empty": lambda caller, cart, item: caller.post("", bodies.bare_cart()),
+    "create": lambda caller, cart, item: caller.post("", bodies.cart(items=3, options=2)),
+    "create 50x5": lambda caller, cart, item: caller.post("", bodies.cart(items=50, options=5)),
+    "create once": lambda caller, cart, item: caller.post(
+        "", bodies.cart(), Idempotency_Key=str(uuid.uuid4())
+    ),
+    "replay": lambda caller, cart, item: caller.post(
+        "", bodies.cart(items=3, options=2), Idempotency_Key="first"
+    ),
+    "add": lambda caller, cart, item: caller.post(f"{cart}/items", bodies.item(options=3)),
+    "replace": lambda caller, cart, item: caller.put(item, bodies.item(options=3)),
+    "change item": lambda caller, cart, item: caller.patch(item, {"quantity": 9}),
+    "change cart": lambda caller, cart, item: caller.patch(cart, {"note": "new"}),
+    "get": lambda caller, cart, item: caller.get(cart),
+    "list": lambda caller, cart, item: caller.get(),
+    "remove": lambda caller, cart, item: caller.delete(item),
+    "delete": lambda caller, cart, item: caller.delete(cart),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_goes_to_one_shard_group(
+    nodes: list[Cluster], server: Service, name: str
+) -> None:
+    """The coordinator logs what it sends to the workers, with the shards' numbers."""
+    groups = dict(asked(nodes, "SELECT shardid, shardminvalue FROM pg_dist_shard"))
+    caller = server.caller()
+    cart, item = made(caller, Idempotency_Key="first")
+    log = nodes[0].data / "log"
+    before = log.stat().st_size
+
+    assert OPERATIONS[name](caller, cart, item).status_code == 200
+
+    sent = log.read_bytes()[before:].decode()
+    shards = {int(number) for number in re.findall(r"carts_[a-z]+_(\d+)", sent)}
+    assert len({groups[shard] for shard in shards}) == 1, sent
+    assert "PREPARE TRANSACTION" not in sent
+
+
+def kill(worker: Cluster) -> None:
+    """Kill all processes of the server at once."""
+    children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text().split()
+    for pid in (worker.pid, *map(int, children)):
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in children), 60)
+
+
+@pytest.mark.usefixtures("empty")
+def test_a_killed_worker_stops_its_own_customers_only(
+    nodes: list[Cluster], server: Service, tmp_path: Path
+) -> None:
+    """What was acknowledged is there when the worker is back."""
+    ledger = Ledger(server.url, tmp_path)
+    _, port = shard_of(nodes, ledger.profile)
+    lost, other = sorted(nodes[1:], key=lambda worker: worker.port != port)
+    here, there = (caller_on(nodes, server, worker) for worker in (lost, other))
+    (gone, _), (kept, _) = made(here), made(there)
+
+    def lose() -> None:
+        kill(lost)
+        try:
+            wait_until(lambda: here.get(gone).status_code == 503, 60)
+            for number in range(5):
+                assert there.get(kept).status_code == 200
+                assert there.patch(kept, {"note": f"{number}"}).status_code == 200
+        finally:
+            lost.start()
+        wait_until(lambda: here.get(gone).status_code == 200, 60)
+
+    ledger.run(4, [lose, lose])
+    assert here.delete(gone).status_code == there.delete(kept).status_code == 200
+    audit(nodes, ledger)
+
+
+@pytest.mark.usefixtures("empty")
+def test_a_shard_that_moves_keeps_what_was_acknowledged(
+    nodes: list[Cluster], server: Service, tmp_path: Path
+) -> None:
+    ledger = Ledger(server.url, tmp_path)
+
+    def move() -> None:
+        shard, port = shard_of(nodes, ledger.profile)
+        target = next(worker.port for worker in nodes[1:] if worker.port != port)
+        hosts = f"'127.0.0.1', {port}, '127.0.0.1', {target}"
+        asked(nodes, f"SELECT citus_move_shard_placement({shard}, {hosts}, 'force_logical')")
+        assert shard_of(nodes, ledger.profile) == (shard, target)
+
+    ledger.run(4, [move, move])
+    audit(nodes, ledger)
+
+
+def audit(nodes: list[Cluster], ledger: Ledger) -> None:
+    print(f"\n{ledger}")
+    with nodes[0].connect("carts") as fresh:
+        assert ledger.audit(fresh) == []
+
+
+def test_the_service_on_a_worker(nodes: list[Cluster], server: Service) -> None:
+    """Its commands go to the coordinator, as they go past a pooler."""
+    for name, value in SESSION.items():
+        asked(nodes, f"ALTER ROLE cartsvc SET {name} = '{value}'")
+    on_coordinator = server.caller()
+    cart, item = made(on_coordinator)
+    with service(
+        nodes[1].url("carts", user="cartsvc"),
+        DATABASE_ADMIN_URL=nodes[0].url("carts", user="cartsvc"),
+    ) as running:
+        caller = running.caller()
+        caller.base = on_coordinator.base.replace(server.url, running.url)
+        caller.token = on_coordinator.token
+        assert caller.get(cart).content == on_coordinator.get(cart).content
+        assert caller.put(item, bodies.item(options=1)).status_code == 200
+        made(caller)
+        assert len(on_coordinator.get().json()["data"]["carts"]) == 2
+        assert caller.delete(cart).status_code == 200
+        assert on_coordinator.get(cart).status_code == 404
+
+
+@pytest.mark.usefixtures("empty")
+def test_housekeeping(nodes: list[Cluster], server: Service) -> None:
+    server.manage("demo_carts", f"--carts={CARTS}")
+    caller = server.caller()
+    cart, _ = made(caller, Idempotency_Key="k")
+    asked(nodes, f"UPDATE carts_cart SET item_count = 9 WHERE id = '{cart[1:]}'")
+    differs = server.manage("recount_carts")
+    assert f"{cart[1:]} keeps 9 items" in differs
+    assert differs.endswith("1 carts differed.\n")
+    assert server.manage("recount_carts", "--check") == "0 carts differed.\n"
+
+    before = asked(nodes, "SELECT count(*) FROM carts_cart")[0][0]
+    server.manage("purge_carts", "--older-than=2w")
+    assert 0 < asked(nodes, "SELECT count(*) FROM carts_cart")[0][0] < before
+
+    profile = caller.base.rpartition("/customers/")[2].removesuffix("/carts")
+    assert cart[1:] in server.manage("export_customer", profile)
+    assert "1 carts deleted." in server.manage("erase_customer", "--no-input", profile)
+    assert caller.get(cart).status_code == 404
+    for table in ("item", "itemoption", "change"):
+        sql = f"SELECT count(*) FROM carts_cart{table} WHERE profile_key = '{profile}'"
+        assert asked(nodes, sql) == [(0,)]

@@ -1,0 +1,147 @@
+"""The README's set-up of one machine, line by line, on a bare Debian with systemd as its init.
+
+It takes minutes, root and the network: for Debian's packages and for Python's. The machine itself
+has no network. Two things are replaced: Certbot, because no authority certifies these names, and
+what createsuperuser asks. The issuer of the example does not exist, so no API token is verified.
+
+    ONE_MACHINE=1 pytest tests/chaos/test_one_machine.py -s
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.servers import ROOT
+from tests.support.programs import program, wait_until
+
+if not os.environ.get("ONE_MACHINE"):
+    pytest.skip("it downloads a Debian: set ONE_MACHINE=1", allow_module_level=True)
+if os.geteuid() != 0:
+    pytest.skip("only root can start a machine", allow_module_level=True)
+
+SECTION = (ROOT / "cartsvc/README.md").read_text().partition("## Production\n")[2]
+(PAPER,) = re.findall("^```sh\n(.*?)^```", SECTION.partition("\n## ")[0], re.MULTILINE | re.DOTALL)
+
+CERTBOT = """\
+#!/bin/sh -eu
+folder=/etc/letsencrypt/live/carts.example.com
+mkdir -p $folder
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=carts.example.com \\
+  -addext subjectAltName=DNS:carts.example.com \\
+  -keyout $folder/privkey.pem -out $folder/fullchain.pem
+cp $folder/fullchain.pem /usr/local/share/ca-certificates/ours.crt && update-ca-certificates
+"""
+
+
+class Machine:
+    """A Debian in a folder, booted in namespaces of its own."""
+
+    def __init__(self, root: Path) -> None:
+        nspawn = program("systemd-nspawn")
+        self.process = subprocess.Popen(
+            [nspawn, "-D", root, "-b", "--private-network", "--register=no", "--keep-unit"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_until(self.init)
+        wait_until(lambda: self.run("systemctl is-system-running") == "running\n", 60)
+
+    def init(self) -> str:
+        """Return the process id of the machine's systemd, once there is one."""
+        found = subprocess.run(
+            [program("pgrep"), "-P", str(self.process.pid)], capture_output=True, text=True
+        ).stdout.split()
+        names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in found}
+        return next((pid for pid, name in names.items() if name == "systemd"), "")
+
+    def run(self, commands: str, *, check: bool = False) -> str:
+        done = subprocess.run(
+            [program("nsenter"), "-t", self.init(), "-a", "bash", "-eux"],
+            input=commands,
+            env={"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"},
+            stdout=subprocess.PIPE,
+            stderr=None if check else subprocess.DEVNULL,
+            text=True,
+            timeout=600,
+        )
+        assert not check or done.returncode == 0, done.stdout[-3000:]
+        return done.stdout
+
+    def end(self) -> None:
+        self.run("systemctl poweroff")
+        self.process.wait(60)
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Machine]:
+    program("systemd-nspawn")
+    with tempfile.TemporaryDirectory(prefix="cartsvc-", ignore_cleanup_errors=True) as folder:
+        root = Path(folder, "root")
+        bare = "--include=systemd,systemd-sysv,dbus,ca-certificates"
+        execute(program("debootstrap"), "--variant=minbase", bare, "bookworm", str(root))
+        shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
+        (packages,) = re.findall(r"^apt-get install (.*)$", PAPER, re.MULTILINE)
+        execute("chroot", str(root), "apt-get", "update", "-q")
+        execute("chroot", str(root), "apt-get", "install", "-qd", *packages.split())
+        # Which packages are wanted depends on the version of Python. All may lie there.
+        locked = (ROOT / "cartsvc/requirements.lock").read_text()
+        wanted = re.sub(r" ; .*(?= \\$)", "", locked, flags=re.MULTILINE)
+        (root / "wanted.txt").write_text(wanted)
+        wheels = ["--only-binary=:all:", "--python-version=3.11", f"--dest={root}/opt/wheels"]
+        requirements = str(root / "wanted.txt")
+        execute(sys.executable, "-m", "pip", "download", "-q", *wheels, "-r", requirements)
+        (root / "etc/pip.conf").write_text("[global]\nno-index = 1\nfind-links = /opt/wheels\n")
+        (root / "etc/hosts").write_text("127.0.0.1 localhost carts.example.com\n::1 localhost\n")
+        (root / "usr/local/bin/certbot").write_text(CERTBOT)
+        (root / "usr/local/bin/certbot").chmod(0o755)
+        for name in ("cartsvc", "carts"):
+            unwanted = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, root / "srv/cartsvc" / name, ignore=unwanted)
+        shutil.copy(ROOT / "manage.py", root / "srv/cartsvc")
+        running = Machine(root)
+        try:
+            yield running
+        finally:
+            running.end()
+
+
+def execute(*command: str) -> None:
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL, timeout=600)
+
+
+READY = "curl -sf 127.0.0.1:8001/readyz && curl -sf 127.0.0.1:8002/readyz"
+
+
+def test_the_paper_makes_a_machine_that_serves(machine: Machine) -> None:
+    answered = "createsuperuser --noinput --username=first --email=first@example.com"
+    paper = PAPER.replace("createsuperuser", answered).replace(
+        "-qtP", "-qtP -E DJANGO_SUPERUSER_PASSWORD=a-long-pass-word"
+    )
+    paper = f"export DEBIAN_FRONTEND=noninteractive\n{paper}"
+    assert "Superuser created successfully." in machine.run(paper, check=True)
+    assert machine.run(READY, check=True) == '{"status": "ok"}' * 2
+    assert machine.run("curl -s https://carts.example.com/admin/login/").count("<form") == 1
+    assert machine.run("stat -c %a-%U /etc/cartsvc.env") == "600-root\n"
+    machine.run("systemctl start cartsvc-housekeeping.service", check=True)
+    assert "cartsvc-housekeeping" in machine.run("systemctl list-timers")
+
+
+def test_it_comes_up_by_itself_in_any_order(machine: Machine) -> None:
+    """All is killed at once, and what needs the database is started long before it."""
+    machine.run(
+        "systemctl kill -s KILL cartsvc@1 cartsvc@2 postgresql@15-main nginx || true\n"
+        "systemctl stop cartsvc@1 cartsvc@2 postgresql@15-main nginx redis-server\n"
+        "systemctl start nginx; systemctl start --no-block cartsvc@1 cartsvc@2; sleep 20"
+    )
+    assert machine.run(READY) == ""
+    machine.run("systemctl start postgresql@15-main redis-server", check=True)
+    wait_until(lambda: machine.run(READY) == '{"status": "ok"}' * 2, 60)

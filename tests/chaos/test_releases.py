@@ -1,0 +1,120 @@
+"""What cartsvc/CHANGES.md says: which releases there are, and how to go back to the one before."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import requests
+
+from cartsvc import __version__
+from tests.chaos.servers import ROOT, Service, service
+from tests.support import bodies
+from tests.support.clusters import Cluster
+
+CHANGES = (ROOT / "cartsvc/CHANGES.md").read_text()
+LATER = """\
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("carts", "{before}")]
+    operations = [migrations.AddField("cart", "later", models.TextField(null=True))]
+"""
+MIGRATIONS = sorted(file.stem for file in (ROOT / "carts/migrations").glob("0*.py"))
+GROUPS = (
+    "from django.contrib.auth.models import Group; "
+    "print({group.name: group.user_set.count() for group in Group.objects.order_by('name')})"
+)
+JOIN = (
+    "from django.contrib.auth.models import Group, User; "
+    "User.objects.create_user('anna').groups.set(Group.objects.all())"
+)
+
+
+def test_the_newest_release_is_this_one_and_names_every_migration() -> None:
+    [newest, *_] = re.findall(r"^## ([0-9.]+)$", CHANGES, re.MULTILINE)
+    assert newest == __version__
+    assert [name for name in MIGRATIONS if f"`{name}`" not in CHANGES] == []
+
+
+@pytest.fixture
+def database(request: pytest.FixtureRequest, cluster: Cluster) -> str:
+    name = str(request.node.name)
+    cluster.execute(f"CREATE DATABASE {name}")
+    return cluster.url(name)
+
+
+def ready(server: Service) -> tuple[int, str]:
+    answer = requests.get(f"{server.url}/readyz", timeout=60)
+    return answer.status_code, answer.json()["status"]
+
+
+def groups(server: Service) -> str:
+    return server.manage("shell", "--no-imports", "-c", GROUPS).strip()
+
+
+def test_the_release_before_serves_on_a_later_database(database: str, tmp_path: Path) -> None:
+    later = tmp_path / "later"
+    for name in ("cartsvc", "carts"):
+        shutil.copytree(ROOT / name, later / name)
+    shutil.copy(ROOT / "manage.py", later)
+    migration = later / "carts/migrations/0099_later.py"
+    migration.write_text(LATER.format(before=MIGRATIONS[-1]))
+
+    with service(database, root=later) as server:
+        assert "[X] 0099_later" in server.manage("showmigrations", "carts")
+        caller = server.caller()
+        cart = caller.post(body=bodies.cart()).json()["data"]["cartId"]
+        server.root = ROOT
+        assert "No migrations to apply" in server.manage("migrate", "--noinput")
+        server.restart()
+        assert ready(server) == (200, "ok")
+        assert caller.post(f"/{cart}/items", bodies.item()).status_code == 200
+        shown = caller.get(f"/{cart}").json()
+
+        # The earlier code serves while the later one takes its column away.
+        server.root = later
+        server.manage("migrate", "carts", MIGRATIONS[-1])
+        assert caller.get(f"/{cart}").json() == shown
+        assert caller.post(body=bodies.cart()).status_code == 200
+        server.restart()
+        assert ready(server) == (503, "migrations pending")
+        server.manage("migrate", "--noinput")
+        assert ready(server) == (200, "ok")
+        assert caller.get(f"/{cart}").json() == shown
+        assert caller.delete(f"/{cart}").status_code == 200
+
+
+def test_without_the_second_migration_all_is_there_but_groups(database: str) -> None:
+    with service(database) as server:
+        caller = server.caller()
+        cart = caller.post(body=bodies.cart(), Idempotency_Key="once").json()["data"]["cartId"]
+        shown = caller.get(f"/{cart}").json()
+        server.manage("shell", "--no-imports", "-c", JOIN)
+        assert groups(server) == "{'Cart support': 1, 'Cart support lead': 1}"
+
+        server.manage("migrate", "carts", "0001")
+        server.restart()
+        assert ready(server) == (503, "migrations pending")
+        assert groups(server) == "{}"
+        assert caller.get(f"/{cart}").json() == shown
+
+        server.manage("migrate", "--noinput")
+        assert ready(server) == (200, "ok")
+        assert groups(server) == "{'Cart support': 0, 'Cart support lead': 0}"
+        assert caller.get(f"/{cart}").json() == shown
+        again = caller.post(body=bodies.cart(), Idempotency_Key="once")
+        assert again.json()["data"]["cartId"] == cart
+
+
+def test_without_the_first_migration_nothing_is_there(database: str) -> None:
+    with service(database) as server:
+        caller = server.caller()
+        cart = caller.post(body=bodies.cart()).json()["data"]["cartId"]
+        server.manage("migrate", "carts", "zero")
+        server.manage("migrate", "--noinput")
+        server.restart()
+        assert ready(server) == (200, "ok")
+        assert caller.get(f"/{cart}").status_code == 404
+        assert caller.post(body=bodies.cart()).status_code == 200

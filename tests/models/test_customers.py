@@ -1,0 +1,464 @@
+"""All that is held of a customer: it is erased, and nobody else's."""
+
+import base64
+import gc
+import json
+import re
+import sqlite3
+import tracemalloc
+import uuid
+from collections.abc import Callable
+from contextlib import closing
+from datetime import datetime
+from decimal import Decimal
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import Client, RequestFactory
+
+from carts.management.commands.export_customer import CHANGE_FIELDS
+from carts.models import Cart, CartChange, CartItem, CartItemOption, IdempotencyRecord
+from cartsvc.camel_case import camel_case
+from tests.desk.conftest import form_of, item_page, staff
+from tests.support import bodies
+from tests.support.callers import PROFILE, STRANGER, Api
+from tests.support.carts import created, shown
+from tests.support.concurrency import held
+from tests.support.factories import CartFactory, ItemFactory
+from tests.support.programs import manage
+
+# Telephone numbers: what two customers write everywhere.
+OWN, OTHER = "491715550123", "4915125550178"
+
+
+@pytest.fixture
+def lead(db: None) -> Client:
+    return staff("Cart support lead")
+
+
+def erase(*arguments: str, profile: uuid.UUID = PROFILE) -> list[str]:
+    out = StringIO()
+    call_command("erase_customer", str(profile), *arguments, stdout=out)
+    return out.getvalue().splitlines()
+
+
+def everywhere() -> str:
+    """Return all that is in any table of the database, as one text without dashes."""
+    with connection.cursor() as cursor:
+        values = []
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
+            names = [column[0] for column in cursor.description]
+            for row in cursor.fetchall():
+                values += [text_of(name, value) for name, value in zip(names, row, strict=True)]
+    return "\n".join(values)
+
+
+def text_of(name: str, value: Any) -> str:
+    if name == "session_data":
+        value = SessionStore().decode(value)
+    if isinstance(value, bytes | memoryview):
+        value = base64.b16encode(value)
+    return str(value).replace("-", "").lower()
+
+
+def fill(profile: uuid.UUID, words: str, desk: Client) -> list[str]:
+    """Fill every table with what a customer orders. Return the words and keys that tell of it."""
+    api = Api(profile)
+
+    def name(what: str) -> str:
+        return f"{what}, {words}"
+
+    item = bodies.item(
+        displayName=name("Pizza"),
+        specialInstructions=name("for Mia"),
+        options=[bodies.option(displayName=name("Olives"))],
+    )
+    body = bodies.cart(items=[item, item], note=name("Call before you come"))
+    carts, items = [], []
+    for number in range(4):
+        answer = api.post(body=body, Idempotency_Key=f"{words}-{number}")
+        cart_id = answer.json()["data"]["cartId"]
+        carts.append(cart_id)
+        answer = api.post(f"/{cart_id}/items", item, Idempotency_Key=f"{words}-{number}-item")
+        items += [answer.json()["data"]["itemId"]]
+        items += [str(each.pk) for each in CartItem.objects.filter(cart_id=cart_id)]
+        api.put(f"/{cart_id}/items/{items[-1]}", {**item, "displayName": name("Calzone")})
+        api.patch(f"/{cart_id}", {"note": name("Ring twice")})
+        cart = Cart.objects.get(pk=cart_id)
+        cart.items.last().change(special_instructions=name("by the shell"))
+        url = item_page(cart)
+        sent = form_of(desk, url) | {"display_name": name("at the desk")}
+        assert desk.post(url, sent).status_code == 302
+        desk.get(f"/admin/carts/cart/?q={profile}")
+    api.delete(f"/{carts[1]}")
+    Cart.objects.filter(pk=carts[2]).delete()
+    request = RequestFactory().get("/")
+    request.user = User.objects.get(username="anna")
+    cart = Cart.objects.get(pk=carts[3])
+    admin.site.get_model_admin(Cart).log_deletions(request, [cart])
+    Cart.objects.delete_cart(cart.pk)
+    # Somebody's session has ended, and so has the patience of who types the password.
+    for page in (f"{carts[0]}/change/", f"?q={profile}"):
+        address = f"/admin/login/?next=/admin/carts/cart/{page}"
+        typed = {"username": "anna", "password": "wrong", "next": f"/admin/carts/cart/{page}"}
+        assert Client().post(address, typed).status_code == 200
+    return [words, str(profile), *carts, *items]
+
+
+def found(words: list[str]) -> set[str]:
+    held = everywhere()
+    return {word for word in words if word.replace("-", "").lower() in held}
+
+
+def test_nothing_of_a_customer_is_left_anywhere(lead: Client) -> None:
+    own, others = fill(PROFILE, OWN, lead), fill(STRANGER, OTHER, lead)
+    assert {OWN, str(PROFILE)} <= found(own)
+    others_found = found(others)
+    assert {OTHER, str(STRANGER)} <= others_found
+
+    def of_others() -> list[Any]:
+        models = (Cart, CartItem, CartItemOption, CartChange, IdempotencyRecord)
+        return [
+            list(rows.order_by("pk").values())
+            for rows in (
+                *(model.objects.filter(profile_key=STRANGER) for model in models),
+                LogEntry.objects.filter(object_repr__contains=STRANGER),
+            )
+        ]
+
+    before = of_others()
+    assert all(before)
+    assert erase("--no-input") == [
+        "1 carts deleted, 1 so far",
+        "1 carts deleted.",
+        "5 log entries deleted, 5 so far",
+        "5 log entries deleted.",
+        "8 idempotency records deleted, 8 so far",
+        "8 idempotency records deleted.",
+    ]
+    assert found(own) == set()
+    assert of_others() == before
+    assert found(others) == others_found
+    assert erase("--no-input")[0] == "0 carts deleted."
+
+
+def test_a_dry_run_only_counts(lead: Client, unchanged: Callable[[], None]) -> None:
+    fill(PROFILE, OWN, lead)
+    entries = LogEntry.objects.count()
+    unchanged()
+    assert erase("--dry-run")[1::2] == [
+        "1 carts would be deleted.",
+        "5 log entries would be deleted.",
+        "8 idempotency records would be deleted.",
+    ]
+    assert LogEntry.objects.count() == entries
+
+
+@pytest.mark.parametrize("typed", ["no\n", "y\n", "", "\n", "Yes\n"])
+def test_without_a_yes_nothing_is_erased(
+    api: Api, unchanged: Callable[[], None], monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    created(api)
+    unchanged()
+    monkeypatch.setattr("sys.stdin", StringIO(typed))
+    with pytest.raises(CommandError, match="Nothing was erased"):
+        erase()
+
+
+def test_a_yes_erases(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    created(api)
+    monkeypatch.setattr("sys.stdin", StringIO("yes\n"))
+    assert erase()[0] == (
+        "1 carts, 0 log entries, 0 idempotency records will be lost for good. "
+        "Type 'yes' to erase them."
+    )
+    assert not Cart.objects.exists()
+
+
+@pytest.mark.parametrize("command", ["erase_customer", "export_customer"])
+@pytest.mark.parametrize(
+    "key", ["", "x", "4711", "0f8fad5bd9cb469fa16570867728950e", f"{PROFILE} "]
+)
+def test_a_key_that_is_none_is_refused(
+    api: Api, unchanged: Callable[[], None], command: str, key: str
+) -> None:
+    created(api)
+    unchanged()
+    with pytest.raises(CommandError, match="is not a profile key such as 0f8fad5b-"):
+        call_command(command, key)
+
+
+def test_many_carts_go_in_batches(db: None) -> None:
+    for _ in range(501):
+        CartFactory(profile_key=PROFILE)
+    kept = CartFactory()
+    assert erase("--no-input")[:3] == [
+        "500 carts deleted, 500 so far",
+        "1 carts deleted, 501 so far",
+        "501 carts deleted.",
+    ]
+    assert list(Cart.objects.all()) == [kept]
+
+
+def pause_with(monkeypatch: pytest.MonkeyPatch, pause: Callable[[float], object]) -> None:
+    for module in ("carts.management.commands.erase_customer", "carts.management.batches"):
+        monkeypatch.setattr(f"{module}.sleep", pause)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_cart_that_is_being_changed_goes_in_another_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    busy, _ = CartFactory(profile_key=PROFILE), CartFactory(profile_key=PROFILE)
+    with held(lambda: busy.add_item(**ItemFactory())) as release:
+        pause_with(monkeypatch, lambda _: release())
+        lines = erase("--no-input")
+    if connection.vendor == "postgresql":  # SQLite waits for its only writer
+        assert lines.count("1 carts deleted.") == 2
+    assert not Cart.objects.exists()
+    assert not CartItem.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no locks of rows")
+def test_a_cart_that_stays_busy_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy, _ = CartFactory(profile_key=PROFILE), CartFactory(profile_key=PROFILE)
+    pauses: list[float] = []
+    pause_with(monkeypatch, pauses.append)
+    with (
+        held(lambda: busy.add_item(**ItemFactory())),
+        pytest.raises(CommandError, match="Some of it is being changed"),
+    ):
+        erase("--no-input")
+    assert list(Cart.objects.all()) == [busy]
+    assert pauses == [1] * 5
+
+
+def test_a_cart_that_is_created_meanwhile_goes_too(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    created_meanwhile: list[Cart] = []
+
+    class Out(StringIO):
+        def write(self, text: str) -> int:
+            if text.startswith("1 carts deleted.") and len(created_meanwhile) < 2:
+                created_meanwhile.append(CartFactory(profile_key=PROFILE))
+            return super().write(text)
+
+    pause_with(monkeypatch, lambda _: None)
+    CartFactory(profile_key=PROFILE)
+    call_command("erase_customer", str(PROFILE), "--no-input", stdout=Out())
+    assert len(created_meanwhile) == 2
+    assert not Cart.objects.exists()
+
+
+def export(*arguments: str, profile: uuid.UUID = PROFILE) -> dict[str, Any]:
+    out = StringIO()
+    call_command("export_customer", str(profile), *arguments, stdout=out, stderr=StringIO())
+    return read(out.getvalue())
+
+
+def read(text: str) -> dict[str, Any]:
+    """Return a document with exact numbers."""
+    document: dict[str, Any] = json.loads(text, parse_float=Decimal)
+    return document
+
+
+def test_all_that_is_held_is_exported(lead: Client, api: Api) -> None:
+    item = bodies.item(displayName="Pizza “Ω” 🍕", price=10.10, options=[bodies.option(price=1.25)])
+    body = bodies.cart(items=[item], note="Call +49 171 5550123")
+    answer = api.post(body=body, Idempotency_Key="k-1", X_Request_ID="request-1")
+    first = answer.json()["data"]["cartId"]
+    cart = Cart.objects.get(pk=first)
+    pizza = cart.items.get()
+    lead.post(item_page(cart), form_of(lead, item_page(cart)) | {"price": "9.95"})
+    api.patch(f"/{first}", {"note": None}, X_Request_ID="request-3")
+    second = created(api, bodies.bare_cart())
+    fill(STRANGER, OTHER, lead)
+    record, entry = IdempotencyRecord.objects.get(profile_key=PROFILE), LogEntry.objects.last()
+    by_staff, by_api = cart.changes.all()
+    assert by_staff.request_id
+    nothing = {camel_case(name): None for name in CHANGE_FIELDS}
+    assert entry
+    assert export() == {
+        "profileKey": str(PROFILE),
+        "carts": [
+            {
+                **shown(api, first),
+                "createdBy": {"kind": "bearer", "name": "partner-app", "requestId": "request-1"},
+                "changes": [
+                    {
+                        **nothing,
+                        "cartId": first,
+                        "version": 2,
+                        "at": written(by_staff.at),
+                        "authorKind": "staff",
+                        "authorName": "anna",
+                        "requestId": by_staff.request_id,
+                        "operation": "Update Item",
+                        "itemId": str(pizza.pk),
+                        "itemName": "Pizza “Ω” 🍕",
+                        "before": {"price": Decimal("10.1")},
+                        "after": {"price": Decimal("9.95")},
+                        "subtotalBefore": Decimal("22.7"),
+                        "subtotalAfter": Decimal("22.4"),
+                    },
+                    {
+                        **nothing,
+                        "cartId": first,
+                        "version": 3,
+                        "at": written(by_api.at),
+                        "authorKind": "bearer",
+                        "authorName": "partner-app",
+                        "requestId": "request-3",
+                        "operation": "Change Cart",
+                        "before": {"note": "Call +49 171 5550123"},
+                        "after": {"note": None},
+                        "subtotalBefore": Decimal("22.4"),
+                        "subtotalAfter": Decimal("22.4"),
+                    },
+                ],
+            },
+            {
+                **shown(api, second),
+                "createdBy": {
+                    "kind": "bearer",
+                    "name": "partner-app",
+                    "requestId": Cart.objects.get(pk=second).created_request_id,
+                },
+                "changes": [],
+            },
+        ],
+        "logEntries": [
+            {
+                "at": written(entry.action_time),
+                "by": "anna",
+                "cartId": first,
+                "message": "Item “Pizza “Ω” 🍕”: price 10.10 → 9.95",
+            }
+        ],
+        "idempotencyRecords": [
+            {"key": "k-1", "createdId": first, "createdOn": written(record.created_on)}
+        ],
+    }
+
+
+def written(moment: datetime) -> str:
+    """Return the moment as answers of the API have it."""
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def test_the_export_repeats_items_as_the_api_names_them(api: Api) -> None:
+    item = bodies.item(price=10, options=[bodies.option(price=0.5)])
+    cart_id = created(api, bodies.cart(items=[]))
+    assert api.post(f"/{cart_id}/items", item).status_code == 200
+    ((change,),) = (cart["changes"] for cart in export()["carts"])
+    assert change["before"] == {}
+    assert change["after"] == {
+        "position": 0,
+        **item,
+        "options": [bodies.option(price=Decimal("0.5"))],
+    }
+    text = StringIO()
+    call_command("export_customer", str(PROFILE), stdout=text)
+    assert '"price": 10,' in text.getvalue()
+    assert re.search('"subtotalAfter": 21[,}]', text.getvalue())
+
+
+def test_numbers_are_exact(api: Api) -> None:
+    item = bodies.item(price=9999999999.9999, quantity=9999, options=0)
+    cart_id = created(api, bodies.cart(items=[item]))
+    api.patch(f"/{cart_id}/items/{CartItem.objects.get().pk}", {"quantity": 9998})
+    (cart,) = export()["carts"]
+    assert cart["items"][0]["value"] == cart["subtotal"] == Decimal("99979999999999.0002")
+    assert cart["changes"][0]["subtotalBefore"] == Decimal("99989999999999.0001")
+
+
+def test_a_customer_of_whom_nothing_is_held(db: None) -> None:
+    CartFactory()
+    out, told = StringIO(), StringIO()
+    call_command("export_customer", str(PROFILE).upper(), stdout=out, stderr=told)
+    assert read(out.getvalue()) == {
+        "profileKey": str(PROFILE),
+        "carts": [],
+        "logEntries": [],
+        "idempotencyRecords": [],
+    }
+    assert "Nothing is held of the customer" in told.getvalue()
+
+
+def test_a_new_file_is_its_owners(api: Api, tmp_path: Path) -> None:
+    created(api, bodies.cart(note="Ω 🍕"))
+    file, out = tmp_path / "customer.json", StringIO()
+    call_command("export_customer", str(PROFILE), "--output", str(file), stdout=out)
+    assert out.getvalue() == ""
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert "Ω 🍕" in file.read_text(encoding="utf-8")
+    assert read(file.read_text(encoding="utf-8")) == export()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("kept.json", "File exists"), ("no/folder.json", "No such file")]
+)
+def test_a_file_that_cannot_be_made(api: Api, tmp_path: Path, name: str, why: str) -> None:
+    created(api)
+    (tmp_path / "kept.json").write_text("kept")
+    with pytest.raises(CommandError, match=f"{name} cannot be made: {why}"):
+        export("--output", str(tmp_path / name))
+    assert (tmp_path / "kept.json").read_text() == "kept"
+
+
+def test_standard_output_is_utf_8_and_nothing_else(tmp_path: Path) -> None:
+    environment = {
+        "DATABASE_URL": f"sqlite:///{tmp_path / 'carts.sqlite3'}",
+        "SECRET_KEY": "s" * 60,
+        "JWT_SIGNING_KEY": "j" * 60,
+        "PYTHONIOENCODING": "latin-1",
+    }
+    assert manage("migrate", **environment).returncode == 0
+    assert manage("demo_carts", "--carts=100", **environment).returncode == 0
+    with closing(sqlite3.connect(tmp_path / "carts.sqlite3")) as database:
+        ((profile,),) = database.execute(
+            "SELECT profile_key FROM carts_cart WHERE currency = 'JPY' AND item_count > 1 LIMIT 1"
+        )
+    done = manage("export_customer", str(uuid.UUID(profile)), **environment)
+    assert done.returncode == 0
+    filled = [cart for cart in read(done.stdout)["carts"] if cart["items"]]
+    (cart, *_) = [cart for cart in filled if cart["currency"] == "JPY"]
+    assert not cart["items"][0]["displayName"].isascii()
+    assert cart["createdBy"]["kind"] == "bearer"
+
+
+@pytest.mark.skipif(
+    bool(settings.DATABASE_ADMIN_URL), reason="a command goes past the pooler, this test does not"
+)
+@pytest.mark.django_db(transaction=True)
+def test_memory_does_not_grow_with_the_carts() -> None:
+    class Nowhere(StringIO):
+        def write(self, text: str) -> int:
+            return len(text)
+
+    def peak(carts: int) -> int:
+        profile = uuid.uuid4()
+        for _ in range(carts):
+            CartFactory(profile_key=profile, items=[ItemFactory(with_option=True)] * 60)
+        gc.collect()
+        tracemalloc.start()
+        try:
+            call_command("export_customer", str(profile), stdout=Nowhere())
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(1)  # what is imported and compiled once
+    assert peak(80) < 1.5 * peak(20)
