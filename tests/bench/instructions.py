@@ -1,6 +1,6 @@
 """A gate that does not depend on load: the instructions of a request, counted by callgrind.
 
-python -m tests.bench.instructions            compare with the record; fails at ±3 %
+python -m tests.bench.instructions            compare with the record; fails at ±5 %
 python -m tests.bench.instructions --update   measure, and write the record
 
 The WSGI application is called in process, so PostgreSQL is not counted. One process starts
@@ -36,7 +36,8 @@ from tests.support import bodies
 from tests.support.clusters import private_cluster
 
 RECORD = Path(__file__).with_suffix(".json")
-TOLERANCE = 0.03
+# An answer of PostgreSQL comes in more or fewer pieces, by machine: 3 % of a large read.
+TOLERANCE = 0.05
 # The packages whose code runs in a request.
 PACKAGES = (
     "Django",
