@@ -92,18 +92,15 @@ def usable_cores(root: Path = Path("/")) -> int:
     # Only Linux has either.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     with suppress(OSError):
-        # By controller; v2 names none.
-        limits = {"": ["cpu.max"], "cpu": ["cpu.cfs_quota_us", "cpu.cfs_period_us"]}
-        for line in (root / "proc/self/cgroup").read_text().splitlines():
-            _, controllers, group = line.split(":", 2)
-            for controller in limits.keys() & controllers.split(","):
-                folder = root / "sys/fs/cgroup" / controller / group.strip("/")
-                for parent in (folder, *folder.parents):
-                    files = [parent / name for name in limits[controller]]
-                    texts = [file.read_text() for file in files if file.exists()]
-                    quota, period = " ".join(texts).split() or ("max", "")
-                    if quota not in {"max", "-1"}:
-                        cores = min(cores or 1, math.ceil(int(quota) / int(period)))
+        # The line of version 2 of cgroups names no controllers.
+        for group in re.findall(
+            r"^0::/(.*)$", (root / "proc/self/cgroup").read_text(), re.MULTILINE
+        ):
+            folder = root / "sys/fs/cgroup" / group
+            for file in (parent / "cpu.max" for parent in (folder, *folder.parents)):
+                quota, period = file.read_text().split() if file.exists() else ("max", "")
+                if quota != "max":
+                    cores = min(cores or 1, math.ceil(int(quota) / int(period)))
     return cores or 1
 
 

@@ -195,21 +195,3 @@ def test_a_quota_of_the_process_or_of_a_group_around_it_counts(
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "cpu.max").write_text(f"{quota}\n")
     assert usable_cores(tmp_path) == cores
-
-
-@pytest.mark.parametrize(
-    ("quotas", "cores"),
-    [({"": 150_000}, 2), ({"": 200_000, "a": 50_000}, 1), ({"a": -1}, 3), ({"b": 50_000}, 3)],
-)
-def test_a_quota_of_the_first_version_counts(
-    quotas: dict[str, int], cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/cgroup").write_text("3:cpu,cpuacct:/a\n2:cpuset:/b\n0::/\n")
-    for group, quota in quotas.items():
-        folder = tmp_path / "sys/fs/cgroup/cpu" / group
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "cpu.cfs_quota_us").write_text(f"{quota}\n")
-        (folder / "cpu.cfs_period_us").write_text("100000\n")
-    assert usable_cores(tmp_path) == cores
