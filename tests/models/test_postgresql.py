@@ -4,18 +4,12 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from contextvars import copy_context
-from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from django.conf import settings
 from django.db import OperationalError, close_old_connections, connection, connections
-from django.db.backends.postgresql.base import TIMESTAMPTZ_OID
-from psycopg import adapters
-from psycopg.pq import Format
 
 from cartsvc.db.deadlines import begin_request
-from cartsvc.db.postgresql.base import TimestampLoader
 from cartsvc.db.statements import one_round_trip
 from tests.desk.conftest import CARTS, staff
 from tests.support.callers import PROFILE, Api
@@ -109,21 +103,6 @@ def column(name: str, changed: str) -> Iterator[None]:
             yield
         finally:
             cursor.execute(f"ALTER TABLE carts_cart ALTER {name} TYPE {before}")
-
-
-def test_moments_are_read_by_the_drivers_own_loader() -> None:
-    """The framework replaces the loader for a cursor when it does not know its time zone."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT '2026-02-03 04:05:06.789+02'::timestamptz")
-        [[moment]] = cursor.fetchall()
-        loader = cursor.connection.adapters.get_loader(TIMESTAMPTZ_OID, Format.TEXT)
-        assert cursor.cursor.adapters.get_loader(TIMESTAMPTZ_OID, Format.TEXT) is loader
-
-    assert loader is TimestampLoader
-    load: Any = loader(TIMESTAMPTZ_OID, connection.connection).load
-    assert type(load.__self__) is adapters.get_loader(TIMESTAMPTZ_OID, Format.TEXT)
-    assert moment == datetime(2026, 2, 3, 2, 5, 6, 789000, UTC)
-    assert moment.utcoffset() == timedelta(0)
 
 
 @pytest.fixture
