@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any, ClassVar
 from uuid import UUID
@@ -23,7 +24,7 @@ from cartsvc.api.headers import entity_tag, prefers_strict, versions
 from cartsvc.api.operation import Operation, operation_of
 from cartsvc.api.strict_json import fingerprint, json_object, received
 from cartsvc.errors import MAX_PROBLEMS, InvalidHeader, Refusal, Refusals, UnknownParameter
-from cartsvc.fairness import ARRIVING, PROGRAM_SECONDS, WORKING
+from cartsvc.fairness import ARRIVING, CHANGE_SECONDS, CHANGING, PROGRAM_SECONDS, WORKING
 from cartsvc.identity.bearer_tokens import bearer_of
 
 RECORDED = Counter("cartsvc_idempotency_records", "Idempotency-Keys recorded.")
@@ -45,6 +46,11 @@ class CartServiceViewSet(ViewSet):
         operation = operation_of(self, self.action)
         assert operation is not None  # noqa: S101
         return operation
+
+    @property
+    def caller(self) -> str:
+        """The bearer, as the queue knows it."""
+        return f"bearer {bearer_of(self.request).subject}"
 
     @property
     def strict(self) -> bool:
@@ -75,10 +81,9 @@ class CartServiceViewSet(ViewSet):
                 `unavailable` when too many bodies came at once; `unknown_member` for a caller
                 who prefers strict handling.
         """
-        caller = f"bearer {bearer_of(self.request).subject}"
-        with ARRIVING.thread_of(caller, PROGRAM_SECONDS):
+        with ARRIVING.thread_of(self.caller, PROGRAM_SECONDS):
             sent = received(self.request, self.operation.media_types)
-        with WORKING.thread_of(caller, PROGRAM_SECONDS):
+        with WORKING.thread_of(self.caller, PROGRAM_SECONDS):
             body = json_object(sent)
             return body, self._values(body)
 
@@ -124,9 +129,17 @@ class CartServiceViewSet(ViewSet):
         """Change what has these keys as the body says. `write` is a method of the manager."""
         expected = self.expected_versions()
         body, values = self.read()
-        return self.success(
-            body=body, version=write(*keys, values, version=expected, validate=False)
-        )
+        with self.changing():
+            version = write(*keys, values, version=expected, validate=False)
+        return self.success(body=body, version=version)
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Return a context for a change, which may wait for a row that somebody else holds.
+
+        Raises:
+            Unavailable: too many of the bearer's changes wait already.
+        """
+        return CHANGING.thread_of(self.caller, CHANGE_SECONDS)
 
     def carts(self, profile_key: UUID) -> CartManager[Cart]:
         """Return the carts that the bearer may see and change, in the bearer's name."""
@@ -171,18 +184,16 @@ class CartServiceViewSet(ViewSet):
         `write` returns the cart's version. The answer gives the id as the member `name`.
         """
         created_id, version = uuid7(), None
-        if key is None:
-            version = write(created_id)
-        else:
-            # The path and the partner belong to what must be the same.
-            partner_key = bearer_of(self.request).partner_key
-            created_id, version = IdempotencyRecord.create_once(
-                self.kwargs["profile_key"],
-                partner_key,
-                key,
-                fingerprint([self.action, self.kwargs, partner_key, body]),
-                write,
-            )
+        # The path and the partner must be the same, too.
+        partner_key = bearer_of(self.request).partner_key
+        request = [self.action, self.kwargs, partner_key, body]
+        with self.changing():
+            if key is None:
+                version = write(created_id)
+            else:
+                created_id, version = IdempotencyRecord.create_once(
+                    self.kwargs["profile_key"], partner_key, key, fingerprint(request), write
+                )
         response = self.success(f'{{"{name}":"{created_id}"}}', body, version)
         if version is None:
             response["Idempotent-Replayed"] = "true"

@@ -148,7 +148,9 @@ class CartViewSet(CartServiceViewSet):
     )
     def destroy(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         """Delete Cart."""
-        self.carts(profile_key).delete_cart(cart_id, version=self.expected_versions())
+        carts, expected = self.carts(profile_key), self.expected_versions()
+        with self.changing():
+            carts.delete_cart(cart_id, version=expected)
         return self.success()
 
 
@@ -230,7 +232,9 @@ class CartItemViewSet(CartServiceViewSet):
     ) -> HttpResponse:
         """Remove Item."""
         carts, expected = self.carts(profile_key), self.expected_versions()
-        return self.success(version=carts.remove_item(cart_id, item_id, version=expected))
+        with self.changing():
+            version = carts.remove_item(cart_id, item_id, version=expected)
+        return self.success(version=version)
 
 
 def _page(request: Request) -> tuple[int, UUID | None]:

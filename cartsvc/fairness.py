@@ -7,10 +7,11 @@ time for each caller: a body is read and validated, a page is made, a password i
 runs one thread at a time, so the caller loses nothing by it, and the others do not wait for
 everything that it has sent at once.
 
-The next request waits for its turn. It is refused when none of the caller's requests has begun for
-a while, because those that hold its place are then large or stand still.
+The database is asked outside of that, so a row that is held is no reason to refuse a body. But all
+changes that a caller has under way leave a thread, because a held row may stop each of them.
 
-The API waits for the database outside of this: a row that is held is no reason to refuse a body.
+A request waits for its place, and holds its thread meanwhile. It is refused when none of the
+caller's requests has started for a while: those running are then large, or stand still.
 """
 
 from collections import Counter
@@ -26,9 +27,10 @@ from cartsvc.db.database_url import REQUEST_SECONDS
 from cartsvc.db.deadlines import start_clock
 from cartsvc.errors import Unavailable
 
-# The next request is refused when none of the caller's has begun for so long. A program tries again
-# by itself, a person does not.
+# A request is refused when none of the caller's has started for so long. A program tries again by
+# itself, a person does not. A slow COMMIT is no reason to refuse a change.
 PROGRAM_SECONDS = 0.05
+CHANGE_SECONDS = 0.5
 PERSON_SECONDS = 1
 # One more wait before a refusal: on a busy machine, this process may not have run meanwhile.
 LAST_LOOK_SECONDS = 0.01
@@ -50,7 +52,7 @@ class Queue:
         Waiting counts against the request's time.
 
         Raises:
-            Unavailable: none of the caller's requests has begun for `patience` seconds, or the
+            Unavailable: none of the caller's requests has started for `patience` seconds, or the
                 request's own time is up.
         """
         with self._freed:
@@ -81,3 +83,4 @@ class Queue:
 
 ARRIVING = Queue(each=max(1, settings.THREADS // 2), everyone=max(1, settings.THREADS - 1))
 WORKING = Queue(each=1)
+CHANGING = Queue(each=max(1, settings.THREADS - 1))
