@@ -24,18 +24,21 @@ def received(request: HttpRequest, media_types: Collection[str]) -> bytes:
     """Return the request's body, which is of one of these media types.
 
     Raises:
-        Refusal: `unsupported_media_type`, `payload_too_large`, or `malformed_json` if it does
-            not arrive whole.
+        Refusal: `unsupported_media_type`, `payload_too_large`, or `malformed_json` if there is
+            none or it does not arrive whole.
     """
-    if media_type(request.META.get("CONTENT_TYPE", "")) not in media_types:
+    # Django reads no further than Content-Length, which a chunked body does not have.
+    chunked = "HTTP_TRANSFER_ENCODING" in request.META and request.META.get("wsgi.input_terminated")
+    content_type = request.META.get("CONTENT_TYPE", "")
+    if not (content_type or chunked) and request.META.get("CONTENT_LENGTH") in {None, "", "0"}:
+        _malformed("The request has no body.")
+    if media_type(content_type) not in media_types:
         raise UnsupportedMediaType(field="Content-Type")
     if "HTTP_CONTENT_ENCODING" in request.META:
         raise UnsupportedMediaType(
             "The body must be sent without a Content-Encoding.", field="Content-Encoding"
         )
     limit = settings.MAX_BODY_BYTES
-    # Django reads no further than Content-Length, which a chunked body does not have.
-    chunked = "HTTP_TRANSFER_ENCODING" in request.META and request.META.get("wsgi.input_terminated")
     stream = request.META["wsgi.input"] if chunked else request
     try:
         length = int(request.META.get("CONTENT_LENGTH") or 0)

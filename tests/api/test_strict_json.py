@@ -240,3 +240,10 @@ def test_tells_the_line_and_the_column(api: Api, unchanged: Callable[[], None]) 
     [notification] = response.json()["notifications"]
     assert notification["code"] == "malformed_json"
     assert notification["text"].endswith("at line 3, column 20.")
+
+
+def test_refuses_a_request_without_a_body(api: Api, unchanged: Callable[[], None]) -> None:
+    response = api.post()
+
+    assert response.status_code == 400
+    assert response.json() == error("malformed_json", "The request has no body.")
