@@ -21,7 +21,9 @@ from cartsvc.db.deadlines import begin_request
 from cartsvc.serving import health, logs, metrics
 
 # Where people look; every other path is the API's.
-PAGES = re.compile(r"/|/docs/?|/(admin|static)/.*|/admin", re.DOTALL)
+PAGES = re.compile(r"/docs|/(admin|static)/.*|/admin", re.DOTALL)
+# Whoever looks here is led to the page that tries the API.
+WAYS_TO_DOCS = {("GET", "/"), ("HEAD", "/"), ("GET", "/docs/"), ("HEAD", "/docs/")}
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
@@ -48,7 +50,7 @@ class ApiMiddleware:
         sent = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
         request.META["cartsvc.request_id"] = request_id
-        if PAGES.fullmatch(path):
+        if PAGES.fullmatch(path) or (request.method, path) in WAYS_TO_DOCS:
             return self.pages(request)
         ids = {"request_id": request_id}
         if trace := trace_id(request.META.get("HTTP_TRACEPARENT", "")):

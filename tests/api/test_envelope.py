@@ -238,3 +238,14 @@ def test_leads_to_the_page_that_explains_the_api(client: Client, path: str) -> N
     assert response.status_code == 302
     assert response["Location"] == "/docs"
     assert client.get("/docs").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/docs/"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_a_caller_with_a_wrong_address_gets_an_envelope(
+    client: Client, method: str, path: str
+) -> None:
+    response: Any = client.generic(method, path, "{}", content_type="application/json")
+
+    assert response.status_code == 404
+    assert response.json() == error("not_found", "There is nothing at this path.")
