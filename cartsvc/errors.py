@@ -147,8 +147,8 @@ class InvalidType(InvalidValue):
 class UnknownMember(Refusal):
     text = "This object has no member of that name."
     meaning = (
-        "The body names a member that the object does not have, perhaps a misspelt one. A "
-        "success tells it as a warning; with Prefer: handling=strict it is an error."
+        "The body names a member that the object does not have, perhaps a misspelt one. The "
+        "answer warns of it; with Prefer: handling=strict it is an error."
     )
     remedy = "Correct the name, or leave the member out."
 
@@ -302,6 +302,6 @@ class Unavailable(Refusal):
     )
     remedy = (
         "Try again after Retry-After: to create or add, with the same Idempotency-Key; to "
-        "update or remove, with If-Match."
+        "update, change, remove or delete, with If-Match."
     )
     retry = True

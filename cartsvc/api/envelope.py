@@ -48,8 +48,9 @@ def failure_text(problems: Sequence[Refusal], warnings: Sequence[Refusal] = ()) 
     """
     message = f"The request has {len(problems)} problems."
     if len(problems) == 1:
-        field = _field(problems[0])
-        message = f"{field}: {problems[0]}" if field else str(problems[0])
+        field, message = _field(problems[0]), str(problems[0])
+        if field and field not in message:
+            message = f"{field}: {message}"
     elif len(problems) > MAX_PROBLEMS:
         message = f"The request has more than {MAX_PROBLEMS} problems."
         problems, warnings = [*problems[:MAX_PROBLEMS], MoreProblems()], ()

@@ -19,7 +19,7 @@ def success(text: str, data: Any = None) -> dict[str, Any]:
 def error(code: str, text: str, field: str | None = None) -> dict[str, Any]:
     """Return the whole body of an answer with one problem."""
     return {
-        "message": f"{field}: {text}" if field else text,
+        "message": f"{field}: {text}" if field and field not in text else text,
         "notifications": [
             {
                 "severity": "Error",
