@@ -1,7 +1,4 @@
-"""What is refused of the environment's variables, each by itself. `settings.py` reads them.
-
-With nothing set, the service makes its own secrets.
-"""
+"""Validates each environment variable by itself, for `settings.py`, and makes missing secrets."""
 
 import math
 import os
@@ -22,7 +19,7 @@ RATE = r"([1-9][0-9]*)/([1-9][0-9]*)?(s|m|h|d|sec|min|hour|day)"
 # A domain that stands for every name under it has a dot inside.
 HOST = r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?|(\.[A-Za-z0-9_-]+){2,}\.?|\[[0-9A-Fa-f:.]+\]"
 
-# Where keys cannot be exchanged on the way: at HTTPS or on loopback.
+# Where nobody on the way can replace the keys: HTTPS or loopback.
 KEYS_ADDRESS = (
     r"(https://[A-Za-z0-9_.-]+|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]+)?([/?].*)?"
 )

@@ -99,8 +99,7 @@ METRICS_BIND = env.str(
 seal(env)
 
 try:
-    # Commands go past a pooler, which has the timeouts of requests. `serve_requests` turns to the
-    # second.
+    # Commands bypass a pooler. What serves requests uses the second (`serve_requests`).
     DATABASE = connection_settings(DATABASE_ADMIN_URL or DATABASE_URL)
     DATABASE_OF_REQUESTS = connection_settings(
         DATABASE_URL, serves=True, pooled=bool(DATABASE_ADMIN_URL)

@@ -7,7 +7,7 @@ from django.utils.http import parse_header_parameters
 
 from cartsvc.errors import InvalidHeader
 
-# Bytes of a Content-Type. Reading its parameters takes time by the square of its length.
+# Bytes of a Content-Type. Reading its parameters takes quadratic time.
 CONTENT_TYPE_MAX_LENGTH = 200
 
 # RFC 9110, section 8.8.3. Weak tags are accepted: compressing proxies make them of strong
@@ -52,9 +52,9 @@ def media_type(content_type: str) -> str:
 
 
 def plain_cookies(cookies: str) -> str:
-    """Return the cookies of a Cookie header that have no escapes, as all of ours.
+    """Return the cookies of a Cookie header without escapes: ours have none.
 
-    Python unescapes a value in time by the square of its length, before 3.11.10.
+    Before 3.11.10, Python takes quadratic time to unescape a value.
     """
     return ";".join(cookie for cookie in cookies.split(";") if "\\" not in cookie)
 

@@ -16,7 +16,7 @@ POSTGRESQL = "cartsvc.db.postgresql"
 # Every connection. The first is for all hosts together.
 CONNECT_SECONDS = 3
 LOCK_SECONDS = 2
-# The connections of requests: a statement, and a transaction that has nothing to do.
+# Of requests: for a statement, and for a transaction that is idle.
 STATEMENT_SECONDS = 3
 IDLE_SECONDS = 10
 # All that one request waits for the database, connecting and COMMIT included.

@@ -60,7 +60,7 @@ class IssuerKeys(PyJWKClient):
         `refresh` says that they lack the one that a token names.
 
         Raises:
-            Unavailable: they are not here, or the issuer may have published that one since.
+            Unavailable: there are none yet, or that one may be newer than ours.
         """
         keys = self.jwk_set_cache.get()
         age = time.monotonic() - self.fetched_at

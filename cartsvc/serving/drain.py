@@ -1,4 +1,4 @@
-"""The drain: for DRAIN_SECONDS after SIGTERM an instance serves on, and asks its callers to leave.
+"""The drain: for DRAIN_SECONDS after SIGTERM, an instance still serves and asks callers to leave.
 
 `/readyz` is 503, so that load balancers choose another instance, and each response closes its
 connection. `cartsvc.serving.server` handles the signal.

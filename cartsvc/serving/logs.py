@@ -33,7 +33,7 @@ class Lossy(FileIO):
 
     def write(self, line: Any) -> int:
         with suppress(OSError):
-            # What is ready takes a piece of this size without waiting.
+            # A pipe that is ready takes this many bytes without waiting.
             for start in range(0, len(line), PIPE_BUF):
                 if not select((), (self,), (), 0)[1]:
                     break

@@ -112,7 +112,7 @@ class Counts(multiprocess.MultiProcessCollector):
         for file in Path(os.environ[FOLDER]).glob("gauge_livesum_*.db"):
             try:
                 os.kill(int(file.stem.rpartition("_")[2]), 0)
-            except OSError:  # nobody's id, or by now somebody else's
+            except OSError:  # no such process, or another user's
                 file.unlink(missing_ok=True)
         return super().collect()  # type: ignore[no-untyped-call]
 

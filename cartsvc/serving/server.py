@@ -96,9 +96,9 @@ def run(bind: str, workers: int, prepare: Callable[[], None]) -> None:
 
 
 def _leave_one_file() -> None:
-    """Move what SQLite has in its -wal file to the database, now that nobody else has it open.
+    """Move what SQLite has in its -wal file to the database, now that the workers have ended.
 
-    A worker just ends. The last to close a connection removes the other files.
+    They close no connection. The last connection that is closed removes the other files.
     """
     if connection.vendor == "sqlite":
         with suppress(DatabaseError), connection.cursor():

@@ -1,4 +1,4 @@
-"""Django's SQLite backend: files of mode 0600, and fair turns for writers.
+"""Django's SQLite backend: files of mode 0600, and fair waiting for writers.
 
 SQLite retries a busy lock less and less often, down to ten times a second. Of eight writers who
 never rest, some then wait for seconds or fail, though none holds the lock for long.
