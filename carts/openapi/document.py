@@ -99,7 +99,8 @@ class Document:
         }
         if declared.body:
             content = {"schema": ref(schema_name(declared.body)), "example": sent}
-            described["requestBody"] = {"content": {"application/json": content}, "required": True}
+            kinds = dict.fromkeys(declared.media_types, content)
+            described["requestBody"] = {"content": kinds, "required": True}
         return described
 
     def _parameter(self, place: str, name: str) -> Schema:

@@ -128,6 +128,13 @@ def test_update_cart_item_is_a_model_with_the_fields_of_cart_item(document: Docu
     assert body["schema"] == ref("UpdateCartItem")
 
 
+@pytest.mark.parametrize("name", ["changeCart", "changeItem"])
+def test_a_change_may_be_sent_as_a_merge_patch(document: Document, name: str) -> None:
+    content = operation(document, name)["requestBody"]["content"]
+    assert list(content) == ["application/json", "application/merge-patch+json"]
+    assert content["application/json"] == content["application/merge-patch+json"]
+
+
 def test_a_cursor_may_be_any_text(document: Document) -> None:
     page = document["components"]["schemas"]["CartPage"]["properties"]
     assert undescribed(page["nextCursor"]) == {"type": ["string", "null"]}
