@@ -3,10 +3,12 @@
 import hashlib
 import json
 from collections.abc import Collection
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from math import isinf
 from typing import Any, Never
 
+import jiter
 import simplejson
 from django.conf import settings
 from django.http import HttpRequest
@@ -16,6 +18,10 @@ from cartsvc.errors import InvalidType, MalformedJson, PayloadTooLarge, Unsuppor
 
 # Integers of up to so many digits are within a double's range.
 SAFE_DIGITS = 308
+
+# A number can only be out of a double's range with an exponent, or with more digits.
+DIGITS = bytes.maketrans(b"123456789E", b"000000000e")
+EXPONENT, OUT_OF_RANGE = b"0e", b"0" * (SAFE_DIGITS + 1)
 
 TOO_DEEP = "The body is nested too deep."
 
@@ -59,8 +65,7 @@ def json_object(body: bytes) -> dict[str, Any]:
         Refusal: `malformed_json`, or `invalid_type` when it is JSON but not an object.
     """
     try:
-        # A BOM is skipped; Python's json would take it for a syntax error.
-        value = _decode(body.decode("utf-8-sig"))
+        value = _decoded(body)
     except UnicodeDecodeError:
         _malformed("The body is not UTF-8.")
     except json.JSONDecodeError as error:
@@ -86,6 +91,24 @@ def fingerprint(values: Any) -> bytes:
     except RecursionError:
         _malformed(TOO_DEEP)
     return hashlib.sha256(text.encode()).digest()
+
+
+def _decoded(body: bytes) -> Any:
+    """Decode the body: by jiter, in half the time, if it is JSON without what jiter does not check.
+
+    Python's own decoder says what is wrong, and takes a BOM and lone surrogates.
+    """
+    digits = body.translate(DIGITS)
+    if not (EXPONENT in digits or OUT_OF_RANGE in digits):
+        with suppress(ValueError):
+            return jiter.from_json(
+                body,
+                allow_inf_nan=False,
+                cache_mode="keys",
+                catch_duplicate_keys=True,
+                float_mode="decimal",
+            )
+    return _decode(body.decode("utf-8-sig"))
 
 
 def _malformed(text: str) -> Never:

@@ -53,6 +53,8 @@ def nested_objects(depth: int) -> str:
         with_member('"x": Infinity'),
         with_member('"x": -Infinity'),
         with_member('"x": 1e309'),
+        with_member('"x": 1.5E+309'),
+        with_member('"x": ' + "9" * 309),
         with_member('"x": 1e99999999999999999999'),
         with_member('"x": ' + "9" * 310),
         with_member('"x": ' + "9" * 5_000),
