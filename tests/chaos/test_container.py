@@ -39,6 +39,12 @@ def test_the_service_is_not_root_and_its_root_is_read_only() -> None:
         assert described["cap_drop"] == ["ALL"]
 
 
+def test_the_image_keeps_its_health_check() -> None:
+    """Podman leaves it out of an image in its own format."""
+    assert "podman build --format docker " in CONTAINERFILE
+    assert "BUILDAH_FORMAT=docker podman compose " in (DEPLOY / "compose.yml").read_text()
+
+
 def test_what_is_copied_is_here() -> None:
     for sources in re.findall(r"^COPY (.*) \S+$", CONTAINERFILE, re.MULTILINE):
         assert (ROOT / sources).exists()

@@ -28,6 +28,9 @@ if os.geteuid() != 0:
 
 SECTION = (ROOT / "cartsvc/README.md").read_text().partition("## Production\n")[2]
 (PAPER,) = re.findall("^```sh\n(.*?)^```", SECTION.partition("\n## ")[0], re.MULTILINE | re.DOTALL)
+ANSWERED = "export DEBIAN_FRONTEND=noninteractive\n" + PAPER.replace(
+    "createsuperuser", "createsuperuser --noinput --username=first --email=first@example.com"
+).replace("-qtP", "-qtP -E DJANGO_SUPERUSER_PASSWORD=a-long-pass-word")
 
 CERTBOT = """\
 #!/bin/sh -eu
@@ -82,6 +85,7 @@ class Machine:
 
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Machine]:
+    """Start a bare Debian, and follow the paper on it."""
     program("systemd-nspawn")
     with tempfile.TemporaryDirectory(prefix="cartsvc-", ignore_cleanup_errors=True) as folder:
         root = Path(folder, "root")
@@ -108,6 +112,7 @@ def machine() -> Iterator[Machine]:
         shutil.copy(ROOT / "manage.py", root / "srv/cartsvc")
         running = Machine(root)
         try:
+            assert "Superuser created successfully." in running.run(ANSWERED, check=True)
             yield running
         finally:
             running.end()
@@ -122,12 +127,6 @@ READY = "curl -sf 127.0.0.1:8001/readyz && curl -sf 127.0.0.1:8002/readyz"
 
 
 def test_the_paper_makes_a_machine_that_serves(machine: Machine) -> None:
-    answered = "createsuperuser --noinput --username=first --email=first@example.com"
-    paper = PAPER.replace("createsuperuser", answered).replace(
-        "-qtP", "-qtP -E DJANGO_SUPERUSER_PASSWORD=a-long-pass-word"
-    )
-    paper = f"export DEBIAN_FRONTEND=noninteractive\n{paper}"
-    assert "Superuser created successfully." in machine.run(paper, check=True)
     assert machine.run(READY, check=True) == '{"status": "ok"}' * 2
     assert machine.run("curl -s https://carts.example.com/admin/login/").count("<form") == 1
     assert machine.run("stat -c %a-%U /etc/cartsvc.env") == "600-root\n"
