@@ -146,6 +146,7 @@ OptionFormSet = forms.formset_factory(
     OptionForm,
     extra=1,
     can_delete=True,
+    can_delete_extra=False,
     max_num=settings.MAX_OPTIONS,
     absolute_max=settings.MAX_OPTIONS + 1,
     validate_max=True,

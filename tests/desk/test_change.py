@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
@@ -86,6 +87,12 @@ def test_an_option_is_removed(lead: Client, cart: Cart) -> None:
     lead.post(url, form_of(lead, url) | {"options-0-DELETE": "on"})
     assert items(cart)[0]["options"] == []
     assert LogEntry.objects.get().change_message.endswith("option “Extra mozzarella” removed")
+
+
+def test_only_an_option_that_there_is_can_be_deleted(lead: Client, cart: Cart) -> None:
+    page = lead.get(item_page(cart)).text
+    assert 'name="options-1-display_name"' in page
+    assert re.findall('name="options-(.+?)-DELETE"', page) == ["0"]
 
 
 def test_what_nobody_touched_stays_as_it_was_sent(lead: Client) -> None:
