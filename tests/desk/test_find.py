@@ -2,10 +2,13 @@ import re
 import uuid
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from io import StringIO
 from itertools import chain
 from typing import Any, cast
 
 import pytest
+from django.conf import settings
+from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
@@ -397,6 +400,15 @@ def test_an_empty_or_wrong_search_says_what_can_be_searched(
     assert "a restaurant's number, alone or with a dish or an amount" in response.text
     assert ("A dish or an amount needs the restaurant's number" in response.text) == bool(term)
     assert bool(response.context["rows"]) == (not term)
+
+
+def test_the_page_gives_an_example_that_the_demonstration_has(viewer: Client) -> None:
+    call_command("demo_carts", carts=100, stdout=StringIO())
+    examples = re.findall("<q>(.+?)</q>", viewer.get(CARTS).text)
+    assert [example.split()[0] for example in examples] == ["1002", "1002"]
+    assert {cart.restaurant_key for cart in found(viewer, q=examples[0])} == {1002}
+    readme = (settings.BASE_DIR / "carts/README.md").read_text("utf-8")
+    assert all(f"`{example}`" in readme for example in examples)
 
 
 @pytest.mark.parametrize("page", ["", "history/", "items/add/"])
