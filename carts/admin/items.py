@@ -21,7 +21,7 @@ from carts.admin.display import cart_url, in_words, order_line, read, version_of
 from carts.admin.forms import ItemEditor, WhyForm
 from carts.admin.timeline import events_since
 from carts.models import Cart
-from carts.models.change import NAME_LENGTH, Author, items_before
+from carts.models.change import NAME_LENGTH, WHY_LENGTH, Author, items_before
 from carts.models.draft import ItemDraft
 from carts.models.item import ITEM_FIELDS
 from carts.models.manager import CartManager
@@ -65,6 +65,10 @@ class CartChange(View):
     def change(self, carts: Carts, version: int) -> Any:
         """Make the change with this manager, to the cart of this version."""
         raise NotImplementedError
+
+    def reason(self) -> str | None:
+        """Return why the change is made, as its record says."""
+        return cast("str | None", self.why.cleaned_data["why"])
 
     def after(self) -> str:
         """Return the address of the page that opens after the change."""
@@ -153,7 +157,7 @@ class CartChange(View):
             "staff",
             self.request.user.get_username(),
             self.request.META["cartsvc.request_id"],
-            self.why.cleaned_data["why"],
+            self.reason(),
         )
         try:
             with transaction.atomic():
@@ -185,15 +189,21 @@ class ItemView(CartChange):
     template = "item"
 
     def context(self) -> dict[str, Any]:
-        return {"title": f"Correct {self.item['display_name']}" if self.item else "Add an item"}
+        if self.item:
+            return {"title": f"Correct {self.item['display_name']}"}
+        return {"title": f"Add {self.like['display_name']} again" if self.like else "Add an item"}
+
+    @property
+    def like(self) -> Any:
+        """The item of the cart that another is to be like, or None."""
+        return self.items.get(parse_guid(self.request.GET.get("like", "")))
 
     @cached_property
     def editor(self) -> ItemEditor:
         """The forms of the item. To add one, they open empty, or with the values of `like`."""
         if self.request.method == "POST":
             return ItemEditor(self.cart.currency, self.item, self.request.POST)
-        like = self.items.get(parse_guid(self.request.GET.get("like", "")))
-        return ItemEditor(self.cart.currency, self.item or like)
+        return ItemEditor(self.cart.currency, self.item or self.like)
 
     def message(self) -> str:
         changes = ", ".join(self.editor.changes())
@@ -260,6 +270,11 @@ class PutBackView(CartChange):
             return ""
         name = in_words(self.values["display_name"])
         return f"Item {name} put back as it was before version {self.kwargs['version']}"
+
+    def reason(self) -> str:
+        """Return that this is a put-back, which its operation does not say, and why."""
+        back, why = f"Put back as before version {self.kwargs['version']}", super().reason()
+        return f"{back}: {why}"[:WHY_LENGTH] if why else back
 
     def change(self, carts: Carts, version: int) -> None:
         if self.item:

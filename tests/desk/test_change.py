@@ -163,6 +163,8 @@ def test_again_fills_the_form_with_the_values_of_an_item(lead: Client) -> None:
     assert f'href="{url}">Again<' in lead.get(page_of(cart)).text
     typed = form_of(lead, url)
     assert Cart.objects.get().version == 1
+    for response in (lead.get(url), lead.post(url, typed | {"quantity": "0"})):
+        assert response.context["title"] == "Add Pizza Margherita again"
     assert lead.post(url, typed).url == page_of(cart)
     first, second = items(cart)
     assert first == item
