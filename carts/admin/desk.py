@@ -12,7 +12,7 @@ from django.urls import URLPattern, path, reverse
 
 from carts.admin import search
 from carts.admin.cart import CartView, DeleteCartView
-from carts.admin.display import cart_url, part_of, read, summary, version_of
+from carts.admin.display import LABELS, cart_url, part_of, read, summary, version_of
 from carts.admin.items import ItemView, PutBackView, RemoveItemView
 from carts.admin.slips import amount, customer_slip, kitchen_docket
 from carts.admin.timeline import timeline
@@ -108,6 +108,7 @@ class CartAdmin(admin.ModelAdmin):
             "page",
             title=f"Cart {cart.id}",
             cart=cart,
+            labels=LABELS,
             part=part_of(items, parse_guid(request.GET.get("item", "")), cart.currency),
             subtotal=amount(cart.subtotal, cart.currency),
             docket=kitchen_docket(cart, items),

@@ -15,6 +15,13 @@ from carts.models.reads import items_of
 
 Items = list[dict[str, Any]]
 
+# What the desk calls a field whose name does not say it.
+LABELS = {
+    "display_name": "Name",
+    "note": "Note on the customer's invoice",
+    "special_instructions": "Instructions for the kitchen",
+}
+
 # The most items and options of an order that a page shows.
 LINES = 300
 

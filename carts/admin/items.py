@@ -19,7 +19,7 @@ from django.views.generic import View
 
 from carts.admin.display import cart_url, in_words, order_line, read, version_of
 from carts.admin.forms import ItemEditor, WhyForm
-from carts.admin.timeline import events_since
+from carts.admin.timeline import change_of, events_since
 from carts.models import Cart
 from carts.models.change import NAME_LENGTH, WHY_LENGTH, Author, items_before
 from carts.models.draft import ItemDraft
@@ -206,10 +206,11 @@ class ItemView(CartChange):
         return ItemEditor(self.cart.currency, self.item or self.like)
 
     def message(self) -> str:
-        changes = ", ".join(self.editor.changes())
-        if not self.item:
-            return f"Item {in_words(self.editor.values()['display_name'])} added: {changes}"
-        return changes and f"Item {in_words(self.item['display_name'])}: {changes}"
+        was = _sent(self.item) if self.item else {}
+        changes = change_of(was, self.editor.values(), self.cart.currency)
+        if not was:
+            return f"Item added: {changes}"
+        return changes and f"Item {in_words(was['display_name'])}: {changes}"
 
     def change(self, carts: Carts, version: int) -> None:
         values = self.editor.values()

@@ -123,11 +123,11 @@ def test_the_time_line_tells_what_an_item_was_before(viewer: Client) -> None:
     later, sooner = viewer.get(page_of(item.cart)).context["timeline"].events[:2]
 
     assert sooner.lines == (
-        "special instructions nothing → “Without onions”",
+        "instructions for the kitchen nothing → “Without onions”",
         "without Rucola, 1.25",
     )
     assert later.lines == (
-        "special instructions “Without onions” → nothing",
+        "instructions for the kitchen “Without onions” → nothing",
         "without Speck, 1.25",
         "with Grana, 1.25",
     )
