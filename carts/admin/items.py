@@ -9,10 +9,10 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, OperationalError, transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.views.generic import View
@@ -108,17 +108,11 @@ class CartChange(View):
         return self.item is not None or self.item_id is None
 
     def gone(self) -> HttpResponse:
-        """Redirect to the cart, or to the list if it is gone as well, and say so.
-
-        Raises:
-            Http404: the cart of a page that is only opened does not exist.
-        """
+        """Redirect to the cart, or to the list if it is gone as well, and say so."""
         if Cart.objects.filter(pk=self.cart_id).exists():
             reason, url = self.removed, cart_url(self.cart_id)
-        elif self.request.method == "POST":
-            reason, url = "This cart was deleted meanwhile.", reverse("admin:carts_cart_changelist")
         else:
-            raise Http404
+            reason, url = "This cart was deleted meanwhile.", reverse("admin:carts_cart_changelist")
         messages.error(self.request, f"{reason} Nothing was saved.")
         return HttpResponseRedirect(url)
 
@@ -152,18 +146,16 @@ class CartChange(View):
 
         If the change is refused, return the form again, with the reason.
         """
-        version = self.cart.version
-        author = Author(
-            "staff",
-            self.request.user.get_username(),
-            self.request.META["cartsvc.request_id"],
-            self.reason(),
-        )
+        version, user = self.cart.version, cast("Any", self.request.user)
+        request_id = self.request.META["cartsvc.request_id"]
+        author = Author("staff", user.get_username(), request_id, self.reason())
         try:
             with transaction.atomic():
                 carts = Cart.objects.by(author, profile_key=self.cart.profile_key)
                 self.change(carts, version)
-                self.desk.log_change(self.request, self.cart, message, self.flag)
+                LogEntry.objects.log_actions(
+                    user.pk, [self.cart], self.flag, message, single_object=True
+                )
         except ValidationError as error:
             return self.page(problem=" ".join(error.messages))
         except OperationalError:

@@ -370,9 +370,7 @@ def test_a_cart_that_is_gone_is_told_once(lead: Client, cart: Cart, page: str) -
     assert [str(message) for message in response.context["messages"]] == [
         "This cart was deleted meanwhile. Nothing was saved."
     ]
-    gone = lead.get(url)
-    assert gone.status_code == 404
-    assert "Perhaps it was removed meanwhile." in gone.text
+    assert lead.get(url).url == "/admin/carts/cart/"
 
 
 def test_prices_are_logged_as_the_page_shows_them(lead: Client, cart: Cart) -> None:
@@ -444,12 +442,12 @@ def test_a_form_without_its_token_is_refused(
 @pytest.mark.usefixtures("raised_limits")
 def test_a_cart_of_500_items_opens_and_saves(lead: Client) -> None:
     cart = big_cart(500, 5)
-    assert lead.get(page_of(cart)).context["part"].total == 500
+    assert lead.get(page_of(cart)).context["part"]["total"] == 500
     url = item_page(cart, 499)
     assert lead.post(url, form_of(lead, url)).url == item_of(cart, 499)
     response = lead.post(url, form_of(lead, url) | {"quantity": "9"}, follow=True)
     assert response.redirect_chain == [(item_of(cart, 499), 302)]
-    assert response.context["part"].last == 500
+    assert response.context["part"]["last"] == 500
     assert items(cart)[499]["quantity"] == 9
 
 
