@@ -1,7 +1,7 @@
 from typing import Any
 
 from django.contrib.admin import AdminSite
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 
 from carts.models import Cart
@@ -16,11 +16,8 @@ class Desk(AdminSite):
     site_url = None
     enable_nav_sidebar = False
 
-    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Sign in. Whoever may see carts arrives at the search, not at the start page."""
-        response: HttpResponse = super().login(request, extra_context)
-        if response.headers.get("Location") == reverse("admin:index"):
-            carts = self.get_model_admin(Cart)
-            if carts.has_view_or_change_permission(request):
-                response.headers["Location"] = reverse("admin:carts_cart_changelist")
-        return response
+    def index(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """Lead to the search whoever may see carts, and show others Django's start page."""
+        if self.get_model_admin(Cart).has_view_or_change_permission(request):
+            return HttpResponseRedirect(reverse("admin:carts_cart_changelist"))
+        return super().index(request, extra_context)

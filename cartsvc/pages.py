@@ -6,13 +6,14 @@ from functools import cache
 from zoneinfo import ZoneInfo
 
 from django.contrib.auth import SESSION_KEY
-from django.core.exceptions import BadRequest, ValidationError
+from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.db import DatabaseError, DataError
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.log import log_response
+from django.views.defaults import permission_denied
 
 from cartsvc.db.errors import is_outage
 from cartsvc.errors import Unavailable
@@ -39,7 +40,10 @@ class ViewerTimeZone:
 
 
 class NoStore:
-    """Keeps browsers and proxies from storing pages, because they show customers' data."""
+    """Keeps browsers and proxies from storing pages, and the log from holding their paths.
+
+    They show customers' data.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -47,7 +51,14 @@ class NoStore:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         response.headers.setdefault("Cache-Control", "no-store")
+        if 400 <= (status := response.status_code) < 500:
+            # Django would log it with its path.
+            log_response("Page refused: %s", status, request=request, response=response)
         return response
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Answer whoever may not open a page. Django would log a traceback as well."""
+        return permission_denied(request, error) if isinstance(error, PermissionDenied) else None
 
 
 class PageQueue:

@@ -9,7 +9,7 @@ from django.utils.functional import cached_property
 from carts.admin.forms import CartForm
 from carts.admin.items import CartChange, Carts
 from carts.admin.slips import amount
-from carts.admin.timeline import lines_of
+from carts.admin.timeline import change_of, lines_of
 from carts.models.statements import CHANGEABLE
 
 
@@ -28,7 +28,7 @@ class CartView(CartChange):
         return {"title": "Change the cart"}
 
     def message(self) -> str:
-        changes = ", ".join(self.editor.changes(self.cart.currency))
+        changes = change_of(self.editor.initial, self.editor.values(), self.cart.currency)
         return changes and f"Cart: {changes}"
 
     def change(self, carts: Carts, version: int) -> None:

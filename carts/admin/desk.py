@@ -2,7 +2,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.models import LogEntry
 from django.contrib.admin.options import get_content_type_for_model
 from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.core.exceptions import PermissionDenied
@@ -12,7 +12,7 @@ from django.urls import URLPattern, path, reverse
 
 from carts.admin import search
 from carts.admin.cart import CartView, DeleteCartView
-from carts.admin.display import cart_url, part_of, read, summary, version_of
+from carts.admin.display import LABELS, cart_url, part_of, read, summary, version_of
 from carts.admin.items import ItemView, PutBackView, RemoveItemView
 from carts.admin.slips import amount, customer_slip, kitchen_docket
 from carts.admin.timeline import timeline
@@ -20,6 +20,8 @@ from carts.models import Cart
 from cartsvc.api.guids import parse_guid
 
 Extra = dict[str, Any] | None
+
+LOG_PAGE_SIZE = 100
 
 
 class CartAdmin(admin.ModelAdmin):
@@ -56,9 +58,6 @@ class CartAdmin(admin.ModelAdmin):
             f"admin/carts/cart/{template}.html",
             {
                 **self.admin_site.each_context(request),
-                "opts": self.opts,
-                "can_change": self.has_change_permission(request),
-                "can_delete": self.has_delete_permission(request),
                 **context,
             },
             status=status,
@@ -88,8 +87,6 @@ class CartAdmin(admin.ModelAdmin):
                 name: sorted({getattr(cart, name) for cart in page.carts})
                 for name in search.FindForm.SUGGESTED
             },
-            newer=_query(request, after=page.newer),
-            older=_query(request, before=page.older),
         )
 
     def change_view(
@@ -108,6 +105,7 @@ class CartAdmin(admin.ModelAdmin):
             "page",
             title=f"Cart {cart.id}",
             cart=cart,
+            labels=LABELS,
             part=part_of(items, parse_guid(request.GET.get("item", "")), cart.currency),
             subtotal=amount(cart.subtotal, cart.currency),
             docket=kitchen_docket(cart, items),
@@ -148,14 +146,6 @@ class CartAdmin(admin.ModelAdmin):
             entries=paginator.get_page(request.GET.get("p")),
         )
 
-    def log_change(
-        self, request: HttpRequest, obj: Cart, message: Any, flag: int = CHANGE
-    ) -> LogEntry:
-        """Log a change by staff, or with the flag DELETION that the cart was deleted."""
-        return LogEntry.objects.log_actions(
-            cast("int", request.user.pk), [obj], flag, message, single_object=True
-        )
-
 
 def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:
     """Redirect to the list with a warning.
@@ -165,14 +155,3 @@ def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:
     cart = f"cart {cart_id}" if cart_id else "such cart"
     messages.warning(request, f"There is no {cart}. Perhaps it was deleted?")
     return HttpResponseRedirect(reverse("admin:carts_cart_changelist"))
-
-
-LOG_PAGE_SIZE = 100
-
-
-def _query(request: HttpRequest, **cursor: Any) -> str:
-    """Return the query string of the same search from this key on, or "" without a key."""
-    query = request.GET.copy()
-    query.pop("before", None), query.pop("after", None)
-    query.update({name: str(key) for name, key in cursor.items() if key})
-    return f"?{query.urlencode()}" if any(cursor.values()) else ""

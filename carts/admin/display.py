@@ -1,6 +1,6 @@
+import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -15,32 +15,15 @@ from carts.models.reads import items_of
 
 Items = list[dict[str, Any]]
 
+# What the desk calls a field whose name does not say it.
+LABELS = {
+    "display_name": "Name",
+    "note": "Note on the customer's invoice",
+    "special_instructions": "Instructions for the kitchen",
+}
+
 # The most items and options of an order that a page shows.
 LINES = 300
-
-
-# Of a version. There are no carts with as many changes.
-MAX_DIGITS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The part of an order that a page shows.
-
-    `first` is the number of its first item, counted from 1, and `total` the order's number of
-    items. `before` and `after` are the first items of the neighbouring parts.
-    """
-
-    items: Items
-    first: int
-    total: int
-    before: UUID | None
-    after: UUID | None
-
-    @property
-    def last(self) -> int:
-        """The number of the part's last item, counted from 1."""
-        return self.first + len(self.items) - 1
 
 
 def read(cart_id: UUID) -> tuple[Cart, Items] | None:
@@ -63,7 +46,7 @@ def in_words(value: Any, currency: str = "") -> str:
 
 def version_of(text: str) -> int | None:
     """Return the version of a cart that a form or an address names, or None if it names none."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < MAX_DIGITS else None
+    return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
 
 
 def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:
@@ -85,19 +68,24 @@ def summary(cart: Cart) -> dict[str, Any]:
     }
 
 
-def part_of(items: Items, item_id: UUID | None, currency: str) -> Part:
-    """Return the part of the order that holds the item, or the first part without the item."""
+def part_of(items: Items, item_id: UUID | None, currency: str) -> dict[str, Any]:
+    """Return the part of the order that holds the item, or the first part without the item.
+
+    `first` and `last` are numbers of items, counted from 1. `before` and `after` are the first
+    items of the neighbouring parts.
+    """
     place = next((place for place, item in enumerate(items) if item["item_id"] == item_id), 0)
     starts = _starts(items)
     number = bisect_right(starts, place) - 1
     start, end = [*starts, len(items)][number : number + 2]
-    return Part(
-        items=[order_line(item, currency) for item in items[start:end]],
-        first=start + 1,
-        total=len(items),
-        before=items[starts[number - 1]]["item_id"] if number else None,
-        after=items[end]["item_id"] if end < len(items) else None,
-    )
+    return {
+        "items": [order_line(item, currency) for item in items[start:end]],
+        "first": start + 1,
+        "last": end,
+        "total": len(items),
+        "before": items[starts[number - 1]]["item_id"] if number else None,
+        "after": items[end]["item_id"] if end < len(items) else None,
+    }
 
 
 def _starts(items: Items) -> list[int]:

@@ -3,14 +3,14 @@
 They use the model's validators and keep texts exactly as typed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
 
-from carts.admin.display import in_words
+from carts.admin.display import LABELS
 from carts.admin.slips import amount
 from carts.limits import validate_line
 from carts.models import Cart, CartItem, CartItemOption
@@ -36,15 +36,6 @@ class ExactForm(forms.ModelForm):
         sent = {name: self.cleaned_data[name] for name in self.Meta.fields}
         kept = self.initial.keys() - set(self.changed_data)
         return sent | {name: self.initial[name] for name in kept}
-
-    def changes(self, currency: str) -> Iterator[str]:
-        """Yield each changed field in words, with its new value and the old one if there is one."""
-        for name in self.Meta.fields:
-            if name in self.changed_data:
-                words = in_words(self.cleaned_data[name], currency)
-                if name in self.initial:
-                    words = f"{in_words(self.initial[name], currency)} → {words}"
-                yield f"{str(self.fields[name].label).lower()} {words}"
 
 
 class Paragraph(forms.CharField):
@@ -86,10 +77,7 @@ class CartForm(ExactForm):
     class Meta:
         model = Cart
         fields = CHANGEABLE
-        labels: ClassVar = {
-            "note": "Note on the customer's invoice",
-            "special_instructions": "Instructions for the kitchen",
-        }
+        labels: ClassVar = LABELS
         field_classes: ClassVar = {"note": Paragraph, "special_instructions": Paragraph}
         widgets: ClassVar = {
             "note": forms.Textarea({"rows": 3}),
@@ -111,7 +99,7 @@ class ItemForm(ExactForm):
             "menu_version",
             "menu_item_key",
         )
-        labels: ClassVar = {"display_name": "Name"}
+        labels: ClassVar = LABELS
         error_messages: ClassVar = {"price": NO_NUMBER}
         field_classes: ClassVar = {"special_instructions": Paragraph}
         widgets: ClassVar = {
@@ -129,7 +117,7 @@ class OptionForm(ExactForm):
     class Meta:
         model = CartItemOption
         fields = ("display_name", "price", "option_set_key", "option_set_item_key")
-        labels: ClassVar = {"display_name": "Name"}
+        labels: ClassVar = LABELS
         error_messages: ClassVar = {"price": NO_NUMBER}
         widgets: ClassVar = {
             "price": forms.TextInput({"inputmode": "decimal"}),
@@ -138,7 +126,7 @@ class OptionForm(ExactForm):
         }
 
     def has_changed(self) -> bool:
-        """Return whether the row is filled in. The blank row at the end is not an option."""
+        """Return whether the row is filled in."""
         return any(self.data.get(self.add_prefix(name)) for name in self.Meta.fields)
 
 
@@ -146,6 +134,7 @@ OptionFormSet = forms.formset_factory(
     OptionForm,
     extra=1,
     can_delete=True,
+    can_delete_extra=False,
     max_num=settings.MAX_OPTIONS,
     absolute_max=settings.MAX_OPTIONS + 1,
     validate_max=True,
@@ -173,33 +162,13 @@ class ItemEditor:
 
     def values(self) -> dict[str, Any]:
         """Return the item in the form that `CartManager.replace_item` expects."""
-        options = [{**form.values(), "currency": self.currency} for _, form in self._rows()]
-        return {**self.form.values(), "currency": self.currency, "options": options}
-
-    def changes(self) -> list[str]:
-        """Return in words what saving changes, with old and new values."""
-        words = list(self.form.changes(self.currency))
-        before = self.options.initial or []
-        kept = dict(self._rows())
-        for number, option in enumerate(before):
-            name = in_words(option["display_name"])
-            if number in kept:
-                changes = kept[number].changes(self.currency)
-                words += [f"option {name}: {change}" for change in changes]
-            else:
-                words.append(f"option {name} removed")
-        words += [
-            f"option {in_words(form.cleaned_data['display_name'])} added"
-            for number, form in kept.items()
-            if number >= len(before)
+        options = [
+            {**form.values(), "currency": self.currency}
+            for form in self.options.forms
+            # The blank row at the end is not an option.
+            if form not in self.options.deleted_forms and form.has_changed()
         ]
-        return words
-
-    def _rows(self) -> Iterator[tuple[int, OptionForm]]:
-        """Yield the number and the form of each option that the item will have."""
-        for number, form in enumerate(self.options.forms):
-            if form not in self.options.deleted_forms and form.has_changed():
-                yield number, form
+        return {**self.form.values(), "currency": self.currency, "options": options}
 
 
 def _initial(form: type[ExactForm], values: Mapping[str, Any], currency: str) -> dict[str, Any]:

@@ -9,19 +9,19 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, OperationalError, transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.views.generic import View
 
 from carts.admin.display import cart_url, in_words, order_line, read, version_of
 from carts.admin.forms import ItemEditor, WhyForm
-from carts.admin.timeline import events_since
+from carts.admin.timeline import change_of, events_since
 from carts.models import Cart
-from carts.models.change import NAME_LENGTH, Author, items_before
+from carts.models.change import NAME_LENGTH, WHY_LENGTH, Author, items_before
 from carts.models.draft import ItemDraft
 from carts.models.item import ITEM_FIELDS
 from carts.models.manager import CartManager
@@ -66,6 +66,10 @@ class CartChange(View):
         """Make the change with this manager, to the cart of this version."""
         raise NotImplementedError
 
+    def reason(self) -> str | None:
+        """Return why the change is made, as its record says."""
+        return cast("str | None", self.why.cleaned_data["why"])
+
     def after(self) -> str:
         """Return the address of the page that opens after the change."""
         return cart_url(self.cart_id, self.item_id)
@@ -104,17 +108,11 @@ class CartChange(View):
         return self.item is not None or self.item_id is None
 
     def gone(self) -> HttpResponse:
-        """Redirect to the cart, or to the list if it is gone as well, and say so.
-
-        Raises:
-            Http404: the cart of a page that is only opened does not exist.
-        """
+        """Redirect to the cart, or to the list if it is gone as well, and say so."""
         if Cart.objects.filter(pk=self.cart_id).exists():
             reason, url = self.removed, cart_url(self.cart_id)
-        elif self.request.method == "POST":
-            reason, url = "This cart was deleted meanwhile.", reverse("admin:carts_cart_changelist")
         else:
-            raise Http404
+            reason, url = "This cart was deleted meanwhile.", reverse("admin:carts_cart_changelist")
         messages.error(self.request, f"{reason} Nothing was saved.")
         return HttpResponseRedirect(url)
 
@@ -148,18 +146,16 @@ class CartChange(View):
 
         If the change is refused, return the form again, with the reason.
         """
-        version = self.cart.version
-        author = Author(
-            "staff",
-            self.request.user.get_username(),
-            self.request.META["cartsvc.request_id"],
-            self.why.cleaned_data["why"],
-        )
+        version, user = self.cart.version, cast("Any", self.request.user)
+        request_id = self.request.META["cartsvc.request_id"]
+        author = Author("staff", user.get_username(), request_id, self.reason())
         try:
             with transaction.atomic():
                 carts = Cart.objects.by(author, profile_key=self.cart.profile_key)
                 self.change(carts, version)
-                self.desk.log_change(self.request, self.cart, message, self.flag)
+                LogEntry.objects.log_actions(
+                    user.pk, [self.cart], self.flag, message, single_object=True
+                )
         except ValidationError as error:
             return self.page(problem=" ".join(error.messages))
         except OperationalError:
@@ -185,21 +181,28 @@ class ItemView(CartChange):
     template = "item"
 
     def context(self) -> dict[str, Any]:
-        return {"title": f"Correct {self.item['display_name']}" if self.item else "Add an item"}
+        if self.item:
+            return {"title": f"Correct {self.item['display_name']}"}
+        return {"title": f"Add {self.like['display_name']} again" if self.like else "Add an item"}
+
+    @property
+    def like(self) -> Any:
+        """The item of the cart that another is to be like, or None."""
+        return self.items.get(parse_guid(self.request.GET.get("like", "")))
 
     @cached_property
     def editor(self) -> ItemEditor:
         """The forms of the item. To add one, they open empty, or with the values of `like`."""
         if self.request.method == "POST":
             return ItemEditor(self.cart.currency, self.item, self.request.POST)
-        like = self.items.get(parse_guid(self.request.GET.get("like", "")))
-        return ItemEditor(self.cart.currency, self.item or like)
+        return ItemEditor(self.cart.currency, self.item or self.like)
 
     def message(self) -> str:
-        changes = ", ".join(self.editor.changes())
-        if not self.item:
-            return f"Item {in_words(self.editor.values()['display_name'])} added: {changes}"
-        return changes and f"Item {in_words(self.item['display_name'])}: {changes}"
+        was = _sent(self.item) if self.item else {}
+        changes = change_of(was, self.editor.values(), self.cart.currency)
+        if not was:
+            return f"Item added: {changes}"
+        return changes and f"Item {in_words(was['display_name'])}: {changes}"
 
     def change(self, carts: Carts, version: int) -> None:
         values = self.editor.values()
@@ -260,6 +263,11 @@ class PutBackView(CartChange):
             return ""
         name = in_words(self.values["display_name"])
         return f"Item {name} put back as it was before version {self.kwargs['version']}"
+
+    def reason(self) -> str:
+        """Return that this is a put-back, which its operation does not say, and why."""
+        back, why = f"Put back as before version {self.kwargs['version']}", super().reason()
+        return f"{back}: {why}"[:WHY_LENGTH] if why else back
 
     def change(self, carts: Carts, version: int) -> None:
         if self.item:

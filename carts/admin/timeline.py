@@ -7,10 +7,10 @@ from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
-from carts.admin.display import Items, in_words
+from carts.admin.display import LABELS, Items, in_words
 from carts.admin.slips import amount
 from carts.models import Cart, CartChange
-from carts.models.change import MAX_CHANGES, Author, items_before
+from carts.models.change import MAX_CHANGES, Author, difference, items_before
 
 AUTHORS = {"bearer": "API", "staff": "Staff", "shell": "Command line"}
 
@@ -82,6 +82,16 @@ def events_since(cart: Cart, version: int) -> list[Event]:
     return [_event(change, cart.currency) for change in changes]
 
 
+def change_of(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> str:
+    """Return in one line what differs between what was and what is; "" if nothing does.
+
+    Both are whole. Of an item that is added nothing was: `was` is empty.
+    """
+    if was:
+        was, now = difference(was, now, [*was])
+    return "; ".join(line.strip() for line in _lines(was, now, currency))
+
+
 def lines_of(items: Items, currency: str) -> tuple[str, ...]:
     """Return the items in words. After `LINES` lines, the rest is only counted."""
     lines: list[str] = []
@@ -132,7 +142,7 @@ def _lines(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> Ite
         if name == "options":
             yield from _options(was[name], now[name], currency)
         else:
-            label = name.replace("_", " ").removeprefix("display ")
+            label = LABELS.get(name, name.replace("_", " ")).lower()
             yield f"{label} {in_words(was[name], currency)} → {in_words(now[name], currency)}"
 
 

@@ -39,13 +39,20 @@ def batches(rows: QuerySet[Any], size: int) -> Iterator[QuerySet[Any]]:
         batch = list(keys.filter(pk__gt=batch[-1])[:size])
 
 
+def counted(number: int, name: str) -> str:
+    """Return the number with the name of what it counts, which is given in the plural."""
+    if number == 1:
+        name = name.removesuffix("s").replace("entrie", "entry")
+    return f"{number} {name}"
+
+
 def delete_batches(
     name: str, parts: Iterable[QuerySet[Any]], out: OutputWrapper, *, dry_run: bool
 ) -> None:
     """Delete the rows of all parts, each in a transaction, and write how many were deleted.
 
     `name` is what the rows are called. A dry run only counts them. The progress is a bar on a
-    terminal, and elsewhere a line for each part.
+    terminal, and elsewhere a line between two parts.
 
     Raises:
         OperationalError: as `delete`.
@@ -53,13 +60,13 @@ def delete_batches(
     gone, terminal = 0, out.isatty()
     verb = "would be deleted" if dry_run else "deleted"
     with tqdm(desc=name, unit="", disable=not terminal) as progress:
-        for rows in parts:
+        for number, rows in enumerate(parts):
+            if number and not terminal:
+                out.write(f"{counted(gone, name)} {verb} so far")
             done = rows.count() if dry_run else delete(rows)
             gone += done
             progress.update(done)
-            if not terminal:
-                out.write(f"{done} {name} {verb}, {gone} so far")
-    out.write(f"{gone} {name} {verb}.")
+    out.write(f"{counted(gone, name)} {verb}.")
 
 
 def delete(rows: QuerySet[Any]) -> int:

@@ -349,6 +349,48 @@ def test_every_page_at_every_size(
         check(page, f"{name}-{look}")
 
 
+CONTRAST_AND_ROOM = """(input) => {
+  const brightness = (colour) => {
+    const [red, green, blue] = colour.match(/[\\d.]+/g).map((value) => {
+      const part = value / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const style = getComputedStyle(input), hint = getComputedStyle(input, "::placeholder");
+  const [darker, brighter] = [style.backgroundColor, hint.color].map(brightness).sort();
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = style.font;
+  const room = input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  return [(brighter + 0.05) / (darker + 0.05), room - pen.measureText(input.placeholder).width];
+}"""
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_what_the_search_box_takes_can_be_read(
+    cart: Cart, open_page: Callable[..., Any], width: int, scheme: str
+) -> None:
+    page = open_page(width, scheme)
+    sign_in(page, "anna")
+    for url in (FIND, page_of(cart)):
+        page.goto(url)
+        contrast, room = page.locator("#id_q").evaluate(CONTRAST_AND_ROOM)
+        assert contrast >= 4.5
+        assert room >= 0
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_button_is_large_enough_for_a_finger(
+    cart: Cart, open_page: Callable[..., Any], width: int
+) -> None:
+    page = open_page(width)
+    sign_in(page, "anna")
+    page.goto(page_of(cart))
+    page.locator(".copy:visible").first.wait_for()
+    for button in page.locator("button:visible, #user-tools a").all():
+        assert button.bounding_box()["height"] >= 24, button.inner_text()
+
+
 @pytest.mark.usefixtures("raised_limits")
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_largest_cart_is_read_in_parts(

@@ -229,7 +229,7 @@ def test_housekeeping(nodes: list[Cluster], server: Service) -> None:
 
     profile = caller.base.rpartition("/customers/")[2].removesuffix("/carts")
     assert cart[1:] in server.manage("export_customer", profile)
-    assert "1 carts deleted." in server.manage("erase_customer", "--no-input", profile)
+    assert "1 cart deleted." in server.manage("erase_customer", "--no-input", profile)
     assert caller.get(cart).status_code == 404
     for table in ("item", "itemoption", "change"):
         sql = f"SELECT count(*) FROM carts_cart{table} WHERE profile_key = '{profile}'"

@@ -11,7 +11,7 @@ from django.test import Client
 
 from carts.admin import desk
 from carts.models import Cart
-from tests.desk.conftest import CARTS, page_of, staff
+from tests.desk.conftest import CARTS, item_page, page_of, staff
 
 
 def told(client: Client) -> Client:
@@ -95,6 +95,19 @@ def test_a_defect_is_an_error_and_is_told_without_its_text(
     assert "secret" not in answer.text
     (record,) = (record for record in caplog.records if record.name == "django.request")
     assert record.levelname == "ERROR"
+
+
+def test_a_refused_page_is_one_short_line_of_the_log(
+    viewer: Client, lead: Client, cart: Cart, caplog: pytest.LogCaptureFixture
+) -> None:
+    pages = (item_page(cart), f"{CARTS}{cart.pk}/delete/", f"/admin/nowhere/{cart.pk}/")
+    statuses = [viewer.get(page).status_code for page in pages]
+    statuses.append(lead.post(item_page(cart) + "remove/", {"version": "9"}).status_code)
+    assert statuses == [403, 403, 404, 409]
+    records = [record for record in caplog.records if record.name == "django.request"]
+    assert [(record.levelname, record.getMessage(), record.exc_info) for record in records] == [
+        ("WARNING", f"Page refused: {status}", None) for status in statuses
+    ]
 
 
 @pytest.mark.parametrize("path", ["/admin/login/", CARTS, "/docs"])

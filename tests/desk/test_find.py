@@ -2,10 +2,14 @@ import re
 import uuid
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from html import unescape
+from io import StringIO
 from itertools import chain
 from typing import Any, cast
 
 import pytest
+from django.conf import settings
+from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
@@ -205,10 +209,17 @@ def test_a_time_that_is_none_is_refused(viewer: Client, cart: Cart) -> None:
 def walk(client: Client, query: str, way: str) -> list[list[Any]]:
     pages = []
     while query:
-        context = client.get(CARTS + query).context
-        pages.append([row["cart"] for row in context["rows"]])
-        query = context[way]
+        response = client.get(CARTS + query)
+        pages.append([row["cart"] for row in response.context["rows"]])
+        query = ways(response)[way]
     return pages
+
+
+def ways(response: Any) -> dict[str, str]:
+    """Return the addresses of the newer and the older page, or "" where there is none."""
+    links = re.findall('<a href="([^"]+)"[^>]* rel="(prev|next)"', response.text)
+    urls = {rel: unescape(url) for url, rel in links}
+    return {"newer": urls.get("prev", ""), "older": urls.get("next", "")}
 
 
 @pytest.mark.parametrize(
@@ -236,9 +247,9 @@ def test_a_page_leads_both_ways_whichever_way_it_was_come_to(
     monkeypatch.setattr(search, "PAGE_SIZE", 1)
     there = {"newer": f"?q=4711&after={carts[2].pk}", "older": f"?q=4711&before={carts[2].pk}"}
     for way in (f"after={carts[1].pk}", f"before={carts[3].pk}"):
-        context = viewer.get(f"{CARTS}?q=4711&{way}").context
-        assert [row["cart"] for row in context["rows"]] == [carts[2]]
-        assert {name: context[name] for name in there} == there
+        response = viewer.get(f"{CARTS}?q=4711&{way}")
+        assert [row["cart"] for row in response.context["rows"]] == [carts[2]]
+        assert ways(response) == there
 
 
 def test_pages_of_a_number_that_is_a_partner_key_as_well_hold_every_cart_once(
@@ -397,6 +408,15 @@ def test_an_empty_or_wrong_search_says_what_can_be_searched(
     assert "a restaurant's number, alone or with a dish or an amount" in response.text
     assert ("A dish or an amount needs the restaurant's number" in response.text) == bool(term)
     assert bool(response.context["rows"]) == (not term)
+
+
+def test_the_page_gives_an_example_that_the_demonstration_has(viewer: Client) -> None:
+    call_command("demo_carts", carts=100, stdout=StringIO())
+    examples = re.findall("<q>(.+?)</q>", viewer.get(CARTS).text)
+    assert [example.split()[0] for example in examples] == ["1002", "1002"]
+    assert {cart.restaurant_key for cart in found(viewer, q=examples[0])} == {1002}
+    readme = (settings.BASE_DIR / "carts/README.md").read_text("utf-8")
+    assert all(f"`{example}`" in readme for example in examples)
 
 
 @pytest.mark.parametrize("page", ["", "history/", "items/add/"])

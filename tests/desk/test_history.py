@@ -26,7 +26,7 @@ def test_a_callers_three_questions_are_answered(viewer: Client, db: None) -> Non
 
     # Did I not say "without onions"?
     assert "<bdi>    “Without onions”</bdi>" in page
-    assert "special instructions “Without onions” → nothing" in page
+    assert "instructions for the kitchen “Without onions” → nothing" in page
     # Why is the total different?
     assert "subtotal 9.00 → 6.00 EUR" in page
     # What was it before?

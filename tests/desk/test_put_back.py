@@ -10,7 +10,7 @@ from django.test import Client
 
 from carts.models import Cart
 from carts.models.change import Author
-from tests.desk.conftest import events, item_of, items, page_of, put_back_page
+from tests.desk.conftest import CARTS, events, item_of, items, page_of, put_back_page
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 BY_API = Author("bearer", "kiosk-7")
@@ -81,12 +81,27 @@ def test_an_item_is_put_back_as_it_was(
     assert (cart.version, cart.subtotal) == (3, subtotal)
     record = cart.changes.last()
     assert (record.operation, record.item_id) == (operation, before["item_id"])
-    assert record.author == Author(
-        "staff", "anna", record.request_id, "The caller changed her mind"
-    )
+    why = "Put back as before version 2: The caller changed her mind"
+    assert record.author == Author("staff", "anna", record.request_id, why)
+    assert f"Why: <bdi>{why}</bdi>" in lead.get(page_of(cart)).text
     assert LogEntry.objects.get().change_message == (
         "Item “  Garlic naan” put back as it was before version 2"
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("", "Put back as before version 2"),
+        ("x" * 200, f"Put back as before version 2: {'x' * 170}"),
+    ],
+)
+def test_the_history_says_that_an_item_was_put_back(
+    lead: Client, cart: Cart, given: str, told: str
+) -> None:
+    remove(Cart.objects, cart, items(cart)[0]["item_id"])
+    assert lead.post(put_back_page(cart, 2), {"version": "2", "why": given}).status_code == 302
+    assert events(lead, cart)[0].author.why == told
 
 
 def test_several_changes_are_undone_at_once(lead: Client, cart: Cart) -> None:
@@ -233,4 +248,4 @@ def test_a_cart_that_is_gone_has_nothing_to_put_back(lead: Client, cart: Cart) -
     Cart.objects.delete_cart(cart.pk)
     response = lead.post(put_back_page(cart, 2), {"version": "2"}, follow=True)
     assert "This cart was deleted meanwhile. Nothing was saved." in response.text
-    assert lead.get(put_back_page(cart, 2)).status_code == 404
+    assert lead.get(put_back_page(cart, 2)).url == CARTS

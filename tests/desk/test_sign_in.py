@@ -17,7 +17,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from tests.desk.conftest import CARTS, item_page, staff, support_group
+from carts.models import Cart
+from tests.desk.conftest import CARTS, item_page, page_of, staff, support_group
 from tests.support.callers import Api
 from tests.support.factories import CartFactory, ItemFactory
 
@@ -159,9 +160,25 @@ def test_whoever_may_see_carts_arrives_at_the_search(anna: User, next_page: str 
     client = Client()
     sent = {"username": "anna", "password": PASSWORD} | ({"next": next_page} if next_page else {})
     response = client.post(LOGIN, sent, follow=True)
-    assert (response.redirect_chain, response.status_code) == ([(CARTS, 302)], 200)
-    assert client.get(LOGIN).url == CARTS  # signed in already
-    assert client.get("/admin/").status_code == 200
+    assert (response.redirect_chain[-1], response.status_code) == ((CARTS, 302), 200)
+    assert client.get(LOGIN, follow=True).redirect_chain[-1] == (CARTS, 302)  # signed in already
+
+
+def test_every_way_home_leads_to_the_search(viewer: Client, cart: Cart) -> None:
+    root = Client()
+    root.force_login(User.objects.create_superuser("root"))
+    users = "/admin/auth/user/"
+    for client, page in ((viewer, page_of(cart)), (root, page_of(cart)), (root, users)):
+        text = client.get(page).text
+        home = re.search('<div id="site-name"><a href="(.+?)"', text)
+        first = re.search('<div class="breadcrumbs">\\s*<a href="(.+?)"', text)
+        assert home
+        assert first
+        for url in {home[1], first[1]}:
+            response = client.get(url, follow=True)
+            assert response.request["PATH_INFO"] == CARTS
+        # The start page is no longer the way to the accounts.
+        assert (f'<a href="{users}">Accounts</a>' in text) == (client is root)
 
 
 def test_a_sign_in_leads_to_the_page_that_was_asked_for(anna: User) -> None:

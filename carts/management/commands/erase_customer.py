@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from carts.management.batches import ATTEMPTS, MAX_RECORDS, batches, delete_batches
+from carts.management.batches import ATTEMPTS, MAX_RECORDS, batches, counted, delete_batches
 from carts.management.customers import held_of
 
 
@@ -26,7 +26,7 @@ class Command(BaseCommand):
     ) -> None:
         held = held_of(profile_key)
         if not dry_run and not no_input:
-            found = ", ".join(f"{rows.count()} {name}" for name, rows in held.items())
+            found = ", ".join(counted(rows.count(), name) for name, rows in held.items())
             self.stdout.write(f"{found} will be lost for good. Type 'yes' to erase them.")
             if sys.stdin.readline().strip() != "yes":
                 raise CommandError("Nothing was erased. To erase without a terminal: --no-input.")
