@@ -22,8 +22,8 @@ from carts.admin.forms import ItemEditor, WhyForm
 from carts.admin.timeline import change_of, events_since
 from carts.models import Cart
 from carts.models.change import NAME_LENGTH, WHY_LENGTH, Author, items_before
-from carts.models.draft import ItemDraft
 from carts.models.item import ITEM_FIELDS
+from carts.models.item_draft import ItemDraft
 from carts.models.manager import CartManager
 from cartsvc.api.guids import parse_guid
 from cartsvc.errors import Refusal

@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 from carts import limits
 from carts.models import columns
 from carts.models.guarded import GuardedModel
-from cartsvc.db.fields import ExactField
+from cartsvc.db.exact_sum import ExactField
 
 
 class CartItem(GuardedModel):

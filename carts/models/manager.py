@@ -18,11 +18,11 @@ from django.db import models
 from django.utils import timezone
 
 from carts.errors import CartNotFound, ItemNotFound, TooMany
+from carts.models.cart_state import IN_ALL, CartState, Expected, Totals, refuse_any
 from carts.models.change import MAX_CHANGES, Author, difference, encoded, recorded
-from carts.models.draft import ItemDraft, Values, field_errors, refuse
 from carts.models.item import ITEM_FIELDS
+from carts.models.item_draft import ItemDraft, Values, field_errors, refuse
 from carts.models.reads import CartQuerySet
-from carts.models.state import IN_ALL, CartState, Expected, Totals, refuse_any
 from carts.models.statements import (
     CHANGEABLE,
     DELETE_CHANGE,

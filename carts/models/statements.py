@@ -8,11 +8,11 @@ from uuid import UUID
 from django.db import models
 from django.db.models import F, FilteredRelation, Q
 
+from carts.models.cart_state import CartState
 from carts.models.change import CartChange
-from carts.models.draft import ItemDraft
 from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, CartItem, CartItemOption
+from carts.models.item_draft import ItemDraft
 from carts.models.reads import CartQuerySet, cart_json, items_json
-from carts.models.state import CartState
 from cartsvc.db.statements import Insert, Parameter, Select, Statement, delete, parameters, update
 
 # The fields of a cart that Change Cart may change.

@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models import Func, Model
 
 from cartsvc.camel_case import camel_case
-from cartsvc.db.fields import ExactField
+from cartsvc.db.exact_sum import ExactField
 
 # Returns the SQL whose text is the JSON of a column.
 TextOf = Callable[[Any, str], str]

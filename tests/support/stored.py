@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from carts.models import Cart, CartChange, CartItem, CartItemOption, IdempotencyRecord
-from carts.models.state import Totals
+from carts.models.cart_state import Totals
 
 
 def stored() -> list[list[Any]]:

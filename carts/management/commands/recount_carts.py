@@ -9,9 +9,9 @@ from tqdm import tqdm
 
 from carts.management.batches import batch_size, batches
 from carts.models import Cart, CartItem
-from carts.models.draft import ItemDraft
+from carts.models.cart_state import Totals
+from carts.models.item_draft import ItemDraft
 from carts.models.reads import items_of
-from carts.models.state import Totals
 
 
 class Command(BaseCommand):

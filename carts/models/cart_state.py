@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 
 from carts.errors import TooMany, VersionMismatch
-from carts.models.draft import ItemDraft
+from carts.models.item_draft import ItemDraft
 from cartsvc.errors import MAX_PROBLEMS, Refusal, Refusals
 
 # The version or versions that a caller expects; None if any will do.
