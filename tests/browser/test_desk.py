@@ -251,7 +251,10 @@ def test_the_keyboard_alone_undoes_repeats_changes_and_deletes(
         page.keyboard.press("Enter")
         page.wait_for_url(f"**?item={item_id}#item-{item_id}")
     assert items(cart) == before
-    assert "Why: The caller changed her mind" in page.locator(".timeline").inner_text()
+    assert (
+        "Why: Put back as before version 2: The caller changed her mind"
+        in page.locator(".timeline").inner_text()
+    )
 
     follow(page, f"a[href$='/add/?like={second}']", "**/add/?like=*")
     tab_to(page, "#id_quantity")

@@ -66,7 +66,7 @@ def attempt(url: str, network: str) -> requests.Response:
         return session.post(f"{url}{LOGIN}", {"username": "a"}, headers=headers, timeout=60)
 
 
-@pytest.mark.parametrize("path", [LOGIN, "/docs", "/"])
+@pytest.mark.parametrize("path", [LOGIN, "/docs"])
 def test_a_network_whose_forms_stand_still_reads_why_it_is_refused(
     live_server: LiveServer,
     settings: Settings,
