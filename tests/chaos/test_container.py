@@ -39,6 +39,16 @@ def test_the_service_is_not_root_and_its_root_is_read_only() -> None:
         assert described["cap_drop"] == ["ALL"]
 
 
+def test_podman_and_compose_ask_for_the_health_of_the_service() -> None:
+    """Without --format=docker, podman drops the HEALTHCHECK of the image."""
+    (build,) = re.findall(r"podman build .*", CONTAINERFILE)
+    assert "--format=docker" in build
+    asked = json.loads(instruction("HEALTHCHECK").partition("CMD ")[2])
+    for name in ("one", "two"):
+        described = COMPOSE["services"][name]["healthcheck"]
+        assert described["test"] == ["CMD", *asked]
+
+
 def test_what_is_copied_is_here() -> None:
     for sources in re.findall(r"^COPY (.*) \S+$", CONTAINERFILE, re.MULTILINE):
         assert (ROOT / sources).exists()
