@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.cache import cache
@@ -19,6 +21,7 @@ from rest_framework.throttling import BaseThrottle
 
 from cartsvc.environment import RATE
 from cartsvc.identity.bearer_tokens import Bearer
+from cartsvc.names import addresses_of
 from cartsvc.serving import metrics
 
 if TYPE_CHECKING:  # a circular import: the framework's views import their throttle classes
@@ -33,6 +36,10 @@ UNITS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 # A cache that has not answered is left alone for so long: each request would wait for it.
 REST_SECONDS = 5
 _rests_until: dict[object, float] = {}  # by address, on the clock of `monotonic`
+
+# The cache's client looks names up without a time-out, so a thread does it first. Seconds.
+NAME_SECONDS = 1.25  # a name server has one, and then the next is asked
+_of_thread = threading.local()
 
 # How long a count is kept after its window ends, because the machines' clocks may differ.
 SPARE_SECONDS = 10
@@ -100,15 +107,19 @@ def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:
     window, passed = divmod(shifted, seconds)
     key = f"cartsvc.rate.{limit}.{seconds}.{window}.{name.hexdigest()}"
     try:
+        if not hasattr(_of_thread, "connected") and (host := urlsplit(address or "").hostname):
+            addresses_of([host], NAME_SECONDS)
         if not counting:
             sent = cache.get(key, 0)
         elif cache.add(key, 1, seconds + SPARE_SECONDS):
             sent = 1
         else:
             sent = cache.incr(key)
+        _of_thread.connected = True
     except (OSError, RedisError, ValueError) as error:
         logger.warning("The cache did not answer, so nobody is limited: %s", error)
         metrics.UNREACHABLE.labels("cache").inc()
         _rests_until[address] = time.monotonic() + REST_SECONDS
+        _of_thread.__dict__.clear()
         return None
     return Usage(int(limit), sent, seconds - passed)

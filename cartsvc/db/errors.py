@@ -1,5 +1,7 @@
 """The meaning of a database error, on either database."""
 
+import re
+
 from django.db import Error, InterfaceError, OperationalError
 from psycopg.errors import (
     FeatureNotSupported,
@@ -50,20 +52,30 @@ def is_held(error: Error) -> bool:
 
 def is_poolers(error: Error) -> bool:
     """Return whether a pooler has refused the connection, because it takes no settings."""
-    return "unsupported startup parameter" in str(error)
+    return UNSUPPORTED in str(error)
+
+
+def is_refused(error: Error) -> bool:
+    """Return whether the server refuses who connects, so that it would refuse again."""
+    return any(re.search(text, str(error)) for text in REFUSED)
 
 
 def remedy(error: Error) -> str:
     """Return what an operator may do about an error of a command."""
-    if is_poolers(error):
-        return "DATABASE_URL leads to a pooler: set DATABASE_ADMIN_URL to the database itself."
     if is_held(error):
         return "Another session holds a lock: find it in pg_stat_activity, end it, and try again."
-    found = (told for text, told in REMEDIES.items() if text in str(error))
+    found = (told for text, told in REMEDIES.items() if re.search(text, str(error)))
     return next(found, "Does it run, and has manage.py migrate run since the last upgrade?")
 
 
-REMEDIES = {
+UNSUPPORTED = "unsupported startup parameter"
+REFUSED = {
+    UNSUPPORTED: "DATABASE_URL leads to a pooler: set DATABASE_ADMIN_URL to the database itself.",
+    'database ".*" does not exist': "Create the database with createdb, or correct DATABASE_URL.",
+    'role ".*" does not exist': "Create the role with createuser, or correct DATABASE_URL.",
+    "authentication failed|no password": "Correct DATABASE_URL: the role and the password in it.",
+}
+REMEDIES = REFUSED | {
     "permission denied": "Let the role own the database: ALTER DATABASE … OWNER TO …",
     "must be owner": "Let the role own the tables: REASSIGN OWNED BY … TO …",
     "unable to open": "Make the folder of the file in DATABASE_URL, and let this user write to it.",

@@ -54,6 +54,7 @@ class Target:
         plain.settimeout(30)
         if receive:
             plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+            plain.bind(("127.0.0.2", 0))  # nginx limits what an address has under way
         plain.connect(("127.0.0.1", self.metrics_port if metrics else self.port))
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if metrics or not self.certificate:

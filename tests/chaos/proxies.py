@@ -83,12 +83,14 @@ class Proxy:
         caller.verify = self.certificate
         return caller
 
-    def raw(self, sent: bytes, *, receive: int = 0) -> ssl.SSLSocket:
+    def raw(self, sent: bytes, *, receive: int = 0, address: str = "127.0.0.1") -> ssl.SSLSocket:
+        """Send from an address of loopback."""
         context = ssl.create_default_context(cafile=self.certificate)
         plain = socket.socket()
         plain.settimeout(30)
         if receive:
             plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+        plain.bind((address, 0))
         plain.connect(("127.0.0.1", self.port))
         connection = context.wrap_socket(plain, server_hostname=HOST)
         connection.sendall(sent)

@@ -22,7 +22,7 @@ SECTION = (ROOT / "cartsvc/README.md").read_text().partition("## Backup and rest
 DUMP, ARCHIVE, BASE, RESTORE, SQLITE = re.findall(
     "^```sh\n(.*?)^```", SECTION.partition("\n## ")[0], re.MULTILINE | re.DOTALL
 )
-BACK_UP, RESTORE_DUMP = DUMP.splitlines()
+BACK_UP, RESTORE_DUMP = DUMP.split("\n", 1)
 COPY, REPLACE = SQLITE.split("\n", 1)
 TABLES = (
     "carts_cart",
@@ -70,16 +70,16 @@ def test_postgresql(tmp_path: Path) -> None:
 
         ledger = Ledger(server.url, tmp_path)
         under_load(ledger, back_up)
-        with restored(tmp_path) as copy, copy.connect() as connection:
+        with restored(tmp_path) as copy, copy.connect("fresh") as connection:
             assert ledger.audit(connection, snapshot=True) == []
         back_up()
         with cluster.connect() as connection:
             original = contents(connection)
     with restored(tmp_path) as copy:
-        with copy.connect() as connection:
+        with copy.connect("fresh") as connection:
             assert contents(connection) == original
             assert ledger.audit(connection) == []
-        with service(copy.url()) as server:
+        with service(copy.url("fresh")) as server:
             assert_serves(server, ledger)
 
 
@@ -99,7 +99,8 @@ def passfile(cluster: Cluster, folder: Path) -> Path:
 def restored(folder: Path) -> Iterator[Cluster]:
     """Restore the backup in the folder into a new, empty cluster."""
     with private_cluster() as copy:
-        run(RESTORE_DUMP, folder, copy, {"PGUSER": "postgres", "FRESH_DATABASE": "postgres"})
+        copy.execute("CREATE ROLE cartsvc")
+        run(RESTORE_DUMP, folder, copy, {"PGUSER": "postgres", "FRESH_DATABASE": "fresh"})
         yield copy
 
 

@@ -7,7 +7,8 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import requests
 
 from tests.chaos.servers import Service, service
 from tests.support import bodies
+from tests.support.clusters import Cluster
 from tests.support.programs import free_port, missing, wait_until
 
 SMALL = 2 * 1024 * 1024
@@ -152,39 +154,64 @@ def test_a_service_whose_workers_die_again_and_again_ends_with_an_error() -> Non
 
 
 SILENT = """\
-mount --bind resolv.conf /etc/resolv.conf && mount --bind nsswitch.conf /etc/nsswitch.conf || exit
+for file in resolv.conf nsswitch.conf hosts; do
+  mount --bind $file /etc/$file || exit
+done
 cd "$0" && exec "$@"
 """
+NAME_SERVERS = ("127.53.53.53", "127.53.53.54")
 
 
-@pytest.fixture
-def silent_names() -> Iterator[str]:
-    """Yield the address of a name server that answers nothing."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
-        try:
-            server.bind(("127.53.53.53", 53))
-        except PermissionError:
-            missing("the right to listen at port 53")
-        yield "127.53.53.53"
-
-
-def test_a_name_server_that_does_not_answer(silent_names: str, tmp_path: Path) -> None:
-    """No request waits longer than a client does, with the names of both servers looked up."""
-    (tmp_path / "resolv.conf").write_text(f"nameserver {silent_names}\n")
-    (tmp_path / "nsswitch.conf").write_text("hosts: files dns\n")
+@contextmanager
+def without_names(folder: Path) -> Iterator[Service]:
+    """Run the service, whose next start meets name servers that answer nothing."""
+    servers = "".join(f"nameserver {address}\n" for address in NAME_SERVERS)
+    (folder / "resolv.conf").write_text(f"{servers}search one.example.com two.example.com\n")
+    (folder / "nsswitch.conf").write_text("hosts: files dns\n")
+    (folder / "hosts").write_text("127.0.0.9 known.example.com\n127.0.0.1 known.example.com\n")
     if subprocess.run(["unshare", "--mount", "true"]).returncode:
         missing("the right to mount a file system")
-    with service() as server:
-        within = ["unshare", "--mount", f"--wd={tmp_path}", "sh", "-c", SILENT, str(server.root)]
+    with ExitStack() as stack:
+        for address in NAME_SERVERS:
+            silent = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            try:
+                silent.bind((address, 53))
+            except PermissionError:
+                missing("the right to listen at port 53")
+        server = stack.enter_context(service(WEB_CONCURRENCY="1"))
+        within = ["unshare", "--mount", f"--wd={folder}", "sh", "-c", SILENT, str(server.root)]
         server.command = [*within, *server.command]
+        yield server
+
+
+@pytest.mark.parametrize(
+    "hosts", ["database", "one.example.com,two.example.com,three.example.com"], ids=["one", "three"]
+)
+def test_name_servers_that_do_not_answer(hosts: str, tmp_path: Path) -> None:
+    """No request waits longer than a client does, with the names of both servers looked up."""
+    with without_names(tmp_path) as server:
         server.restart(
-            DATABASE_URL="postgres://cartsvc@database.example.com/carts",
-            CACHE_URL="redis://cache.example.com:6379/0",
+            DATABASE_URL=f"postgres://cartsvc@{hosts}/carts",
+            CACHE_URL="redis://cache:6379/0",
             THROTTLE_RATE="600/min",
-            WEB_CONCURRENCY="1",
         )
         for _ in range(3):
-            answer = server.caller().get()
-            assert answer.status_code == 503
-            assert answer.elapsed.total_seconds() < 5
+            callers = [server.caller() for _ in range(4)]  # as many as there are threads
+            with ThreadPoolExecutor(4) as pool:
+                answers = list(pool.map(lambda caller: caller.get(), callers))
+            assert {answer.status_code for answer in answers} == {503}
+            assert max(answer.elapsed.total_seconds() for answer in answers) < 5
+        ends(server)
+
+
+def test_each_known_address_is_tried_while_other_names_are_silent(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.execute("CREATE DATABASE named")
+    named = cluster.url("named").replace("127.0.0.1", "silent.example.com:1,known.example.com")
+    with without_names(tmp_path) as server:
+        server.env["DATABASE_URL"] = cluster.url("named")
+        server.manage("migrate", "--verbosity=0")
+        server.restart(DATABASE_URL=named)
+        assert server.caller().get().status_code == 200
         ends(server)

@@ -39,10 +39,14 @@ def test_the_service_is_not_root_and_its_root_is_read_only() -> None:
         assert described["cap_drop"] == ["ALL"]
 
 
-def test_the_image_keeps_its_health_check() -> None:
-    """Podman leaves it out of an image in its own format."""
-    assert "podman build --format docker " in CONTAINERFILE
-    assert "BUILDAH_FORMAT=docker podman compose " in (DEPLOY / "compose.yml").read_text()
+def test_podman_and_compose_ask_for_the_health_of_the_service() -> None:
+    """Without --format=docker, podman drops the HEALTHCHECK of the image."""
+    (build,) = re.findall(r"podman build .*", CONTAINERFILE)
+    assert "--format=docker" in build
+    asked = json.loads(instruction("HEALTHCHECK").partition("CMD ")[2])
+    for name in ("one", "two"):
+        described = COMPOSE["services"][name]["healthcheck"]
+        assert described["test"] == ["CMD", *asked]
 
 
 def test_what_is_copied_is_here() -> None:

@@ -133,6 +133,24 @@ def test_it_waits_no_longer_than_it_says(cluster: Cluster) -> None:
     assert "The database cannot be used: connection failed" in told
 
 
+def test_it_tries_once_where_the_server_refuses_the_role(cluster: Cluster) -> None:
+    cluster.execute("CREATE ROLE guarded LOGIN PASSWORD 's3cret'")
+    rules = cluster.data / "pg_hba.conf"
+    rules.write_text("host all guarded all scram-sha-256\n" + rules.read_text())
+    cluster.execute("SELECT pg_reload_conf()")
+    for url, why, what in (
+        (cluster.url("nowhere"), 'database "nowhere" does not exist', "Create the database"),
+        (cluster.url(user="nobody"), 'role "nobody" does not exist', "Create the role"),
+        (cluster.url(user="guarded:wrong"), "password authentication failed", "password in it"),
+        (cluster.url(user="guarded"), "no password supplied", "password in it"),
+    ):
+        status, said = ended(url, "migrate")
+        assert status == 1
+        assert "Attempt 2" not in said
+        assert why in said
+        assert what in said
+
+
 def migrated(cluster: Cluster, name: str) -> str:
     cluster.execute(f"CREATE DATABASE {name}")
     assert ended(cluster.url(name), "migrate", "--verbosity=0") == (0, "")

@@ -42,9 +42,9 @@ def is_open(connection: ssl.SSLSocket) -> bool:
     return False
 
 
-def answer_to(proxy: Proxy, sent: bytes) -> tuple[int, str | None, dict[str, str]]:
+def answer_to(proxy: Proxy, sent: bytes, **where: str) -> tuple[int, str | None, dict[str, str]]:
     """Return the status, the problem's code and the headers of what comes back."""
-    with proxy.raw(sent) as connection:
+    with proxy.raw(sent, **where) as connection:
         answer = HTTPResponse(connection)
         answer.begin()
         body = answer.read()
@@ -90,7 +90,8 @@ def test_stalled_bodies_and_headers_hold_up_nobody(proxy: Proxy) -> None:
     half_a_head = b"POST /v2.0/slow HTTP/1.1\r\nHost: loc"
     with ExitStack() as stack:
         stalled = [
-            stack.enter_context(proxy.raw(sent)) for sent in [half_a_body] * 40 + [half_a_head] * 40
+            stack.enter_context(proxy.raw(sent, address=f"127.0.0.{number % 2 + 2}"))
+            for number, sent in enumerate([half_a_body] * 40 + [half_a_head] * 40)
         ]
         callers = [proxy.caller() for _ in range(8)]
         with ThreadPoolExecutor(8) as pool:
@@ -119,8 +120,9 @@ def test_slow_readers_hold_up_nobody(proxy: Proxy) -> None:
     sent = head(HOSTED, method="GET", path=path, token=owner.token)
     with ExitStack() as stack:
         before = len(access_lines(proxy))
-        for _ in range(40):
-            stack.enter_context(proxy.raw(sent, receive=2048))
+        for number in range(40):
+            address = f"127.0.0.{number % 2 + 2}"
+            stack.enter_context(proxy.raw(sent, receive=2048, address=address))
         wait_until(lambda: len(access_lines(proxy)) >= before + 40)
         started = time.monotonic()
         honest = [proxy.caller().get().status_code for _ in range(20)]
@@ -318,3 +320,19 @@ def test_an_address_has_so_many_requests_to_the_desk_under_way(proxy: Proxy) -> 
         assert "Please wait a minute" in page().text
         assert proxy.caller().get().status_code == 200
     wait_until(lambda: page().status_code == 200)
+
+
+def test_an_address_has_so_many_requests_under_way(proxy: Proxy) -> None:
+    body = head(HOSTED, "Content-Length: 1000")
+    with ExitStack() as stack:
+        for _ in range(32):
+            stack.enter_context(proxy.raw(body, address="127.0.0.2"))
+
+        def answer() -> tuple[int, str | None, dict[str, str]]:
+            return answer_to(proxy, head(HOSTED, method="GET"), address="127.0.0.2")
+
+        wait_until(lambda: answer()[0] == 503)
+        status, code, headers = answer()
+        assert (status, code, headers["retry-after"]) == (503, "unavailable", "1")
+        assert proxy.caller().get().status_code == 200
+    wait_until(lambda: answer()[0] == 200)

@@ -249,6 +249,27 @@ def test_the_group_of_the_unit_may_connect_to_a_socket_file(tmp_path: Path) -> N
         process.wait(40)
 
 
+@pytest.mark.parametrize("ready", [False, True])
+def test_an_upgrade_ends_when_an_instance_does_not_get_ready(tmp_path: Path, ready: bool) -> None:
+    paper = (ROOT / "cartsvc/README.md").read_text().partition("## Start, stop, upgrade")[2]
+    upgrade = re.findall("^```sh\n(.*?)^```", paper, re.MULTILINE | re.DOTALL)[0]
+    programs = {".venv/bin/pip": "", "systemctl": 'echo "$@"', "curl": "" if ready else "exit 22"}
+    for name, script in programs.items():
+        stub = tmp_path / name
+        stub.parent.mkdir(parents=True, exist_ok=True)
+        stub.write_text(f"#!/bin/sh\n{script}\n")
+        stub.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "-c", upgrade.replace("/srv/cartsvc", str(tmp_path))],
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    restarted = done.stdout.splitlines()
+    assert restarted == ["restart cartsvc@1", "restart cartsvc@2"][: 2 if ready else 1]
+
+
 def test_ready_says_what_is_missing(cluster: Cluster) -> None:
     with service(cluster.url()) as server:
         assert requests.get(f"{server.url}/readyz", timeout=60).json() == {"status": "ok"}

@@ -51,7 +51,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, **options: Any) -> None:
-        # A look-up comes before all timeouts. A silent name server held each thread for 10 seconds.
+        # Seconds for each name server. The next is then asked while a request still waits.
         os.environ.setdefault("RES_OPTIONS", "timeout:1 attempts:1")
         with server.shared_counts():
             self._serve(**options)

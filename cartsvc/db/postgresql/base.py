@@ -21,6 +21,7 @@ from psycopg import IsolationLevel, OperationalError
 
 from cartsvc.db.deadlines import start_clock
 from cartsvc.db.postgresql.connection import Connection
+from cartsvc.names import addresses_of
 
 # psycopg reads no other timestamps, and a role may have a style of its own. libpq sends it as it
 # connects, which a pooler understands, too.
@@ -44,8 +45,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection:
         """Connect. What that takes counts as the request's waiting, too."""
         self.isolation_level = IsolationLevel.READ_COMMITTED
-        start_clock(self.limit)
-        connection = Connection.connect(**conn_params)
+        # Half of the time is for names: the rest must do to connect.
+        seconds = (start_clock(self.limit) - time.monotonic()) / 2
+        connection = Connection.connect(**_with_addresses(conn_params, seconds))
         connection.limit = self.limit
         return connection
 
@@ -98,6 +100,26 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 HAS_CITUS = "SELECT to_regclass('pg_dist_partition') IS NOT NULL"
 HAS_SHARDS = "SELECT EXISTS (SELECT FROM pg_dist_partition WHERE partmethod = 'h')"
+
+
+def _with_addresses(parameters: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Return the driver's parameters with its hosts' addresses: its own look-ups take any time."""
+    hosts, ports = (str(parameters.get(key) or "").split(",") for key in ("host", "port"))
+    names = [host for host in hosts if host and host[0] != "/"]
+    if not names or "hostaddr" in parameters or len(ports) not in {1, len(hosts)}:
+        return parameters
+    try:
+        found = addresses_of(names, seconds)
+    except OSError as error:
+        raise OperationalError(f"No address of the database is known. {error}") from error
+    ports *= len(hosts) // len(ports)
+    addressed = [
+        (host, port, address)
+        for host, port in zip(hosts, ports, strict=True)
+        for address in found.get(host, [""])  # a folder of sockets has none
+    ]
+    lists = map(",".join, zip(*addressed, strict=True))
+    return parameters | dict(zip(("host", "port", "hostaddr"), lists, strict=True))
 
 
 def _has_migration_lock(cursor: Any) -> bool:

@@ -5,7 +5,7 @@ from django.core.management.base import CommandParser
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 
-from cartsvc.db.errors import is_poolers
+from cartsvc.db.errors import is_refused
 
 PAUSE_SECONDS = 5
 
@@ -30,7 +30,7 @@ class Command(migrate.Command):
                 with database.migrating():
                     return super().execute(*args, **options)
             except OperationalError as error:
-                if attempt >= last or is_poolers(error):
+                if attempt >= last or is_refused(error):
                     raise
                 attempt += 1
                 text = f"Attempt {attempt} of {last} follows in {PAUSE_SECONDS} seconds."
