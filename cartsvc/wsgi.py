@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
-from django.db import reset_queries
+from django.db import close_old_connections, reset_queries
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
 
@@ -25,8 +25,9 @@ from cartsvc.db.deadlines import serve_requests  # noqa: E402
 
 serve_requests()
 # What the framework does around each request, and nothing here needs: no cache has to be closed,
-# and queries are listed for developers alone.
+# connections are looked after at its end, and queries are listed for developers alone.
 request_finished.disconnect(close_caches)
+request_started.disconnect(close_old_connections)
 if not settings.DEBUG:
     request_started.disconnect(reset_queries)
 
