@@ -13,6 +13,12 @@ from tqdm import tqdm
 from cartsvc.db.errors import is_held
 from cartsvc.db.statements import delete_in_shards
 
+SINGULAR = {
+    "carts": "cart",
+    "log entries": "log entry",
+    "idempotency records": "idempotency record",
+}
+
 ATTEMPTS = 5
 
 # In one transaction. Their key has several columns, and SQLite takes under 1,000 such conditions.
@@ -41,9 +47,7 @@ def batches(rows: QuerySet[Any], size: int) -> Iterator[QuerySet[Any]]:
 
 def counted(number: int, name: str) -> str:
     """Return the number with the name of what it counts, which is given in the plural."""
-    if number == 1:
-        name = name.removesuffix("s").replace("entrie", "entry")
-    return f"{number} {name}"
+    return f"{number} {SINGULAR[name] if number == 1 else name}"
 
 
 def delete_batches(
