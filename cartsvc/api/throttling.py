@@ -39,13 +39,19 @@ _rests_until: dict[object, float] = {}  # by address, on the clock of `monotonic
 
 # The cache's client looks names up without a time-out, so a thread does it first. Seconds.
 NAME_SECONDS = 1.25  # a name server has one, and then the next is asked
-_of_thread = threading.local()
 
 # How long a count is kept after its window ends, because the machines' clocks may differ.
 SPARE_SECONDS = 10
 
 # Where a request keeps its usage, so that it counts once and asks the cache once.
 USAGE = "cartsvc.usage"
+
+
+class _Thread(threading.local):
+    connected = False
+
+
+_thread = _Thread()
 
 
 class Usage(NamedTuple):
@@ -107,7 +113,7 @@ def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:
     window, passed = divmod(shifted, seconds)
     key = f"cartsvc.rate.{limit}.{seconds}.{window}.{name.hexdigest()}"
     try:
-        if not hasattr(_of_thread, "connected") and (host := urlsplit(address or "").hostname):
+        if not _thread.connected and (host := urlsplit(address or "").hostname):
             addresses_of([host], NAME_SECONDS)
         if not counting:
             sent = cache.get(key, 0)
@@ -115,11 +121,11 @@ def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:
             sent = 1
         else:
             sent = cache.incr(key)
-        _of_thread.connected = True
+        _thread.connected = True
     except (OSError, RedisError, ValueError) as error:
         logger.warning("The cache did not answer, so nobody is limited: %s", error)
         metrics.UNREACHABLE.labels("cache").inc()
         _rests_until[address] = time.monotonic() + REST_SECONDS
-        _of_thread.__dict__.clear()
+        _thread.connected = False
         return None
     return Usage(int(limit), sent, seconds - passed)
