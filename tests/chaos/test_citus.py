@@ -108,7 +108,12 @@ OPERATIONS: dict[str, Callable[[HttpApi, str, str], Response]] = {
     "change item": lambda caller, cart, item: caller.patch(item, {"quantity": 9}),
     "change cart": lambda caller, cart, item: caller.patch(cart, {"note": "new"}),
     "get": lambda caller, cart, item: caller.get(cart),
+    "get if changed": lambda caller, cart, item: caller.get(cart, If_None_Match='"9"'),
+    "replace if unchanged": lambda caller, cart, item: caller.put(
+        item, bodies.item(), If_Match='"1"'
+    ),
     "list": lambda caller, cart, item: caller.get(),
+    "list further": lambda caller, cart, item: caller.get(f"?cursor={cart[1:]}"),
     "remove": lambda caller, cart, item: caller.delete(item),
     "delete": lambda caller, cart, item: caller.delete(cart),
 }
