@@ -346,7 +346,6 @@ LOGGING = {
         "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
     },
     "filters": {
-        "request_ids": {"()": "cartsvc.serving.logs.RequestIds"},
         "pages": {"()": "cartsvc.serving.logs.Pages"},
         "unknown_hosts": {"()": "cartsvc.serving.logs.UnknownHosts"},
     },
@@ -355,7 +354,6 @@ LOGGING = {
             "class": "logging.StreamHandler",
             "stream": "ext://sys.stdout",
             "formatter": "text" if sys.stdout.isatty() else "json",
-            "filters": ["request_ids"],
         }
     },
     "root": {"handlers": ["console"], "level": "INFO"},

@@ -5,10 +5,8 @@ which `serve` sets, names when this module is imported. Any worker answers a scr
 all workers.
 """
 
-import logging
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -24,42 +22,13 @@ from prometheus_client import (
     Info,
     make_wsgi_app,
     multiprocess,
-    values,
 )
 from prometheus_client.exposition import ThreadingWSGIServer
-from prometheus_client.mmap_dict import MmapedDict
 
 from cartsvc import __version__
 from cartsvc.serving.drain import Application
 
-logger = logging.getLogger(__name__)
-
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-# More than all counts of a worker take, so that no file grows.
-FILE_BYTES = 256 * 1024
-
-
-class ReservedFile(MmapedDict):
-    """A file of counts whose room on the disk is taken when it is made.
-
-    On a full disk, a page that was not taken kills the process that first counts in it. Without
-    room, or without its folder, a worker counts in memory, where no scrape sees it.
-    """
-
-    def __init__(self, filename: str, *args: Any) -> None:
-        try:
-            with Path(filename).open("ab") as file:
-                os.posix_fallocate(file.fileno(), 0, FILE_BYTES)
-        except OSError as error:
-            logger.warning("A worker's counts are lost until it is restarted: %s", error.strerror)
-            with suppress(OSError):
-                Path(filename).unlink()  # an empty one would fail each scrape
-            filename = f"/proc/self/fd/{os.memfd_create('counts')}"
-        super().__init__(filename, *args)  # type: ignore[no-untyped-call]
-
-
-# A private name of prometheus_client. If it moves, `tests/chaos/test_beside.py` fails.
-values.MmapedDict = ReservedFile  # type: ignore[attr-defined]
 
 REQUESTS = Counter("cartsvc_requests", "Requests answered.", ["operation", "status"])
 SECONDS = Histogram(
@@ -133,9 +102,7 @@ class QuietHandler(WSGIRequestHandler):
 def serve(address: str, port: int) -> None:
     """Answer scrapes at this address, in a background thread, apart from the public port."""
     registry = CollectorRegistry()
-    with suppress(OSError, ValueError):
-        Path(os.environ[FOLDER]).mkdir(mode=0o700, exist_ok=True)  # if somebody removed it
-        Counts(registry)  # type: ignore[no-untyped-call]
+    Counts(registry)  # type: ignore[no-untyped-call]
     BUSY.set(0)  # a worker that died may have had this one's id
     # A metric of its own, to join with the others. As a label of each, a new name would make new
     # series of all of them.

@@ -198,10 +198,17 @@ def _stop_without_parent(parent: int) -> None:
 
 @contextmanager
 def shared_counts() -> Iterator[None]:
-    """Create the folder in which the workers count, before prometheus_client is imported."""
+    """Create the folder in which the workers count, before prometheus_client is imported.
+
+    It is in memory where there is such a place: on a full disk, counting would kill a worker.
+    """
     if not settings.METRICS_BIND:
         yield
         return
-    with TemporaryDirectory(prefix="cartsvc-metrics-", ignore_cleanup_errors=True) as folder:
+    memory = Path("/dev/shm")  # noqa: S108 (the folder gets a name of its own)
+    where = memory if os.access(memory, os.W_OK) else None
+    with TemporaryDirectory(
+        prefix="cartsvc-metrics-", dir=where, ignore_cleanup_errors=True
+    ) as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         yield

@@ -1,7 +1,6 @@
 """What stands beside the service cannot end it: logs, metrics, names, and an SQLite file."""
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -116,26 +115,6 @@ def test_workers_serve_without_room_for_their_counts(small_disk: Path) -> None:
             assert server.caller().get().status_code == 200
         assert server.workers() == workers
         assert "cartsvc_info" in scrape(server)
-        ends(server)
-
-
-def test_workers_serve_without_the_folder_of_their_counts(tmp_path: Path) -> None:
-    with with_metrics(tmp_path) as server:
-        healthy = server.workers()[1]
-        [folder] = tmp_path.glob("cartsvc-metrics-*")
-        shutil.rmtree(folder)
-        worker_is_replaced(server)
-        for _ in range(20):
-            assert server.caller().get().status_code == 200
-        assert healthy in server.workers()
-        assert "cartsvc_info" in scrape(server)
-
-        # Workers that start later make the folder anew.
-        server.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: healthy not in server.workers() and len(server.workers()) == 2, 60)
-        wait_until(server.is_up)
-        assert server.caller().get().status_code == 200
-        assert 'operation="List Carts",status="200"' in scrape(server)
         ends(server)
 
 

@@ -11,12 +11,7 @@ from django.test import Client
 from django.urls import path
 from pytest_django import Settings
 
-from cartsvc.serving.logs import (
-    UNKNOWN_HOST,
-    LineFormatter,
-    RequestIds,
-    pseudonym,
-)
+from cartsvc.serving.logs import UNKNOWN_HOST, LineFormatter, pseudonym
 from tests.support import bodies
 from tests.support.answers import error
 from tests.support.callers import Api
@@ -28,7 +23,6 @@ def log() -> Iterator[io.StringIO]:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(LineFormatter())
-    handler.addFilter(RequestIds())
     logging.getLogger().addHandler(handler)
     yield stream
     logging.getLogger().removeHandler(handler)
