@@ -119,13 +119,14 @@ OPERATIONS: dict[str, Callable[[HttpApi, str, str], Response]] = {
 }
 
 
+@pytest.mark.parametrize("claims", [{}, {"partnerKey": "ACME"}], ids=["any", "one partner"])
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_operation_goes_to_one_shard_group(
-    nodes: list[Cluster], server: Service, name: str
+    nodes: list[Cluster], server: Service, name: str, claims: dict[str, str]
 ) -> None:
     """The coordinator logs what it sends to the workers, with the shards' numbers."""
     groups = dict(asked(nodes, "SELECT shardid, shardminvalue FROM pg_dist_shard"))
-    caller = server.caller()
+    caller = server.caller(**claims)
     cart, item = made(caller, Idempotency_Key="first")
     log = nodes[0].data / "log"
     before = log.stat().st_size
@@ -171,6 +172,24 @@ def test_a_killed_worker_stops_its_own_customers_only(
     ledger.run(4, [lose, lose])
     assert here.delete(gone).status_code == there.delete(kept).status_code == 200
     audit(nodes, ledger)
+
+
+def test_a_row_that_somebody_holds(nodes: list[Cluster], server: Service) -> None:
+    """The worker that has the row gives up in time, and other customers do not wait for it."""
+    caller, other = server.caller(), server.caller()
+    profile = caller.base.split("/")[-2]
+    cart, item = made(caller)
+    with nodes[0].connect("carts") as holder, holder.transaction():
+        holder.execute(
+            "SELECT 1 FROM carts_cart WHERE id = %s AND profile_key = %s FOR UPDATE",
+            [cart[1:], profile],
+        )
+        held = caller.put(item, bodies.item())
+        assert (held.status_code, held.json()["notifications"][0]["code"]) == (503, "unavailable")
+        assert 2 <= held.elapsed.total_seconds() < 5
+        assert caller.get(cart).status_code == 200
+        assert other.post("", bodies.cart()).elapsed.total_seconds() < 2
+    assert caller.put(item, bodies.item()).status_code == 200
 
 
 @pytest.mark.usefixtures("empty")

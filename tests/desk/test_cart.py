@@ -1,7 +1,6 @@
 """The pages that change a cart itself and delete it."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -219,7 +218,8 @@ def test_who_may_change_but_not_delete_sees_no_way_to_delete(
 def test_a_cart_that_somebody_holds_is_not_deleted(db: None, unchanged: Callable[[], None]) -> None:
     lead, cart = staff("Cart support lead"), CartFactory(items=[ItemFactory()])
     unchanged()
-    with held(partial(list, Cart.objects.select_for_update().filter(pk=cart.pk))):
+    row = Cart.objects.filter(pk=cart.pk, profile_key=cart.profile_key)
+    with held(lambda: list(row.select_for_update())):
         response = lead.post(delete_page(cart), {"version": "1"})
     assert response.status_code == 409
     assert "somebody else is changing it" in response.text

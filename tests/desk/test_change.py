@@ -408,7 +408,8 @@ def test_a_cart_that_somebody_holds_is_not_changed(db: None, unchanged: Callable
     sent = form_of(lead, item_page(cart)) | {"quantity": "5"}
     unchanged()
 
-    with held(lambda: list(Cart.objects.select_for_update().filter(pk=cart.pk))):
+    row = Cart.objects.filter(pk=cart.pk, profile_key=cart.profile_key)
+    with held(lambda: list(row.select_for_update())):
         response = lead.post(item_page(cart), sent)
 
     assert response.status_code == 409
