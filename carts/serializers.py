@@ -16,7 +16,7 @@ from rest_framework.fields import empty
 from carts.errors import CannotChange, TooMany
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, sent_fields
-from carts.models.statements import CHANGEABLE
+from carts.models.writes import CHANGEABLE
 from carts.wire_types import DoubleField, IntField, StringField, invalid_type
 from cartsvc.camel_case import camel_case
 from cartsvc.errors import (

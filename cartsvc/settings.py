@@ -150,7 +150,7 @@ MIDDLEWARE = [
     "cartsvc.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "cartsvc.pages.NoStore",
+    "cartsvc.page_middleware.NoStore",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -158,8 +158,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
-    "cartsvc.pages.ViewerTimeZone",
-    "cartsvc.pages.PageQueue",
+    "cartsvc.page_middleware.ViewerTimeZone",
+    "cartsvc.page_middleware.PageQueue",
     "axes.middleware.AxesMiddleware",
 ]
 

@@ -12,7 +12,7 @@ docs = csp_update({"img-src": ["data:"]})(
     )
 )
 
-handler500 = "cartsvc.pages.failed"
+handler500 = "cartsvc.page_middleware.failed"
 
 urlpatterns = [
     path("", include(settings.API_URLCONF)),

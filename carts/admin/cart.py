@@ -10,7 +10,7 @@ from carts.admin.forms import CartForm
 from carts.admin.items import CartChange, Carts
 from carts.admin.slips import amount
 from carts.admin.timeline import change_of, lines_of
-from carts.models.statements import CHANGEABLE
+from carts.models.writes import CHANGEABLE
 
 
 class CartView(CartChange):

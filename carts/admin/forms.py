@@ -15,7 +15,7 @@ from carts.admin.slips import amount
 from carts.limits import validate_line
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.change import WHY_LENGTH
-from carts.models.statements import CHANGEABLE
+from carts.models.writes import CHANGEABLE
 
 NO_NUMBER = {"invalid": "Enter a number with a point, such as 9.50."}
 

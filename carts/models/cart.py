@@ -5,7 +5,7 @@ from django.db import models
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from carts.models import columns
+from carts.models import columns, constraints
 from carts.models.change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
 from carts.models.guarded import GuardedModel
 from carts.models.item import CartItem
@@ -55,14 +55,14 @@ class Cart(GuardedModel):
             models.Index(fields=["partner_key", "id"], name="carts_cart_partner_key_id"),
         ]
         constraints = [
-            columns.line_check("cart", "partner_key"),
-            columns.int32_check("cart", "restaurant_key"),
-            columns.line_check("cart", "platform"),
-            columns.line_check("cart", "ordering_channel"),
-            columns.line_check("cart", "fulfilment_channel"),
-            columns.currency_check("cart"),
-            columns.paragraph_check("cart", "note"),
-            columns.paragraph_check("cart", "special_instructions"),
+            constraints.line_check("cart", "partner_key"),
+            constraints.int32_check("cart", "restaurant_key"),
+            constraints.line_check("cart", "platform"),
+            constraints.line_check("cart", "ordering_channel"),
+            constraints.line_check("cart", "fulfilment_channel"),
+            constraints.currency_check("cart"),
+            constraints.paragraph_check("cart", "note"),
+            constraints.paragraph_check("cart", "special_instructions"),
         ]
 
     def __str__(self) -> str:

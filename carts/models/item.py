@@ -7,7 +7,7 @@ from django.db.models import UniqueConstraint
 from uuid_utils.compat import uuid7
 
 from carts import limits
-from carts.models import columns
+from carts.models import columns, constraints
 from carts.models.guarded import GuardedModel
 from cartsvc.db.exact_sum import ExactField
 
@@ -48,13 +48,15 @@ class CartItem(GuardedModel):
         ordering = ["position"]
         constraints = [
             UniqueConstraint(fields=["cart", "position"], name="carts_cartitem_cart_position"),
-            columns.line_check("cartitem", "menu_key"),
-            columns.int32_check("cartitem", "menu_version"),
-            columns.line_check("cartitem", "display_name"),
-            columns.currency_check("cartitem"),
-            columns.price_check("cartitem"),
-            columns.range_check("cartitem", "quantity", limits.QUANTITY_MIN, limits.QUANTITY_MAX),
-            columns.paragraph_check("cartitem", "special_instructions"),
+            constraints.line_check("cartitem", "menu_key"),
+            constraints.int32_check("cartitem", "menu_version"),
+            constraints.line_check("cartitem", "display_name"),
+            constraints.currency_check("cartitem"),
+            constraints.price_check("cartitem"),
+            constraints.range_check(
+                "cartitem", "quantity", limits.QUANTITY_MIN, limits.QUANTITY_MAX
+            ),
+            constraints.paragraph_check("cartitem", "special_instructions"),
         ]
 
     def __str__(self) -> str:
@@ -103,9 +105,9 @@ class CartItemOption(GuardedModel):
         abstract = False
         ordering = ["position"]
         constraints = [
-            columns.line_check("cartitemoption", "display_name"),
-            columns.currency_check("cartitemoption"),
-            columns.price_check("cartitemoption"),
+            constraints.line_check("cartitemoption", "display_name"),
+            constraints.currency_check("cartitemoption"),
+            constraints.price_check("cartitemoption"),
         ]
 
     def __str__(self) -> str:

@@ -22,8 +22,8 @@ from carts.models.cart_state import IN_ALL, CartState, Expected, Totals, refuse_
 from carts.models.change import MAX_CHANGES, Author, difference, encoded, recorded
 from carts.models.item import ITEM_FIELDS
 from carts.models.item_draft import ItemDraft, Values, field_errors, refuse
-from carts.models.reads import CartQuerySet
-from carts.models.statements import (
+from carts.models.reads import CartQuerySet, CartReads
+from carts.models.writes import (
     CHANGEABLE,
     DELETE_CHANGE,
     DELETE_CHANGES,
@@ -37,7 +37,7 @@ from carts.models.statements import (
     ITEM,
     LAST_POSITION,
     UPDATE_ITEM,
-    CartStatements,
+    CartWrites,
     item_draft,
 )
 from cartsvc.db.statements import (
@@ -61,7 +61,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
     def contribute_to_class(self, cls: type[models.Model], name: str) -> None:
         """Prepare the statements for the model, which is known from here on."""
         super().contribute_to_class(cls, name)
-        self.statements = CartStatements(cls)
+        self.reads, self.writes = CartReads(cls), CartWrites(cls)
 
     def by(self, author: Author, **keys: Any) -> Self:
         """Return a manager of the carts that have the `keys`, for changes by `author`.
@@ -85,7 +85,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
     def find(self, cart_id: UUID) -> tuple[int, str] | None:
         """Return the cart's version and the JSON text that Get Cart shows, or None."""
         keys = {**self.keys, "id": cart_id}
-        for version, text in self.statements.get_cart(tuple(keys)).rows(**keys):
+        for version, text in self.reads.get_cart(tuple(keys)).rows(**keys):
             return version, text
         return None
 
@@ -98,7 +98,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
 
         With a `cursor`, carts older than that id.
         """
-        statement = self.statements.page_of_carts(tuple(self.keys), limit, further=bool(cursor))
+        statement = self.reads.page_of_carts(tuple(self.keys), limit, further=bool(cursor))
         return statement.rows(cursor=cursor, **self.keys)
 
     def create_with_items(
@@ -140,7 +140,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             raise TooMany(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field=("items",))
         # A pipeline of one statement would take longer than the statement alone.
         with atomic() as cursor, one_round_trip() if drafts else nullcontext():
-            self.statements.insert.run(cursor, [cart])
+            self.writes.insert.run(cursor, [cart])
             INSERT_ITEMS.run(cursor, [_item_row(cart, draft) for draft in drafts])
             options = (draft.option_rows(cart.profile_key) for draft in drafts)
             INSERT_OPTIONS.run(cursor, chain.from_iterable(options))
@@ -233,15 +233,15 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             refuse({name: e for name, e in field_errors(cart).items() if name in values})
             values = {name: getattr(cart, name) for name in values}
         with recorded() as cursor:
-            cart, [row] = self._lock(cursor, cart_id, self.statements.changeable, {})
+            cart, [row] = self._lock(cursor, cart_id, self.writes.changeable, {})
             cart.check_version(version)
             before = dict(zip(CHANGEABLE, row, strict=True))
             was, now = difference(before, {**before, **values}, CHANGEABLE)
             if not now:
                 return cart.version
             new = cart.with_change(None, None, self.moment or timezone.now())
-            self.statements.update.run(cursor, **new._asdict())
-            self.statements.set(tuple(now)).run(cursor, **cart.keys, **now)
+            self.writes.update.run(cursor, **new._asdict())
+            self.writes.set(tuple(now)).run(cursor, **cart.keys, **now)
             self._record(cursor, cart, new, "Change Cart", None, (was, now))
             return new.version
 
@@ -256,7 +256,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             DELETE_OPTIONS_OF_CART.run(cursor, **cart.keys)
             DELETE_ITEMS.run(cursor, **cart.keys)
             DELETE_CHANGES.run(cursor, **cart.keys)
-            self.statements.delete.run(cursor, **cart.keys)
+            self.writes.delete.run(cursor, **cart.keys)
 
     def _lock_with_end(
         self, cursor: Any, cart_id: UUID, version: Expected
@@ -301,7 +301,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             if not (customer := customers.first()):
                 raise CartNotFound
             keys["profile_key"] = customer
-        lock = self.statements.lock(tuple(keys))
+        lock = self.writes.lock(tuple(keys))
         carts, rows = fetch_together(cursor, lock, keys, look, {**keys, **values})
         if not carts:
             raise CartNotFound
@@ -323,7 +323,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         options_after = after.options if after else ()
         # The most frequent change is a new quantity, which leaves the options alone.
         new_options = list(options_before) != list(options_after)
-        self.statements.update.run(cursor, **new._asdict())
+        self.writes.update.run(cursor, **new._asdict())
         if new_options and options_before:
             DELETE_OPTIONS.run(cursor, **keys)
         if not after:

@@ -1,4 +1,4 @@
-"""How carts are read."""
+"""How carts are read: one of them, and pages of a customer's."""
 
 from datetime import datetime
 from functools import cache
@@ -7,12 +7,13 @@ from uuid import UUID
 
 import simplejson
 from django.db import connection, models, transaction
+from django.db.models import F
 
 from carts.models.guarded import GuardedQuerySet
 from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, CartItem, CartItemOption
 from cartsvc.camel_case import camel_case, snake_case
 from cartsvc.db.json_text import JsonObject, JsonRows
-from cartsvc.db.statements import delete_in_shards
+from cartsvc.db.statements import Parameter, Select, delete_in_shards, parameters
 
 # The members of a cart in Get Cart and List Carts, before and after what it holds.
 HEAD = (
@@ -21,6 +22,10 @@ HEAD = (
 )
 TAIL = ("subtotal", "created_on", "modified_on", "version")
 
+# A database that is spread by customer sends each statement that names the customer to the one
+# node that has all of the customer's rows.
+CUSTOMER = Parameter("profile_key", models.UUIDField())
+
 
 def cart_json(**contents: Any) -> JsonObject:
     """Return the expression of a cart as a JSON object, with `contents` by their names in it."""
@@ -28,7 +33,7 @@ def cart_json(**contents: Any) -> JsonObject:
     return JsonObject({"cartId": "id", **head, **contents, **tail})
 
 
-def items_json(customer: models.Expression | models.F) -> JsonRows:
+def items_json(customer: models.Expression | F) -> JsonRows:
     """Return the expression of a cart's items, as the JSON array that Get Cart shows.
 
     `customer` is the cart's profile key: a column, or a value.
@@ -75,7 +80,7 @@ class CartQuerySet(GuardedQuerySet):
         A single statement sees a consistent snapshot. Under READ COMMITTED, two statements, such
         as `prefetch_related` sends, may show half of a change.
         """
-        return self.annotate(items_json=items_json(models.F("profile_key")))
+        return self.annotate(items_json=items_json(F("profile_key")))
 
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete whole carts, with all that belongs to them. No change runs meanwhile."""
@@ -86,6 +91,36 @@ class CartQuerySet(GuardedQuerySet):
         with transaction.atomic():
             keys = list(self.select_for_update().values_list("pk", flat=True))
             return models.QuerySet.delete(self.model.objects.filter(pk__in=keys))
+
+
+class CartReads:
+    """The statements of Get Cart and List Carts. `keys` are the fields that select the carts."""
+
+    def __init__(self, model: type[models.Model]) -> None:
+        self.model = model
+        self.get_cart = cache(self._get_cart)
+        self.page_of_carts = cache(self._page_of_carts)
+
+    def _get_cart(self, keys: tuple[str, ...]) -> Select:
+        """Return the SELECT of a cart: its version, and the JSON of Get Cart."""
+        json = cart_json(items=items_json(CUSTOMER if "profile_key" in keys else F("profile_key")))
+        return Select(lambda: carts_by(self.model, keys).values_list("version", json))
+
+    def _page_of_carts(self, keys: tuple[str, ...], limit: int, *, further: bool) -> Select:
+        """Return the SELECT of a page of ids and JSON, before `cursor` if it is `further`."""
+
+        def page() -> models.QuerySet[models.Model]:
+            carts = carts_by(self.model, keys).order_by("-id")
+            if further:
+                carts = carts.filter(id__lt=Parameter("cursor", models.UUIDField()))
+            return carts.values_list("id", cart_json(itemCount="item_count"))[:limit]
+
+        return Select(page)
+
+
+def carts_by(model: type[models.Model], keys: tuple[str, ...]) -> CartQuerySet:
+    """Return the carts that have the values of these fields, which are given later."""
+    return CartQuerySet(model).filter(**parameters(model, keys))
 
 
 def first_key_at(moment: datetime) -> UUID:

@@ -14,7 +14,7 @@ from django.test import Client
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from cartsvc import pages
+from cartsvc import page_middleware
 from tests.desk.conftest import CARTS, staff
 from tests.support.concurrency import together
 from tests.support.factories import CartFactory
@@ -29,7 +29,7 @@ LOGIN = "/admin/login/"
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a slow machine take its time."""
     for name in ("PERSON_SECONDS", "PROGRAM_SECONDS"):
-        monkeypatch.setattr(pages, name, 60)
+        monkeypatch.setattr(page_middleware, name, 60)
 
 
 def test_pages_asked_for_at_once_all_come(patient: None) -> None:

@@ -1,4 +1,4 @@
-"""The statements that read and change carts, each built once per process."""
+"""The statements of changes: lock, look, and write. Each is built once per process."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -6,14 +6,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import models
-from django.db.models import F, FilteredRelation, Q
+from django.db.models import FilteredRelation, Q
 
 from carts.models.cart_state import CartState
 from carts.models.change import CartChange
 from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, CartItem, CartItemOption
 from carts.models.item_draft import ItemDraft
-from carts.models.reads import CartQuerySet, cart_json, items_json
-from cartsvc.db.statements import Insert, Parameter, Select, Statement, delete, parameters, update
+from carts.models.reads import CUSTOMER, carts_by
+from cartsvc.db.statements import Insert, Select, Statement, delete, parameters, update
 
 # The fields of a cart that Change Cart may change.
 CHANGEABLE = (
@@ -24,10 +24,8 @@ CHANGEABLE = (
     "special_instructions",
 )
 
-# By what a change knows its cart. A database that is spread by customer sends each statement that
-# names the customer to the one node that has all of the customer's rows.
+# By what a change knows its cart. Each statement names the customer; see `reads.CUSTOMER`.
 KEYS = ("id", "profile_key")
-CUSTOMER = Parameter("profile_key", models.UUIDField())
 
 # The item `id` of the cart `cart_id`, once for each of its options. A join names the customer of
 # both sides: otherwise a database that is spread by customer would refuse it.
@@ -78,41 +76,22 @@ def item_draft(item_id: UUID, rows: Sequence[Sequence[Any]]) -> ItemDraft:
     return ItemDraft(dict(zip(ITEM_FIELDS, values, strict=True)), options, item_id, position)
 
 
-class CartStatements:
-    """The statements about the cart itself. `keys` are the fields by which it is selected."""
+class CartWrites:
+    """The statements that lock the cart itself and change it."""
 
     def __init__(self, model: type[models.Model]) -> None:
-        self.model = model
         self.insert = Insert(model, [field.attname for field in model._meta.concrete_fields])
         fixed = ("id", "profile_key", "currency")
         changed = [name for name in CartState._fields if name not in fixed]
         self.update = update(model, changed, *KEYS)
         self.set = cache(lambda names: update(model, names, *KEYS))
         self.delete = delete(model, *KEYS)
-        self.changeable = Select(lambda: self._carts(KEYS).values_list(*CHANGEABLE))
-        self.lock = cache(self._lock)
-        self.get_cart = cache(self._get_cart)
-        self.page_of_carts = cache(self._page_of_carts)
+        self.changeable = Select(lambda: carts_by(model, KEYS).values_list(*CHANGEABLE))
 
-    def _lock(self, keys: tuple[str, ...]) -> Select:
-        """Return the SELECT that locks the cart with these keys: a `CartState`."""
-        return Select(lambda: self._carts(keys).values_list(*CartState._fields), locks=True)
+        @cache
+        def lock(keys: tuple[str, ...]) -> Select:
+            columns = CartState._fields
+            return Select(lambda: carts_by(model, keys).values_list(*columns), locks=True)
 
-    def _get_cart(self, keys: tuple[str, ...]) -> Select:
-        """Return the SELECT of the cart with these keys: its version, and the JSON of Get Cart."""
-        items = items_json(CUSTOMER if "profile_key" in keys else F("profile_key"))
-        return Select(lambda: self._carts(keys).values_list("version", cart_json(items=items)))
-
-    def _page_of_carts(self, keys: tuple[str, ...], limit: int, *, further: bool) -> Select:
-        """Return the SELECT of a page of ids and JSON, before `cursor` if it is `further`."""
-
-        def page() -> models.QuerySet[models.Model]:
-            carts = self._carts(keys).order_by("-id")
-            if further:
-                carts = carts.filter(id__lt=Parameter("cursor", models.UUIDField()))
-            return carts.values_list("id", cart_json(itemCount="item_count"))[:limit]
-
-        return Select(page)
-
-    def _carts(self, keys: tuple[str, ...]) -> CartQuerySet:
-        return CartQuerySet(self.model).filter(**parameters(self.model, keys))
+        # By the fields that select the cart.
+        self.lock = lock
