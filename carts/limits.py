@@ -89,15 +89,15 @@ def exact_price(number: int | Decimal) -> Decimal:
     Raises:
         ValidationError: `too_many_decimals`, `min_value`, `max_value`.
     """
-    sent = price = Decimal(number)
+    price = Decimal(number)
     if price < PRICE_MIN:
         raise MinValue(f"A price must not be below {PRICE_MIN}.")
-    if _decimals(sent) > PRICE_DECIMALS:
+    if noisy := _decimals(price) > PRICE_DECIMALS:
         # A double keeps 15 significant digits. The rest is noise.
-        price = Decimal(f"{float(sent):.15g}")
+        price = Decimal(f"{float(price):.15g}")
     if price > PRICE_MAX:
         raise MaxValue(f"A price must not be above {PRICE_MAX}.")
-    if _decimals(price) > PRICE_DECIMALS or (sent and not price):
+    if noisy and (_decimals(price) > PRICE_DECIMALS or (number and not price)):
         raise TooManyDecimals(limit=PRICE_DECIMALS)
     return price or PRICE_MIN  # -0.0 is 0
 

@@ -15,6 +15,7 @@ statements as plain querysets.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from decimal import Decimal
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
@@ -225,7 +226,10 @@ class Insert:
         elif cursor.db.is_distributed:  # arrays would begin a two-phase commit
             cursor.execute(self.of_rows(len(values)), list(chain.from_iterable(values)))
         elif cursor.db.vendor == "postgresql":
-            cursor.execute(self.of_columns, list(map(list, zip(*values, strict=True))))
+            columns = (list(column) for column in zip(*values, strict=True))
+            # psycopg takes six times as long for a Decimal as for its text.
+            sent = [[*map(str, c)] if isinstance(c[0], Decimal) else c for c in columns]
+            cursor.execute(self.of_columns, sent)
         else:
             prepared = [_prepared(self.fields, row, cursor.db) for row in values]
             cursor.executemany(self.of_rows(1), prepared)
