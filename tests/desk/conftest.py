@@ -76,7 +76,7 @@ def put_back_page(cart: Cart, version: int) -> str:
 
 def events(client: Client, cart: Cart, query: str = "") -> list[Any]:
     """Return the history that the cart's page shows, newest first."""
-    return list(client.get(f"{page_of(cart)}{query}").context["timeline"].events)
+    return list(client.get(f"{page_of(cart)}{query}").context["timeline"]["events"])
 
 
 def form_of(client: Client, url: str) -> dict[str, Any]:
