@@ -46,10 +46,7 @@ class CartAdmin(admin.ModelAdmin):
     def page(
         self, request: HttpRequest, template: str, *, status: int = 200, **context: Any
     ) -> HttpResponse:
-        """Return a page of the desk, with the admin's header and footer.
-
-        `template` is a name in templates/admin/carts/cart/, without `.html`.
-        """
+        """Return a page of the desk. `template` is a name in templates/admin/carts/cart/."""
         template = f"admin/carts/cart/{template}.html"
         context = {**self.admin_site.each_context(request), **context}
         return TemplateResponse(request, template, context, status=status)
@@ -118,10 +115,7 @@ class CartAdmin(admin.ModelAdmin):
 
 
 def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:
-    """Redirect to the list with a warning.
-
-    Only a valid id is repeated in the warning, because a link could hold any text.
-    """
+    # A link could hold any text, so only a valid id is repeated.
     cart = f"cart {cart_id}" if cart_id else "such cart"
     messages.warning(request, f"There is no {cart}. Perhaps it was deleted?")
     return HttpResponseRedirect(reverse("admin:carts_cart_changelist"))

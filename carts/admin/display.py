@@ -30,14 +30,11 @@ def read(cart_id: UUID) -> tuple[Cart, Items] | None:
 
 def in_words(value: Any, currency: str = "") -> str:
     """Return a value as histories show it: a text in quotes, a price as the page does."""
-    match value:
-        case None:
-            return "nothing"
-        case Decimal():
-            return amount(value, currency)
-        case str():
-            return f"“{value}”"
-    return str(value)
+    if isinstance(value, Decimal):
+        return amount(value, currency)
+    if isinstance(value, str):
+        return f"“{value}”"
+    return "nothing" if value is None else str(value)
 
 
 def version_of(text: str) -> int | None:

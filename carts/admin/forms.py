@@ -1,7 +1,4 @@
-"""The forms that correct a cart, an item and its options.
-
-They use the model's validators and keep texts exactly as typed.
-"""
+"""The forms that correct a cart, an item and its options, with the validators of the models."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -83,17 +80,6 @@ class CartForm(ExactForm):
         fields = CHANGEABLE
 
 
-class ItemForm(ExactForm):
-    """The form of an item without its options."""
-
-    class Meta(ExactForm.Meta):
-        model = CartItem
-        fields = (
-            *("display_name", "quantity", "price", "special_instructions"),
-            *("menu_key", "menu_version", "menu_item_key"),
-        )
-
-
 class OptionForm(ExactForm):
     """The form of one option: a row below the item."""
 
@@ -116,31 +102,38 @@ OptionFormSet = forms.formset_factory(
 )
 
 
-class ItemEditor:
-    """The forms of one item and its options, which a page shows as one."""
+class ItemForm(ExactForm):
+    """The form of an item, with the rows of its `options`."""
+
+    class Meta(ExactForm.Meta):
+        model = CartItem
+        fields = (
+            *("display_name", "quantity", "price", "special_instructions"),
+            *("menu_key", "menu_version", "menu_item_key"),
+        )
 
     def __init__(
         self, currency: str, item: Mapping[str, Any] | None, data: Mapping[str, Any] | None
     ) -> None:
         item = item or {"options": []}
-        self.currency = currency
-        self.form = ItemForm(data, initial=_initial(ItemForm, item, currency))
+        super().__init__(data, initial=_initial(ItemForm, item, currency))
         rows = [_initial(OptionForm, option, currency) for option in item["options"]]
         self.options = OptionFormSet(data, prefix="options", initial=rows)
+        self.currency = currency
 
     def is_valid(self) -> bool:
-        """Validate the item and every option. Return whether all of them are valid."""
-        return all([self.form.is_valid(), self.options.is_valid()])
+        # Both are called, so that all errors show.
+        return all([super().is_valid(), self.options.is_valid()])
 
     def values(self) -> dict[str, Any]:
-        """Return the item in the form that `CartManager.replace_item` expects."""
+        """Return the item as `CartManager.replace_item` expects it."""
         options = [
             {**form.values(), "currency": self.currency}
             for form in self.options.forms
             # The blank row at the end is not an option.
             if form not in self.options.deleted_forms and form.has_changed()
         ]
-        return {**self.form.values(), "currency": self.currency, "options": options}
+        return {**super().values(), "currency": self.currency, "options": options}
 
 
 def _initial(form: type[ExactForm], values: Mapping[str, Any], currency: str) -> dict[str, Any]:

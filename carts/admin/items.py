@@ -18,7 +18,7 @@ from django.utils.functional import cached_property
 from django.views.generic import View
 
 from carts.admin.display import cart_url, in_words, read, version_of
-from carts.admin.forms import ItemEditor, WhyForm
+from carts.admin.forms import ItemForm, WhyForm
 from carts.admin.timeline import change_of, events_since
 from carts.models import Cart
 from carts.models.change import NAME_LENGTH, WHY_LENGTH, Author, items_before
@@ -139,10 +139,7 @@ class CartChange(View):
         )
 
     def write(self, message: str) -> HttpResponse:
-        """Change the cart and log the change, in one transaction.
-
-        If the change is refused, return the form again, with the reason.
-        """
+        """Change the cart and log it, in one transaction. If refused, show why, and the form."""
         version, user = self.cart.version, cast("Any", self.request.user)
         request_id = self.request.META["cartsvc.request_id"]
         author = Author("staff", user.get_username(), request_id, self.reason())
@@ -182,8 +179,8 @@ class ItemView(CartChange):
         return self.items.get(parse_guid(self.request.GET.get("like", "")))
 
     @cached_property
-    def editor(self) -> ItemEditor:
-        return ItemEditor(self.cart.currency, self.item or self.like, self.request.POST or None)
+    def editor(self) -> ItemForm:
+        return ItemForm(self.cart.currency, self.item or self.like, self.request.POST or None)
 
     def context(self) -> dict[str, Any]:
         if self.item:

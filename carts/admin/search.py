@@ -23,6 +23,7 @@ from django.db.models.lookups import IsNull
 from carts import limits
 from carts.models import Cart, CartItem
 from carts.models.reads import CartQuerySet, first_key_at
+from cartsvc.api import guids
 
 PAGE_SIZE = 100
 
@@ -37,9 +38,7 @@ LINES = ITEMS.values(
 )
 FIRST_ITEMS = {f"item_{n}": Subquery(LINES[n : n + 1]) for n in range(3)}
 
-GUID = re.compile(
-    r"(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])", re.IGNORECASE
-)
+GUID = re.compile(f"(?<![0-9a-z]){guids.GUID.pattern}(?![0-9a-z])", re.IGNORECASE)
 
 # Mail and chat turn hyphens into dashes and add characters of no width.
 PASTED = dict.fromkeys(range(0x2010, 0x2016), "-") | dict.fromkeys(

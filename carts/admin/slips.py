@@ -17,7 +17,7 @@ from iso4217 import Currency
 from carts.models import Cart
 
 WIDTH = 42  # columns of a receipt printer's common font
-INDENT = 4
+INDENT = " " * 4
 # The most items, options and instructions on a sheet. The largest cart has thousands.
 LONGEST = 300
 
@@ -36,10 +36,9 @@ def kitchen_docket(cart: Cart, items: Items) -> str:
     order: list[Iterator[str]] = []
     for item in items:
         order.append(_hanging(f"{item['quantity']} × ", item["display_name"]))
-        lead = " " * INDENT + "+ "
-        order += [_hanging(lead, option["display_name"]) for option in item["options"]]
+        order += [_hanging(f"{INDENT}+ ", option["display_name"]) for option in item["options"]]
         if item["special_instructions"]:
-            order.append(_hanging(" " * INDENT + "! ", item["special_instructions"]))
+            order.append(_hanging(f"{INDENT}! ", item["special_instructions"]))
     return _sheet(cart, "KITCHEN DOCKET", order, "INSTRUCTIONS", cart.special_instructions)
 
 
@@ -50,10 +49,10 @@ def customer_slip(cart: Cart, items: Items) -> str:
         name = item["display_name"]
         order.append(_priced(f"{item['quantity']} × ", name, item["value"], cart))
         if item["quantity"] > 1 or item["options"]:
-            order.append(_priced(" " * INDENT, "each", item["price"], cart, inset=12))
+            order.append(_priced(INDENT, "each", item["price"], cart, inset=12))
         for option in item["options"]:
-            name = option["display_name"]
-            order.append(_priced(" " * INDENT + "+ ", name, option["price"], cart, inset=12))
+            name, price = option["display_name"], option["price"]
+            order.append(_priced(f"{INDENT}+ ", name, price, cart, inset=12))
     subtotal = sum((item["value"] for item in items), Decimal(0))
     total = "-" * WIDTH, *_priced("", f"SUBTOTAL {cart.currency}", subtotal, cart)
     return _sheet(cart, "CUSTOMER'S SLIP", order, "NOTE", cart.note, total)
@@ -77,10 +76,7 @@ def _sheet(
     paragraph: str | None,
     total: Iterable[str] = (),
 ) -> str:
-    """Return the sheet, with the first `LONGEST` entries of the order.
-
-    The entries are iterators, so the rest is never laid out.
-    """
+    """Return the sheet. Entries of the order beyond `LONGEST` are counted and never laid out."""
     place = _pair(f"Restaurant {cart.restaurant_key}", cart.fulfilment_channel)
     lines = [title.center(WIDTH).rstrip(), *place, "=" * WIDTH]
     lines += chain.from_iterable(order[:LONGEST])
@@ -88,11 +84,11 @@ def _sheet(
         lines.append(f"… and {more:,} more line{'s' if more > 1 else ''}")
     lines += total
     if paragraph and not paragraph.isspace():
-        lines += ["-" * WIDTH, heading, *_hanging(" " * INDENT, paragraph)]
+        lines += ["-" * WIDTH, heading, *_hanging(INDENT, paragraph)]
     return "\n".join([*lines, "=" * WIDTH])
 
 
-def _hanging(lead: str, text: str | None, width: int = WIDTH) -> Iterator[str]:
+def _hanging(lead: str, text: str, width: int = WIDTH) -> Iterator[str]:
     """Yield the text in lines of `width` columns.
 
     The first line begins with `lead`. The others are indented by its width, and by no space of
@@ -153,13 +149,13 @@ def _pair(left: str, right: str) -> Iterator[str]:
     gap = WIDTH - wcwidth.width(left) - wcwidth.width(" " + right) + 1
     if gap < 1:
         yield left
-        yield from _hanging(" " * INDENT, right)
+        yield from _hanging(INDENT, right)
     else:
         yield left + " " * gap + _isolated(right)
 
 
-def _clean(text: str | None) -> str:
-    return DIRECTION_MARKS.sub("", text or "").replace("\t", " ")
+def _clean(text: str) -> str:
+    return DIRECTION_MARKS.sub("", text).replace("\t", " ")
 
 
 def _isolated(text: str) -> str:

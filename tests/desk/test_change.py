@@ -176,7 +176,7 @@ def test_again_fills_the_form_with_the_values_of_an_item(lead: Client) -> None:
 def test_again_of_no_item_is_an_empty_form(lead: Client, cart: Cart, like: str) -> None:
     url = f"/admin/carts/cart/{cart.pk}/items/add/"
     editor = lead.get(url, {"like": like}).context["editor"]
-    assert editor.form.initial == {}
+    assert editor.initial == {}
     assert editor.options.initial == []
 
 
@@ -414,7 +414,7 @@ def test_a_cart_that_somebody_holds_is_not_changed(db: None, unchanged: Callable
 
     assert response.status_code == 409
     assert "This cart could not be changed just now: somebody else is changing it" in response.text
-    assert response.context["editor"].form["quantity"].value() == "5"
+    assert response.context["editor"]["quantity"].value() == "5"
 
 
 @pytest.mark.parametrize("page", ["add/", "{}/", "{}/remove/"])
