@@ -136,6 +136,7 @@ INSTALLED_APPS = [
     "carts.apps.DeskConfig",  # django.contrib.admin
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.humanize",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",

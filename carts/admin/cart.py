@@ -8,9 +8,7 @@ from django.utils.functional import cached_property
 
 from carts.admin.forms import CartForm
 from carts.admin.items import CartChange, Carts
-from carts.admin.slips import amount
 from carts.admin.timeline import change_of, lines_of
-from carts.models.writes import CHANGEABLE
 
 
 class CartView(CartChange):
@@ -20,9 +18,7 @@ class CartView(CartChange):
 
     @cached_property
     def editor(self) -> CartForm:
-        """The form of the cart."""
-        values = {name: getattr(self.cart, name) for name in CHANGEABLE}
-        return CartForm(self.request.POST or None, initial=values)
+        return CartForm(self.request.POST or None, instance=self.cart)
 
     def context(self) -> dict[str, Any]:
         return {"title": "Change the cart"}
@@ -43,11 +39,8 @@ class DeleteCartView(CartChange):
     flag = DELETION
 
     def context(self) -> dict[str, Any]:
-        return {
-            "title": "Delete this cart?",
-            "lines": lines_of(list(self.items.values()), self.cart.currency),
-            "subtotal": amount(self.cart.subtotal, self.cart.currency),
-        }
+        lines = lines_of(list(self.items.values()), self.cart.currency)
+        return {"title": "Delete this cart?", "lines": lines}
 
     def message(self) -> str:
         """Return it with the reason, because the cart's history, where others stand, goes too."""

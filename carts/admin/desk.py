@@ -1,10 +1,9 @@
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.options import get_content_type_for_model
-from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -12,14 +11,12 @@ from django.urls import URLPattern, path, reverse
 
 from carts.admin import search
 from carts.admin.cart import CartView, DeleteCartView
-from carts.admin.display import LABELS, cart_url, part_of, read, summary, version_of
+from carts.admin.display import LABELS, cart_url, part_of, read, version_of
 from carts.admin.items import ItemView, PutBackView, RemoveItemView
-from carts.admin.slips import amount, customer_slip, kitchen_docket
+from carts.admin.slips import customer_slip, kitchen_docket
 from carts.admin.timeline import timeline
 from carts.models import Cart
 from cartsvc.api.guids import parse_guid
-
-Extra = dict[str, Any] | None
 
 LOG_PAGE_SIZE = 100
 
@@ -49,55 +46,35 @@ class CartAdmin(admin.ModelAdmin):
     def page(
         self, request: HttpRequest, template: str, *, status: int = 200, **context: Any
     ) -> HttpResponse:
-        """Return a page of the desk, with the admin's header and footer.
+        """Return a page of the desk. `template` is a name in templates/admin/carts/cart/."""
+        template = f"admin/carts/cart/{template}.html"
+        context = {**self.admin_site.each_context(request), **context}
+        return TemplateResponse(request, template, context, status=status)
 
-        `template` is a name in templates/admin/carts/cart/, without `.html`.
-        """
-        return TemplateResponse(
-            request,
-            f"admin/carts/cart/{template}.html",
-            {
-                **self.admin_site.each_context(request),
-                **context,
-            },
-            status=status,
-        )
-
-    def changelist_view(self, request: HttpRequest, extra_context: Extra = None) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the search box and the carts found. The id of a cart or item opens the cart."""
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
-        form = search.FindForm(request.GET)
-        page = search.Page([])
+        self._check_view(request)
+        form, found = search.FindForm(request.GET), search.Page([])
         if form.is_valid():
             key = search.guid(form.cleaned_data["q"])
             if key and (cart_id := search.cart_of(key)):
                 return HttpResponseRedirect(cart_url(cart_id, key if key != cart_id else None))
-            page = search.find(form.cleaned_data)
+            found = search.find(form.cleaned_data)
+        # The filters suggest what the carts of the page hold, which costs no query.
+        seen = {
+            name: sorted({getattr(cart, name) for cart in found.carts}) for name in form.SUGGESTED
+        }
         return self.page(
-            request,
-            "find",
-            title="Carts",
-            form=form,
-            page=page,
-            window=f"{search.WINDOW:,}",
-            rows=[summary(cart) for cart in page.carts],
-            # This costs no query.
-            seen={
-                name: sorted({getattr(cart, name) for cart in page.carts})
-                for name in search.FindForm.SUGGESTED
-            },
+            request, "find", title="Carts", form=form, page=found, seen=seen, window=search.WINDOW
         )
 
     def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Extra = None
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         """Show a cart: the order, the two slips that will print, and the history."""
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
+        self._check_view(request)
         cart_id = parse_guid(object_id)
-        found = cart_id and read(cart_id)
-        if not found:
+        if not cart_id or not (found := read(cart_id)):
             return _unknown(request, cart_id)
         cart, items = found
         return self.page(
@@ -106,52 +83,39 @@ class CartAdmin(admin.ModelAdmin):
             title=f"Cart {cart.id}",
             cart=cart,
             labels=LABELS,
-            part=part_of(items, parse_guid(request.GET.get("item", "")), cart.currency),
-            subtotal=amount(cart.subtotal, cart.currency),
+            part=part_of(items, parse_guid(request.GET.get("item", ""))),
             docket=kitchen_docket(cart, items),
             slip=customer_slip(cart, items),
             timeline=timeline(cart, items, version_of(request.GET.get("before", ""))),
-            created_words=naturaltime(cart.created_on),
-            changed_words=naturaltime(cart.modified_on),
         )
 
-    def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: Extra = None
-    ) -> HttpResponse:
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
         """Delete a cart after a confirmation."""
-        cart_id = parse_guid(object_id)
-        if not cart_id:
-            return _unknown(request, cart_id)
-        delete = DeleteCartView.as_view(desk=self)
-        return cast("HttpResponse", delete(request, cart_id=cart_id))
+        if cart_id := parse_guid(object_id):
+            return DeleteCartView.as_view(desk=self)(request, cart_id=cart_id)
+        return _unknown(request, cart_id)
 
     def history_view(
-        self, request: HttpRequest, object_id: str, extra_context: Extra = None
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
         """Show the log of changes by staff, newest first."""
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
+        self._check_view(request)
         cart_id = parse_guid(object_id)
         if not cart_id or not Cart.objects.filter(pk=cart_id).exists():
             return _unknown(request, cart_id)
-        content_type = get_content_type_for_model(Cart)
-        entries = LogEntry.objects.filter(content_type=content_type, object_id=str(cart_id))
-        paginator = self.get_paginator(request, entries.select_related("user"), LOG_PAGE_SIZE)
-        return self.page(
-            request,
-            "log",
-            title="Changes by staff",
-            cart_id=cart_id,
-            cart_url=cart_url(cart_id),
-            entries=paginator.get_page(request.GET.get("p")),
-        )
+        entries = LogEntry.objects.filter(
+            content_type=get_content_type_for_model(Cart), object_id=str(cart_id)
+        ).select_related("user")
+        page = self.get_paginator(request, entries, LOG_PAGE_SIZE).get_page(request.GET.get("p"))
+        return self.page(request, "log", title="Changes by staff", cart_id=cart_id, entries=page)
+
+    def _check_view(self, request: HttpRequest) -> None:
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
 
 
 def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:
-    """Redirect to the list with a warning.
-
-    Only a valid id is repeated in the warning, because a link could hold any text.
-    """
+    # A link could hold any text, so only a valid id is repeated.
     cart = f"cart {cart_id}" if cart_id else "such cart"
     messages.warning(request, f"There is no {cart}. Perhaps it was deleted?")
     return HttpResponseRedirect(reverse("admin:carts_cart_changelist"))

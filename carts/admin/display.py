@@ -1,14 +1,10 @@
 import re
-from bisect import bisect_right
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.urls import reverse
 
-from carts.admin.search import FIRST_ITEMS
 from carts.admin.slips import amount
 from carts.models import Cart
 from carts.models.reads import items_of
@@ -34,14 +30,11 @@ def read(cart_id: UUID) -> tuple[Cart, Items] | None:
 
 def in_words(value: Any, currency: str = "") -> str:
     """Return a value as histories show it: a text in quotes, a price as the page does."""
-    match value:
-        case None:
-            return "nothing"
-        case Decimal():
-            return amount(value, currency)
-        case str():
-            return f"“{value}”"
-    return str(value)
+    if isinstance(value, Decimal):
+        return amount(value, currency)
+    if isinstance(value, str):
+        return f"“{value}”"
+    return "nothing" if value is None else str(value)
 
 
 def version_of(text: str) -> int | None:
@@ -55,61 +48,28 @@ def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:
     return f"{url}?item={item_id}#item-{item_id}" if item_id else url
 
 
-def summary(cart: Cart) -> dict[str, Any]:
-    """Return the cells of a cart's row in the list."""
-    return {
-        "cart": cart,
-        "url": cart_url(cart.id),
-        "items": [item for name in FIRST_ITEMS if (item := getattr(cart, name))],
-        "count": cart.item_count,
-        "subtotal": amount(cart.subtotal, cart.currency),
-        "created": naturaltime(cart.created_on),
-        "changed": naturaltime(cart.modified_on) if cart.version > 1 else "",
-    }
-
-
-def part_of(items: Items, item_id: UUID | None, currency: str) -> dict[str, Any]:
+def part_of(items: Items, item_id: UUID | None) -> dict[str, Any]:
     """Return the part of the order that holds the item, or the first part without the item.
 
-    `first` and `last` are numbers of items, counted from 1. `before` and `after` are the first
-    items of the neighbouring parts.
+    A part has at most `LINES` lines, unless a single item has more. `first` and `last` are
+    numbers of items, counted from 1. `before` and `after` are the first items of the neighbouring
+    parts.
     """
-    place = next((place for place, item in enumerate(items) if item["item_id"] == item_id), 0)
-    starts = _starts(items)
-    number = bisect_right(starts, place) - 1
-    start, end = [*starts, len(items)][number : number + 2]
-    return {
-        "items": [order_line(item, currency) for item in items[start:end]],
-        "first": start + 1,
-        "last": end,
-        "total": len(items),
-        "before": items[starts[number - 1]]["item_id"] if number else None,
-        "after": items[end]["item_id"] if end < len(items) else None,
-    }
-
-
-def _starts(items: Items) -> list[int]:
-    """Return the positions at which the parts of an order begin.
-
-    A part has at most `LINES` lines, unless a single item has more.
-    """
-    starts, lines = [0], 0
+    starts, number, lines = [0], 0, 0
     for place, item in enumerate(items):
         own = 1 + len(item["options"])
         lines += own
         if lines > LINES and place > starts[-1]:
             starts.append(place)
             lines = own
-    return starts
-
-
-def order_line(item: Mapping[str, Any], currency: str) -> dict[str, Any]:
-    """Return an item with its amounts formatted for people."""
+        if item["item_id"] == item_id:
+            number = len(starts) - 1
+    start, end = [*starts, len(items)][number : number + 2]
     return {
-        **item,
-        "price": amount(item["price"], currency),
-        "value": amount(item["value"], currency),
-        "options": [
-            {**option, "price": amount(option["price"], currency)} for option in item["options"]
-        ],
+        "items": items[start:end],
+        "first": start + 1,
+        "last": end,
+        "total": len(items),
+        "before": items[starts[number - 1]]["item_id"] if number else None,
+        "after": items[end]["item_id"] if end < len(items) else None,
     }

@@ -17,8 +17,8 @@ from django.urls import reverse
 from django.utils.functional import cached_property
 from django.views.generic import View
 
-from carts.admin.display import cart_url, in_words, order_line, read, version_of
-from carts.admin.forms import ItemEditor, WhyForm
+from carts.admin.display import cart_url, in_words, read, version_of
+from carts.admin.forms import ItemForm, WhyForm
 from carts.admin.timeline import change_of, events_since
 from carts.models import Cart
 from carts.models.change import NAME_LENGTH, WHY_LENGTH, Author, items_before
@@ -42,7 +42,8 @@ class CartChange(View):
 
     `desk` is the `CartAdmin`; `template` names the page; `may` is the right that it needs; `flag`
     is that of the entry in the log of staff. `item` is None if the page is about no item of the
-    cart. `removed` is what to say if the cart exists, but not what the page is about.
+    cart. `removed` is what to say if the cart exists, but not what the page is about. `editor` is
+    the form of what is changed, with what was sent. A page that only asks has none.
     """
 
     desk: Any = None
@@ -51,7 +52,6 @@ class CartChange(View):
     flag = CHANGE
     removed = "Somebody has removed this item meanwhile."
     item: Any
-    # The form or forms of what is changed, with what was sent. A page that only asks has none.
     editor: Any = None
 
     def context(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class CartChange(View):
 
     def reason(self) -> str | None:
         """Return why the change is made, as its record says."""
-        return cast("str | None", self.why.cleaned_data["why"])
+        return self.why.cleaned_data["why"]
 
     def after(self) -> str:
         """Return the address of the page that opens after the change."""
@@ -76,20 +76,18 @@ class CartChange(View):
 
     def dispatch(
         self, request: HttpRequest, cart_id: UUID, item_id: UUID | None = None, **_: Any
-    ) -> HttpResponse:
+    ) -> Any:
         if not getattr(self.desk, self.may)(request):
             raise PermissionDenied
         self.cart_id, self.item_id = cart_id, item_id
         self.why = WhyForm(request.POST or None)
-        if not self.read():
-            return self.gone()
-        return cast("HttpResponse", super().dispatch(request))
+        return super().dispatch(request) if self.read() else self.gone()
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return self.page()
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        version = version_of(self.request.POST.get("version", "")) or 0
+        version = version_of(request.POST.get("version", "")) or 0
         if version != self.cart.version:
             return self.page(since=version)
         if not all([self.why.is_valid(), not self.editor or self.editor.is_valid()]):
@@ -99,13 +97,12 @@ class CartChange(View):
 
     def read(self) -> bool:
         """Read the current cart. Return False if the cart or its item does not exist."""
-        found = read(self.cart_id)
-        if found is None:
+        if not (found := read(self.cart_id)):
             return False
         self.cart, items = found
         self.items: dict[Any, Any] = {item["item_id"]: item for item in items}
         self.item = self.items.get(self.item_id)
-        return self.item is not None or self.item_id is None
+        return bool(self.item or not self.item_id)
 
     def gone(self) -> HttpResponse:
         """Redirect to the cart, or to the list if it is gone as well, and say so."""
@@ -123,29 +120,26 @@ class CartChange(View):
         has happened to the cart since then. `problem` is a reason in words.
         """
         missed = [] if since is None else events_since(self.cart, since)
-        user = ("staff", self.request.user.get_username()[:NAME_LENGTH])
+        user = "staff", self.request.user.get_username()[:NAME_LENGTH]
+        authors = [(change.author_kind, change.author_name) for change, _ in missed]
         return self.desk.page(
             self.request,
             self.template,
             cart=self.cart,
             cart_url=cart_url(self.cart_id, self.item_id),
-            item=self.item and order_line(self.item, self.cart.currency),
+            item=self.item,
             editor=self.editor,
             why=self.why,
             missed=missed,
             # Events of others may be among those whose records are no longer kept.
-            own=len(missed) == self.cart.version - (since or 0)
-            and all((e.author.kind, e.author.name) == user for e in missed),
+            own=authors == [user] * (self.cart.version - (since or 0)),
             problem=problem,
             status=409 if since is not None or problem else 200,
             **self.context(),
         )
 
     def write(self, message: str) -> HttpResponse:
-        """Change the cart and log the change, in one transaction.
-
-        If the change is refused, return the form again, with the reason.
-        """
+        """Change the cart and log it, in one transaction. If refused, show why, and the form."""
         version, user = self.cart.version, cast("Any", self.request.user)
         request_id = self.request.META["cartsvc.request_id"]
         author = Author("staff", user.get_username(), request_id, self.reason())
@@ -176,26 +170,22 @@ class CartChange(View):
 
 
 class ItemView(CartChange):
-    """The page that corrects an item or adds one."""
+    """The page that corrects an item or adds one, perhaps `like` another of the cart."""
 
     template = "item"
+
+    @property
+    def like(self) -> Any:
+        return self.items.get(parse_guid(self.request.GET.get("like", "")))
+
+    @cached_property
+    def editor(self) -> ItemForm:
+        return ItemForm(self.cart.currency, self.item or self.like, self.request.POST or None)
 
     def context(self) -> dict[str, Any]:
         if self.item:
             return {"title": f"Correct {self.item['display_name']}"}
         return {"title": f"Add {self.like['display_name']} again" if self.like else "Add an item"}
-
-    @property
-    def like(self) -> Any:
-        """The item of the cart that another is to be like, or None."""
-        return self.items.get(parse_guid(self.request.GET.get("like", "")))
-
-    @cached_property
-    def editor(self) -> ItemEditor:
-        """The forms of the item. To add one, they open empty, or with the values of `like`."""
-        if self.request.method == "POST":
-            return ItemEditor(self.cart.currency, self.item, self.request.POST)
-        return ItemEditor(self.cart.currency, self.item or self.like)
 
     def message(self) -> str:
         was = _sent(self.item) if self.item else {}
@@ -255,8 +245,7 @@ class PutBackView(CartChange):
 
     def context(self) -> dict[str, Any]:
         back = {**self.values, "value": ItemDraft.of(self.values).value}
-        title = f"Put {self.values['display_name']} back?"
-        return {"title": title, "back": order_line(back, self.cart.currency)}
+        return {"title": f"Put {self.values['display_name']} back?", "back": back}
 
     def message(self) -> str:
         if self.item and _sent(self.item) == self.values:

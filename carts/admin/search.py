@@ -16,17 +16,14 @@ from uuid import UUID
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import F, OuterRef, Q, Subquery, TextField, Value
-from django.db.models.fields.tuple_lookups import (
-    Tuple,
-    TupleGreaterThanOrEqual,
-    TupleLessThanOrEqual,
-)
+from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
 from django.db.models.functions import Concat
 from django.db.models.lookups import IsNull
 
 from carts import limits
 from carts.models import Cart, CartItem
 from carts.models.reads import CartQuerySet, first_key_at
+from cartsvc.api import guids
 
 PAGE_SIZE = 100
 
@@ -41,9 +38,7 @@ LINES = ITEMS.values(
 )
 FIRST_ITEMS = {f"item_{n}": Subquery(LINES[n : n + 1]) for n in range(3)}
 
-GUID = re.compile(
-    r"(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])", re.IGNORECASE
-)
+GUID = re.compile(f"(?<![0-9a-z]){guids.GUID.pattern}(?![0-9a-z])", re.IGNORECASE)
 
 # Mail and chat turn hyphens into dashes and add characters of no width.
 PASTED = dict.fromkeys(range(0x2010, 0x2016), "-") | dict.fromkeys(
@@ -143,21 +138,20 @@ def find(values: dict[str, Any]) -> Page:
     """Return the page of carts that the cleaned values of a `FindForm` ask for."""
     upward = values["after"] is not None
     start = values["after"] or values["before"]
-    found: list[Cart] = []
-    edges: list[UUID] = []
-    for column, value, holding in _keys(values):
-        conditions = _conditions(values) & holding
-        rows, edge = _look(_range(column, value, values), conditions, upward=upward)
-        found += rows
-        edges += [edge] if edge else []
-    beyond = None
-    if edges:  # cut all searches where the first one stopped, so that they go on together
+    searches = [
+        _look(_range(column, value, values), _conditions(values) & holding, upward=upward)
+        for column, value, holding in _keys(values)
+    ]
+    # Both searches may find the same cart.
+    found = {cart.id: cart for carts, _ in searches for cart in carts}
+    keys = sorted(found, reverse=not upward)
+    beyond = reached = None
+    if edges := [edge for _, edge in searches if edge]:
+        # Cut all searches where the first one stopped, so that they go on together.
         beyond = min(edges) if upward else max(edges)
-        found = [cart for cart in found if (cart.id <= beyond if upward else cart.id >= beyond)]
-    found.sort(key=lambda cart: cart.id, reverse=not upward)
-    carts = found[:PAGE_SIZE]
-    reached = None
-    if len(carts) < len(found):
+        keys = [key for key in keys if (key <= beyond if upward else key >= beyond)]
+    carts = [found[key] for key in keys[:PAGE_SIZE]]
+    if len(carts) < len(keys):
         beyond = carts[-1].id
     elif beyond:
         reached = Cart.objects.filter(pk=beyond).values_list("created_on", flat=True).first()
@@ -181,21 +175,16 @@ def _keys(values: dict[str, Any]) -> Iterator[tuple[str, Any, Q]]:
     else:
         bare = " ".join(term.split()).strip(AROUND)
         (first, _, others), (rest, _, last) = bare.partition(" "), bare.rpartition(" ")
-        for number, sought in ((first, others), (last, rest)):
-            if (restaurant := _restaurant(number.strip(AROUND))) is not None:
-                yield "restaurant_key", restaurant, _holding(sought.strip(AROUND))
+        for word, sought in ((first, others), (last, rest)):
+            number = word.strip(AROUND)
+            is_number = re.fullmatch("-?[0-9]{1,10}", number)
+            if is_number and limits.INT32_MIN <= int(number) <= limits.INT32_MAX:
+                yield "restaurant_key", int(number), _holding(sought.strip(AROUND))
                 break
         # A partner's key may itself begin or end with such a character.
         for spelling in {term, term.upper(), bare, bare.upper()}:
             if len(spelling) <= limits.MAX_LENGTHS["partner_key"]:
                 yield "partner_key", spelling, Q()
-
-
-def _restaurant(text: str) -> int | None:
-    if not re.fullmatch("-?[0-9]{1,10}", text):
-        return None
-    number = int(text)
-    return number if limits.INT32_MIN <= number <= limits.INT32_MAX else None
 
 
 def _holding(sought: str) -> Q:
@@ -216,23 +205,17 @@ def _range(column: str, value: Any, values: dict[str, Any]) -> CartQuerySet:
     The condition compares pairs of column and id. With a plain condition on the column, the
     database may walk along the primary key instead, past all carts with another value.
     """
-    firsts, lasts = [UUID(int=0)], [UUID(int=2**128 - 1)]
-    if values["created_from"]:
-        firsts.append(first_key_at(values["created_from"]))
+    starts = [values["after"], values["created_from"] and first_key_at(values["created_from"])]
     # A cart that was last changed before a moment was also created before it.
-    latest = filter(None, (values["created_to"], values["changed_to"]))
-    lasts += [UUID(int=max(0, first_key_at(moment).int - 1)) for moment in latest]
-    if values["after"]:
-        firsts.append(UUID(int=min(lasts[0].int, values["after"].int + 1)))
-    if values["before"]:
-        lasts.append(UUID(int=max(0, values["before"].int - 1)))
-    first, last = max(firsts), min(lasts)
+    moments = values["created_to"], values["changed_to"]
+    ends = [values["before"], *(moment and first_key_at(moment) for moment in moments)]
+    start = max(filter(None, starts), default=UUID(int=0))
+    end = min(filter(None, ends), default=UUID(int=2**128 - 1))
     if not column:
-        return Cart.objects.filter(id__gte=first, id__lte=last).order_by("id")
+        return Cart.objects.filter(id__gt=start, id__lt=end).order_by("id")
     pair = Tuple(F(column), F("id"))
-    return Cart.objects.filter(
-        TupleGreaterThanOrEqual(pair, (value, first)), TupleLessThanOrEqual(pair, (value, last))
-    ).order_by(column, "id")
+    between = TupleGreaterThan(pair, (value, start)), TupleLessThan(pair, (value, end))
+    return Cart.objects.filter(*between).order_by(column, "id")
 
 
 def _look(carts: CartQuerySet, conditions: Q, *, upward: bool) -> tuple[list[Cart], UUID | None]:

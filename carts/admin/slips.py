@@ -6,7 +6,7 @@ kitchen. The note and the prices print on the customer's invoice.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
 from typing import Any
@@ -17,14 +17,14 @@ from iso4217 import Currency
 from carts.models import Cart
 
 WIDTH = 42  # columns of a receipt printer's common font
-INDENT = 4
+INDENT = " " * 4
 # The most items, options and instructions on a sheet. The largest cart has thousands.
 LONGEST = 300
 
 # Of today's currencies. A cart may be in one that ISO 4217 has withdrawn since.
 DECIMALS = {currency.code: currency.exponent or 0 for currency in Currency}
 
-Items = Iterable[Mapping[str, Any]]
+Items = Sequence[Mapping[str, Any]]
 
 # Marks that would change the direction of the text around them.
 DIRECTION_MARKS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -36,30 +36,26 @@ def kitchen_docket(cart: Cart, items: Items) -> str:
     order: list[Iterator[str]] = []
     for item in items:
         order.append(_hanging(f"{item['quantity']} × ", item["display_name"]))
-        lead = " " * INDENT + "+ "
-        order += [_hanging(lead, option["display_name"]) for option in item["options"]]
+        order += [_hanging(f"{INDENT}+ ", option["display_name"]) for option in item["options"]]
         if item["special_instructions"]:
-            order.append(_hanging(" " * INDENT + "! ", item["special_instructions"]))
-    lines = [*_head(cart, "KITCHEN DOCKET"), *_beginning(order)]
-    return _sheet(lines, "INSTRUCTIONS", cart.special_instructions)
+            order.append(_hanging(f"{INDENT}! ", item["special_instructions"]))
+    return _sheet(cart, "KITCHEN DOCKET", order, "INSTRUCTIONS", cart.special_instructions)
 
 
 def customer_slip(cart: Cart, items: Items) -> str:
     """Return the customer's sheet: items, options, prices, the subtotal and the note."""
     order: list[Iterator[str]] = []
-    subtotal = Decimal(0)
     for item in items:
-        subtotal += item["value"]
-        lead = f"{item['quantity']} × "
-        order.append(_priced(lead, item["display_name"], item["value"], cart))
+        name = item["display_name"]
+        order.append(_priced(f"{item['quantity']} × ", name, item["value"], cart))
         if item["quantity"] > 1 or item["options"]:
-            order.append(_priced(" " * INDENT, "each", item["price"], cart, inset=12))
+            order.append(_priced(INDENT, "each", item["price"], cart, inset=12))
         for option in item["options"]:
-            name = option["display_name"]
-            order.append(_priced(" " * INDENT + "+ ", name, option["price"], cart, inset=12))
-    total = _priced("", f"SUBTOTAL {cart.currency}", subtotal, cart)
-    lines = [*_head(cart, "CUSTOMER'S SLIP"), *_beginning(order), "-" * WIDTH, *total]
-    return _sheet(lines, "NOTE", cart.note)
+            name, price = option["display_name"], option["price"]
+            order.append(_priced(f"{INDENT}+ ", name, price, cart, inset=12))
+    subtotal = sum((item["value"] for item in items), Decimal(0))
+    total = "-" * WIDTH, *_priced("", f"SUBTOTAL {cart.currency}", subtotal, cart)
+    return _sheet(cart, "CUSTOMER'S SLIP", order, "NOTE", cart.note, total)
 
 
 def amount(value: Decimal | int, currency: str) -> str:
@@ -68,38 +64,31 @@ def amount(value: Decimal | int, currency: str) -> str:
     An amount with more decimals than the currency keeps them all. Zero has no sign.
     """
     number = Decimal(value)
-    decimals = max(DECIMALS.get(currency, 2), -_exponent(number.normalize()))
+    decimals = max(DECIMALS.get(currency, 2), -int(number.normalize().as_tuple().exponent))
     return f"{number:z,.{decimals}f}"
 
 
-def _exponent(number: Decimal) -> int:
-    exponent = number.as_tuple().exponent
-    return exponent if isinstance(exponent, int) else 0
-
-
-def _head(cart: Cart, title: str) -> Iterator[str]:
-    yield title.center(WIDTH).rstrip()
-    yield from _pair(f"Restaurant {cart.restaurant_key}", cart.fulfilment_channel)
-    yield "=" * WIDTH
-
-
-def _beginning(order: list[Iterator[str]]) -> Iterator[str]:
-    """Yield the first `LONGEST` entries of the order, and how many are left out.
-
-    The entries are iterators, so the rest is never laid out.
-    """
-    yield from chain.from_iterable(order[:LONGEST])
+def _sheet(
+    cart: Cart,
+    title: str,
+    order: list[Iterator[str]],
+    heading: str,
+    paragraph: str | None,
+    total: Iterable[str] = (),
+) -> str:
+    """Return the sheet. Entries of the order beyond `LONGEST` are counted and never laid out."""
+    place = _pair(f"Restaurant {cart.restaurant_key}", cart.fulfilment_channel)
+    lines = [title.center(WIDTH).rstrip(), *place, "=" * WIDTH]
+    lines += chain.from_iterable(order[:LONGEST])
     if more := len(order[LONGEST:]):
-        yield f"… and {more:,} more line{'s' if more > 1 else ''}"
-
-
-def _sheet(lines: list[str], title: str, paragraph: str | None) -> str:
+        lines.append(f"… and {more:,} more line{'s' if more > 1 else ''}")
+    lines += total
     if paragraph and not paragraph.isspace():
-        lines += ["-" * WIDTH, title, *_hanging(" " * INDENT, paragraph)]
+        lines += ["-" * WIDTH, heading, *_hanging(INDENT, paragraph)]
     return "\n".join([*lines, "=" * WIDTH])
 
 
-def _hanging(lead: str, text: str | None, width: int = WIDTH) -> Iterator[str]:
+def _hanging(lead: str, text: str, width: int = WIDTH) -> Iterator[str]:
     """Yield the text in lines of `width` columns.
 
     The first line begins with `lead`. The others are indented by its width, and by no space of
@@ -160,13 +149,13 @@ def _pair(left: str, right: str) -> Iterator[str]:
     gap = WIDTH - wcwidth.width(left) - wcwidth.width(" " + right) + 1
     if gap < 1:
         yield left
-        yield from _hanging(" " * INDENT, right)
+        yield from _hanging(INDENT, right)
     else:
         yield left + " " * gap + _isolated(right)
 
 
-def _clean(text: str | None) -> str:
-    return DIRECTION_MARKS.sub("", text or "").replace("\t", " ")
+def _clean(text: str) -> str:
+    return DIRECTION_MARKS.sub("", text).replace("\t", " ")
 
 
 def _isolated(text: str) -> str:

@@ -1,18 +1,13 @@
 """The history of a cart as the desk shows it: newest first, with what was and what is."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
-from typing import Any
-from uuid import UUID
+from typing import Any, NamedTuple
 
 from carts.admin.display import LABELS, Items, in_words
 from carts.admin.slips import amount
 from carts.models import Cart, CartChange
-from carts.models.change import MAX_CHANGES, Author, difference, items_before
-
-AUTHORS = {"bearer": "API", "staff": "Staff", "shell": "Command line"}
+from carts.models.change import MAX_CHANGES, difference, items_before
 
 # The changes that a page shows at once.
 PAGE_SIZE = 20
@@ -21,59 +16,40 @@ PAGE_SIZE = 20
 LINES = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """A change as the page shows it.
+class Event(NamedTuple):
+    """A change, or the creation, and in words what was and what is."""
 
-    `item` names the item that was changed. `lines` say in words what was and what is.
-    `subtotal` is what the change has made of the subtotal, if it has changed it. `undoes` is the
-    id of the item that can be put back as it was before the change, if there is one.
-    """
-
-    version: int
-    at: datetime
-    author: Author
-    operation: str
-    item: str = ""
-    lines: tuple[str, ...] = ()
-    subtotal: str = ""
-    undoes: UUID | None = None
-
-    @property
-    def by(self) -> str:
-        """The channel of the change: the API, staff or the command line."""
-        return AUTHORS.get(self.author.kind, self.author.kind)
+    change: CartChange
+    lines: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """A page of a cart's history, newest first.
-
-    `earlier` is the version below which the next page begins, None on the last page. `missing`
-    is the number of changes after the creation that are no longer kept.
-    """
-
-    events: list[Event]
-    earlier: int | None = None
-    missing: int = 0
-
-
-def timeline(cart: Cart, items: Items, before: int | None = None) -> Timeline:
+def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, Any]:
     """Return a page of the cart's history: the changes below the version `before`, if given.
 
-    `items` are those that the cart holds now.
+    `items` are those that the cart holds now. `earlier` is the version below which the next page
+    begins. `missing` is the number of changes after the creation that are no longer kept.
     """
-    changes = cart.changes.reverse()
-    if before is not None:
-        changes = changes.filter(version__lt=before)
-    found = list(changes[: PAGE_SIZE + 1])
-    events = [_event(change, cart.currency) for change in found[:PAGE_SIZE]]
-    if len(found) > PAGE_SIZE:
-        return Timeline(events, earlier=events[-1].version)
-    oldest = events[-1].version if events else min(before or cart.version + 1, cart.version + 1)
-    missing = oldest - 2
-    history = found if before is None or missing else list(cart.changes.reverse())
-    return Timeline([*events, _creation(cart, items, history)], missing=missing)
+    end = min(before or cart.version + 1, cart.version + 1)
+    changes = list(cart.changes.filter(version__lt=end).reverse()[: PAGE_SIZE + 1])
+    events = [_event(change, cart.currency) for change in changes[:PAGE_SIZE]]
+    oldest = events[-1].change.version if events else end
+    if len(changes) > PAGE_SIZE:
+        return {"events": events, "earlier": oldest}
+    missing = max(0, oldest - 2)
+    if not missing and end <= cart.version:
+        changes = list(cart.changes.reverse())
+    created = _created(items, changes) if len(changes) >= cart.version - 1 else []
+    author = cart.created_by
+    creation = CartChange(
+        version=1,
+        at=cart.created_on,
+        author_kind=author.kind,
+        author_name=author.name,
+        request_id=author.request_id,
+        operation="Create Cart",
+    )
+    events.append(Event(creation, lines_of(created, cart.currency)))
+    return {"events": events, "missing": missing}
 
 
 def events_since(cart: Cart, version: int) -> list[Event]:
@@ -92,45 +68,29 @@ def change_of(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> 
     return "; ".join(line.strip() for line in _lines(was, now, currency))
 
 
-def lines_of(items: Items, currency: str) -> tuple[str, ...]:
+def lines_of(items: Items, currency: str) -> list[str]:
     """Return the items in words. After `LINES` lines, the rest is only counted."""
     lines: list[str] = []
     for number, item in enumerate(items):
         if len(lines) >= LINES:
-            return (*lines, f"… and {len(items) - number:,} more")
+            return [*lines, f"… and {len(items) - number:,} more"]
         lines += _whole(item, currency)
-    return tuple(lines)
+    return lines
 
 
-def _creation(cart: Cart, items: Items, changes: list[CartChange]) -> Event:
-    """Return the creation with the items of then in their order, if no change is missing."""
-    created: Items = []
-    if len(changes) >= cart.version - 1:
-        then = items_before({item["item_id"]: item for item in items}, changes).values()
-        created = [item for item in then if "position" not in item]
-        removed = [item for item in then if "position" in item]
-        # The positions at the creation are 0, 1, 2 and so on.
-        for item in sorted(removed, key=itemgetter("position")):
-            created.insert(item["position"], item)
-    lines = lines_of(created, cart.currency)
-    return Event(1, cart.created_on, cart.created_by, "Create Cart", lines=lines)
+def _created(items: Items, changes: Iterable[CartChange]) -> Items:
+    """Return the items of the creation in their order. `changes` are all those since."""
+    then = items_before({item["item_id"]: item for item in items}, changes).values()
+    created = [item for item in then if "position" not in item]
+    removed = [item for item in then if "position" in item]
+    # The positions at the creation are 0, 1, 2 and so on.
+    for item in sorted(removed, key=itemgetter("position")):
+        created.insert(item["position"], item)
+    return created
 
 
 def _event(change: CartChange, currency: str) -> Event:
-    was, subtotal = change.was, ""
-    if change.subtotal_before != change.subtotal_after:
-        before, after = change.subtotal_before, change.subtotal_after
-        subtotal = f"{amount(before, currency)} → {amount(after, currency)} {currency}"
-    return Event(
-        change.version,
-        change.at,
-        change.author,
-        change.operation,
-        change.item_name or "",
-        tuple(_lines(was, change.now, currency)),
-        subtotal,
-        change.item_id if was else None,
-    )
+    return Event(change, list(_lines(change.was, change.now, currency)))
 
 
 def _lines(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> Iterator[str]:

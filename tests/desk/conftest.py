@@ -76,14 +76,14 @@ def put_back_page(cart: Cart, version: int) -> str:
 
 def events(client: Client, cart: Cart, query: str = "") -> list[Any]:
     """Return the history that the cart's page shows, newest first."""
-    return list(client.get(f"{page_of(cart)}{query}").context["timeline"].events)
+    return list(client.get(f"{page_of(cart)}{query}").context["timeline"]["events"])
 
 
 def form_of(client: Client, url: str) -> dict[str, Any]:
     """Return what a browser would send if the page's form were submitted untouched."""
     context = client.get(url).context
     editor = context["editor"]
-    fields = [*editor.form, *(field for row in editor.options for field in row)]
+    fields = [*editor, *(field for row in editor.options for field in row)]
     fields += editor.options.management_form
     sent = {field.html_name: field.value() for field in fields}
     sent = {name: value for name, value in sent.items() if value is not None}

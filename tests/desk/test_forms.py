@@ -56,7 +56,7 @@ def test_every_form_takes_a_reason(lead: Client, cart: Cart, form: int) -> None:
         return
     told = f"{BACK}: {why}"[:200] if url == put_back_page(cart, 2) else why
     assert cart.changes.last().why == told
-    assert events(lead, cart)[0].author.why == told
+    assert events(lead, cart)[0].change.author.why == told
     assert f"Why: <bdi>{escape(told)}</bdi>" in lead.get(page_of(cart)).text
 
 
@@ -110,7 +110,7 @@ def test_a_change_at_the_last_moment_is_not_overwritten(
     monkeypatch.setattr(pages, "read", then_changed)
     response = lead.post(url, sent)
     assert response.status_code == 409
-    assert [event.version for event in response.context["missed"]] == [3]
+    assert [event.change.version for event in response.context["missed"]] == [3]
     cart.refresh_from_db()
     assert (cart.version, cart.note, cart.item_count) == (3, "Ring twice", 1)
     assert not LogEntry.objects.exists()
