@@ -326,14 +326,6 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
 
-SIMPLE_JWT = {
-    # cartsvc.identity.bearer_tokens sets keys and algorithm. The default here would be SECRET_KEY.
-    "SIGNING_KEY": "",
-    # Other issuers' tokens have neither claim.
-    "TOKEN_TYPE_CLAIM": None,
-    "JTI_CLAIM": None,
-}
-
 # Operations
 
 # What logs and metrics call this instance.

@@ -42,7 +42,6 @@ TOLERANCE = 0.05
 PACKAGES = (
     "Django",
     "djangorestframework",
-    "djangorestframework_simplejwt",
     "psycopg",
     "psycopg-binary",
     "PyJWT",

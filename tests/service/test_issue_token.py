@@ -85,16 +85,8 @@ def test_token_opens_its_profile_and_no_other() -> None:
 
 
 def test_issuer_and_audience_are_the_configured_ones(settings: Settings) -> None:
-    from cartsvc.identity.bearer_tokens import token_backend  # noqa: PLC0415 (its cache is cleared here)
-
     settings.JWT_ISSUER, settings.JWT_AUDIENCE = "https://id", "carts"
-    token_backend.cache_clear()
-    try:
-        found = jwt.decode(
-            issue(), settings.JWT_SIGNING_KEY, algorithms=["HS256"], audience="carts"
-        )
-    finally:
-        token_backend.cache_clear()
+    found = jwt.decode(issue(), settings.JWT_SIGNING_KEY, algorithms=["HS256"], audience="carts")
     assert found["iss"] == "https://id"
 
 

@@ -8,25 +8,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from django.test import override_settings
 
-from cartsvc.identity.bearer_tokens import token_backend
-from cartsvc.identity.issuer_keys import IssuerKeys
+from cartsvc.identity import bearer_tokens
 
 
 @contextmanager
 def verified_with(**values: Any) -> Iterator[None]:
     """Run the block with these JWT settings, such as ALGORITHM, VERIFYING_KEY or ISSUER."""
     with override_settings(**{f"JWT_{name}": value for name, value in values.items()}):
-        token_backend.cache_clear()
+        _forget_keys()
         try:
             yield
         finally:
-            if keys := token_backend().jwks_client:
-                cast("IssuerKeys", keys).stopped.set()
-            token_backend.cache_clear()
+            if keys := bearer_tokens.issuer_keys():
+                keys.stopped.set()
+            _forget_keys()
+
+
+def _forget_keys() -> None:
+    bearer_tokens.issuer_keys.cache_clear()
+    bearer_tokens._remembered.cache_clear()
 
 
 class Issuer:
@@ -101,4 +105,6 @@ def published(*keys: dict[str, Any]) -> Iterator[Issuer]:
 
 def fetch_keys() -> bool:
     """Fetch the issuer's keys, as a worker does when it starts. Return whether it has them."""
-    return cast("IssuerKeys", token_backend().jwks_client).fetch()
+    keys = bearer_tokens.issuer_keys()
+    assert keys is not None
+    return keys.fetch()

@@ -5,14 +5,13 @@ from importlib import import_module
 from typing import Any
 from uuid import UUID
 
+import jwt
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from jwt import InvalidKeyError
 
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.operation import OPERATIONS
 from cartsvc.control_characters import control_character
-from cartsvc.identity.bearer_tokens import token_backend
 from cartsvc.management.durations import duration
 
 
@@ -64,13 +63,16 @@ class Command(BaseCommand):
             "iat": now,
             "exp": now + int(options["lifetime"].total_seconds()),
         }
-        if options["profile"]:
-            claims["profileKey"] = str(options["profile"])
-        if options["partner"]:
-            claims["partnerKey"] = options["partner"]
+        optional = {
+            "profileKey": options["profile"] and str(options["profile"]),
+            "partnerKey": options["partner"],
+            "iss": settings.JWT_ISSUER,
+            "aud": settings.JWT_AUDIENCE,
+        }
+        claims |= {name: value for name, value in optional.items() if value}
         try:
-            return token_backend().encode(claims)
-        except (InvalidKeyError, TypeError, ValueError) as error:
+            return jwt.encode(claims, settings.JWT_SIGNING_KEY, settings.JWT_ALGORITHM)
+        except (jwt.InvalidKeyError, TypeError, ValueError) as error:
             raise CommandError(
                 f"JWT_SIGNING_KEY is not a private key for {settings.JWT_ALGORITHM}: in PEM, "
                 "without a password."
