@@ -59,9 +59,7 @@ class Bearer:
 
 
 def bearer_of(request: Request) -> Bearer:
-    """Return the bearer that `BearerAuthentication` found."""
-    # The type stubs know only Django's users.
-    return cast("Bearer", request.user)
+    return cast("Bearer", request.user)  # the type stubs know only Django's users
 
 
 @cache
@@ -80,12 +78,6 @@ class BearerAuthentication(BaseAuthentication):
     """Accepts `Authorization: Bearer <token>` and nothing else."""
 
     def authenticate(self, request: Request) -> tuple[Bearer, None]:
-        """Return the bearer of a request.
-
-        Raises:
-            Refusal: `not_authenticated`, `invalid_token`, or `unavailable` when the issuer's
-                keys cannot be fetched.
-        """
         scheme, _, credentials = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         credentials = credentials.strip(" ")
         if scheme.lower() != "bearer" or not credentials:
@@ -102,21 +94,16 @@ class BearerAuthentication(BaseAuthentication):
 
 def _verified(credentials: str) -> Bearer:
     keys = issuer_keys()
-    if len(credentials) <= MAX_REMEMBERED_LENGTH:
-        bearer, ends = _remembered(credentials, keys and keys.get_jwk_set())
-        if time.time() < ends:
-            return bearer
-    return _verify(credentials)[0]
+    verify = _verify if len(credentials) <= MAX_REMEMBERED_LENGTH else _verify.__wrapped__
+    bearer, ends = verify(credentials, keys and keys.get_jwk_set())
+    if ends <= time.time():  # since it was verified
+        raise jwt.ExpiredSignatureError
+    return bearer
 
 
 @lru_cache(MAX_REMEMBERED_TOKENS)
-def _remembered(credentials: str, _keys: object) -> tuple[Bearer, float]:
-    """Verify a token once: its claims are read again only after a change of keys."""
-    return _verify(credentials)
-
-
-def _verify(credentials: str) -> tuple[Bearer, float]:
-    """Return the bearer of a token, and the time at which the token ends."""
+def _verify(credentials: str, _keys: object) -> tuple[Bearer, float]:
+    """Return the bearer of a token, and its end. It is verified again only after a new `_keys`."""
     keys = issuer_keys()
     configured = settings.JWT_VERIFYING_KEY or settings.JWT_SIGNING_KEY
     claims = jwt.decode(
@@ -129,7 +116,7 @@ def _verify(credentials: str) -> tuple[Bearer, float]:
         leeway=settings.JWT_LEEWAY,
     )
     # PyJWT takes text for a time, and a time beyond any calendar.
-    ends = datetime.fromtimestamp(claims["exp"], UTC).timestamp() + settings.JWT_LEEWAY
+    ends = int(datetime.fromtimestamp(claims["exp"], UTC).timestamp()) + settings.JWT_LEEWAY
     # Other issuers' tokens have no type.
     if claims.get("token_type", "access") != "access":
         raise ValueError("token_type")
@@ -150,9 +137,8 @@ def _scopes(claims: dict[str, Any]) -> frozenset[str]:
     granted = claims.get("scope", claims.get("scp"))
     if isinstance(granted, str):
         return frozenset(granted.split(" "))
-    if isinstance(granted, list):
-        return frozenset(scope for scope in granted if isinstance(scope, str))
-    return frozenset()
+    scopes = granted if isinstance(granted, list) else ()
+    return frozenset(scope for scope in scopes if isinstance(scope, str))
 
 
 def _profile_key(claims: dict[str, Any]) -> UUID | None:

@@ -30,7 +30,7 @@ def verified_with(**values: Any) -> Iterator[None]:
 
 def _forget_keys() -> None:
     bearer_tokens.issuer_keys.cache_clear()
-    bearer_tokens._remembered.cache_clear()
+    bearer_tokens._verify.cache_clear()
 
 
 class Issuer:
