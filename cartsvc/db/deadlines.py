@@ -17,7 +17,6 @@ deadline: ContextVar[float | None] = ContextVar("deadline", default=math.inf)
 
 
 def begin_request() -> None:
-    """Give the request that begins now a time of its own."""
     deadline.set(None)
 
 
@@ -37,5 +36,4 @@ def serve_requests() -> None:
     What serves requests calls this before it connects. All else has no timeouts.
     """
     connection.close()
-    # All threads share it.
-    connection.settings_dict.update(settings.DATABASE_OF_REQUESTS)
+    connection.settings_dict.update(settings.DATABASE_OF_REQUESTS)  # which all threads share
