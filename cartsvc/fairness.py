@@ -22,7 +22,6 @@ from time import monotonic
 
 from django.conf import settings
 
-from cartsvc.db.database_url import REQUEST_SECONDS
 from cartsvc.db.deadlines import start_clock
 from cartsvc.errors import Unavailable
 
@@ -56,7 +55,7 @@ class Queue:
         with self._freed:
             while self._held[caller] >= self.each or self._held.total() >= self.everyone:
                 patient_until = self._last_start.get(caller, arrived) + patience
-                left = min(patient_until, start_clock(REQUEST_SECONDS)) - monotonic()
+                left = min(patient_until, start_clock()) - monotonic()
                 if left <= 0 and last_look:
                     raise Unavailable("Too many requests have come at once. Try again.")
                 last_look = left <= 0

@@ -54,7 +54,6 @@ def connection_settings(url: str, *, serves: bool = False, pooled: bool = False)
         # Each host's share of the time.
         "connect_timeout": max(1, CONNECT_SECONDS // len(database["HOST"].split(","))),
         "tcp_user_timeout": CONNECT_SECONDS * 1000,
-        "request_timeout": REQUEST_SECONDS if serves else None,
         "application_name": "cartsvc",
         # A frequent statement is then planned once per connection, not once per request.
         "server_side_binding": True,

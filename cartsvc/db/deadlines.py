@@ -12,6 +12,8 @@ from time import monotonic
 from django.conf import settings
 from django.db import connection
 
+from cartsvc.db.database_url import REQUEST_SECONDS
+
 # When the request's time is up; None while it has not waited yet.
 deadline: ContextVar[float | None] = ContextVar("deadline", default=math.inf)
 
@@ -20,11 +22,11 @@ def begin_request() -> None:
     deadline.set(None)
 
 
-def start_clock(limit: float) -> float:
-    """Return when the request's time is up: in `limit` seconds, if it has not waited yet."""
+def start_clock() -> float:
+    """Return when the request's time is up: in REQUEST_SECONDS, if it has not waited yet."""
     end = deadline.get()
     if end is None:
-        end = monotonic() + limit
+        end = monotonic() + REQUEST_SECONDS
         deadline.set(end)
     return end
 

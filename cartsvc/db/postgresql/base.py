@@ -6,7 +6,6 @@ this backend can look for. `is_usable` is the framework's own hook, on Django 5.
 `tests/models/test_postgresql.py` proves that an ended connection is replaced before use.
 """
 
-import math
 import os
 import time
 from collections.abc import Iterator
@@ -34,20 +33,11 @@ PAUSE_SECONDS = 0.5
 class DatabaseWrapper(base.DatabaseWrapper):
     """A PostgreSQL connection that ends in time and knows its health without a query."""
 
-    limit = math.inf
-
-    def get_connection_params(self) -> dict[str, Any]:
-        parameters = super().get_connection_params()
-        self.limit = parameters.pop("request_timeout", 0) or math.inf
-        return parameters
-
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection:
         self.isolation_level = IsolationLevel.READ_COMMITTED
         # Half of the time is for names: the rest must do to connect.
-        seconds = (start_clock(self.limit) - time.monotonic()) / 2
-        connection = Connection.connect(**_with_addresses(conn_params, seconds))
-        connection.limit = self.limit
-        return connection
+        seconds = (start_clock() - time.monotonic()) / 2
+        return Connection.connect(**_with_addresses(conn_params, seconds))
 
     def is_usable(self) -> bool:
         """Return whether the server has left the connection open, and nothing has failed on it.

@@ -30,8 +30,6 @@ class Connection(psycopg.Connection[Any]):
     It does not ask the server to cancel: a frozen one would not answer that either.
     """
 
-    limit = math.inf  # seconds that one request may wait for the database in all
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.warnings: list[str] = []
@@ -41,7 +39,7 @@ class Connection(psycopg.Connection[Any]):
     def _connect_gen(cls, conninfo: str = "") -> Generator[Any, Any, Self]:
         """Try one host for its `connect_timeout`. psycopg would make two seconds of one."""
         seconds = float(conninfo_to_dict(conninfo).get("connect_timeout") or 0) or math.inf
-        end = min(monotonic() + seconds, start_clock(cls.limit))
+        end = min(monotonic() + seconds, start_clock())
         attempt = super()._connect_gen(conninfo)
         try:
             state = next(attempt)
@@ -58,7 +56,7 @@ class Connection(psycopg.Connection[Any]):
 
         After that, nobody knows whether the server did what it was asked: all of it, or nothing.
         """
-        end = deadline.get() or start_clock(self.limit)
+        end = deadline.get() or start_clock()
         try:
             return psycopg.Connection.wait(self, gen, interval, end - monotonic())
         except psycopg.OperationalError:
