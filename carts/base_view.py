@@ -42,7 +42,7 @@ class CartServiceViewSet(ViewSet):
 
     @property
     def operation(self) -> Operation:
-        """The operation that is served; no request comes to a method without (`HasScope`)."""
+        """The operation that is served; no request comes to a method without (`MayPass`)."""
         operation = operation_of(self, self.action)
         assert operation is not None  # noqa: S101
         return operation

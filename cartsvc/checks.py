@@ -24,18 +24,7 @@ def error(number: str, text: str, hint: str, section: str = "Configuration") -> 
 @register(Tags.security)
 def check_configuration(**_kwargs: Any) -> list[CheckMessage]:
     of_tokens = _check_shared_key if settings.JWT_ALGORITHM == "HS256" else _check_public_key
-    return [*_check_database_url(), *_check_secret_key(), *of_tokens(), *_check_servers()]
-
-
-def _check_database_url() -> Iterator[CheckMessage]:
-    if settings.IS_PUBLIC and not settings.DATABASE_URL_IS_SET:
-        yield error(
-            "E002",
-            "ALLOWED_HOSTS names a public host, but DATABASE_URL is not set.",
-            "The service would begin with an empty SQLite database. Set DATABASE_URL to "
-            "postgres://user:password@host:5432/name, or to sqlite:////path/to/file if one file is "
-            "what you want.",
-        )
+    return [*_check_secret_key(), *of_tokens(), *_check_servers()]
 
 
 def _check_secret_key() -> Iterator[CheckMessage]:
@@ -53,6 +42,27 @@ def _check_secret_key() -> Iterator[CheckMessage]:
             "The issuer shares one and must not know the other: set SECRET_KEY to 50 or more "
             "random characters of its own.",
         )
+
+
+def _check_servers() -> Iterator[CheckMessage]:
+    if settings.IS_PUBLIC and not settings.DATABASE_URL_IS_SET:
+        yield error(
+            "E002",
+            "ALLOWED_HOSTS names a public host, but DATABASE_URL is not set.",
+            "The service would begin with an empty SQLite database. Set DATABASE_URL to "
+            "postgres://user:password@host:5432/name, or to sqlite:////path/to/file if one file is "
+            "what you want.",
+        )
+    if settings.THROTTLE_RATE and settings.CACHE_URL.startswith("locmem:"):
+        yield error(
+            "E031",
+            "THROTTLE_RATE is set, but the cache cannot count for all workers.",
+            "Set CACHE_URL to a Redis that all workers share, such as redis://host:6379/0.",
+            "Rate limits",
+        )
+    if settings.METRICS_BIND == settings.BIND:
+        text = f"METRICS_BIND and BIND are both {settings.BIND!r}."
+        yield error("E037", text, "Set METRICS_BIND to another port: its own.", "Metrics")
 
 
 def _check_shared_key() -> Iterator[CheckMessage]:
@@ -99,36 +109,25 @@ def _fits(algorithm: str, pem: str) -> bool:
         return False
 
 
-def _check_servers() -> Iterator[CheckMessage]:
-    if settings.THROTTLE_RATE and settings.CACHE_URL.startswith("locmem:"):
-        yield error(
-            "E031",
-            "THROTTLE_RATE is set, but the cache cannot count for all workers.",
-            "Set CACHE_URL to a Redis that all workers share, such as redis://host:6379/0.",
-            "Rate limits",
-        )
-    if settings.METRICS_BIND == settings.BIND:
-        text = f"METRICS_BIND and BIND are both {settings.BIND!r}."
-        yield error("E037", text, "Set METRICS_BIND to another port: its own.", "Metrics")
-
-
 @register(Tags.database)
 def check_databases(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
     """Return what is wrong with each PostgreSQL server. A file of SQLite is not touched.
 
     `serve`, `migrate` and `manage.py check --database default` run this check.
-
-    Raises:
-        OperationalError: the database does not answer.
     """
     servers = [alias for alias in databases or () if connections[alias].vendor == "postgresql"]
-    return [found for alias in servers for found in (*_check_session(alias), *_check_server(alias))]
+    return [found for alias in servers for found in _check_server(alias)]
 
 
-def _check_session(alias: str) -> Iterator[CheckMessage]:
-    # A pooler may drop such settings and say nothing.
+def _check_server(alias: str) -> Iterator[CheckMessage]:
     asked_for = connections[alias].settings_dict["SESSION"]
-    for name, found, role in _asked(alias, SESSION, [list(asked_for)]):
+    with connections[alias].cursor() as cursor:
+        cursor.execute(SESSION, [list(asked_for)])
+        session = cursor.fetchall()
+        cursor.execute(SERVER)
+        ((encoding, allowed),) = cursor.fetchall()
+    # A pooler may drop such settings and say nothing.
+    for name, found, role in session:
         if found != (wanted := asked_for[name]):
             yield error(
                 "E034",
@@ -138,12 +137,6 @@ def _check_session(alias: str) -> Iterator[CheckMessage]:
                 "A pooler",
             )
 
-
-SESSION = "SELECT name, setting, quote_ident(current_user) FROM pg_settings WHERE name = ANY(%s)"
-
-
-def _check_server(alias: str) -> Iterator[CheckMessage]:
-    ((encoding, allowed),) = _asked(alias, SERVER)
     if encoding != "UTF8":
         yield error(
             "E035",
@@ -162,13 +155,8 @@ def _check_server(alias: str) -> Iterator[CheckMessage]:
         )
 
 
+SESSION = "SELECT name, setting, quote_ident(current_user) FROM pg_settings WHERE name = ANY(%s)"
 SERVER = (
     "SELECT current_setting('server_encoding'), current_setting('max_connections')::int"
     " - current_setting('superuser_reserved_connections')::int"
 )
-
-
-def _asked(alias: str, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
-    with connections[alias].cursor() as cursor:
-        cursor.execute(sql, parameters)
-        return cursor.fetchall()

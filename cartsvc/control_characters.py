@@ -15,12 +15,8 @@ _in_paragraph = re.compile(rf"[{PARAGRAPH_BREAKERS}\ud800-\udfff]")
 
 
 def control_character(text: str, *, multiline: bool = False) -> str | None:
-    """Return the first control character or lone surrogate in a text, or None.
-
-    `multiline` allows tab, line feed and carriage return.
-    """
-    # The fast path: isprintable() is false for every Cc and Cs.
-    if text.isprintable():
+    """Return the first one in a text, or None. `multiline` allows tab, line feed and return."""
+    if text.isprintable():  # the fast path: it is false for every Cc and Cs
         return None
     found = (_in_paragraph if multiline else UNPRINTABLE).search(text)
     return found.group() if found else None

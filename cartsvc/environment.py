@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from django.core.exceptions import ImproperlyConfigured
-from environs import Env, EnvValidationError, FileAwareEnv, ValidationError, validate
+from environs import EnvValidationError, FileAwareEnv, ValidationError, validate
 
 LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
@@ -32,6 +32,21 @@ class Environment(FileAwareEnv):
     again, and a test of `tests/service` fails.
     """
 
+    def text(self, name: str, default: str, pattern: str, error: str) -> str:
+        """Return a text that the whole pattern matches. An empty one is as if unset."""
+        regexp = validate.Regexp(rf"({pattern})?\Z", re.DOTALL, error=error)
+        return self.str(name, default, validate=regexp)
+
+    def seal(self) -> None:
+        """End the reading. The error has a line on each variable that cannot be used."""
+        try:
+            super().seal()
+        except EnvValidationError as error:
+            messages = cast("dict[str, list[str]]", error.error_messages)
+            lines = [f"{name}: {' '.join(said)}" for name, said in messages.items()]
+            text = "\n".join(["", *lines, "(cartsvc/README.md, Configuration)"])
+            raise ImproperlyConfigured(text) from None
+
     def _get_value(self, env_key: str, default: Any) -> Any:
         try:
             return super()._get_value(env_key, default)
@@ -43,11 +58,6 @@ class Environment(FileAwareEnv):
 
 def between(least: int, most: int) -> validate.Range:
     return validate.Range(least, most, error=f"must be from {least} to {most}, not {{input}}.")
-
-
-def matching(pattern: str, error: str) -> validate.Regexp:
-    """Return a validator of texts that the whole pattern matches. An empty one is as if unset."""
-    return validate.Regexp(rf"({pattern})?\Z", re.DOTALL, error=error)
 
 
 def are_hosts(hosts: list[str]) -> None:
@@ -69,30 +79,14 @@ def are_proxies(proxies: list[str]) -> None:
             ) from None
 
 
-def seal(env: Env) -> None:
-    """End the reading.
-
-    Raises:
-        ImproperlyConfigured: some variables cannot be used. The text has a line on each.
-    """
-    try:
-        env.seal()
-    except EnvValidationError as error:
-        messages = cast("dict[str, list[str]]", error.error_messages)
-        lines = [f"{name}: {' '.join(said)}" for name, said in messages.items()]
-        text = "\n".join(["", *lines, "(cartsvc/README.md, Configuration)"])
-        raise ImproperlyConfigured(text) from None
-
-
 def usable_cores(root: Path = Path("/")) -> int:
     """Return how many cores this process may use: by its affinity, and by its cgroups."""
     # Only Linux has either.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     with suppress(OSError):
+        groups = (root / "proc/self/cgroup").read_text()
         # The line of version 2 of cgroups names no controllers.
-        for group in re.findall(
-            r"^0::/(.*)$", (root / "proc/self/cgroup").read_text(), re.MULTILINE
-        ):
+        for group in re.findall("^0::/(.*)$", groups, re.MULTILINE):
             folder = root / "sys/fs/cgroup" / group
             for file in (parent / "cpu.max" for parent in (folder, *folder.parents)):
                 quota, period = file.read_text().split() if file.exists() else ("max", "")

@@ -22,10 +22,9 @@ class Refusal(Exception):
     """A reason why a request is refused.
 
     To declare one, write a subclass. Programs recognise it by its `code`, which is its name:
-    PayloadTooLarge is `payload_too_large`. `status` is its HTTP status, `text` the sentence for
-    people with `%(name)s` for the details that `raise` gives. `meaning`, if the text is not enough,
-    and `remedy` are its lines in the error catalogue. `retry` says whether the same request may
-    succeed later.
+    PayloadTooLarge is `payload_too_large`. `text` is the sentence for people, with `%(name)s` for
+    the details that `raise` gives. `meaning`, if the text is not enough, and `remedy` are its lines
+    in the error catalogue. `retry` says whether the same request may succeed later.
 
         raise PayloadTooLarge(limit=262_144)
 
@@ -100,9 +99,6 @@ class InvalidValue(Refusal, ValidationError):  # type: ignore[misc] # its code m
         self.code = type(self).code  # ValidationError's own constructor has left it empty
 
 
-# Values
-
-
 class Required(InvalidValue):
     text = "This field is required."
     remedy = "Send it."
@@ -164,9 +160,6 @@ class ControlCharacter(InvalidValue):
     text = "This text holds the control character U+%(code_point)04X."
     meaning = "A text holds a character that a printer takes for a command, or a lone surrogate."
     remedy = "Remove it. Tabs and line breaks may stand in note and specialInstructions."
-
-
-# The request
 
 
 class MalformedJson(Refusal):
@@ -239,9 +232,6 @@ class UnsupportedMediaType(Refusal):
     remedy = "Send Content-Type: application/json and no Content-Encoding."
 
 
-# Identity
-
-
 class NotAuthenticated(Refusal):
     status = 401
     text = "Send an Authorization header with a bearer token."
@@ -273,9 +263,6 @@ class MoreProblems(Refusal):
     text = "There are more problems than these."
     meaning = "The request has more than 99 problems, and nothing more was looked for."
     remedy = "Correct those that are listed, and send it again."
-
-
-# The service
 
 
 class Throttled(Refusal):

@@ -1,11 +1,10 @@
 """The one queue: what one caller may hold of this process at once.
 
 A caller is a bearer, a member of staff, or, at the desk, a stranger's network. Bodies of one caller
-arrive in at most half of the threads, and those of all callers in all but one, if there are more
-than one: whoever sends slowly leaves a thread to the others. What has arrived is worked on one at a
-time for each caller: a body is read and validated, a page is made, a password is checked. Python
-runs one thread at a time, so the caller loses nothing by it, and the others do not wait for
-everything that it has sent at once.
+arrive in at most half of the threads, and those of all callers in all but one: whoever sends slowly
+leaves a thread to the others. What has arrived is worked on one at a time for each caller: a body
+is read and validated, a page is made, a password is checked. Python runs one thread at a time, so
+the caller loses nothing by it, and the others do not wait for all that it has sent at once.
 
 The database is asked outside of that, so a row that is held is no reason to refuse a body. But all
 changes that a caller has under way leave a thread, because a held row may stop each of them.
@@ -23,7 +22,6 @@ from time import monotonic
 
 from django.conf import settings
 
-from cartsvc.db.database_url import REQUEST_SECONDS
 from cartsvc.db.deadlines import start_clock
 from cartsvc.errors import Unavailable
 
@@ -49,14 +47,19 @@ class Queue:
     def thread_of(self, caller: str, patience: float) -> Iterator[None]:
         """Hold this thread for the caller as soon as its limit allows.
 
-        Waiting counts against the request's time.
-
         Raises:
             Unavailable: none of the caller's requests has started for `patience` seconds, or the
-                request's own time is up.
+                request's own time is up, against which waiting counts.
         """
+        arrived, last_look = monotonic(), False
         with self._freed:
-            self._wait(caller, patience)
+            while self._held[caller] >= self.each or self._held.total() >= self.everyone:
+                patient_until = self._last_start.get(caller, arrived) + patience
+                left = min(patient_until, start_clock()) - monotonic()
+                if left <= 0 and last_look:
+                    raise Unavailable("Too many requests have come at once. Try again.")
+                last_look = left <= 0
+                self._freed.wait(max(left, LAST_LOOK_SECONDS))
             self._held[caller] += 1
             self._last_start[caller] = monotonic()
         try:
@@ -67,18 +70,6 @@ class Queue:
                 if not self._held[caller]:
                     del self._held[caller], self._last_start[caller]
                 self._freed.notify_all()
-
-    def _wait(self, caller: str, patience: float) -> None:
-        arrived, last_look = monotonic(), False
-        while self._held[caller] >= self.each or self._held.total() >= self.everyone:
-            end = min(
-                self._last_start.get(caller, arrived) + patience, start_clock(REQUEST_SECONDS)
-            )
-            left = end - monotonic()
-            if left <= 0 and last_look:
-                raise Unavailable("Too many requests have come at once. Try again.")
-            last_look = left <= 0
-            self._freed.wait(max(left, LAST_LOOK_SECONDS))
 
 
 ARRIVING = Queue(each=max(1, settings.THREADS // 2), everyone=max(1, settings.THREADS - 1))

@@ -35,10 +35,9 @@ class _LookUp(Thread):
 
 
 def addresses_of(hosts: list[str], seconds: float) -> dict[str, list[str]]:
-    """Return the addresses of each host. It waits for all together, so many seconds at most.
+    """Return the addresses of each host, within so many seconds for all together.
 
-    Raises:
-        OSError: no host has an address.
+    Raises OSError if no host has an address.
     """
     end = monotonic() + seconds
     lookups = [_LookUp.of(host) for host in hosts]

@@ -40,10 +40,7 @@ class ViewerTimeZone:
 
 
 class NoStore:
-    """Keeps browsers and proxies from storing pages, and the log from holding their paths.
-
-    They show customers' data.
-    """
+    """Keeps pages, which show customers' data, out of stores, and their paths out of the log."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -90,13 +87,11 @@ class PageQueue:
 
 
 def failed(request: HttpRequest) -> HttpResponse:
-    """Answer for a page that raised (Django's `handler500`): 503, 400 or 500.
-
-    Django's own pages do not validate all that an address may hold. Ours do.
-    """
+    """Answer for a page that raised (Django's `handler500`): 503, 400 or 500."""
     error = sys.exc_info()[1]
     if isinstance(error, DatabaseError) and is_outage(error):
         return _unavailable("503")
+    # Django's own pages do not validate all that an address may hold. Ours do.
     view = request.resolver_match and request.resolver_match.func
     is_djangos = getattr(view, "__module__", "").startswith("django.")
     unreadable = request.method == "GET" and isinstance(error, UNREADABLE)

@@ -24,8 +24,8 @@ from cartsvc.api.headers import media_type, plain_cookies  # noqa: E402
 from cartsvc.db.deadlines import serve_requests  # noqa: E402
 
 serve_requests()
-# What the framework does around each request, and nothing here needs: no cache has to be closed,
-# connections are looked after at its end, and queries are listed for developers alone.
+# No cache has to be closed, connections are looked after at the end of a request, and queries are
+# listed for developers alone.
 request_finished.disconnect(close_caches)
 request_started.disconnect(close_old_connections)
 if not settings.DEBUG:
@@ -33,10 +33,9 @@ if not settings.DEBUG:
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Answer a request, without what Django would read before any middleware runs.
+    """Answer a request, without the charset that Django would read before any middleware runs.
 
-    Of Content-Type, it would also read the charset, look for its name on disk, decode the query
-    with it, and fail with nothing that a caller could read.
+    It would look for its name on disk, decode the query with it, and fail with no envelope.
     """
     environ["CONTENT_TYPE"] = media_type(environ.get("CONTENT_TYPE", ""))
     if "HTTP_COOKIE" in environ:

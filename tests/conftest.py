@@ -1,3 +1,4 @@
+import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from django.conf import settings
 from django.db import connection
 from pytest_django import DjangoDbBlocker, Settings
 
+from cartsvc.db import deadlines
 from cartsvc.db.database_url import database_at
 from cartsvc.db.deadlines import serve_requests
 from tests.support.callers import Api
@@ -56,7 +58,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
             connection.settings_dict["SESSION"][name] = "0"
         if "options" in options:
             options["options"] += f" -c {name}=0"
-    options.pop("request_timeout", None)
+    deadlines.REQUEST_SECONDS = math.inf
     if settings.DATABASE_ADMIN_URL:
         # The database is made past the pooler, which would keep connections to it.
         address = database_at(settings.DATABASE_ADMIN_URL)

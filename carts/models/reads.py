@@ -38,15 +38,12 @@ def items_json(customer: models.Expression | F) -> JsonRows:
 
     `customer` is the cart's profile key: a column, or a value.
     """
+    fields, inner = (
+        {camel_case(name): name for name in names} for names in (ITEM_FIELDS, OPTION_FIELDS)
+    )
+    options = (CartItemOption, inner)
     return JsonRows(
-        customer,
-        CartItem,
-        CartItemOption,
-        identifier="itemId",
-        before=ITEM_FIELDS,
-        member="options",
-        inner=OPTION_FIELDS,
-        after=["value"],
+        customer, CartItem, {"itemId": "id", **fields, "options": options, "value": "value"}
     )
 
 

@@ -23,15 +23,15 @@ def success(
     message: str, data: str | None = None, warnings: Iterable[Refusal] = ()
 ) -> HttpResponse:
     """Return the 200 answer, with the JSON text `data` if there is any."""
-    told = "".join(f",{_encode(_notification_of(warning, 'Warning'))}" for warning in warnings)
+    told = "".join(f",{_encode(_notification(warning, 'Warning'))}" for warning in warnings)
     end = "}" if data is None else f',"data":{data}}}'
     return HttpResponse(f"{_beginning(message)}{told}]{end}", content_type="application/json")
 
 
 @cache
 def _beginning(message: str) -> str:
-    notifications = [_notification("Success", message)]
-    return _encode({"message": message, "notifications": notifications}).removesuffix("]}")
+    success = {"severity": "Success", "text": message, "code": None, "additionalData": None}
+    return _encode({"message": message, "notifications": [success]}).removesuffix("]}")
 
 
 def failure(problems: Sequence[Refusal], warnings: Sequence[Refusal] = ()) -> HttpResponse:
@@ -41,11 +41,7 @@ def failure(problems: Sequence[Refusal], warnings: Sequence[Refusal] = ()) -> Ht
 
 
 def failure_text(problems: Sequence[Refusal], warnings: Sequence[Refusal] = ()) -> str:
-    """Return the body of an error answer, with one notification for each problem.
-
-    Only the first `MAX_PROBLEMS` problems are listed. If there are more, a last notification
-    says so, and no warning follows it.
-    """
+    """Return the body of an error answer. It lists the first `MAX_PROBLEMS` problems."""
     message = f"The request has {len(problems)} problems."
     if len(problems) == 1:
         field, message = _field(problems[0]), str(problems[0])
@@ -55,28 +51,22 @@ def failure_text(problems: Sequence[Refusal], warnings: Sequence[Refusal] = ()) 
         message = f"The request has more than {MAX_PROBLEMS} problems."
         problems, warnings = [*problems[:MAX_PROBLEMS], MoreProblems()], ()
     notifications = [
-        *(_notification_of(problem, "Error") for problem in problems),
-        *(_notification_of(warning, "Warning") for warning in warnings),
+        *(_notification(problem, "Error") for problem in problems),
+        *(_notification(warning, "Warning") for warning in warnings),
     ]
     return _encode({"message": message, "notifications": notifications})
 
 
-def _notification_of(problem: Refusal, severity: str) -> dict[str, Any]:
-    return _notification(severity, str(problem), problem.code, _field(problem))
+def _notification(problem: Refusal, severity: str) -> dict[str, Any]:
+    field, text = _field(problem), str(problem)
+    where = None if field is None else {"field": field}
+    return {"severity": severity, "text": text, "code": problem.code, "additionalData": where}
 
 
 def _field(problem: Refusal) -> str | None:
-    """Return the name of what is at fault, or the JSON Pointer of a place in the body."""
     if isinstance(problem.field, tuple):
         return "".join(f"/{camel_case(str(part))}" for part in problem.field)
     return problem.field
-
-
-def _notification(
-    severity: str, text: str, code: str | None = None, field: str | None = None
-) -> dict[str, Any]:
-    where = None if field is None else {"field": field}
-    return {"severity": severity, "text": text, "code": code, "additionalData": where}
 
 
 class NoNegotiation(BaseContentNegotiation):

@@ -15,11 +15,7 @@ def parse_guid(text: str) -> UUID | None:
 
 
 class GuidConverter(StringConverter):
-    """A path segment that should be a GUID.
-
-    It accepts any segment. `cartsvc.api.permissions.HasValidPath` refuses those that are not
-    GUIDs, so that the caller gets an envelope, and only after authentication.
-    """
+    """Takes any path segment. `MayPass` refuses those that are no GUIDs, in its turn."""
 
     def to_python(self, value: str) -> Any:
         return parse_guid(value) or value

@@ -36,8 +36,7 @@ TRACEPARENT = re.compile(
 def media_type(content_type: str) -> str:
     """Return the media type of a Content-Type, in lower case and without parameters.
 
-    Return an empty text for what nothing here takes: a charset other than UTF-8, a multipart
-    form, a header that cannot be read or is too long.
+    It is empty for what nothing here takes: another charset, a multipart form, nonsense.
     """
     if len(content_type) > CONTENT_TYPE_MAX_LENGTH:
         return ""
@@ -60,17 +59,13 @@ def plain_cookies(cookies: str) -> str:
 
 
 def entity_tag(version: int) -> str:
-    """Return the ETag of a version."""
     return f'"{version}"'
 
 
 def versions(header: str, name: str) -> frozenset[int] | None:
-    """Return the versions in If-Match or If-None-Match; None for `*`, which is any version.
+    """Return the versions in If-Match or If-None-Match, or refuse it; None for `*`: any version.
 
     Tags of other services are ignored.
-
-    Raises:
-        Refusal: `invalid_header`.
     """
     if header.strip() == "*":
         return None
@@ -90,6 +85,5 @@ def prefers_strict(header: str) -> bool:
 
 
 def trace_id(header: str) -> str | None:
-    """Return the trace's id in `traceparent`; None if the header is not valid."""
     found = TRACEPARENT.fullmatch(header)
     return found[1] if found else None

@@ -28,11 +28,7 @@ REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
 class ApiMiddleware:
-    """Answers API requests without the rest of the middleware, which only pages need.
-
-    The API has no sessions, cookies or messages. Errors that occur before a view is reached
-    are answered with an envelope, too.
-    """
+    """Answers API requests without the rest of the middleware, which only pages need."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.pages = get_response
@@ -44,8 +40,7 @@ class ApiMiddleware:
         logs.serving.set(logs.NO_REQUEST)
         begin_request()
         if check := health.CHECKS.get(path):
-            # A load balancer asks by address and without HTTPS; nothing in the answer
-            # comes from the Host header.
+            # A load balancer asks by address and without HTTPS.
             return check(request)
         sent = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex

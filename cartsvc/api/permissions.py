@@ -1,4 +1,4 @@
-"""Scope and identity checks, in the order in which a request must pass them."""
+"""What a bearer may do: scope and identity, in the order in which they are checked."""
 
 from __future__ import annotations
 
@@ -19,44 +19,26 @@ if TYPE_CHECKING:  # a circular import: the framework's views import their permi
     from rest_framework.views import APIView
 
 
-class HasScope(BasePermission):
-    """Requires one of the operation's scopes in the token (specification: Authentication)."""
+class MayPass(BasePermission):
+    """Requires a scope of the operation, GUIDs in the path, and the token's own profile there."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        action = getattr(view, "action", None)
-        # The path does not have this method. The framework calls OPTIONS "metadata".
-        if action in {None, "metadata"}:
-            return True
-        operation = operation_of(view, action)
-        if operation is None:
-            raise ImproperlyConfigured(f"{type(view).__name__} declares no operation: {action}.")
-        if bearer_of(request).scopes.isdisjoint(operation.scopes):
-            challenge = f'{REALM}, error="insufficient_scope", scope="{operation.scope}"'
-            raise InsufficientScope(
-                scopes=" or ".join(operation.scopes), headers={"WWW-Authenticate": challenge}
-            )
-        return True
-
-
-class HasValidPath(BasePermission):
-    """Requires every key in the path to be a GUID."""
-
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        wrong = [
-            camel_case(name) for name, value in view.kwargs.items() if not isinstance(value, UUID)
-        ]
-        if wrong:
+        bearer, action = bearer_of(request), getattr(view, "action", None)
+        # Without one, the path does not have this method. The framework calls OPTIONS "metadata".
+        if action not in {None, "metadata"}:
+            operation = operation_of(view, action)
+            if operation is None:
+                view_name = type(view).__name__
+                raise ImproperlyConfigured(f"{view_name} declares no operation: {action}.")
+            if bearer.scopes.isdisjoint(operation.scopes):
+                challenge = f'{REALM}, error="insufficient_scope", scope="{operation.scope}"'
+                raise InsufficientScope(
+                    scopes=" or ".join(operation.scopes), headers={"WWW-Authenticate": challenge}
+                )
+        keys = view.kwargs.items()
+        if wrong := [camel_case(name) for name, value in keys if not isinstance(value, UUID)]:
             raise Refusals([InvalidGuid(name=name, field=name) for name in wrong])
-        return True
-
-
-class OwnsProfile(BasePermission):
-    """Requires the path's profile to be the token's, if the token is bound to a profile."""
-
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        bearer = bearer_of(request)
-        if bearer.profile_key is None and not settings.JWT_REQUIRE_PROFILE:
-            return True
-        if bearer.profile_key != view.kwargs["profile_key"]:
+        bound = bearer.profile_key or settings.JWT_REQUIRE_PROFILE
+        if bound and bearer.profile_key != view.kwargs["profile_key"]:
             raise ProfileMismatch(field="profileKey")
         return True

@@ -27,12 +27,7 @@ TOO_DEEP = "The body is nested too deep."
 
 
 def received(request: HttpRequest, media_types: Collection[str]) -> bytes:
-    """Return the request's body, which is of one of these media types.
-
-    Raises:
-        Refusal: `unsupported_media_type`, `payload_too_large`, or `malformed_json` if there is
-            none or it does not arrive whole.
-    """
+    """Return the body. Refuse other media types, one that is too large or not whole, and none."""
     # Django reads no further than Content-Length, which a chunked body does not have.
     chunked = "HTTP_TRANSFER_ENCODING" in request.META and request.META.get("wsgi.input_terminated")
     content_type = request.META.get("CONTENT_TYPE", "")
@@ -59,11 +54,7 @@ def received(request: HttpRequest, media_types: Collection[str]) -> bytes:
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object; numbers with a point or an exponent come as Decimal.
-
-    Raises:
-        Refusal: `malformed_json`, or `invalid_type` when it is JSON but not an object.
-    """
+    """Return the JSON object, or refuse what is none. Numbers with a point come as Decimal."""
     try:
         value = _decoded(body)
     except UnicodeDecodeError:
@@ -80,15 +71,10 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 
 def fingerprint(values: Any) -> bytes:
-    """Return a digest of JSON values: another for other values, whatever the members' order.
-
-    Raises:
-        Refusal: `malformed_json`, when they are nested too deep. Writing takes a little more of
-            the stack than reading.
-    """
+    """Return a digest of JSON values: another for other values, whatever the members' order."""
     try:
         text = simplejson.dumps(values, sort_keys=True, use_decimal=True, default=str)
-    except RecursionError:
+    except RecursionError:  # writing takes a little more of the stack than reading
         _malformed(TOO_DEEP)
     return hashlib.sha256(text.encode()).digest()
 
@@ -144,8 +130,5 @@ def _constant(literal: str) -> Never:
 
 
 _decode = json.JSONDecoder(
-    object_pairs_hook=_unique,
-    parse_int=_integer,
-    parse_float=_decimal,
-    parse_constant=_constant,
+    object_pairs_hook=_unique, parse_int=_integer, parse_float=_decimal, parse_constant=_constant
 ).decode

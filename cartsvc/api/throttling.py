@@ -37,8 +37,9 @@ UNITS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 REST_SECONDS = 5
 _rests_until: dict[object, float] = {}  # by address, on the clock of `monotonic`
 
-# The cache's client looks names up without a time-out, so a thread does it first. Seconds.
-NAME_SECONDS = 1.25  # a name server has one, and then the next is asked
+# The cache's client looks names up without a time-out, so a thread does it first. A name server
+# has one second, and then the next is asked.
+NAME_SECONDS = 1.25
 
 # How long a count is kept after its window ends, because the machines' clocks may differ.
 SPARE_SECONDS = 10
@@ -46,23 +47,16 @@ SPARE_SECONDS = 10
 # Where a request keeps its usage, so that it counts once and asks the cache once.
 USAGE = "cartsvc.usage"
 
-
-class _Thread(threading.local):
-    connected = False
-
-
-_thread = _Thread()
+# Whether this thread has a connection to the cache, as `connected`.
+_thread = threading.local()
 
 
 class Usage(NamedTuple):
-    """How much of a limit is used, and in how many seconds the window ends."""
-
     limit: int
     sent: int
     seconds_left: int
 
     def headers(self) -> dict[str, str]:
-        """Return the RateLimit headers of an answer."""
         return {
             "RateLimit-Limit": str(self.limit),
             "RateLimit-Remaining": str(max(0, self.limit - self.sent)),
@@ -84,10 +78,7 @@ class BearerThrottle(BaseThrottle):
 
 
 def usage_of(request: HttpRequest) -> Usage | None:
-    """Return the bearer's usage for the headers of an answer, or None if it is not known.
-
-    A request that was refused before the limit was checked is not counted.
-    """
+    """Return the bearer's usage, or None if it is not known. An earlier refusal does not count."""
     bearer = getattr(request, "user", None) if settings.THROTTLE_RATE else None
     if not isinstance(bearer, Bearer):
         return None
@@ -99,8 +90,7 @@ def usage_of(request: HttpRequest) -> Usage | None:
 def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:
     """Return how much of the limit a bearer has used in this window. `counting` adds one first.
 
-    Return None when the cache does not answer: a failing rate limit must not take the
-    service down with it.
+    None if the cache does not answer: a failing rate limit must not take the service down with it.
     """
     address = settings.CACHES["default"].get("LOCATION")
     if time.monotonic() < _rests_until.get(address, 0):
@@ -113,7 +103,7 @@ def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:
     window, passed = divmod(shifted, seconds)
     key = f"cartsvc.rate.{limit}.{seconds}.{window}.{name.hexdigest()}"
     try:
-        if not _thread.connected and (host := urlsplit(address or "").hostname):
+        if not getattr(_thread, "connected", False) and (host := urlsplit(address or "").hostname):
             addresses_of([host], NAME_SECONDS)
         if not counting:
             sent = cache.get(key, 0)

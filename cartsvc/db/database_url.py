@@ -30,9 +30,6 @@ def connection_settings(url: str, *, serves: bool = False, pooled: bool = False)
 
     `pooled` says that the URL is a pooler's. It takes no settings for a session, so they stand with
     the role. SESSION says how a session on PostgreSQL is to be: `cartsvc.checks` compares it.
-
-    Raises:
-        ValueError: as `database_at`.
     """
     database = database_at(url)
     if database["ENGINE"] == SQLITE:
@@ -57,7 +54,6 @@ def connection_settings(url: str, *, serves: bool = False, pooled: bool = False)
         # Each host's share of the time.
         "connect_timeout": max(1, CONNECT_SECONDS // len(database["HOST"].split(","))),
         "tcp_user_timeout": CONNECT_SECONDS * 1000,
-        "request_timeout": REQUEST_SECONDS if serves else None,
         "application_name": "cartsvc",
         # A frequent statement is then planned once per connection, not once per request.
         "server_side_binding": True,
@@ -77,9 +73,7 @@ def connection_settings(url: str, *, serves: bool = False, pooled: bool = False)
 def database_at(url: str) -> dict[str, Any]:
     """Return the address of the database at a URL, as Django names its parts.
 
-    Raises:
-        ValueError: the URL is none of PostgreSQL or SQLite. The text does not repeat it, because
-            it may hold a password.
+    The text of a ValueError does not repeat the URL, because it may hold a password.
     """
     if url.startswith("sqlite://"):
         file = urlsplit(url)

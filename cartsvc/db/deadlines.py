@@ -12,20 +12,21 @@ from time import monotonic
 from django.conf import settings
 from django.db import connection
 
+from cartsvc.db.database_url import REQUEST_SECONDS
+
 # When the request's time is up; None while it has not waited yet.
 deadline: ContextVar[float | None] = ContextVar("deadline", default=math.inf)
 
 
 def begin_request() -> None:
-    """Give the request that begins now a time of its own."""
     deadline.set(None)
 
 
-def start_clock(limit: float) -> float:
-    """Return when the request's time is up: in `limit` seconds, if it has not waited yet."""
+def start_clock() -> float:
+    """Return when the request's time is up: in REQUEST_SECONDS, if it has not waited yet."""
     end = deadline.get()
     if end is None:
-        end = monotonic() + limit
+        end = monotonic() + REQUEST_SECONDS
         deadline.set(end)
     return end
 
@@ -37,5 +38,4 @@ def serve_requests() -> None:
     What serves requests calls this before it connects. All else has no timeouts.
     """
     connection.close()
-    # All threads share it.
-    connection.settings_dict.update(settings.DATABASE_OF_REQUESTS)
+    connection.settings_dict.update(settings.DATABASE_OF_REQUESTS)  # which all threads share

@@ -43,10 +43,7 @@ def is_outage(error: Error) -> bool:
 
 
 def is_held(error: Error) -> bool:
-    """Return whether another transaction held a row for longer than the lock timeout.
-
-    Always false on SQLite, which does not lock rows.
-    """
+    """Return whether another transaction held a row for too long. SQLite does not lock rows."""
     return isinstance(error.__cause__, LockNotAvailable)
 
 
@@ -61,7 +58,6 @@ def is_refused(error: Error) -> bool:
 
 
 def remedy(error: Error) -> str:
-    """Return what an operator may do about an error of a command."""
     if is_held(error):
         return "Another session holds a lock: find it in pg_stat_activity, end it, and try again."
     found = (told for text, told in REMEDIES.items() if re.search(text, str(error)))

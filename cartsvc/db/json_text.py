@@ -1,8 +1,7 @@
 """Rows as JSON text, made by the database: the same bytes on PostgreSQL and on SQLite.
 
-The text goes to the caller as it is. What a read costs in Python does not grow with the rows.
-`python -m tests.bench.instructions` shows what that saves; `tests/models/test_reads.py` holds the
-bytes of both databases against each other.
+The text goes to the caller as it is. What a read costs in Python does not grow with the rows:
+`python -m tests.bench.instructions` measures it. `tests/models/test_reads.py` holds the bytes.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,11 +10,11 @@ from typing import Any
 from django.db import models
 from django.db.models import Func, Model
 
-from cartsvc.camel_case import camel_case
 from cartsvc.db.exact_sum import ExactField
 
-# Returns the SQL whose text is the JSON of a column.
+# Of a field and its column: the SQL whose text is the JSON of the column.
 TextOf = Callable[[Any, str], str]
+Members = Mapping[str, str | tuple[type[Model], Mapping[str, str]]]
 
 
 class JsonObject(Func):
@@ -39,35 +38,22 @@ class JsonObject(Func):
 
 
 class JsonRows(Func):
-    """The rows of `child` below a row, as a JSON array of objects.
+    """The rows of `model` below a row, as a JSON array of objects in the order of `position`.
 
-    All of them have the row's `profile_key`, the `customer`: an expression. A database that is
+    `members` are the fields of each object by their names in it. One of them may be the rows of
+    another model below it: a pair of that model and its members.
+
+    All rows have the `profile_key` of the first, the `customer`: an expression. A database that is
     spread by customer goes to a single node if it is a value.
-
-    Each object has the child's primary key as `identifier`, the `before` fields, the rows of
-    `grandchild` below it as the array `member`, and the `after` fields, all named in camelCase.
-    Rows are in the order of their `position`.
     """
 
     output_field = models.TextField()
 
     def __init__(
-        self,
-        customer: models.Expression | models.F,
-        child: type[Model],
-        grandchild: type[Model],
-        *,
-        identifier: str,
-        before: Iterable[str],
-        member: str,
-        inner: Iterable[str],
-        after: Iterable[str],
+        self, customer: models.Expression | models.F, model: type[Model], members: Members
     ) -> None:
         super().__init__("pk", customer)
-        self.child, self.grandchild = child._meta, grandchild._meta
-        self.before = {identifier: "id"} | {camel_case(name): name for name in before}
-        self.member, self.after = member, {camel_case(name): name for name in after}
-        self.inner = {camel_case(name): name for name in inner}
+        self.model, self.members = model, members
 
     def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> Any:  # type: ignore[override]
         """Aggregate the grandchildren of one child after the other, in their order.
@@ -76,32 +62,26 @@ class JsonRows(Func):
         few and for many rows, and `ORDER BY` within the aggregate up to twice.
         """
         text_of, aggregate, concatenated = DIALECTS[connection.vendor]
-
         (parent, _), (customer, parameters) = map(compiler.compile, self.get_source_expressions())
 
-        def texts(meta: Any, alias: str, names: dict[str, str]) -> dict[str, str]:
-            return {
-                name: text_of(meta.get_field(field), f"{alias}.{field}")
-                for name, field in names.items()
-            }
-
-        def rows(meta: Any, alias: str, parent: str, members: dict[str, str]) -> str:
+        def rows(alias: str, model: type[Model], parent: str, members: Members) -> str:
+            meta: Any = model._meta
             key = next(field.column for field in meta.concrete_fields if field.is_relation)
+            texts = {
+                name: text_of(meta.get_field(member), f"{alias}.{member}")
+                if isinstance(member, str)
+                else rows("o", member[0], f"{alias}.id", member[1])
+                for name, member in members.items()
+            }
             return f"""'[' || coalesce((
                 SELECT {aggregate}(json, ',') FROM (
-                    SELECT {_object(concatenated, members)} AS json FROM {meta.db_table} {alias}
+                    SELECT {_object(concatenated, texts)} AS json FROM {meta.db_table} {alias}
                     WHERE {alias}.{key} = {parent} AND {alias}.profile_key = {customer}
                     ORDER BY {alias}.position
                 ) {alias}
             ), '') || ']'"""
 
-        inner = rows(self.grandchild, "o", "i.id", texts(self.grandchild, "o", self.inner))
-        outer = {
-            **texts(self.child, "i", self.before),
-            self.member: inner,
-            **texts(self.child, "i", self.after),
-        }
-        return rows(self.child, "i", parent, outer), [*parameters, *parameters]
+        return rows("i", self.model, parent, self.members), [*parameters, *parameters]
 
 
 def _object(concatenated: Callable[[Iterable[str]], str], members: Mapping[str, str]) -> str:
@@ -117,7 +97,6 @@ def _concat(pieces: Iterable[str]) -> str:
 
 
 def postgresql_text(field: Any, column: str) -> str:
-    """Return the SQL whose text is the JSON of the column, on PostgreSQL."""
     match field:
         case models.UUIDField():
             return f"""concat('"', {column}, '"')"""
@@ -134,7 +113,6 @@ def postgresql_text(field: Any, column: str) -> str:
 
 
 def sqlite_text(field: Any, column: str) -> str:
-    """Return the SQL whose text is the JSON of the column, on SQLite."""
     match field:
         case models.UUIDField():
             parts = (f"substr({column}, {at}, {n})" for at, n in UUID_PARTS)

@@ -6,11 +6,10 @@ only the values differ. What it saves is in tests/bench/README.md ("What compili
 
 Values must have their field's type already, as after `clean_fields` or a serializer.
 
-`Select` uses private parts of Django: the compiler of `django.db.models.sql`, its `as_sql` and its
-converters. `delete_in_shards` uses `_raw_delete`. `Insert` sends psycopg's binary arrays, and
-`one_round_trip` uses psycopg's pipeline, which is documented. They hold on Django 5.2 to 6.1 and
-psycopg 3.3. If a private part changes, `tests/models/test_statements.py` fails. Then write the
-statements as plain querysets.
+Private parts of Django, 5.2 to 6.1, are the compiler of `django.db.models.sql`, its `as_sql` and
+its converters in `Select`, and `_raw_delete` in `delete_in_shards`. psycopg's binary arrays and
+pipeline are documented. If a private part changes, `tests/models/test_statements.py` fails. Then
+write the statements as plain querysets.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +33,6 @@ MAX_SINGLE_VALUES = 50
 
 @contextmanager
 def atomic() -> Iterator[Any]:
-    """Run the block in a transaction. Yield a cursor for its statements."""
     connection = connections[DEFAULT_DB_ALIAS]
     with transaction.atomic(), connection.cursor() as cursor:
         yield cursor
@@ -80,8 +78,7 @@ def one_round_trip() -> Iterator[None]:
 
 
 def _prepared(fields: Iterable[Any], values: Iterable[Any], connection: Any) -> Any:
-    """Return the values as the driver takes them. psycopg takes them as they are."""
-    if connection.vendor == "postgresql":
+    if connection.vendor == "postgresql":  # psycopg takes them as they are
         return values
     pairs = zip(fields, values, strict=True)
     return [field.get_db_prep_save(value, connection) for field, value in pairs]
@@ -99,14 +96,13 @@ class Parameter(Expression):
 
 
 def parameters(model: type[Model], names: Iterable[str]) -> dict[str, Parameter]:
-    """Return a parameter for each of the named fields of the model, by name."""
     return {name: Parameter(name, model._meta.get_field(name)) for name in names}  # type: ignore[arg-type]
 
 
 class Select:
     """A SELECT of columns: a queryset's `values_list`, whose filters have parameters only.
 
-    It locks the rows if it says so: `select_for_update` knows no transaction but the framework's.
+    It locks the rows itself: `select_for_update` knows no transaction but the framework's.
     """
 
     def __init__(self, rows: Callable[[], QuerySet[Any]], *, locks: bool = False) -> None:
@@ -125,7 +121,6 @@ class Select:
         return sql, names, fields, compiler, converters
 
     def rows(self, **values: Any) -> Rows:
-        """Run the SELECT with these values of its parameters. Return its columns, row by row."""
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             self.send(cursor, values)
             return self.received(cursor)
@@ -136,7 +131,6 @@ class Select:
         cursor.execute(sql, _prepared(fields, [values[name] for name in names], cursor.db))
 
     def received(self, cursor: Any) -> Rows:
-        """Return the rows of the SELECT that was sent on this cursor."""
         *_, compiler, converters = self.compiled
         rows: Rows = cursor.fetchall()
         if not converters:
@@ -169,35 +163,29 @@ class Statement:
         self.fields = [model._meta.get_field(name) for name in self.names]
 
     def run(self, cursor: Any, **values: Any) -> None:
-        """Run the statement with these values of its fields."""
         sent = [values[name] for name in self.names]
         cursor.execute(self.sql, _prepared(self.fields, sent, cursor.db))
 
 
 def update(model: type[Model], names: Sequence[str], *keys: str) -> Statement:
-    """Return the UPDATE that sets the fields `names` of the rows with these values of `keys`."""
+    """Return the UPDATE that sets the fields `names` of the rows with these `keys`."""
     columns, condition = ", ".join(_equal(model, names)), " AND ".join(_equal(model, keys))
-    sql = f"UPDATE {_table(model)} SET {columns} WHERE {condition}"
+    sql = f'UPDATE "{model._meta.db_table}" SET {columns} WHERE {condition}'
     return Statement(sql, model, [*names, *keys])
 
 
 def delete(model: type[Model], *names: str) -> Statement:
     """Return the DELETE of the rows with these values. No other row may refer to them."""
     condition = " AND ".join(_equal(model, names))
-    return Statement(f"DELETE FROM {_table(model)} WHERE {condition}", model, names)
+    return Statement(f'DELETE FROM "{model._meta.db_table}" WHERE {condition}', model, names)
 
 
 def delete_in_shards(rows: QuerySet[Any]) -> int:
-    """Delete the rows of a distributed database in one statement. Return how many there were.
+    """Delete the rows in one statement, with what refers to them. Return how many there were.
 
-    What refers to them goes with them, by the database's own cascade. Rows cannot be locked first
-    over several shards.
+    `delete` would lock and look first, which a distributed database cannot do over its shards.
     """
-    return QuerySet._raw_delete(rows, rows.db)  # noqa: SLF001 (`delete` would lock and look)
-
-
-def _table(model: type[Model]) -> str:
-    return f'"{model._meta.db_table}"'
+    return QuerySet._raw_delete(rows, rows.db)  # noqa: SLF001
 
 
 def _columns(model: type[Model], names: Iterable[str]) -> list[str]:
@@ -214,17 +202,17 @@ class Insert:
     def __init__(self, model: type[Model], names: Sequence[str]) -> None:
         self.fields: list[Any] = [model._meta.get_field(name) for name in names]
         self.values_of = attrgetter(*names)
-        self.into = f"INSERT INTO {_table(model)} ({', '.join(_columns(model, names))})"
+        self.into = f'INSERT INTO "{model._meta.db_table}" ({", ".join(_columns(model, names))})'
 
     def run(self, cursor: Any, rows: Iterable[Any]) -> None:
         """Insert the rows: objects with attributes of these names, or tuples in their order."""
         values = [row if type(row) is tuple else self.values_of(row) for row in rows]
-        if len(values) * len(self.fields) <= MAX_SINGLE_VALUES:
+        if not values:
+            return
+        # On a distributed database, arrays would begin a two-phase commit.
+        if len(values) * len(self.fields) <= MAX_SINGLE_VALUES or cursor.db.is_distributed:
             prepared = [_prepared(self.fields, row, cursor.db) for row in values]
-            if prepared:
-                cursor.execute(self.of_rows(len(values)), list(chain.from_iterable(prepared)))
-        elif cursor.db.is_distributed:  # arrays would begin a two-phase commit
-            cursor.execute(self.of_rows(len(values)), list(chain.from_iterable(values)))
+            cursor.execute(self.of_rows(len(values)), list(chain.from_iterable(prepared)))
         elif cursor.db.vendor == "postgresql":
             columns = (list(column) for column in zip(*values, strict=True))
             # psycopg takes six times as long for a Decimal as for its text.
@@ -235,7 +223,6 @@ class Insert:
             cursor.executemany(self.of_rows(1), prepared)
 
     def of_rows(self, count: int) -> str:
-        """Return the statement that inserts `count` rows."""
         row = f"({', '.join(['%s'] * len(self.fields))})"
         return f"{self.into} VALUES {', '.join([row] * count)}"
 
@@ -243,8 +230,8 @@ class Insert:
     def of_columns(self) -> str:
         """The statement that takes each column as one array, on PostgreSQL.
 
-        It is planned in less time than a row of placeholders for each row, and an array in binary
-        format takes client and server less than half the time of text.
+        It is planned in less time than a row of placeholders for each row. An array in binary
+        format takes less than half the time of text.
         """
         connection = connections[DEFAULT_DB_ALIAS]
         # A length would cut longer texts without a word.

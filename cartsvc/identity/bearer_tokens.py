@@ -63,9 +63,7 @@ class Bearer:
 
 
 def bearer_of(request: Request) -> Bearer:
-    """Return the bearer that `BearerAuthentication` found."""
-    # The type stubs know only Django's users.
-    return cast("Bearer", request.user)
+    return cast("Bearer", request.user)  # the type stubs know only Django's users
 
 
 class BearerToken(Token):
@@ -128,35 +126,22 @@ class BearerAuthentication(BaseAuthentication):
 def _verified(credentials: str) -> Bearer:
     backend = token_backend()
     keys = backend.jwks_client.get_jwk_set() if backend.jwks_client else backend
-    if len(credentials) <= MAX_REMEMBERED_LENGTH:
-        bearer, ends = _remembered(credentials, keys)
-        if time.time() < ends:
-            return bearer
-    return _verify(credentials)[0]
+    verify = _verify if len(credentials) <= MAX_REMEMBERED_LENGTH else _verify.__wrapped__
+    bearer, ends = verify(credentials, keys)
+    if ends <= time.time():  # since it was verified
+        raise ExpiredTokenError(EXPIRED)
+    return bearer
 
 
 @lru_cache(MAX_REMEMBERED_TOKENS)
-def _remembered(credentials: str, _keys: object) -> tuple[Bearer, int]:
-    """Verify a token once: its claims are read again only after a change of keys."""
-    return _verify(credentials)
-
-
-def _verify(credentials: str) -> tuple[Bearer, int]:
-    """Return the bearer of a token, and the time at which the token ends."""
-    token = BearerToken(cast("Token", credentials))  # it takes the text, too
-    return _bearer(token), int(token.payload["exp"]) + settings.JWT_LEEWAY
-
-
-def _bearer(token: BearerToken) -> Bearer:
-    claims = token.payload
+def _verify(credentials: str, _keys: object) -> tuple[Bearer, int]:
+    """Return the bearer of a token, and its end. It is verified again only after new `_keys`."""
+    claims = BearerToken(cast("Token", credentials)).payload  # it takes the text, too
     if claims.get("token_type", BearerToken.token_type) != BearerToken.token_type:
         raise ValueError("token_type")
-    return Bearer(
-        _text(claims, "sub"),
-        _scopes(claims),
-        _profile_key(claims),
-        _text(claims, "partnerKey") if "partnerKey" in claims else None,
-    )
+    partner_key = _text(claims, "partnerKey") if "partnerKey" in claims else None
+    bearer = Bearer(_text(claims, "sub"), _scopes(claims), _profile_key(claims), partner_key)
+    return bearer, int(claims["exp"]) + settings.JWT_LEEWAY
 
 
 def _text(claims: dict[str, Any], name: str) -> str:
@@ -171,9 +156,8 @@ def _scopes(claims: dict[str, Any]) -> frozenset[str]:
     granted = claims.get("scope", claims.get("scp"))
     if isinstance(granted, str):
         return frozenset(granted.split(" "))
-    if isinstance(granted, list):
-        return frozenset(scope for scope in granted if isinstance(scope, str))
-    return frozenset()
+    scopes = granted if isinstance(granted, list) else ()
+    return frozenset(scope for scope in scopes if isinstance(scope, str))
 
 
 def _profile_key(claims: dict[str, Any]) -> UUID | None:

@@ -32,13 +32,8 @@ MAX_AGE_SECONDS = 10 * 60
 
 # What the libraries raise when the issuer is down, slow or sends nonsense.
 UNUSABLE = (
-    OSError,
-    HTTPException,
-    PyJWTError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    RecursionError,
+    *(OSError, HTTPException, PyJWTError),
+    *(ValueError, TypeError, AttributeError, RecursionError),
 )
 
 
@@ -48,7 +43,7 @@ class IssuerKeys(PyJWKClient):
     jwk_set_cache: JWKSetCache
 
     def __init__(self, uri: str) -> None:
-        # The cooldown is here, because PyJWT's does not count fetches that failed.
+        # PyJWT's own cooldown does not count fetches that failed.
         super().__init__(uri, lifespan=MAX_AGE_SECONDS, cooldown_duration=0)
         self.asking = Lock()
         self.stopped = Event()
@@ -57,10 +52,7 @@ class IssuerKeys(PyJWKClient):
     def get_jwk_set(self, refresh: bool = False) -> PyJWKSet:
         """Return the keys, another object after each fetch.
 
-        `refresh` says that they lack the one that a token names.
-
-        Raises:
-            Unavailable: there are none yet, or that one may be newer than ours.
+        `refresh` says that they lack the one that a token names. It may be newer than ours.
         """
         keys = self.jwk_set_cache.get()
         age = time.monotonic() - self.fetched_at

@@ -18,8 +18,7 @@ from cartsvc.proxies import client_network
 class Argon2(Argon2PasswordHasher):
     """Argon2id with OWASP's first choice of parameters.
 
-    It is far harder to guess with graphics processors than PBKDF2, and takes a twentieth of the
-    time, so that strangers who try passwords do not keep the cores from everybody else.
+    Strangers who try passwords do not keep the cores from everybody else: PBKDF2 takes far longer.
     """
 
     time_cost = 2

@@ -8,11 +8,7 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"
 
 
 def duration(text: str) -> timedelta:
-    """Return the duration that `text` names. For use as an argparse type.
-
-    Raises:
-        argparse.ArgumentTypeError: the text is not a number of 1 to 5 digits and a unit.
-    """
+    """Return the duration that `text` names: the type of an argument."""
     found = re.fullmatch(r"([1-9][0-9]{0,4})([smhdw])", text, re.ASCII)
     if not found:
         raise argparse.ArgumentTypeError(

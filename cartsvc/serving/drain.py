@@ -31,9 +31,7 @@ class Drainable:
     def drains(self) -> bool:
         return bool(self.begun[0])
 
-    def __call__(
-        self, environ: dict[str, Any], start_response: Callable[..., Any]
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         if not self.drains:
             return self.application(environ, start_response)
 

@@ -36,11 +36,7 @@ def ready(request: HttpRequest) -> JsonResponse:
 
 
 def pending_migrations() -> list[Any]:
-    """Return the migrations that this code needs and the database lacks.
-
-    Raises:
-        DatabaseError: the database does not answer.
-    """
+    """Return the migrations that this code needs and the database lacks."""
     executor = MigrationExecutor(connection)
     return executor.migration_plan(executor.loader.graph.leaf_nodes())
 

@@ -44,11 +44,7 @@ class Lossy(FileIO):
 
 
 def lose_lines() -> None:
-    """Let this process lose lines of its log rather than fail.
-
-    A line that could not be written would stay in the buffer. It then fails the next fork, which
-    flushes the buffer.
-    """
+    """Let this process lose lines of its log: one left in the buffer would fail the next fork."""
     for name in ("stdout", "stderr"):
         file = Lossy(getattr(sys, name).fileno(), "w", closefd=False)
         setattr(sys, name, TextIOWrapper(file, "utf-8", "backslashreplace", write_through=True))
@@ -96,10 +92,7 @@ class LineFormatter(logging.Formatter):
 def log_access(
     operation: str, request: HttpRequest, response: HttpResponse, seconds: float
 ) -> None:
-    """Log that a request was answered. `seconds` is the time it took.
-
-    Bodies, tokens, paths with keys and query strings are never logged.
-    """
+    """Log that a request was answered, without its body, token, path and query."""
     subject = getattr(getattr(request, "user", None), "subject", None)
     members = {
         "operation": operation,
@@ -113,5 +106,5 @@ def log_access(
 
 @lru_cache(1000)
 def pseudonym(subject: str) -> str:
-    """Return the name of a bearer in the logs. It is always the same and cannot be reversed."""
+    """Return the name of a bearer in the logs, which cannot be reversed."""
     return salted_hmac("cartsvc.logs", subject, algorithm="sha256").hexdigest()[:16]

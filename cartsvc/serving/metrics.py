@@ -1,16 +1,13 @@
 """Metrics for Prometheus, served at METRICS_BIND.
 
-Each worker counts in files of its own. They are in the folder that PROMETHEUS_MULTIPROC_DIR,
-which `serve` sets, names when this module is imported. Any worker answers a scrape with the sum of
-all workers.
+Each worker counts in files of its own, in the folder that PROMETHEUS_MULTIPROC_DIR names when this
+module is imported. Any worker answers a scrape with the sum of all workers.
 """
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from threading import Thread
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -20,15 +17,13 @@ from prometheus_client import (
     Gauge,
     Histogram,
     Info,
-    make_wsgi_app,
     multiprocess,
+    start_http_server,
 )
 from prometheus_client.exposition import ThreadingWSGIServer
 
 from cartsvc import __version__
 from cartsvc.serving.drain import Application
-
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 REQUESTS = Counter("cartsvc_requests", "Requests answered.", ["operation", "status"])
 SECONDS = Histogram(
@@ -49,10 +44,7 @@ BUSY = Gauge(
 def count(
     operation: str, response: HttpResponse, seconds: float, successes: Counter | None = None
 ) -> None:
-    """Count an answered request. `seconds` is the time it took.
-
-    `successes` is the operation's own counter of successes. It does not count replays.
-    """
+    """Count an answered request. `successes` is the operation's own counter, save of replays."""
     status = response.status_code
     REQUESTS.labels(operation, status).inc()
     SECONDS.labels(operation).observe(seconds)
@@ -65,7 +57,7 @@ def count(
 
 
 def busy(application: Application) -> Application:
-    """Return a WSGI application that counts the thread which serves a request."""
+    """Return the application with a count of the threads that serve a request."""
 
     def counted(*request: Any) -> Iterable[bytes]:
         with BUSY.track_inprogress():
@@ -78,25 +70,12 @@ class Counts(multiprocess.MultiProcessCollector):
     """The sum of all workers, without the threads of those that died while they served."""
 
     def collect(self) -> Any:
-        for file in Path(os.environ[FOLDER]).glob("gauge_livesum_*.db"):
+        for file in Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]).glob("gauge_livesum_*.db"):
             try:
                 os.kill(int(file.stem.rpartition("_")[2]), 0)
             except OSError:  # no such process, or another user's
                 file.unlink(missing_ok=True)
         return super().collect()  # type: ignore[no-untyped-call]
-
-
-class SharedServer(ThreadingWSGIServer):
-    """A server whose port all workers share, so that metrics outlive any one worker."""
-
-    allow_reuse_port = True
-
-
-class QuietHandler(WSGIRequestHandler):
-    """Handles scrapes without logging them: there is one every few seconds."""
-
-    def log_message(self, *args: object) -> None:
-        """Log nothing."""
 
 
 def serve(address: str, port: int) -> None:
@@ -108,5 +87,6 @@ def serve(address: str, port: int) -> None:
     # series of all of them.
     instance = Info("cartsvc", "The instance that answers.", registry=registry)
     instance.info({"instance_name": settings.INSTANCE_NAME, "version": __version__})
-    server = make_server(address, port, make_wsgi_app(registry), SharedServer, QuietHandler)
-    Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+    # All workers share the port, so that metrics outlive any one worker.
+    ThreadingWSGIServer.allow_reuse_port = True
+    start_http_server(port, address, registry)

@@ -49,18 +49,12 @@ CRASH_LOOPS_SECONDS = 120
 # are for its parent: a terminal sends them to all processes.
 WORKER_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
-# Granian's log lines go where all others go: Django's logging stays as it is.
-LOGGING = {"incremental": True, "handlers": {}, "loggers": {}}
-
 
 def run(bind: str, workers: int, prepare: Callable[[], None]) -> None:
     """Serve at HOST:PORT or unix:PATH until SIGTERM or SIGINT; SIGHUP replaces the workers.
 
     SIGTERM drains first, for DRAIN_SECONDS. A second one stops at once, as SIGINT does.
     Each worker calls `prepare` before it serves. Call this within `shared_counts`.
-
-    Raises:
-        SystemExit: the workers died again and again.
     """
     lose_lines()
     # The application is loaded once, before the workers are forked, so that they share its memory.
@@ -90,20 +84,13 @@ def run(bind: str, workers: int, prepare: Callable[[], None]) -> None:
         crashed.append(time.monotonic())
         if len(crashed) == CRASH_LOOPS and crashed[-1] - crashed[0] < CRASH_LOOPS_SECONDS:
             break
-    _leave_one_file()
+    if connection.vendor == "sqlite":
+        # Moves what is in the -wal file to the database: the workers close no connection.
+        with suppress(DatabaseError):
+            connection.ensure_connection()
+        connection.close()
     if not server.interrupt_signal:
         sys.exit("The workers die again and again: the lines above say why.")
-
-
-def _leave_one_file() -> None:
-    """Move what SQLite has in its -wal file to the database, now that the workers have ended.
-
-    They close no connection. The last connection that is closed removes the other files.
-    """
-    if connection.vendor == "sqlite":
-        with suppress(DatabaseError), connection.cursor():
-            pass
-        connection.close()
 
 
 def _server(bind: str, workers: int) -> MPServer:
@@ -122,15 +109,15 @@ def _server(bind: str, workers: int) -> MPServer:
         respawn_failed_workers=True,
         respawn_interval=1,
         workers_kill_timeout=GRACEFUL_TIMEOUT_SECONDS,
-        log_dictconfig=LOGGING,
+        # Its log lines go where all others go: Django's logging stays as it is.
+        log_dictconfig={"incremental": True, "handlers": {}, "loggers": {}},
     )
 
 
 def address_of(bind: str) -> dict[str, Any]:
     """Return the arguments by which Granian listens at HOST:PORT or unix:PATH.
 
-    Raises:
-        ValueError, OSError: it is neither, or no such host is known.
+    Raises ValueError or OSError if it is neither, or no such host is known.
     """
     if bind.startswith("unix:"):
         return {"uds": Path(bind.removeprefix("unix:"))}
@@ -175,7 +162,7 @@ def _start_worker(drainable: Drainable, parent: int, prepare: Callable[[], None]
 
 
 def _stop_at_sigterm() -> None:
-    """Wait for SIGTERM, and run Granian's handler.
+    """Run Granian's handler of SIGTERM.
 
     Python would run it in the main thread, which misses a signal that arrives just as it begins to
     wait. The worker would then be killed after GRACEFUL_TIMEOUT_SECONDS.
@@ -205,10 +192,8 @@ def shared_counts() -> Iterator[None]:
     if not settings.METRICS_BIND:
         yield
         return
-    memory = Path("/dev/shm")  # noqa: S108 (the folder gets a name of its own)
+    memory = "/dev/shm"  # noqa: S108 (the folder gets a name of its own)
     where = memory if os.access(memory, os.W_OK) else None
-    with TemporaryDirectory(
-        prefix="cartsvc-metrics-", dir=where, ignore_cleanup_errors=True
-    ) as folder:
+    with TemporaryDirectory("", "cartsvc-metrics-", where, ignore_cleanup_errors=True) as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         yield

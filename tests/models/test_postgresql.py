@@ -9,6 +9,7 @@ import pytest
 from django.conf import settings
 from django.db import OperationalError, close_old_connections, connection, connections
 
+from cartsvc.db import deadlines
 from cartsvc.db.deadlines import begin_request
 from cartsvc.db.statements import one_round_trip
 from tests.desk.conftest import CARTS, staff
@@ -109,7 +110,7 @@ def column(name: str, changed: str) -> Iterator[None]:
 def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Allow a request half a second."""
     connection.close()
-    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "request_timeout", 0.5)
+    monkeypatch.setattr(deadlines, "REQUEST_SECONDS", 0.5)
     yield
     connection.close()
 

@@ -6,7 +6,6 @@ this backend can look for. `is_usable` is the framework's own hook, on Django 5.
 `tests/models/test_postgresql.py` proves that an ended connection is replaced before use.
 """
 
-import math
 import os
 import time
 from collections.abc import Iterator
@@ -34,27 +33,16 @@ PAUSE_SECONDS = 0.5
 class DatabaseWrapper(base.DatabaseWrapper):
     """A PostgreSQL connection that ends in time and knows its health without a query."""
 
-    limit = math.inf
-
-    def get_connection_params(self) -> dict[str, Any]:
-        """Return the driver's parameters, without our own: `request_timeout`, seconds."""
-        parameters = super().get_connection_params()
-        self.limit = parameters.pop("request_timeout", 0) or math.inf
-        return parameters
-
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection:
-        """Connect. What that takes counts as the request's waiting, too."""
         self.isolation_level = IsolationLevel.READ_COMMITTED
         # Half of the time is for names: the rest must do to connect.
-        seconds = (start_clock(self.limit) - time.monotonic()) / 2
-        connection = Connection.connect(**_with_addresses(conn_params, seconds))
-        connection.limit = self.limit
-        return connection
+        seconds = (start_clock() - time.monotonic()) / 2
+        return Connection.connect(**_with_addresses(conn_params, seconds))
 
     def is_usable(self) -> bool:
         """Return whether the server has left the connection open, and nothing has failed on it.
 
-        No query is pending, so anything to read means that the server has ended it. After an
+        Anything to read means that the server has ended it, because no query is pending. After an
         error the server may be read-only, or what was prepared may be outdated.
         """
         if self.connection is None or self.errors_occurred:
@@ -74,7 +62,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return all(self.connection.execute(sql).fetchone()[0] for sql in (HAS_CITUS, HAS_SHARDS))
 
     def only_reads(self) -> bool:
-        """Ask the server whether it refuses to write, as a standby does."""
         with self.cursor() as cursor:
             cursor.execute("SHOW transaction_read_only")
             return cursor.fetchone() == ("on",)
@@ -93,11 +80,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
                 # A statement that waits for the lock would have a snapshot, and who builds an
                 # index concurrently waits for all of those.
-                while not _has_migration_lock(cursor):
+                while True:
+                    cursor.execute(TRY_TO_LOCK)
+                    if cursor.fetchone()[0]:
+                        break
                     time.sleep(PAUSE_SECONDS)
             yield
 
 
+TRY_TO_LOCK = "SELECT pg_try_advisory_xact_lock(hashtext('cartsvc.migrate'))"
 HAS_CITUS = "SELECT to_regclass('pg_dist_partition') IS NOT NULL"
 HAS_SHARDS = "SELECT EXISTS (SELECT FROM pg_dist_partition WHERE partmethod = 'h')"
 
@@ -120,8 +111,3 @@ def _with_addresses(parameters: dict[str, Any], seconds: float) -> dict[str, Any
     ]
     lists = map(",".join, zip(*addressed, strict=True))
     return parameters | dict(zip(("host", "port", "hostaddr"), lists, strict=True))
-
-
-def _has_migration_lock(cursor: Any) -> bool:
-    cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('cartsvc.migrate'))")
-    return bool(cursor.fetchone()[0])

@@ -1,8 +1,7 @@
 """psycopg's connection, which gives up a server that does not answer in time.
 
 A frozen server's kernel goes on acknowledging what it is sent, and none of the server's own
-timeouts runs. A COMMIT that waits for its standby is bound by none of them either. So this
-side looks at the clock.
+timeouts runs. None bounds a COMMIT that waits for its standby either. So this side does.
 
 It leans on parts of psycopg 3.3 that are not documented: `wait`, through which every exchange
 with the server goes and which takes a timeout that nobody passes, `_connect_gen`, which connects
@@ -31,9 +30,6 @@ class Connection(psycopg.Connection[Any]):
     It does not ask the server to cancel: a frozen one would not answer that either.
     """
 
-    # Seconds that one request may wait for the database in all.
-    limit = math.inf
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.warnings: list[str] = []
@@ -43,7 +39,7 @@ class Connection(psycopg.Connection[Any]):
     def _connect_gen(cls, conninfo: str = "") -> Generator[Any, Any, Self]:
         """Try one host for its `connect_timeout`. psycopg would make two seconds of one."""
         seconds = float(conninfo_to_dict(conninfo).get("connect_timeout") or 0) or math.inf
-        end = min(monotonic() + seconds, start_clock(cls.limit))
+        end = min(monotonic() + seconds, start_clock())
         attempt = super()._connect_gen(conninfo)
         try:
             state = next(attempt)
@@ -56,13 +52,11 @@ class Connection(psycopg.Connection[Any]):
             return connected.value
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        """Complete an exchange with the server.
+        """Complete an exchange with the server in time.
 
-        Raises:
-            OperationalError: the time is up. Nobody knows whether the server did what it was
-                asked to do. It did all of a transaction, or nothing.
+        After that, nobody knows whether the server did what it was asked: all of it, or nothing.
         """
-        end = deadline.get() or start_clock(self.limit)
+        end = deadline.get() or start_clock()
         try:
             return psycopg.Connection.wait(self, gen, interval, end - monotonic())
         except psycopg.OperationalError:
@@ -72,11 +66,7 @@ class Connection(psycopg.Connection[Any]):
 
     @contextmanager
     def pipeline(self) -> Iterator[psycopg.Pipeline]:
-        """Send what the block executes together; see `Pipeline`. Within another, wait for it.
-
-        Raises:
-            OperationalError: as `commit`.
-        """
+        """Send what the block executes together; see `Pipeline`. Within another, wait for it."""
         if self._pipeline is not None:
             yield self._pipeline
             self._pipeline.sync()
@@ -86,17 +76,15 @@ class Connection(psycopg.Connection[Any]):
             yield pipeline
 
     def commit(self) -> None:
-        """Commit the transaction.
-
-        Raises:
-            OperationalError: it is committed on this server, which gave up waiting for its
-                standby and says so in a mere warning. A failover would lose it.
-        """
         with self._sure():
             super().commit()
 
     @contextmanager
     def _sure(self) -> Iterator[None]:
+        """Fail if what is committed on this server may be lost in a failover.
+
+        The server has given up waiting for its standby then, and says so in a mere warning.
+        """
         self.warnings.clear()
         yield
         if self.warnings:

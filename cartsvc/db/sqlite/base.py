@@ -32,14 +32,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return super().get_new_connection(conn_params)
 
     def only_reads(self) -> bool:
-        """Ask the connection whether it refuses to write."""
         with self.cursor() as cursor:
             cursor.execute("PRAGMA query_only")
             return cursor.fetchone() == (1,)
 
     def migrating(self) -> AbstractContextManager[None]:
-        """Return a context that does nothing: a file has one operator, who migrates it once."""
-        return nullcontext()
+        return nullcontext()  # a file has one operator, who migrates it once
 
     def _start_transaction_under_autocommit(self) -> None:
         """Retry for the write lock at short intervals until the connection's `timeout`."""
