@@ -1,16 +1,20 @@
-"""The one queue: what one caller may hold of this process at once.
+"""The one queue: how many threads of this process one caller may hold at once.
 
-A caller is a bearer, a member of staff, or, at the desk, a stranger's network. Bodies of one caller
-arrive in at most half of the threads, and those of all callers in all but one: whoever sends slowly
-leaves a thread to the others. What has arrived is worked on one at a time for each caller: a body
-is read and validated, a page is made, a password is checked. Python runs one thread at a time, so
-the caller loses nothing by it, and the others do not wait for all that it has sent at once.
+A caller is a bearer, a member of staff, or the network of a stranger at the desk. Three limits
+share the queue:
 
-The database is asked outside of that, so a row that is held is no reason to refuse a body. But all
-changes that a caller has under way leave a thread, because a held row may stop each of them.
+- `ARRIVING`, while a body is received: half of the threads for one caller, all but one for all
+  callers together. Whoever sends slowly leaves a thread to the others.
+- `WORKING`, while a body is read and validated, a page is made or a password is checked: one thread
+  for each caller. Python runs one thread at a time, so the caller loses nothing, and a caller who
+  sends much at once does not keep the others waiting.
+- `CHANGING`, while a change is under way: all threads but one for each caller, because a locked row
+  may stop each of them.
 
-A request waits for its place, and holds its thread meanwhile. It is refused when none of the
-caller's requests has started for a while: those running are then large, or stand still.
+No body is received or read while its request waits for a locked row.
+
+A request waits in its own thread. It is refused when none of its caller's requests has started for
+a while: the running ones are then large, or stand still.
 """
 
 from collections import Counter
@@ -25,12 +29,11 @@ from django.conf import settings
 from cartsvc.db.deadlines import start_clock
 from cartsvc.errors import Unavailable
 
-# A request is refused when none of the caller's has started for so long. A program tries again by
-# itself, a person does not. A slow COMMIT is no reason to refuse a change.
+# For so long none of the caller's requests has started when one is refused.
 PROGRAM_SECONDS = 0.05
-CHANGE_SECONDS = 0.5
-PERSON_SECONDS = 1
-# One more wait before a refusal: on a busy machine, this process may not have run meanwhile.
+CHANGE_SECONDS = 0.5  # longer than a slow COMMIT
+PERSON_SECONDS = 1  # a program tries again by itself, a person does not
+# A refusal waits once more: the machine may have been too busy to run this process.
 LAST_LOOK_SECONDS = 0.01
 
 

@@ -35,18 +35,19 @@ from cartsvc.serving.logs import lose_lines
 HEAD_TIMEOUT_SECONDS = 10
 # For running requests to finish when the server stops.
 GRACEFUL_TIMEOUT_SECONDS = 30
-# What a connection may buffer. A head of more than twice as many is refused.
+# What a connection may buffer. The server itself refuses a head of more than twice as many bytes.
 MAX_BUFFER_BYTES = 64 * 1024
-# How long a thread may run Python while another one waits to run. Python's own 5 ms are too long:
-# beside a large request, a small one waits this long after each answer of the database.
+# How long a thread may run Python while another one waits to run. Beside a large request, a small
+# one waits as long after each answer of the database: Python's own 5 ms would be too long.
 SWITCH_INTERVAL_SECONDS = 0.001
-# A thread that ends closes its database connection, so idle ones are kept as long as Granian can.
+# Idle threads are kept as long as Granian can: one that ends closes its database connection.
 THREAD_IDLE_TIMEOUT_SECONDS = 600
-# The parent ends after so many crash loops within this time, so that whoever started it sees them.
+# Granian gives up when a worker dies twice within seconds. The parent starts it anew, but ends when
+# it has given up so often within this time, so that whoever started the service sees it.
 CRASH_LOOPS = 5
 CRASH_LOOPS_SECONDS = 120
-# A worker is born with these blocked. It waits for SIGTERM in a thread of its own. The other two
-# are for its parent: a terminal sends them to all processes.
+# A worker blocks these. It waits for SIGTERM in a thread of its own. A terminal sends the other two
+# to all processes, and only the parent is to handle them.
 WORKER_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 
@@ -74,12 +75,11 @@ def run(bind: str, workers: int, prepare: Callable[[], None]) -> None:
     while True:
         server = _server(bind, workers)
         server.on_startup(partial(_drain_before_stop, drainable))
-        # Granian gives up when a worker dies twice within seconds. This loop starts it anew.
-        with suppress(SystemExit):
+        with suppress(SystemExit):  # it has given up
             server.serve(target_loader=start_worker, wrap_loader=False)
         if not server.interrupt_signal:
             time.sleep(1)
-        if server.interrupt_signal:  # before it gave up, or in this second
+        if server.interrupt_signal:  # it was told to stop
             break
         crashed.append(time.monotonic())
         if len(crashed) == CRASH_LOOPS and crashed[-1] - crashed[0] < CRASH_LOOPS_SECONDS:
@@ -164,8 +164,8 @@ def _start_worker(drainable: Drainable, parent: int, prepare: Callable[[], None]
 def _stop_at_sigterm() -> None:
     """Run Granian's handler of SIGTERM.
 
-    Python would run it in the main thread, which misses a signal that arrives just as it begins to
-    wait. The worker would then be killed after GRACEFUL_TIMEOUT_SECONDS.
+    Python would run it in the main thread. A signal that arrives just as that thread begins to wait
+    would be missed, and the worker killed after GRACEFUL_TIMEOUT_SECONDS.
     """
     number = signal.sigwait({signal.SIGTERM})
     stop = signal.getsignal(number)
