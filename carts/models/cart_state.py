@@ -37,11 +37,7 @@ class CartState(NamedTuple):
         return {"id": self.id, "cart_id": self.id, "profile_key": self.profile_key}
 
     def check_version(self, expected: Expected) -> None:
-        """Refuse a caller who expects another version.
-
-        Raises:
-            Refusal: `version_mismatch`.
-        """
+        """Refuse a caller who expects another version."""
         versions = {expected} if isinstance(expected, int) else expected
         if versions is not None and self.version not in versions:
             raise VersionMismatch(version=self.version)
@@ -50,9 +46,6 @@ class CartState(NamedTuple):
         """Refuse an item that the cart cannot take in place of `before`.
 
         A cart that is above a lowered limit may be changed, if it does not grow.
-
-        Raises:
-            Refusal: `currency_mismatch`, `too_many`.
         """
         refuse_any(after.currency_mismatches(self.currency))
         if before is None and self.item_count >= settings.MAX_ITEMS:

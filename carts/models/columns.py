@@ -22,7 +22,6 @@ def paragraph(name: str) -> models.CharField:
 
 
 def currency() -> models.CharField:
-    """Return a code of ISO 4217."""
     return models.CharField(
         max_length=limits.MAX_LENGTHS["currency"], validators=[limits.validate_currency]
     )
@@ -35,12 +34,8 @@ def int32(lowest: int = limits.INT32_MIN, highest: int = limits.INT32_MAX) -> mo
 
 
 def price() -> models.DecimalField:
-    """Return a price within its limits."""
     return models.DecimalField(
         max_digits=limits.PRICE_DIGITS,
         decimal_places=limits.PRICE_DECIMALS,
-        validators=[
-            MinValueValidator(limits.PRICE_MIN),
-            MaxValueValidator(limits.PRICE_MAX),
-        ],
+        validators=[MinValueValidator(limits.PRICE_MIN), MaxValueValidator(limits.PRICE_MAX)],
     )

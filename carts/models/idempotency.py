@@ -52,10 +52,8 @@ class IdempotencyRecord(models.Model):
         """Call `write` with a new id, unless an earlier request of this key did.
 
         The key belongs to the profile and, if the token is bound to a partner, to that partner.
-        `fingerprint` is a digest of the request.
-
-        Returns:
-            The id, and what `write` returned; None if an earlier request had created it.
+        `fingerprint` is a digest of the request. Returns the id, and what `write` returned; None
+        if an earlier request had created it.
 
         Raises:
             Refusal: `idempotency_key_reused`, or `request_in_progress` if the same request is
@@ -81,7 +79,7 @@ class IdempotencyRecord(models.Model):
                 # standby, as the first answer did, and still holds after a failover.
                 with _request_in_progress():
                     earlier = records.select_for_update().first()
-                if earlier and not earlier.is_expired():
+                if earlier and earlier.created_on >= cls.expired_before():
                     if bytes(earlier.fingerprint) != fingerprint:
                         raise IdempotencyKeyReused from None
                     return earlier.created_id, None
@@ -89,10 +87,6 @@ class IdempotencyRecord(models.Model):
                     records.filter(created_on=earlier.created_on).delete()
                 # If there is no record, another request has just replaced an expired one.
                 return cls.create_once(profile_key, partner_key, key, fingerprint, write)
-
-    def is_expired(self) -> bool:
-        """Return whether the key is free again."""
-        return self.created_on < self.expired_before()
 
     @staticmethod
     def expired_before() -> datetime:

@@ -16,13 +16,7 @@ from carts.models.reads import CUSTOMER, carts_by
 from cartsvc.db.statements import Insert, Select, Statement, delete, parameters, update
 
 # The fields of a cart that Change Cart may change.
-CHANGEABLE = (
-    "platform",
-    "ordering_channel",
-    "fulfilment_channel",
-    "note",
-    "special_instructions",
-)
+CHANGEABLE = ("platform", "ordering_channel", "fulfilment_channel", "note", "special_instructions")
 
 # By what a change knows its cart. Each statement names the customer; see `reads.CUSTOMER`.
 KEYS = ("id", "profile_key")
@@ -35,8 +29,8 @@ ITEM = Select(
         .alias(chosen=FilteredRelation("options", condition=Q(options__profile_key=CUSTOMER)))
         .order_by("chosen__position")
         .values_list(
-            *("position", *ITEM_FIELDS),
-            *("chosen__position", *(f"chosen__{name}" for name in OPTION_FIELDS)),
+            *("position", *ITEM_FIELDS, "chosen__position"),
+            *(f"chosen__{name}" for name in OPTION_FIELDS),
         )
     )
 )
