@@ -33,11 +33,9 @@ class CartState(NamedTuple):
 
     @property
     def keys(self) -> dict[str, UUID]:
-        """What finds the cart and its rows."""
         return {"id": self.id, "cart_id": self.id, "profile_key": self.profile_key}
 
     def check_version(self, expected: Expected) -> None:
-        """Refuse a caller who expects another version."""
         versions = {expected} if isinstance(expected, int) else expected
         if versions is not None and self.version not in versions:
             raise VersionMismatch(version=self.version)
@@ -78,7 +76,6 @@ class Totals(NamedTuple):
 
     @classmethod
     def of(cls, items: Collection[ItemDraft]) -> Self:
-        """Return the totals of these items."""
         return cls(
             len(items),
             sum(len(item.options) for item in items),

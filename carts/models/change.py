@@ -51,7 +51,6 @@ class Author:
 
     @classmethod
     def shell(cls) -> Self:
-        """Return the operating system's user as the author."""
         try:
             return cls("shell", getuser())
         except (KeyError, OSError):  # the user has no name, as in a container
@@ -108,7 +107,6 @@ class CartChange(models.Model):
 
     @property
     def author(self) -> Author:
-        """The author of the change, with the reason given."""
         return Author(self.author_kind, self.author_name, self.request_id, self.why)
 
 

@@ -28,7 +28,6 @@ def currency() -> models.CharField:
 
 
 def int32(lowest: int = limits.INT32_MIN, highest: int = limits.INT32_MAX) -> models.IntegerField:
-    """Return the type int, within the given bounds."""
     # SQLite's columns take 64 bits, so their type alone does not enforce the bounds.
     return models.IntegerField(validators=[MinValueValidator(lowest), MaxValueValidator(highest)])
 

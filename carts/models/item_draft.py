@@ -83,12 +83,10 @@ class ItemDraft:
                 yield CurrencyMismatch(currency=currency, field=place)
 
     def row(self, cart: Any) -> tuple[Any, ...]:
-        """Return the item as a row for `INSERT_ITEMS`."""
         keys = self.id, cart.id, cart.profile_key
         return *keys, self.position, *map(self.values.get, ITEM_FIELDS), self.value
 
     def option_rows(self, profile_key: UUID) -> Iterable[tuple[Any, ...]]:
-        """Return the options as rows for `INSERT_OPTIONS`."""
         return [
             (self.id, profile_key, position, *map(option.get, OPTION_FIELDS))
             for position, option in enumerate(self.options)

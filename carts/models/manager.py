@@ -23,7 +23,7 @@ from carts.models.cart_state import IN_ALL, CartState, Expected, Totals, refuse_
 from carts.models.change import MAX_CHANGES, Author, difference, encoded, recorded
 from carts.models.item import ITEM_FIELDS
 from carts.models.item_draft import ItemDraft, Values, field_errors, refuse
-from carts.models.reads import CartQuerySet, CartReads
+from carts.models.reads import CartQuerySet, get_cart, page_of_carts
 from carts.models.writes import CHANGEABLE, CartWrites, item_draft
 from cartsvc.db.statements import Rows, Select, atomic, fetch_together, one_round_trip
 
@@ -40,7 +40,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
     def contribute_to_class(self, cls: type[models.Model], name: str) -> None:
         """Prepare the statements for the model, which is known from here on."""
         super().contribute_to_class(cls, name)
-        self.reads, self.writes = CartReads(cls), CartWrites(cls)
+        self.writes = CartWrites(cls)
 
     def by(self, author: Author, **keys: Any) -> Self:
         """Return a manager of the carts that have the `keys`, for changes by `author`.
@@ -64,12 +64,11 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
     def find(self, cart_id: UUID) -> tuple[int, str] | None:
         """Return the cart's version and the JSON text that Get Cart shows, or None."""
         keys = {**self.keys, "id": cart_id}
-        for version, text in self.reads.get_cart(tuple(keys)).rows(**keys):
+        for version, text in get_cart(self.model, tuple(keys)).rows(**keys):
             return version, text
         return None
 
     def version_of(self, cart_id: UUID) -> int | None:
-        """Return the cart's version; None if there is no such cart."""
         return self.filter(pk=cart_id).values_list("version", flat=True).first()
 
     def page(self, limit: int, cursor: UUID | None = None) -> Rows:
@@ -77,7 +76,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
 
         With a `cursor`, carts older than that id.
         """
-        statement = self.reads.page_of_carts(tuple(self.keys), limit, further=bool(cursor))
+        statement = page_of_carts(self.model, tuple(self.keys), limit, further=bool(cursor))
         return statement.rows(cursor=cursor, **self.keys)
 
     def create_with_items(
@@ -254,7 +253,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             if not (customer := customers.first()):
                 raise CartNotFound
             keys["profile_key"] = customer
-        lock, looked = self.writes.lock(tuple(keys)), {**keys, "cart_id": cart_id}
+        lock, looked = writes.lock(self.model, tuple(keys)), {**keys, "cart_id": cart_id}
         if item_id:
             looked["id"] = item_id
         carts, rows = fetch_together(cursor, lock, keys, look, looked)

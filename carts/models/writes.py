@@ -75,17 +75,14 @@ class CartWrites:
 
     def __init__(self, model: type[models.Model]) -> None:
         self.insert = Insert(model, [field.attname for field in model._meta.concrete_fields])
-        fixed = ("id", "profile_key", "currency")
-        changed = [name for name in CartState._fields if name not in fixed]
+        changed = [name for name in CartState._fields if name not in {*KEYS, "currency"}]
         self.update = update(model, changed, *KEYS)
         self.set = cache(lambda names: update(model, names, *KEYS))
         self.delete = delete(model, *KEYS)
         self.changeable = Select(lambda: carts_by(model, KEYS).values_list(*CHANGEABLE))
 
-        @cache
-        def lock(keys: tuple[str, ...]) -> Select:
-            columns = CartState._fields
-            return Select(lambda: carts_by(model, keys).values_list(*columns), locks=True)
 
-        # By the fields that select the cart.
-        self.lock = lock
+@cache
+def lock(model: type[models.Model], keys: tuple[str, ...]) -> Select:
+    """Return the SELECT that locks the cart with these `keys`. Its row is a `CartState`."""
+    return Select(lambda: carts_by(model, keys).values_list(*CartState._fields), locks=True)

@@ -57,7 +57,7 @@ def test_create(items: int) -> None:
     )
     assert statements(lambda: api.post(body=body, Idempotency_Key="key-1")) == (
         200,
-        "BEGIN, INSERT idempotencyrecord, ROLLBACK, BEGIN, SELECT idempotencyrecord, COMMIT",
+        "BEGIN, INSERT idempotencyrecord, SELECT idempotencyrecord, COMMIT",
     )
 
 
