@@ -1,7 +1,7 @@
 """How the operations read a request: the bearer's carts, the headers and the body."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any, ClassVar
@@ -18,12 +18,12 @@ from carts.models import Cart, IdempotencyRecord
 from carts.models.change import Author
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.models.manager import CartManager
-from carts.serializers import WireSerializer, shortened
+from carts.serializers import WireSerializer
 from cartsvc.api.envelope import success
 from cartsvc.api.headers import entity_tag, prefers_strict, versions
 from cartsvc.api.operation import Operation, operation_of
 from cartsvc.api.strict_json import fingerprint, json_object, received
-from cartsvc.errors import MAX_PROBLEMS, InvalidHeader, Refusal, Refusals, UnknownParameter
+from cartsvc.errors import MAX_PROBLEMS, InvalidHeader, Refusal, Refusals
 from cartsvc.fairness import ARRIVING, CHANGE_SECONDS, CHANGING, PROGRAM_SECONDS, WORKING
 from cartsvc.identity.bearer_tokens import bearer_of
 
@@ -39,6 +39,7 @@ class CartServiceViewSet(ViewSet):
 
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
     tag: ClassVar[str]  # the API document's; the docstring describes it
+    warnings: Sequence[Refusal] = ()  # of the success
 
     @property
     def operation(self) -> Operation:
@@ -74,13 +75,7 @@ class CartServiceViewSet(ViewSet):
         return super().finalize_response(request, response, *args, **kwargs)
 
     def read(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the body and its values.
-
-        Raises:
-            Refusal: see `received`, `json_object` and `WireSerializer.run_validation`;
-                `unavailable` when too many bodies came at once; `unknown_member` for a caller
-                who prefers strict handling.
-        """
+        """Return the body and its values, unless too many bodies came at once."""
         with ARRIVING.thread_of(self.caller, PROGRAM_SECONDS):
             sent = received(self.request, self.operation.media_types)
         with WORKING.thread_of(self.caller, PROGRAM_SECONDS):
@@ -90,80 +85,55 @@ class CartServiceViewSet(ViewSet):
     def _values(self, body: dict[str, Any]) -> dict[str, Any]:
         serializer: WireSerializer = self.operation.body
         limit = MAX_PROBLEMS + 1 if self.strict else WARNINGS
-        unknown = islice(serializer.unknown_members(body), limit)
+        unknown = list(islice(serializer.unknown_members(body), limit))
         try:
             values = serializer.run_validation(body)
         except Refusal as refusal:
             if self.strict:
                 raise Refusals([*unknown, *refusal.reasons]) from None
             # A misspelt member that is required is missing, and unknown as well.
-            refusal.warnings = list(unknown)
+            refusal.warnings = unknown
             raise
-        if self.strict and (found := list(unknown)):
-            raise Refusals(found)
+        if self.strict and unknown:
+            raise Refusals(unknown)
+        self.warnings = unknown
         return values
 
-    def success(
-        self,
-        data: str | None = None,
-        body: dict[str, Any] | None = None,
-        version: int | None = None,
-    ) -> HttpResponse:
-        """Return the operation's success with the JSON text `data`, and the `version` as the ETag.
-
-        It warns of the first unknown members of a `body`, or parameters of a query that it reads.
-        """
-        operation = self.operation
-        warnings: Iterator[Refusal] = iter(())
-        if body:
-            warnings = operation.body.unknown_members(body)
-        elif operation.query:
-            names = (name for name in self.request.GET if name not in operation.query)
-            warnings = (UnknownParameter(field=shortened(name)) for name in names)
-        response = success(operation.message, data, islice(warnings, WARNINGS))
+    def success(self, data: str | None = None, *, version: int | None = None) -> HttpResponse:
+        """Return the operation's success with the JSON text `data`, and the `version` as ETag."""
+        response = success(self.operation.message, data, self.warnings)
         if version is not None:
             response["ETag"] = entity_tag(version)
         return response
 
-    def change(self, write: Callable[..., int], *keys: UUID) -> HttpResponse:
+    def change(self, write: Callable[..., int], **keys: UUID) -> HttpResponse:
         """Change what has these keys as the body says. `write` is a method of the manager."""
         expected = self.expected_versions()
-        body, values = self.read()
+        _, values = self.read()
         with self.changing():
-            version = write(*keys, values, version=expected, validate=False)
-        return self.success(body=body, version=version)
+            version = write(**keys, values=values, version=expected, validate=False)
+        return self.success(version=version)
 
     def changing(self) -> AbstractContextManager[None]:
-        """Return a context for a change, which may wait for a row that somebody else holds.
-
-        Raises:
-            Unavailable: too many of the bearer's changes wait already.
-        """
+        """Return a context for a change, which may wait for a row that somebody else holds."""
         return CHANGING.thread_of(self.caller, CHANGE_SECONDS)
 
-    def carts(self, profile_key: UUID) -> CartManager[Cart]:
-        """Return the carts that the bearer may see and change, in the bearer's name."""
+    @property
+    def carts(self) -> CartManager[Cart]:
+        """The carts that the bearer may see and change, in the bearer's name."""
         bearer = bearer_of(self.request)
         author = Author("bearer", bearer.subject, self.request.META["cartsvc.request_id"])
-        keys: dict[str, Any] = {"profile_key": profile_key}
+        keys: dict[str, Any] = {"profile_key": self.kwargs["profile_key"]}
         if bearer.partner_key is not None:
             keys["partner_key"] = bearer.partner_key
         return Cart.objects.by(author, **keys)
 
     def expected_versions(self) -> frozenset[int] | None:
-        """Return the versions in If-Match; None when any will do.
-
-        Raises:
-            Refusal: `invalid_header`.
-        """
+        """Return the versions in If-Match; None when any will do."""
         return versions(self.request.META.get("HTTP_IF_MATCH", "*"), "If-Match")
 
     def idempotency_key(self) -> str | None:
-        """Return the Idempotency-Key; None when the request has none.
-
-        Raises:
-            Refusal: `invalid_header`.
-        """
+        """Return the Idempotency-Key; None when the request has none."""
         key = self.request.META.get("HTTP_IDEMPOTENCY_KEY")
         if key is not None and not IDEMPOTENCY_KEY.fullmatch(key):
             raise InvalidHeader(
@@ -173,11 +143,7 @@ class CartServiceViewSet(ViewSet):
         return key
 
     def create_once(
-        self,
-        name: str,
-        key: str | None,
-        body: dict[str, Any],
-        write: Callable[[UUID], int],
+        self, name: str, key: str | None, body: dict[str, Any], write: Callable[[UUID], int]
     ) -> HttpResponse:
         """Call `write` with a new id, or find the id that this request created before.
 
@@ -194,7 +160,7 @@ class CartServiceViewSet(ViewSet):
                 created_id, version = IdempotencyRecord.create_once(
                     self.kwargs["profile_key"], partner_key, key, fingerprint(request), write
                 )
-        response = self.success(f'{{"{name}":"{created_id}"}}', body, version)
+        response = self.success(f'{{"{name}":"{created_id}"}}', version=version)
         if version is None:
             response["Idempotent-Replayed"] = "true"
         elif key is not None:

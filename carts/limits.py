@@ -42,22 +42,14 @@ BLANKS = r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
 def validate_line(value: str) -> None:
-    """Refuse a text that is blank or holds a control character.
-
-    Raises:
-        ValidationError: `blank`, `control_character`.
-    """
+    """Refuse a text that is blank or holds a control character."""
     if not value or value.isspace():
         raise Blank
     _refuse(control_character(value))
 
 
 def validate_paragraph(value: str) -> None:
-    """Refuse a text with a control character other than tab, line feed and carriage return.
-
-    Raises:
-        ValidationError: `control_character`.
-    """
+    """Refuse a text with a control character other than tab, line feed and carriage return."""
     _refuse(control_character(value, multiline=True))
 
 
@@ -71,11 +63,7 @@ def _refuse(found: str | None) -> None:
 
 
 def validate_currency(value: str) -> None:
-    """Refuse what is not an upper-case code on the current list of ISO 4217.
-
-    Raises:
-        ValidationError: `invalid_currency`.
-    """
+    """Refuse what is not an upper-case code on the current list of ISO 4217."""
     if value not in CURRENCIES:
         raise InvalidCurrency
 
@@ -85,9 +73,6 @@ def exact_price(number: int | Decimal) -> Decimal:
 
     Removes the noise of a double: `10.100000000000001` becomes 10.1. Never rounds a price
     that really has more decimals.
-
-    Raises:
-        ValidationError: `too_many_decimals`, `min_value`, `max_value`.
     """
     price = Decimal(number)
     if price < PRICE_MIN:

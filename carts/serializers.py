@@ -16,17 +16,11 @@ from rest_framework.fields import empty
 from carts.errors import CannotChange, TooMany
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, sent_fields
+from carts.models.reads import TAIL
 from carts.models.writes import CHANGEABLE
 from carts.wire_types import DoubleField, IntField, StringField, invalid_type
 from cartsvc.camel_case import camel_case
-from cartsvc.errors import (
-    MAX_PROBLEMS,
-    Null,
-    Refusal,
-    Refusals,
-    Required,
-    UnknownMember,
-)
+from cartsvc.errors import MAX_PROBLEMS, Null, Refusal, Refusals, Required, UnknownMember
 
 
 class WireSerializer(serializers.ModelSerializer):
@@ -52,8 +46,7 @@ class WireSerializer(serializers.ModelSerializer):
         """Return the values by the names of the model's fields.
 
         Raises:
-            Refusal: with a problem for each value that is wrong, and a JSON Pointer to it.
-                After `MAX_PROBLEMS` nothing more is looked for.
+            Refusal: with a problem and a JSON Pointer for each wrong value, up to `MAX_PROBLEMS`.
         """
         if type(data) is not dict:
             raise invalid_type("an object", data).below("")
@@ -80,7 +73,6 @@ class WireSerializer(serializers.ModelSerializer):
 
     @property
     def max_count(self) -> int:
-        """How many of these a list may hold."""
         return int(getattr(settings, self.limit))
 
     @cached_property
@@ -108,7 +100,8 @@ class WireSerializer(serializers.ModelSerializer):
             return
         for name, value in data.items():
             if name not in self.known:
-                yield UnknownMember(field=f"{pointer}/{_token(name)}")
+                token = shortened(name).replace("~", "~0").replace("/", "~1")
+                yield UnknownMember(field=f"{pointer}/{token}")
             elif name in self.lists and type(value) is list:
                 for position, element in enumerate(value):
                     yield from self.lists[name].unknown_members(
@@ -148,24 +141,9 @@ def shortened(name: str) -> str:
     return name[:MAX_NAME_LENGTH].encode(errors="replace").decode()
 
 
-def _token(name: str) -> str:
-    """Return a member's name as a JSON Pointer token."""
-    return shortened(name).replace("~", "~0").replace("/", "~1")
-
-
 # What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
 READ_ONLY_MEMBERS = frozenset(
-    {
-        "itemId",
-        "value",
-        "cartId",
-        "profileKey",
-        "itemCount",
-        "subtotal",
-        "createdOn",
-        "modifiedOn",
-        "version",
-    }
+    {"itemId", "value", "cartId", "profileKey", "itemCount", *map(camel_case, TAIL)}
 )
 MAX_NAME_LENGTH = 64  # characters
 

@@ -84,5 +84,4 @@ JSON_TYPES = {
 
 
 def invalid_type(wanted: str, data: Any) -> InvalidType:
-    """Return the error for a value of the wrong JSON type."""
     return InvalidType(wanted=wanted, sent=JSON_TYPES[type(data)])

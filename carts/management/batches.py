@@ -13,12 +13,6 @@ from tqdm import tqdm
 from cartsvc.db.errors import is_held
 from cartsvc.db.statements import delete_in_shards
 
-SINGULAR = {
-    "carts": "cart",
-    "log entries": "log entry",
-    "idempotency records": "idempotency record",
-}
-
 ATTEMPTS = 5
 
 # In one transaction. Their key has several columns, and SQLite takes under 1,000 such conditions.
@@ -26,11 +20,7 @@ MAX_RECORDS = 500
 
 
 def batch_size(text: str) -> int:
-    """Return the number that `text` names. For use as an argparse type.
-
-    Raises:
-        ArgumentTypeError: the text is not a whole number above 0.
-    """
+    """Return the number that `text` names. For use as an argparse type."""
     if not text.isdecimal() or not int(text):
         raise ArgumentTypeError(f"{text!r} is not a number of carts.")
     return int(text)
@@ -47,7 +37,8 @@ def batches(rows: QuerySet[Any], size: int) -> Iterator[QuerySet[Any]]:
 
 def counted(number: int, name: str) -> str:
     """Return the number with the name of what it counts, which is given in the plural."""
-    return f"{number} {SINGULAR[name] if number == 1 else name}"
+    singular = name.replace("entries", "entry").removesuffix("s")
+    return f"{number} {singular if number == 1 else name}"
 
 
 def delete_batches(
@@ -57,9 +48,6 @@ def delete_batches(
 
     `name` is what the rows are called. A dry run only counts them. The progress is a bar on a
     terminal, and elsewhere a line between two parts.
-
-    Raises:
-        OperationalError: as `delete`.
     """
     gone, terminal = 0, out.isatty()
     verb = "would be deleted" if dry_run else "deleted"
@@ -74,20 +62,15 @@ def delete_batches(
 
 
 def delete(rows: QuerySet[Any]) -> int:
-    """Delete the rows except those that are being changed. Return how many were deleted.
-
-    Raises:
-        OperationalError: the database was still busy at the last attempt.
-    """
+    """Delete the rows except those that are being changed. Return how many were deleted."""
     database: Any = connection  # a backend of cartsvc.db
-    for attempt in range(ATTEMPTS):
+    attempt = _delete_in_shards if database.is_distributed else _delete_unlocked
+    for _ in range(ATTEMPTS - 1):
         try:
-            return _delete_in_shards(rows) if database.is_distributed else _delete_unlocked(rows)
+            return attempt(rows)
         except OperationalError:  # SQLite has one writer at a time and may be busy for long
-            if attempt == ATTEMPTS - 1:
-                raise
             sleep(1)
-    return 0
+    return attempt(rows)
 
 
 def _delete_in_shards(rows: QuerySet[Any]) -> int:

@@ -12,11 +12,7 @@ from cartsvc.api.guids import parse_guid
 
 
 def held_of(profile_key: str) -> dict[str, QuerySet[Any]]:
-    """Return all that is held of a customer, by name. What belongs to a cart goes with it.
-
-    Raises:
-        CommandError: the profile key is not a GUID.
-    """
+    """Return all that is held of a customer, by name. What belongs to a cart goes with it."""
     key = parse_guid(profile_key)
     if key is None:
         raise CommandError(

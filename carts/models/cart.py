@@ -5,6 +5,7 @@ from django.db import models
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from carts.limits import INT32_MAX, INT32_MIN
 from carts.models import columns, constraints
 from carts.models.change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
 from carts.models.guarded import GuardedModel
@@ -55,11 +56,9 @@ class Cart(GuardedModel):
             models.Index(fields=["partner_key", "id"], name="carts_cart_partner_key_id"),
         ]
         constraints = [
-            constraints.line_check("cart", "partner_key"),
-            constraints.int32_check("cart", "restaurant_key"),
-            constraints.line_check("cart", "platform"),
-            constraints.line_check("cart", "ordering_channel"),
-            constraints.line_check("cart", "fulfilment_channel"),
+            *constraints.line_checks("cart", "partner_key", "platform"),
+            *constraints.line_checks("cart", "ordering_channel", "fulfilment_channel"),
+            constraints.range_check("cart", "restaurant_key", INT32_MIN, INT32_MAX),
             constraints.currency_check("cart"),
             constraints.paragraph_check("cart", "note"),
             constraints.paragraph_check("cart", "special_instructions"),
@@ -71,7 +70,6 @@ class Cart(GuardedModel):
 
     @property
     def created_by(self) -> Author:
-        """The author of the cart."""
         return Author(self.created_by_kind, self.created_by_name, self.created_request_id)
 
     def change(self, *, version: int | None = None, **values: Any) -> None:

@@ -33,15 +33,9 @@ class CartState(NamedTuple):
 
     @property
     def keys(self) -> dict[str, UUID]:
-        """What finds the cart and its rows."""
         return {"id": self.id, "cart_id": self.id, "profile_key": self.profile_key}
 
     def check_version(self, expected: Expected) -> None:
-        """Refuse a caller who expects another version.
-
-        Raises:
-            Refusal: `version_mismatch`.
-        """
         versions = {expected} if isinstance(expected, int) else expected
         if versions is not None and self.version not in versions:
             raise VersionMismatch(version=self.version)
@@ -50,9 +44,6 @@ class CartState(NamedTuple):
         """Refuse an item that the cart cannot take in place of `before`.
 
         A cart that is above a lowered limit may be changed, if it does not grow.
-
-        Raises:
-            Refusal: `currency_mismatch`, `too_many`.
         """
         refuse_any(after.currency_mismatches(self.currency))
         if before is None and self.item_count >= settings.MAX_ITEMS:
@@ -85,7 +76,6 @@ class Totals(NamedTuple):
 
     @classmethod
     def of(cls, items: Collection[ItemDraft]) -> Self:
-        """Return the totals of these items."""
         return cls(
             len(items),
             sum(len(item.options) for item in items),

@@ -25,8 +25,9 @@ MAX_CHANGES = 100
 
 NAME_LENGTH, REQUEST_ID_LENGTH, WHY_LENGTH = 80, 64, 200
 
-_encode = simplejson.JSONEncoder(ensure_ascii=False, separators=(",", ":"), use_decimal=True).encode
-_decode = simplejson.JSONDecoder(parse_float=Decimal).decode
+# Values as JSON text, in their order and exactly; and back, with prices as int or Decimal.
+encoded = simplejson.JSONEncoder(ensure_ascii=False, separators=(",", ":"), use_decimal=True).encode
+decoded = simplejson.JSONDecoder(parse_float=Decimal).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,6 @@ class Author:
 
     @classmethod
     def shell(cls) -> Self:
-        """Return the operating system's user as the author."""
         try:
             return cls("shell", getuser())
         except (KeyError, OSError):  # the user has no name, as in a container
@@ -107,7 +107,6 @@ class CartChange(models.Model):
 
     @property
     def author(self) -> Author:
-        """The author of the change, with the reason given."""
         return Author(self.author_kind, self.author_name, self.request_id, self.why)
 
 
@@ -115,9 +114,8 @@ class CartChange(models.Model):
 def recorded() -> Iterator[Any]:
     """Run the block in a transaction, as `atomic_change`: a change and its record. Yield a cursor.
 
-    Raises:
-        OperationalError: another change has made this version. On one server the cart's lock makes
-            that impossible. Citus lets a shard move between the lock and the write, without it.
+    If another change has made this version, the database is unavailable. On one server the cart's
+    lock makes that impossible. Citus lets a shard move between the lock and the write, without it.
     """
     try:
         with atomic_change() as cursor:
@@ -148,17 +146,6 @@ def items_before(
         else:
             found.pop(change.item_id, None)
     return found
-
-
-def encoded(values: Mapping[str, Any]) -> str:
-    """Return the values as JSON text, in their order and exactly."""
-    return _encode(values)
-
-
-def decoded(text: str) -> dict[str, Any]:
-    """Return the values of a text that `encoded` has made; prices come as int or Decimal."""
-    values: dict[str, Any] = _decode(text)
-    return values
 
 
 def difference(

@@ -22,25 +22,19 @@ def paragraph(name: str) -> models.CharField:
 
 
 def currency() -> models.CharField:
-    """Return a code of ISO 4217."""
     return models.CharField(
         max_length=limits.MAX_LENGTHS["currency"], validators=[limits.validate_currency]
     )
 
 
 def int32(lowest: int = limits.INT32_MIN, highest: int = limits.INT32_MAX) -> models.IntegerField:
-    """Return the type int, within the given bounds."""
     # SQLite's columns take 64 bits, so their type alone does not enforce the bounds.
     return models.IntegerField(validators=[MinValueValidator(lowest), MaxValueValidator(highest)])
 
 
 def price() -> models.DecimalField:
-    """Return a price within its limits."""
     return models.DecimalField(
         max_digits=limits.PRICE_DIGITS,
         decimal_places=limits.PRICE_DECIMALS,
-        validators=[
-            MinValueValidator(limits.PRICE_MIN),
-            MaxValueValidator(limits.PRICE_MAX),
-        ],
+        validators=[MinValueValidator(limits.PRICE_MIN), MaxValueValidator(limits.PRICE_MAX)],
     )

@@ -11,13 +11,16 @@ from carts import limits
 from cartsvc.control_characters import LINE_BREAKERS, PARAGRAPH_BREAKERS
 
 
-def line_check(model: str, column: str) -> CheckConstraint:
-    """Return the check of a required line: length, not blank, no control characters."""
-    return CheckConstraint(
-        name=f"carts_{model}_{column}_line",
-        condition=_printable(column, LINE_BREAKERS)
-        & Q(**{f"{column}__regex": f"[^{limits.BLANKS}]"}),
-    )
+def line_checks(model: str, *columns: str) -> list[CheckConstraint]:
+    """Return the checks of required lines: length, not blank, no control characters."""
+    return [
+        CheckConstraint(
+            name=f"carts_{model}_{column}_line",
+            condition=_printable(column, LINE_BREAKERS)
+            & Q(**{f"{column}__regex": f"[^{limits.BLANKS}]"}),
+        )
+        for column in columns
+    ]
 
 
 def paragraph_check(model: str, column: str) -> CheckConstraint:
@@ -43,21 +46,11 @@ def currency_check(model: str) -> CheckConstraint:
 
 
 def range_check(model: str, column: str, lowest: object, highest: object) -> CheckConstraint:
-    """Return the check that a number is between two bounds, both included."""
+    """Return the check that a number is between two bounds, both included.
+
+    A 32-bit integer needs it on SQLite, where all integers have 64 bits.
+    """
     return CheckConstraint(
         name=f"carts_{model}_{column}_range",
         condition=Q(**{f"{column}__gte": lowest, f"{column}__lte": highest}),
     )
-
-
-def int32_check(model: str, column: str) -> CheckConstraint:
-    """Return the check of a 32-bit integer.
-
-    Only SQLite needs it, because all its integers have 64 bits. An int64 needs no check.
-    """
-    return range_check(model, column, limits.INT32_MIN, limits.INT32_MAX)
-
-
-def price_check(model: str) -> CheckConstraint:
-    """Return the check that a price is within the limits of the validators."""
-    return range_check(model, "price", limits.PRICE_MIN, limits.PRICE_MAX)

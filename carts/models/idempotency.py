@@ -3,19 +3,19 @@
 A record is written in the same transaction as the cart or item that it protects.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.db import IntegrityError, OperationalError, models, transaction
+from django.db import OperationalError, models
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts.errors import IdempotencyKeyReused, RequestInProgress
 from carts.limits import MAX_LENGTHS
 from cartsvc.db.errors import is_held
+from cartsvc.db.statements import Insert, Statement, atomic
 
 KEY_MAX_LENGTH = 255
 
@@ -52,10 +52,8 @@ class IdempotencyRecord(models.Model):
         """Call `write` with a new id, unless an earlier request of this key did.
 
         The key belongs to the profile and, if the token is bound to a partner, to that partner.
-        `fingerprint` is a digest of the request.
-
-        Returns:
-            The id, and what `write` returned; None if an earlier request had created it.
+        `fingerprint` is a digest of the request. Returns the id, and what `write` returned; None
+        if an earlier request had created it.
 
         Raises:
             Refusal: `idempotency_key_reused`, or `request_in_progress` if the same request is
@@ -64,35 +62,27 @@ class IdempotencyRecord(models.Model):
         # Cutting is safe: no cart has a longer partner key, so `write` refuses the request.
         stored = key if partner_key is None else f"{partner_key} {key}"[:STORED_MAX_LENGTH]
         record = cls(profile_key=profile_key, key=stored, fingerprint=fingerprint)
-        saved = False
-        try:
-            with transaction.atomic():
-                with _request_in_progress():
-                    record.save(force_insert=True)
-                saved = True
-                return record.created_id, write(record.created_id)
-        except IntegrityError:
-            if saved:
-                raise
-            # In one transaction, so that a refused request does not leave a record deleted.
-            with transaction.atomic():
-                records = cls.objects.filter(pk=record.pk)
+        with atomic() as cursor:
+            records = cls.objects.filter(pk=record.pk)
+            try:
+                INSERT.run(cursor, **vars(record))
                 # Take a lock, because locking writes to the WAL. So the answer waits for the
                 # standby, as the first answer did, and still holds after a failover.
-                with _request_in_progress():
-                    earlier = records.select_for_update().first()
-                if earlier and not earlier.is_expired():
-                    if bytes(earlier.fingerprint) != fingerprint:
-                        raise IdempotencyKeyReused from None
-                    return earlier.created_id, None
-                if earlier:
-                    records.filter(created_on=earlier.created_on).delete()
-                # If there is no record, another request has just replaced an expired one.
+                inserted = cursor.rowcount
+                earlier = None if inserted else records.select_for_update().first()
+            except OperationalError as error:
+                if is_held(error):
+                    raise RequestInProgress from error
+                raise
+            if earlier and earlier.created_on >= cls.expired_before():
+                if bytes(earlier.fingerprint) != fingerprint:
+                    raise IdempotencyKeyReused
+                return earlier.created_id, None
+            if earlier:
+                record.save(force_update=True)
+            elif not inserted:  # it has just been purged
                 return cls.create_once(profile_key, partner_key, key, fingerprint, write)
-
-    def is_expired(self) -> bool:
-        """Return whether the key is free again."""
-        return self.created_on < self.expired_before()
+            return record.created_id, write(record.created_id)
 
     @staticmethod
     def expired_before() -> datetime:
@@ -100,12 +90,6 @@ class IdempotencyRecord(models.Model):
         return timezone.now() - timedelta(hours=settings.IDEMPOTENCY_HOURS)
 
 
-@contextmanager
-def _request_in_progress() -> Iterator[None]:
-    """Turn a lock timeout in the block into `request_in_progress`."""
-    try:
-        yield
-    except OperationalError as error:
-        if is_held(error):
-            raise RequestInProgress from error
-        raise
+NAMES = [field.attname for field in IdempotencyRecord._meta.concrete_fields]
+IF_NEW = f"{Insert(IdempotencyRecord, NAMES).of_rows(1)} ON CONFLICT DO NOTHING"
+INSERT = Statement(IF_NEW, IdempotencyRecord, NAMES)

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import UniqueConstraint
 from uuid_utils.compat import uuid7
 
-from carts import limits
+from carts.limits import INT32_MAX, INT32_MIN, PRICE_MAX, PRICE_MIN, QUANTITY_MAX, QUANTITY_MIN
 from carts.models import columns, constraints
 from carts.models.guarded import GuardedModel
 from cartsvc.db.exact_sum import ExactField
@@ -34,7 +34,7 @@ class CartItem(GuardedModel):
     display_name = columns.line("display_name")
     currency = columns.currency()
     price = columns.price()
-    quantity = columns.int32(limits.QUANTITY_MIN, limits.QUANTITY_MAX)
+    quantity = columns.int32(QUANTITY_MIN, QUANTITY_MAX)
     special_instructions = columns.paragraph("special_instructions")
     value = ExactField(editable=False)
 
@@ -48,14 +48,11 @@ class CartItem(GuardedModel):
         ordering = ["position"]
         constraints = [
             UniqueConstraint(fields=["cart", "position"], name="carts_cartitem_cart_position"),
-            constraints.line_check("cartitem", "menu_key"),
-            constraints.int32_check("cartitem", "menu_version"),
-            constraints.line_check("cartitem", "display_name"),
+            *constraints.line_checks("cartitem", "menu_key", "display_name"),
+            constraints.range_check("cartitem", "menu_version", INT32_MIN, INT32_MAX),
             constraints.currency_check("cartitem"),
-            constraints.price_check("cartitem"),
-            constraints.range_check(
-                "cartitem", "quantity", limits.QUANTITY_MIN, limits.QUANTITY_MAX
-            ),
+            constraints.range_check("cartitem", "price", PRICE_MIN, PRICE_MAX),
+            constraints.range_check("cartitem", "quantity", QUANTITY_MIN, QUANTITY_MAX),
             constraints.paragraph_check("cartitem", "special_instructions"),
         ]
 
@@ -105,9 +102,9 @@ class CartItemOption(GuardedModel):
         abstract = False
         ordering = ["position"]
         constraints = [
-            constraints.line_check("cartitemoption", "display_name"),
+            *constraints.line_checks("cartitemoption", "display_name"),
             constraints.currency_check("cartitemoption"),
-            constraints.price_check("cartitemoption"),
+            constraints.range_check("cartitemoption", "price", PRICE_MIN, PRICE_MAX),
         ]
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ It decides in Python. It writes the cart, the item and the record of the change 
 and commits.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import nullcontext
 from copy import copy
 from datetime import datetime
@@ -18,35 +18,14 @@ from django.db import models
 from django.utils import timezone
 
 from carts.errors import CartNotFound, ItemNotFound, TooMany
+from carts.models import writes
 from carts.models.cart_state import IN_ALL, CartState, Expected, Totals, refuse_any
 from carts.models.change import MAX_CHANGES, Author, difference, encoded, recorded
 from carts.models.item import ITEM_FIELDS
 from carts.models.item_draft import ItemDraft, Values, field_errors, refuse
-from carts.models.reads import CartQuerySet, CartReads
-from carts.models.writes import (
-    CHANGEABLE,
-    DELETE_CHANGE,
-    DELETE_CHANGES,
-    DELETE_ITEM,
-    DELETE_ITEMS,
-    DELETE_OPTIONS,
-    DELETE_OPTIONS_OF_CART,
-    INSERT_CHANGE,
-    INSERT_ITEMS,
-    INSERT_OPTIONS,
-    ITEM,
-    LAST_POSITION,
-    UPDATE_ITEM,
-    CartWrites,
-    item_draft,
-)
-from cartsvc.db.statements import (
-    Rows,
-    Select,
-    atomic,
-    fetch_together,
-    one_round_trip,
-)
+from carts.models.reads import CartQuerySet, get_cart, page_of_carts
+from carts.models.writes import CHANGEABLE, CartWrites, item_draft
+from cartsvc.db.statements import Rows, Select, atomic, fetch_together, one_round_trip
 
 CartT = TypeVar("CartT", bound=models.Model)
 
@@ -61,7 +40,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
     def contribute_to_class(self, cls: type[models.Model], name: str) -> None:
         """Prepare the statements for the model, which is known from here on."""
         super().contribute_to_class(cls, name)
-        self.reads, self.writes = CartReads(cls), CartWrites(cls)
+        self.statements = CartWrites(cls)
 
     def by(self, author: Author, **keys: Any) -> Self:
         """Return a manager of the carts that have the `keys`, for changes by `author`.
@@ -85,12 +64,11 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
     def find(self, cart_id: UUID) -> tuple[int, str] | None:
         """Return the cart's version and the JSON text that Get Cart shows, or None."""
         keys = {**self.keys, "id": cart_id}
-        for version, text in self.reads.get_cart(tuple(keys)).rows(**keys):
+        for version, text in get_cart(self.model, tuple(keys)).rows(**keys):
             return version, text
         return None
 
     def version_of(self, cart_id: UUID) -> int | None:
-        """Return the cart's version; None if there is no such cart."""
         return self.filter(pk=cart_id).values_list("version", flat=True).first()
 
     def page(self, limit: int, cursor: UUID | None = None) -> Rows:
@@ -98,7 +76,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
 
         With a `cursor`, carts older than that id.
         """
-        statement = self.reads.page_of_carts(tuple(self.keys), limit, further=bool(cursor))
+        statement = page_of_carts(self.model, tuple(self.keys), limit, further=bool(cursor))
         return statement.rows(cursor=cursor, **self.keys)
 
     def create_with_items(
@@ -113,7 +91,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             ValidationError: values that the specification does not allow.
             Refusal: `currency_mismatch`, `too_many`.
         """
-        author, moment = self._author(), self.moment or timezone.now()
+        author, moment = self.author or Author.shell(), self.moment or timezone.now()
         cart: Any = self.model(
             created_on=moment,
             modified_on=moment,
@@ -140,10 +118,10 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             raise TooMany(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field=("items",))
         # A pipeline of one statement would take longer than the statement alone.
         with atomic() as cursor, one_round_trip() if drafts else nullcontext():
-            self.writes.insert.run(cursor, [cart])
-            INSERT_ITEMS.run(cursor, [_item_row(cart, draft) for draft in drafts])
+            self.statements.insert.run(cursor, [cart])
+            writes.INSERT_ITEMS.run(cursor, [draft.row(cart) for draft in drafts])
             options = (draft.option_rows(cart.profile_key) for draft in drafts)
-            INSERT_OPTIONS.run(cursor, chain.from_iterable(options))
+            writes.INSERT_OPTIONS.run(cursor, chain.from_iterable(options))
         cart._state.adding = False
         return cart
 
@@ -160,7 +138,8 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         if validate:
             refuse(item.errors())
         with recorded() as cursor:
-            cart, item.position = self._lock_with_end(cursor, cart_id, version)
+            cart, last = self._lock(cursor, cart_id, version, writes.LAST_POSITION)
+            item.position = last[0][0] + 1 if last else 0
             cart.check_fit(None, item)
             return self._write(cursor, cart, "Add Item", None, item)
 
@@ -193,7 +172,8 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
                 `currency_mismatch`, `too_many`.
         """
         with recorded() as cursor:
-            cart, before = self._lock_with_item(cursor, cart_id, item_id, version)
+            cart, rows = self._lock(cursor, cart_id, version, writes.ITEM, item_id)
+            before = item_draft(item_id, rows)
             kept = {} if replaces else before.sent
             item = ItemDraft.of({**kept, **values, "id": item_id}, before.position)
             if validate:
@@ -211,8 +191,8 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             Refusal: `cart_not_found`, `item_not_found`, `version_mismatch`.
         """
         with recorded() as cursor:
-            cart, before = self._lock_with_item(cursor, cart_id, item_id, version)
-            return self._write(cursor, cart, "Remove Item", before, None)
+            cart, rows = self._lock(cursor, cart_id, version, writes.ITEM, item_id)
+            return self._write(cursor, cart, "Remove Item", item_draft(item_id, rows), None)
 
     def change_cart(
         self, cart_id: UUID, values: Values, *, version: Expected = None, validate: bool = True
@@ -233,17 +213,13 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             refuse({name: e for name, e in field_errors(cart).items() if name in values})
             values = {name: getattr(cart, name) for name in values}
         with recorded() as cursor:
-            cart, [row] = self._lock(cursor, cart_id, self.writes.changeable, {})
-            cart.check_version(version)
+            cart, [row] = self._lock(cursor, cart_id, version, self.statements.changeable)
             before = dict(zip(CHANGEABLE, row, strict=True))
             was, now = difference(before, {**before, **values}, CHANGEABLE)
             if not now:
                 return cart.version
-            new = cart.with_change(None, None, self.moment or timezone.now())
-            self.writes.update.run(cursor, **new._asdict())
-            self.writes.set(tuple(now)).run(cursor, **cart.keys, **now)
-            self._record(cursor, cart, new, "Change Cart", None, (was, now))
-            return new.version
+            self.statements.set(tuple(now)).run(cursor, **cart.keys, **now)
+            return self._record(cursor, cart, "Change Cart", None, None, was, now)
 
     def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:
         """Delete a cart with its items and its history.
@@ -252,48 +228,24 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             Refusal: `cart_not_found`, `version_mismatch`.
         """
         with recorded() as cursor:
-            cart, _ = self._lock_with_end(cursor, cart_id, version)
-            DELETE_OPTIONS_OF_CART.run(cursor, **cart.keys)
-            DELETE_ITEMS.run(cursor, **cart.keys)
-            DELETE_CHANGES.run(cursor, **cart.keys)
-            self.writes.delete.run(cursor, **cart.keys)
-
-    def _lock_with_end(
-        self, cursor: Any, cart_id: UUID, version: Expected
-    ) -> tuple[CartState, int]:
-        """Lock the cart; return it with the position after its last item.
-
-        Raises:
-            Refusal: `cart_not_found`, `version_mismatch`.
-        """
-        cart, last = self._lock(cursor, cart_id, LAST_POSITION, {"cart_id": cart_id})
-        cart.check_version(version)
-        return cart, last[0][0] + 1 if last else 0
-
-    def _lock_with_item(
-        self, cursor: Any, cart_id: UUID, item_id: UUID, version: Expected
-    ) -> tuple[CartState, ItemDraft]:
-        """Lock the cart; return it with the item as it is.
-
-        Raises:
-            Refusal: `cart_not_found`, `item_not_found`, `version_mismatch`.
-        """
-        cart, rows = self._lock(cursor, cart_id, ITEM, {"id": item_id, "cart_id": cart_id})
-        if not rows:
-            raise ItemNotFound
-        cart.check_version(version)
-        return cart, item_draft(item_id, rows)
+            cart, _ = self._lock(cursor, cart_id, version, writes.LAST_POSITION)
+            writes.DELETE_OPTIONS_OF_CART.run(cursor, **cart.keys)
+            writes.DELETE_ITEMS.run(cursor, **cart.keys)
+            writes.DELETE_CHANGES.run(cursor, **cart.keys)
+            self.statements.delete.run(cursor, **cart.keys)
 
     def _lock(
-        self, cursor: Any, cart_id: UUID, look: Select, values: Values
-    ) -> tuple[CartState, list[Sequence[Any]]]:
+        self,
+        cursor: Any,
+        cart_id: UUID,
+        version: Expected,
+        look: Select,
+        item_id: UUID | None = None,
+    ) -> tuple[CartState, Rows]:
         """Lock the cart until the transaction ends; return it with the rows of `look`.
 
         Both are sent at once. The second statement runs when the lock is held, so it sees what
-        the last change has left.
-
-        Raises:
-            Refusal: `cart_not_found`.
+        the last change has left. Of an item, that is one row at least.
         """
         keys = {**self.keys, "id": cart_id}
         if "profile_key" not in keys:
@@ -301,11 +253,17 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             if not (customer := customers.first()):
                 raise CartNotFound
             keys["profile_key"] = customer
-        lock = self.writes.lock(tuple(keys))
-        carts, rows = fetch_together(cursor, lock, keys, look, {**keys, **values})
+        lock, looked = writes.lock(self.model, tuple(keys)), {**keys, "cart_id": cart_id}
+        if item_id:
+            looked["id"] = item_id
+        carts, rows = fetch_together(cursor, lock, keys, look, looked)
         if not carts:
             raise CartNotFound
-        return CartState._make(carts[0]), rows
+        if item_id and not rows:
+            raise ItemNotFound
+        cart = CartState._make(carts[0])
+        cart.check_version(version)
+        return cart, rows
 
     def _write(
         self,
@@ -315,64 +273,53 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         before: ItemDraft | None,
         after: ItemDraft | None,
     ) -> int:
-        """Write the cart, the item and the record of the change. Return the cart's new version."""
-        new = cart.with_change(before, after, self.moment or timezone.now())
+        """Write the item, the cart and the record of the change. Return the cart's new version."""
         item: Any = after or before
         keys = {"id": item.id, "item_id": item.id, "profile_key": cart.profile_key}
         options_before = before.options if before else ()
         options_after = after.options if after else ()
         # The most frequent change is a new quantity, which leaves the options alone.
         new_options = list(options_before) != list(options_after)
-        self.writes.update.run(cursor, **new._asdict())
         if new_options and options_before:
-            DELETE_OPTIONS.run(cursor, **keys)
+            writes.DELETE_OPTIONS.run(cursor, **keys)
         if not after:
-            DELETE_ITEM.run(cursor, **keys)
+            writes.DELETE_ITEM.run(cursor, **keys)
         elif before:
-            UPDATE_ITEM.run(cursor, **keys, value=after.value, **after.values)
+            writes.UPDATE_ITEM.run(cursor, **keys, value=after.value, **after.values)
         else:
-            INSERT_ITEMS.run(cursor, [_item_row(cart, after)])
+            writes.INSERT_ITEMS.run(cursor, [after.row(cart)])
         if after and new_options:
-            INSERT_OPTIONS.run(cursor, after.option_rows(cart.profile_key))
-        self._record(cursor, cart, new, operation, item, _differences(before, after))
-        return new.version
+            writes.INSERT_OPTIONS.run(cursor, after.option_rows(cart.profile_key))
+        if before and after:
+            was, now = difference(before.sent, after.sent, [*ITEM_FIELDS, "options"])
+        else:
+            was, now = before.whole if before else {}, after.whole if after else {}
+        return self._record(cursor, cart, operation, before, after, was, now)
 
     def _record(
         self,
         cursor: Any,
         cart: CartState,
-        new: CartState,
         operation: str,
-        item: ItemDraft | None,
-        differences: tuple[Values, Values],
-    ) -> None:
-        """Record the change of the cart, and forget the one that is too old to be kept."""
-        author, (was, now) = self._author(), map(encoded, differences)
+        before: ItemDraft | None,
+        after: ItemDraft | None,
+        *differences: Values,
+    ) -> int:
+        """Write the cart and the record of its change: what was, and what is.
+
+        The change that is too old to be kept goes. Returns the cart's new version.
+        """
+        new = cart.with_change(before, after, self.moment or timezone.now())
+        author, item = self.author or Author.shell(), after or before
         record = (
             *(cart.id, cart.profile_key, new.version, new.modified_on),
             *(author.kind, author.name, author.request_id, author.why),
             *(operation, item and item.id, item and item.values["display_name"]),
-            *(was, now, cart.subtotal, new.subtotal),
+            *(*map(encoded, differences), cart.subtotal, new.subtotal),
         )
-        INSERT_CHANGE.run(cursor, [record])
+        self.statements.update.run(cursor, **new._asdict())
+        writes.INSERT_CHANGE.run(cursor, [record])
         if new.version > MAX_CHANGES + 1:
-            DELETE_CHANGE.run(cursor, **cart.keys, version=new.version - MAX_CHANGES)
-
-    def _author(self) -> Author:
-        return self.author or Author.shell()
-
-
-def _item_row(cart: Any, item: ItemDraft) -> tuple[Any, ...]:
-    """Return the item as a row for `INSERT_ITEMS`."""
-    keys = item.id, cart.id, cart.profile_key
-    return *keys, item.position, *map(item.values.get, ITEM_FIELDS), item.value
-
-
-def _differences(
-    before: ItemDraft | None, after: ItemDraft | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the record of a change holds: what was, and what is."""
-    if before and after:
-        return difference(before.sent, after.sent, [*ITEM_FIELDS, "options"])
-    whole = [{"position": item.position, **item.sent} if item else {} for item in (before, after)]
-    return whole[0], whole[1]
+            oldest = new.version - MAX_CHANGES
+            writes.DELETE_CHANGE.run(cursor, **cart.keys, version=oldest)
+        return new.version

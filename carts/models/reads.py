@@ -90,34 +90,31 @@ class CartQuerySet(GuardedQuerySet):
             return models.QuerySet.delete(self.model.objects.filter(pk__in=keys))
 
 
-class CartReads:
-    """The statements of Get Cart and List Carts. `keys` are the fields that select the carts."""
-
-    def __init__(self, model: type[models.Model]) -> None:
-        self.model = model
-        self.get_cart = cache(self._get_cart)
-        self.page_of_carts = cache(self._page_of_carts)
-
-    def _get_cart(self, keys: tuple[str, ...]) -> Select:
-        """Return the SELECT of a cart: its version, and the JSON of Get Cart."""
-        json = cart_json(items=items_json(CUSTOMER if "profile_key" in keys else F("profile_key")))
-        return Select(lambda: carts_by(self.model, keys).values_list("version", json))
-
-    def _page_of_carts(self, keys: tuple[str, ...], limit: int, *, further: bool) -> Select:
-        """Return the SELECT of a page of ids and JSON, before `cursor` if it is `further`."""
-
-        def page() -> models.QuerySet[models.Model]:
-            carts = carts_by(self.model, keys).order_by("-id")
-            if further:
-                carts = carts.filter(id__lt=Parameter("cursor", models.UUIDField()))
-            return carts.values_list("id", cart_json(itemCount="item_count"))[:limit]
-
-        return Select(page)
-
-
 def carts_by(model: type[models.Model], keys: tuple[str, ...]) -> CartQuerySet:
     """Return the carts that have the values of these fields, which are given later."""
     return CartQuerySet(model).filter(**parameters(model, keys))
+
+
+@cache
+def get_cart(model: type[models.Model], keys: tuple[str, ...]) -> Select:
+    """Return the SELECT of the cart with these `keys`: its version, and the JSON of Get Cart."""
+    json = cart_json(items=items_json(CUSTOMER if "profile_key" in keys else F("profile_key")))
+    return Select(lambda: carts_by(model, keys).values_list("version", json))
+
+
+@cache
+def page_of_carts(
+    model: type[models.Model], keys: tuple[str, ...], limit: int, *, further: bool
+) -> Select:
+    """Return the SELECT of a page of ids and JSON, before `cursor` if it is `further`."""
+
+    def page() -> models.QuerySet[models.Model]:
+        carts = carts_by(model, keys).order_by("-id")
+        if further:
+            carts = carts.filter(id__lt=Parameter("cursor", models.UUIDField()))
+        return carts.values_list("id", cart_json(itemCount="item_count"))[:limit]
+
+    return Select(page)
 
 
 def first_key_at(moment: datetime) -> UUID:

@@ -16,13 +16,7 @@ from carts.models.reads import CUSTOMER, carts_by
 from cartsvc.db.statements import Insert, Select, Statement, delete, parameters, update
 
 # The fields of a cart that Change Cart may change.
-CHANGEABLE = (
-    "platform",
-    "ordering_channel",
-    "fulfilment_channel",
-    "note",
-    "special_instructions",
-)
+CHANGEABLE = ("platform", "ordering_channel", "fulfilment_channel", "note", "special_instructions")
 
 # By what a change knows its cart. Each statement names the customer; see `reads.CUSTOMER`.
 KEYS = ("id", "profile_key")
@@ -35,8 +29,8 @@ ITEM = Select(
         .alias(chosen=FilteredRelation("options", condition=Q(options__profile_key=CUSTOMER)))
         .order_by("chosen__position")
         .values_list(
-            *("position", *ITEM_FIELDS),
-            *("chosen__position", *(f"chosen__{name}" for name in OPTION_FIELDS)),
+            *("position", *ITEM_FIELDS, "chosen__position"),
+            *(f"chosen__{name}" for name in OPTION_FIELDS),
         )
     )
 )
@@ -81,17 +75,14 @@ class CartWrites:
 
     def __init__(self, model: type[models.Model]) -> None:
         self.insert = Insert(model, [field.attname for field in model._meta.concrete_fields])
-        fixed = ("id", "profile_key", "currency")
-        changed = [name for name in CartState._fields if name not in fixed]
+        changed = [name for name in CartState._fields if name not in {*KEYS, "currency"}]
         self.update = update(model, changed, *KEYS)
         self.set = cache(lambda names: update(model, names, *KEYS))
         self.delete = delete(model, *KEYS)
         self.changeable = Select(lambda: carts_by(model, KEYS).values_list(*CHANGEABLE))
 
-        @cache
-        def lock(keys: tuple[str, ...]) -> Select:
-            columns = CartState._fields
-            return Select(lambda: carts_by(model, keys).values_list(*columns), locks=True)
 
-        # By the fields that select the cart.
-        self.lock = lock
+@cache
+def lock(model: type[models.Model], keys: tuple[str, ...]) -> Select:
+    """Return the SELECT that locks the cart with these `keys`. Its row is a `CartState`."""
+    return Select(lambda: carts_by(model, keys).values_list(*CartState._fields), locks=True)

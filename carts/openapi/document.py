@@ -15,7 +15,7 @@ from drf_spectacular.generators import EndpointEnumerator, SchemaGenerator
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from carts.openapi import examples
+from carts.openapi.examples import KEYS, example, problem, problems
 from carts.openapi.schemas import Schema, complete, envelope_name, ref, schema_name, skeleton
 from cartsvc.api.envelope import failure_text, success
 from cartsvc.api.operation import Operation, operation_at
@@ -41,7 +41,6 @@ class DocumentView(APIView):
     schema = None
 
     def get(self, request: Request) -> HttpResponse:
-        """Return the document."""
         return HttpResponse(_text(), content_type="application/json")
 
 
@@ -69,7 +68,6 @@ class Document:
         complete(self.schemas)
 
     def complete(self) -> Schema:
-        """Return the whole document."""
         paths: Schema = {}
         tags: Schema = {}
         for snake_case, _, method, view in EndpointEnumerator().get_api_endpoints():  # type: ignore[no-untyped-call]
@@ -83,9 +81,9 @@ class Document:
     def _operation(self, declared: Operation, path: str, method: str) -> Schema:
         origin = "Beta." if declared.specified else "Extension to the specification."
         head = " HEAD answers with the same status and headers, and no body."
-        sent = self._example(schema_name(declared.body)) if declared.body else {}
+        sent = example(schema_name(declared.body), self.schemas) if declared.body else {}
         described: Schema = {
-            "operationId": _operation_id(declared),
+            "operationId": camel_case(declared.name.lower().replace(" ", "_")),
             "summary": declared.name,
             "description": f"{origin} {declared.description}" + (head if method == "GET" else ""),
             "x-beta" if declared.specified else "x-extension": True,
@@ -106,15 +104,15 @@ class Document:
     def _parameter(self, place: str, name: str) -> Schema:
         parameter = {"name": name, "in": place, **self.parameters[name]}
         # Pages that try an operation send what an optional one has for an example.
-        example = {"example": examples.KEYS[name]} if place == "path" else {}
-        return {**parameter, "required": place == "path", **example}
+        shown = {"example": KEYS[name]} if place == "path" else {}
+        return {**parameter, "required": place == "path", **shown}
 
     def _answers(self, operation: Operation, sent: Schema) -> Schema:
-        data = json.dumps(self._example(operation.data)) if operation.data else None
+        data = json.dumps(example(operation.data, self.schemas)) if operation.data else None
         value = json.loads(success(operation.message, data).content)
         done = {"success": {"summary": "The operation is done.", "value": value}}
         if sent:
-            warning = examples.problem(UnknownMember, operation, sent)
+            warning = problem(UnknownMember, operation, sent)
             value = json.loads(success(operation.message, data, [warning]).content)
             done[warning.code] = {"summary": warning.meaning, "value": value}
         # A replay is answered without asking for the cart's version.
@@ -125,7 +123,7 @@ class Document:
         if "If-None-Match" in operation.takes:
             unchanged = "The cart is still the one that If-None-Match names. There is no body."
             answers["304"] = {"description": unchanged, "headers": self._headers("ETag")}
-        refusals = examples.problems(operation, sent)
+        refusals = problems(operation, sent)
         for status in sorted({refusal.status for refusal in refusals}):
             same = [refusal for refusal in refusals if refusal.status == status]
             answers[str(status)] = self._refusal(HTTPStatus(status), same)
@@ -153,14 +151,6 @@ class Document:
         return {
             name: {**self.headers[name], "required": name in always} for name in (*OF_ANY, *names)
         }
-
-    def _example(self, name: str) -> Schema:
-        return examples.example(name, self.schemas)
-
-
-def _operation_id(operation: Operation) -> str:
-    first, *rest = operation.name.split()
-    return first.lower() + "".join(rest)
 
 
 def _content(name: str, named: Schema) -> Schema:

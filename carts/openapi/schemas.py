@@ -8,13 +8,7 @@ import yaml
 from django.conf import settings
 
 from carts.base_view import WARNINGS
-from carts.limits import (
-    CURRENCIES,
-    INT32_MAX,
-    INT64_MAX,
-    validate_currency,
-    validate_line,
-)
+from carts.limits import CURRENCIES, INT32_MAX, INT64_MAX, validate_currency, validate_line
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.serializers import WireListSerializer, WireSerializer

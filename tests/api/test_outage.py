@@ -107,7 +107,7 @@ def test_a_session_that_ends_in_the_middle_of_a_change(end: str) -> None:
     before = shown(api, cart_id)
 
     def after_the_lock(execute: Callable[..., Any], sql: str, *args: Any) -> Any:
-        if sql.startswith("UPDATE") and "idle" in end:
+        if sql.startswith("INSERT") and "idle" in end:
             wait_until(lambda: not connection.is_usable())
         result = execute(sql, *args)
         if "FOR UPDATE" in sql:

@@ -18,7 +18,7 @@ INSERTS = "INSERT cart, INSERT cartitem, INSERT cartitemoption"
 # The lock, and what is about to change.
 LOCKED = "BEGIN, SELECT cart, SELECT cartitem"
 DELETES = "DELETE cartitemoption, DELETE cartitem, DELETE cartchange, DELETE cart"
-RECORDED = "INSERT cartchange, COMMIT"
+RECORDED = "UPDATE cart, INSERT cartchange, COMMIT"
 
 
 def statements(call: Callable[[], Any]) -> tuple[int, str]:
@@ -57,7 +57,7 @@ def test_create(items: int) -> None:
     )
     assert statements(lambda: api.post(body=body, Idempotency_Key="key-1")) == (
         200,
-        "BEGIN, INSERT idempotencyrecord, ROLLBACK, BEGIN, SELECT idempotencyrecord, COMMIT",
+        "BEGIN, INSERT idempotencyrecord, SELECT idempotencyrecord, COMMIT",
     )
 
 
@@ -76,27 +76,27 @@ def test_changes(items: int, options: int) -> None:
     for call, expected in (
         (
             lambda: api.put(item, bodies.item(options=others)),
-            f"{LOCKED}, UPDATE cart, {deleted}UPDATE cartitem, {inserted}{RECORDED}",
+            f"{LOCKED}, {deleted}UPDATE cartitem, {inserted}{RECORDED}",
         ),
         (
             lambda: api.put(item, bodies.item(options=others, quantity=3)),
-            f"{LOCKED}, UPDATE cart, UPDATE cartitem, {RECORDED}",
+            f"{LOCKED}, UPDATE cartitem, {RECORDED}",
         ),
         (
             lambda: api.patch(item, {"quantity": 7}),
-            f"{LOCKED}, UPDATE cart, UPDATE cartitem, {RECORDED}",
+            f"{LOCKED}, UPDATE cartitem, {RECORDED}",
         ),
         (
             lambda: api.post(f"{cart}/items", bodies.item(options=others)),
-            f"{LOCKED}, UPDATE cart, INSERT cartitem, {inserted}{RECORDED}",
+            f"{LOCKED}, INSERT cartitem, {inserted}{RECORDED}",
         ),
         (
             lambda: api.delete(item),
-            f"{LOCKED}, UPDATE cart, {deleted}DELETE cartitem, {RECORDED}",
+            f"{LOCKED}, {deleted}DELETE cartitem, {RECORDED}",
         ),
         (
             lambda: api.patch(cart, {"note": "x", "platform": "y"}),
-            f"BEGIN, SELECT cart, SELECT cart, UPDATE cart, UPDATE cart, {RECORDED}",
+            f"BEGIN, SELECT cart, SELECT cart, UPDATE cart, {RECORDED}",
         ),
         (
             lambda: api.delete(cart),

@@ -63,7 +63,6 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--carts", type=int, default=500, help="how many (%(default)s)")
-
         parser.add_argument(
             "--beside-real-carts",
             action="store_true",

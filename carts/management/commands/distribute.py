@@ -44,7 +44,6 @@ CONSTRAINTS = """
 
 
 def run(sql: str, *parameters: Any) -> list[Any]:
-    """Run the statement and return its rows."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters or None)
         return cursor.fetchall() if cursor.description else []
@@ -68,11 +67,9 @@ def distribute() -> None:
         else:
             run(sql)
     run("SELECT create_distributed_table(%s, 'profile_key')", TABLES[0])
+    beside = "SELECT create_distributed_table(%s, 'profile_key', colocate_with => %s)"
     for table in TABLES[1:]:
-        run(
-            "SELECT create_distributed_table(%s, 'profile_key', colocate_with => %s)",
-            *(table, TABLES[0]),
-        )
+        run(beside, table, TABLES[0])
     for sql in references:
         run(sql)
     # `/readyz` reads it on every server. The desk's tables stay on the coordinator.

@@ -31,10 +31,7 @@ class Command(BaseCommand):
             help="since their last change, such as 12h, 30d or 4w",
         )
         parser.add_argument(
-            "--batch",
-            type=batch_size,
-            default=1000,
-            help="carts in one transaction (%(default)s)",
+            "--batch", type=batch_size, default=1000, help="carts in one transaction (%(default)s)"
         )
         parser.add_argument(
             "--dry-run", action="store_true", help="only count what would be deleted"
@@ -56,9 +53,8 @@ class Command(BaseCommand):
 def expired_carts(limit: datetime, batch: int) -> Iterator[QuerySet[Cart]]:
     """Yield the carts last changed before `limit`, a batch at a time.
 
-    There is no index on the time of change. The primary key sorts carts by creation, and a
-    cart is never changed before it is created. So this walks along the primary key and stops
-    at the first key made after `limit`.
+    No index has the time of change. The primary key sorts carts by creation, which comes first.
+    So this walks along it and stops at the first key made after `limit`.
     """
     candidates = Cart.objects.filter(pk__lt=first_key_at(limit))
     for rows in batches(candidates, batch):

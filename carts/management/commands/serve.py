@@ -81,9 +81,7 @@ class Command(BaseCommand):
     def _look_at_database(self) -> None:
         """Warn if it does not answer or is not migrated. Refuse it if its sessions are not right.
 
-        Raises:
-            SystemCheckError: a pooler has dropped what the configuration asks for.
-            OperationalError: a pooler has refused it.
+        A pooler may drop or refuse what the configuration asks for.
         """
         try:
             if pending := len(pending_migrations()):
