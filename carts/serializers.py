@@ -96,17 +96,19 @@ class WireSerializer(serializers.ModelSerializer):
 
     def unknown_members(self, data: Any, pointer: str = "") -> Iterator[Refusal]:
         """Yield a problem for each unknown member of any JSON value, in the order sent."""
-        if type(data) is not dict or (not self.lists and self.known.issuperset(data)):
+        if type(data) is not dict:
             return
         for name, value in data.items():
             if name not in self.known:
                 token = shortened(name).replace("~", "~0").replace("/", "~1")
                 yield UnknownMember(field=f"{pointer}/{token}")
             elif name in self.lists and type(value) is list:
+                child = self.lists[name]
+                # Most objects have nothing unknown, and then no other call is made for them.
+                known = frozenset() if child.lists else child.known
                 for position, element in enumerate(value):
-                    yield from self.lists[name].unknown_members(
-                        element, f"{pointer}/{name}/{position}"
-                    )
+                    if type(element) is dict and not known.issuperset(element):
+                        yield from child.unknown_members(element, f"{pointer}/{name}/{position}")
 
 
 class WireListSerializer(serializers.ListSerializer):

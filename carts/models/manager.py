@@ -146,8 +146,8 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
     def replace_item(self, cart_id: UUID, item_id: UUID, values: Values, **how: Any) -> int:
         """Replace an item entirely, options included (specification: Update Item).
 
-        The item keeps its id and its position, and nothing else that `values` does not name. `how`
-        takes the other arguments of `change_item`.
+        The item keeps its id and its position. All else is as `values` says: what it does not name
+        is taken away. `how` may be the `version` and `validate` of `change_item`.
         """
         return self.change_item(cart_id, item_id, values, replaces=True, **how)
 
@@ -178,7 +178,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
             item = ItemDraft.of({**kept, **values, "id": item_id}, before.position)
             if validate:
                 refuse(item.errors())
-            if item.sent == kept:
+            if item.sent == kept:  # never so of a replacement, which keeps nothing
                 return cart.version
             cart.check_fit(before, item)
             operation = "Update Item" if replaces else "Change Item"
@@ -197,7 +197,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
     def change_cart(
         self, cart_id: UUID, values: Values, *, version: Expected = None, validate: bool = True
     ) -> int:
-        """Change the named of the fields `CHANGEABLE`; the others stay as they are.
+        """Change some of the fields `CHANGEABLE`. Those that are not in `values` stay as they are.
 
         Values that equal those held change nothing. Returns the cart's version after it.
 
