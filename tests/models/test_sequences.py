@@ -121,9 +121,9 @@ def by_the_desk(chance: random.Random, cart: Cart, client: Client) -> None:
     editor = client.get(page)
     if editor.status_code != 200:
         return  # another writer has removed the item
-    forms = editor.context["editor"]
-    fields = [*forms.form, *(field for row in forms.options for field in row)]
-    fields += forms.options.management_form
+    form = editor.context["editor"]
+    fields = [*form, *(field for row in form.options for field in row)]
+    fields += form.options.management_form
     sent = {field.html_name: field.value() for field in fields if field.value() is not None}
     client.post(page, {**sent, "quantity": chance.randint(1, 99), "version": cart.version})
 
