@@ -143,7 +143,7 @@ def grown(cluster: Cluster, server: Server, options: argparse.Namespace) -> dict
 def loaded_carts(cluster: Cluster, server: Server) -> list[tuple[str, str, str]]:
     """Return the path, an item and the currency of carts from the whole year."""
     rows = cluster.execute(
-        "SELECT profile_key, c.id, i.id, c.currency FROM carts_cart c"
+        "SELECT c.profile_key, c.id, i.id, c.currency FROM carts_cart c"
         " JOIN carts_cartitem i ON i.cart_id = c.id AND i.position = 1"
         " ORDER BY random() LIMIT 5000",
         server.database,
