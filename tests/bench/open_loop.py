@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterable
 from contextlib import ExitStack
 
-from tests.bench import client, measure, report, scenarios, servers
+from tests.bench import client, measure, processes, report, scenarios, servers
 from tests.bench.client import Connection, Sample
 from tests.bench.measure import seconds
 from tests.support.clusters import private_cluster
@@ -73,6 +73,7 @@ def main() -> None:
     options = parser.parse_args()
     chosen = options.only or SCENARIOS
     waits: dict[tuple[str, str], list[float]] = {}
+    core_waits: dict[tuple[str, str], list[float]] = {}
     rates: dict[tuple[str, str], list[float]] = {}
     with private_cluster(max_connections=300) as cluster, ExitStack() as stack:
         running = []
@@ -88,15 +89,20 @@ def main() -> None:
                 limit = min(3.0, options.seconds)
                 full = client.run(server.port, requests, concurrency=8, more=seconds(limit))
                 rate = full.rate * options.share
+                before = [processes.core_wait_seconds(pid) for pid in (server.pid, cluster.pid)]
                 sample = run(server.port, requests, rate=rate, duration=options.seconds)
+                after = [processes.core_wait_seconds(pid) for pid in (server.pid, cluster.pid)]
+                waited = (sum(after) - sum(before)) / len(sample.latencies)
+                core_waits.setdefault((name, server.name), []).append(waited)
                 waits.setdefault((name, server.name), []).extend(sample.latencies)
                 rates.setdefault((name, server.name), []).append(sample.rate)
-    print(table(chosen, waits, rates))
+    print(table(chosen, waits, core_waits, rates))
 
 
 def table(
     chosen: list[str],
     waits: dict[tuple[str, str], list[float]],
+    core_waits: dict[tuple[str, str], list[float]],
     rates: dict[tuple[str, str], list[float]],
 ) -> str:
     rows = []
@@ -105,10 +111,13 @@ def table(
         found = [[side[int(len(side) * share)] for share in SHARES.values()] for side in sides]
         for side, values in zip(("service", "floor"), found, strict=True):
             rate = sum(rates[name, side]) / len(rates[name, side])
-            rows.append([name, side, f"{rate:.0f}", *(f"{1000 * value:.1f}" for value in values)])
+            waited = sum(core_waits[name, side]) / len(core_waits[name, side])
+            row = [name, side, f"{rate:.0f}", *(f"{1000 * value:.1f}" for value in values)]
+            rows.append([*row, f"{1000 * waited:.2f}"])
         ratios = (mine / theirs for mine, theirs in zip(*found, strict=True))
-        rows.append([name, "service ÷ floor", "", *(f"{ratio:.2f}" for ratio in ratios)])
-    return report.table(["waits, ms", "", "requests a second", *SHARES], rows)
+        rows.append([name, "service ÷ floor", "", *(f"{ratio:.2f}" for ratio in ratios), ""])
+    head = ["waits, ms", "", "requests a second", *SHARES, "of a request, for a core"]
+    return report.table(head, rows)
 
 
 if __name__ == "__main__":

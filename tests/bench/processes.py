@@ -43,3 +43,13 @@ def cpu_seconds(pid: int) -> float:
             for task in Path(f"/proc/{process}/task").glob("*/schedstat"):
                 total += int(task.read_text().split()[0])
     return total / 1e9
+
+
+def core_wait_seconds(pid: int) -> float:
+    """Return how long the threads of the tree, as it is now, were ready and had no core."""
+    total = 0
+    for process in tree(pid):
+        for task in Path(f"/proc/{process}/task").glob("*/schedstat"):
+            with suppress(OSError):  # it has ended
+                total += int(task.read_text().split()[1])
+    return total / 1e9
