@@ -81,6 +81,8 @@ class Counts(multiprocess.MultiProcessCollector):
 def serve(address: str, port: int) -> None:
     """Answer scrapes at this address, in a background thread, apart from the public port."""
     registry = CollectorRegistry()
+    # Somebody may have removed it: logind does when a user who is no system user signs out.
+    Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]).mkdir(mode=0o700, exist_ok=True)
     Counts(registry)  # type: ignore[no-untyped-call]
     BUSY.set(0)  # a worker that died may have had this one's id
     # A metric of its own, to join with the others. As a label of each, a new name would make new

@@ -1,6 +1,8 @@
 """What stands beside the service cannot end it: logs, metrics, names, and an SQLite file."""
 
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -115,6 +117,32 @@ def test_workers_serve_without_room_for_their_counts(small_disk: Path) -> None:
             assert server.caller().get().status_code == 200
         assert server.workers() == workers
         assert "cartsvc_info" in scrape(server)
+        ends(server)
+
+
+def folder_of_counts(worker: int) -> Path:
+    """Return the folder of the files that a worker has mapped to count in."""
+    mapped = Path(f"/proc/{worker}/maps").read_text()
+    return Path(re.findall(r"\S+/cartsvc-metrics-\w+", mapped)[0])
+
+
+def test_workers_serve_without_the_folder_of_their_counts(tmp_path: Path) -> None:
+    with with_metrics(tmp_path) as server:
+        assert server.caller().get().status_code == 200
+        healthy = server.workers()[1]
+        shutil.rmtree(folder_of_counts(healthy))
+        worker_is_replaced(server)
+        for _ in range(20):
+            assert server.caller().get().status_code == 200
+        assert healthy in server.workers()
+        assert "cartsvc_info" in scrape(server)
+
+        # Workers that start later make the folder anew.
+        server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: healthy not in server.workers() and len(server.workers()) == 2, 60)
+        wait_until(server.is_up)
+        assert server.caller().get().status_code == 200
+        assert 'operation="List Carts",status="200"' in scrape(server)
         ends(server)
 
 
