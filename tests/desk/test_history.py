@@ -54,7 +54,10 @@ def test_a_creation_shows_the_items_of_then_in_their_order(viewer: Client) -> No
     cart.change(note="Thanks")
     cola.remove()
 
-    assert events(viewer, cart)[-1].lines == created.lines
+    still = events(viewer, cart)[-1]
+    assert still.lines == created.lines
+    for name in ("version", "at", "author", "operation", "item_id"):
+        assert getattr(still.change, name) == getattr(created.change, name)
 
 
 def test_a_creation_is_rebuilt_on_the_last_of_several_pages(viewer: Client) -> None:
