@@ -66,9 +66,9 @@ class IdempotencyRecord(models.Model):
             records = cls.objects.filter(pk=record.pk)
             try:
                 INSERT.run(cursor, **vars(record))
+                inserted = cursor.rowcount
                 # Take a lock, because locking writes to the WAL. So the answer waits for the
                 # standby, as the first answer did, and still holds after a failover.
-                inserted = cursor.rowcount
                 earlier = None if inserted else records.select_for_update().first()
             except OperationalError as error:
                 if is_held(error):

@@ -71,7 +71,7 @@ class LineFormatter(logging.Formatter):
     """Formats a line as one JSON object, with the ids of the request that is being served.
 
     Of what `extra` gives, only `members` are shown: Django's own would show a path with its keys.
-    A package for this took twice as long, which was a twentieth of a read.
+    A package for this would take longer, as tests/bench/README.md says.
     """
 
     def format(self, record: logging.LogRecord) -> str:
