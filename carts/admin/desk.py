@@ -5,6 +5,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.options import get_content_type_for_model
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -52,7 +53,10 @@ class CartAdmin(admin.ModelAdmin):
         return TemplateResponse(request, template, context, status=status)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the search box and the carts found. The id of a cart or item opens the cart."""
+        """Show the search box and the carts found.
+
+        The id of a cart or item opens the cart; that of a cart which staff deleted, the log of it.
+        """
         self._check_view(request)
         form, found = search.FindForm(request.GET), search.Page([])
         if form.is_valid():
@@ -60,6 +64,8 @@ class CartAdmin(admin.ModelAdmin):
             if key and (cart_id := search.cart_of(key)):
                 return HttpResponseRedirect(cart_url(cart_id, key if key != cart_id else None))
             found = search.find(form.cleaned_data)
+            if key and not found.carts and _log_of(key).exists():
+                return HttpResponseRedirect(reverse("admin:carts_cart_history", args=[key]))
         # The filters suggest what the carts of the page hold, which costs no query.
         seen = {
             name: sorted({getattr(cart, name) for cart in found.carts}) for name in form.SUGGESTED
@@ -98,24 +104,32 @@ class CartAdmin(admin.ModelAdmin):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
-        """Show the log of changes by staff, newest first."""
+        """Show the log of changes by staff, newest first. It is kept when they delete the cart."""
         self._check_view(request)
-        cart_id = parse_guid(object_id)
-        if not cart_id or not Cart.objects.filter(pk=cart_id).exists():
+        if not (cart_id := parse_guid(object_id)):
             return _unknown(request, cart_id)
-        entries = LogEntry.objects.filter(
-            content_type=get_content_type_for_model(Cart), object_id=str(cart_id)
-        ).select_related("user")
+        exists, entries = Cart.objects.filter(pk=cart_id).exists(), _log_of(cart_id)
         page = self.get_paginator(request, entries, LOG_PAGE_SIZE).get_page(request.GET.get("p"))
-        return self.page(request, "log", title="Changes by staff", cart_id=cart_id, entries=page)
+        if not exists and not page:
+            return _unknown(request, cart_id)
+        context = {"cart_id": cart_id, "exists": exists, "entries": page}
+        return self.page(request, "log", title="Changes by staff", **context)
 
     def _check_view(self, request: HttpRequest) -> None:
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
 
 
+def _log_of(cart_id: UUID) -> QuerySet[LogEntry]:
+    carts = get_content_type_for_model(Cart)
+    return LogEntry.objects.filter(content_type=carts, object_id=str(cart_id)).select_related(
+        "user"
+    )
+
+
 def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:
     # A link could hold any text, so only a valid id is repeated.
     cart = f"cart {cart_id}" if cart_id else "such cart"
     messages.warning(request, f"There is no {cart}. Perhaps it was deleted?")
-    return HttpResponseRedirect(reverse("admin:carts_cart_changelist"))
+    url = reverse("admin:carts_cart_changelist")
+    return HttpResponseRedirect(f"{url}?q={cart_id}" if cart_id else url)

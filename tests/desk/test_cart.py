@@ -153,6 +153,21 @@ def test_a_cart_is_deleted_with_all_that_belongs_to_it(lead: Client, cart: Cart)
     )
 
 
+def test_the_id_of_a_deleted_cart_leads_to_who_deleted_it_and_why(
+    viewer: Client, lead: Client, cart: Cart
+) -> None:
+    """A caller who asks where the cart has gone."""
+    lead.post(delete_page(cart), {"version": "1", "why": "A test order"})
+    log = f"{CARTS}{cart.pk}/history/"
+    for way in (f"{CARTS}?q={cart.pk}", page_of(cart)):
+        response = viewer.get(way, follow=True)
+        assert response.redirect_chain[-1] == (log, 302)
+        assert f"Cart {cart.pk} deleted. Why: A test order" in response.text
+        assert '<bdi class="who">anna</bdi>' in response.text
+        assert "This cart was deleted, and its history with it." in response.text
+        assert f'href="{page_of(cart)}' not in response.text
+
+
 @pytest.mark.parametrize("case", [str.upper, str.lower])
 def test_the_address_of_a_deletion_is_in_either_case(
     lead: Client, cart: Cart, case: Callable[[str], str]
