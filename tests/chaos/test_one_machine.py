@@ -130,7 +130,11 @@ def test_the_paper_makes_a_machine_that_serves(machine: Machine) -> None:
     assert machine.run(READY, check=True) == '{"status": "ok"}' * 2
     assert machine.run("curl -s https://carts.example.com/admin/login/").count("<form") == 1
     assert machine.run("stat -c %a-%U /etc/cartsvc.env") == "600-root\n"
+    # The housekeeping's end takes nothing from the services of the same user.
     machine.run("systemctl start cartsvc-housekeeping.service", check=True)
+    counts = machine.run("curl -sf 127.0.0.1:9102/metrics; ls /dev/shm", check=True)
+    assert "cartsvc_busy_threads" in counts
+    assert counts.count("cartsvc-metrics-") == 2
     assert "cartsvc-housekeeping" in machine.run("systemctl list-timers")
 
 
