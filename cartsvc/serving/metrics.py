@@ -5,16 +5,13 @@ module is imported. Any worker answers a scrape with the sum of all workers.
 """
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.http import HttpResponse
 from prometheus_client import (
     CollectorRegistry,
     Counter,
-    Gauge,
     Histogram,
     Info,
     multiprocess,
@@ -23,7 +20,6 @@ from prometheus_client import (
 from prometheus_client.exposition import ThreadingWSGIServer
 
 from cartsvc import __version__
-from cartsvc.serving.drain import Application
 
 REQUESTS = Counter("cartsvc_requests", "Requests answered.", ["operation", "status"])
 SECONDS = Histogram(
@@ -36,9 +32,6 @@ REPLAYS = Counter("cartsvc_replays", "Requests answered from their Idempotency-K
 CONFLICTS = Counter("cartsvc_conflicts", "Requests refused with 409, 412 or 422.", ["operation"])
 DATABASE_ERRORS = Counter("cartsvc_database_errors", "Requests that the database did not serve.")
 UNREACHABLE = Counter("cartsvc_unreachable", "Failed attempts to ask another server.", ["server"])
-BUSY = Gauge(
-    "cartsvc_busy_threads", "Threads that serve a request now.", multiprocess_mode="livesum"
-)
 
 
 def count(
@@ -56,35 +49,12 @@ def count(
         CONFLICTS.labels(operation).inc()
 
 
-def busy(application: Application) -> Application:
-    """Return the application with a count of the threads that serve a request."""
-
-    def counted(*request: Any) -> Iterable[bytes]:
-        with BUSY.track_inprogress():
-            return application(*request)
-
-    return counted
-
-
-class Counts(multiprocess.MultiProcessCollector):
-    """The sum of all workers, without the threads of those that died while they served."""
-
-    def collect(self) -> Any:
-        for file in Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]).glob("gauge_livesum_*.db"):
-            try:
-                os.kill(int(file.stem.rpartition("_")[2]), 0)
-            except OSError:  # no such process, or another user's
-                file.unlink(missing_ok=True)
-        return super().collect()  # type: ignore[no-untyped-call]
-
-
 def serve(address: str, port: int) -> None:
     """Answer scrapes at this address, in a background thread, apart from the public port."""
     registry = CollectorRegistry()
     # Somebody may have removed it: logind does when a user who is no system user signs out.
     Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]).mkdir(mode=0o700, exist_ok=True)
-    Counts(registry)  # type: ignore[no-untyped-call]
-    BUSY.set(0)  # a worker that died may have had this one's id
+    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     # A metric of its own, to join with the others. As a label of each, a new name would make new
     # series of all of them.
     instance = Info("cartsvc", "The instance that answers.", registry=registry)

@@ -28,7 +28,7 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server import MPServer
 
-from cartsvc.serving.drain import Application, Drainable
+from cartsvc.serving.drain import Drainable
 from cartsvc.serving.logs import lose_lines
 
 # For the head of a request to arrive, and between two requests of one connection.
@@ -144,21 +144,19 @@ def _drain_before_stop(drainable: Drainable) -> None:
     signal.signal(signal.SIGTERM, drain_or_stop)
 
 
-def _start_worker(drainable: Drainable, parent: int, prepare: Callable[[], None]) -> Application:
+def _start_worker(drainable: Drainable, parent: int, prepare: Callable[[], None]) -> Drainable:
     """Return the application, in a worker that has only just been forked."""
     # The handler that it was born with is the parent's. Granian sets the worker's own later.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     Thread(target=_stop_at_sigterm, name="stop", daemon=True).start()
     Thread(target=_stop_without_parent, args=[parent], name="parent", daemon=True).start()
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
-    application: Application = drainable
     if settings.METRICS_BIND:
         from cartsvc.serving import metrics  # noqa: PLC0415 (counts from here on)
 
         metrics.serve(**address_of(settings.METRICS_BIND))
-        application = metrics.busy(drainable)
     prepare()
-    return application
+    return drainable
 
 
 def _stop_at_sigterm() -> None:

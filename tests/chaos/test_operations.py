@@ -68,32 +68,6 @@ def test_metrics_are_right_across_workers_and_outlive_them() -> None:
         assert {name: counted[name] for name in expected} == expected
 
 
-def test_busy_threads_are_those_of_the_living(cluster: Cluster) -> None:
-    """Each of two workers has four, and each of them waits for the same cart."""
-    port = free_port()
-
-    def busy() -> float:
-        return scrape(port)["cartsvc_busy_threads"]
-
-    env = {"METRICS_BIND": f"127.0.0.1:{port}", "DJANGO_SETTINGS_MODULE": PATIENT}
-    with service(cluster.url(), **env) as server, ThreadPoolExecutor(40) as pool:
-        caller = server.caller()
-        cart = caller.post(body=bodies.cart()).json()["data"]["cartId"]
-        wait_until(lambda: busy() == 0)
-        with cluster.connect() as other, other.transaction():
-            other.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [cart])
-            pool.submit(caller.delete, f"/{cart}")
-            wait_until(lambda: busy() == 1)
-            for _ in range(39):  # to either worker
-                pool.submit(caller.delete, f"/{cart}")
-            wait_until(lambda: busy() == 8)
-            dead = server.workers()[0]
-            os.kill(dead, signal.SIGKILL)
-            wait_until(lambda: dead not in server.workers() and len(server.workers()) == 2)
-            wait_until(lambda: busy() == 4)
-        wait_until(lambda: busy() == 0, 60)
-
-
 def lines(server: Service) -> list[dict[str, Any]]:
     """Return the log lines of requests, and check that the server's own are JSON, too."""
     found = map(json.loads, server.log.read_text().splitlines())
