@@ -10,6 +10,8 @@ from django.http import HttpRequest, JsonResponse
 from cartsvc import __version__
 from cartsvc.serving.drain import DRAINING
 
+READ_ONLY = {"postgresql": "SHOW transaction_read_only", "sqlite": "PRAGMA query_only"}
+
 # Whether this process has seen the database with all migrations: empty until then.
 MIGRATED: set[bool] = set()
 
@@ -24,9 +26,10 @@ def ready(request: HttpRequest) -> JsonResponse:
     if DRAINING in request.META:
         return _answer(503, "draining")
     try:
-        database: Any = connection  # a backend of cartsvc.db
-        if database.only_reads():
-            return _answer(503, "database read-only")
+        with connection.cursor() as cursor:
+            cursor.execute(READ_ONLY[connection.vendor])
+            if cursor.fetchone()[0] in {"on", 1}:
+                return _answer(503, "database read-only")
         if not MIGRATED and pending_migrations():
             return _answer(503, "migrations pending")
         MIGRATED.add(True)  # migrations are not unapplied under a running server

@@ -61,11 +61,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
         # Without Citus, the second query would be an error.
         return all(self.connection.execute(sql).fetchone()[0] for sql in (HAS_CITUS, HAS_SHARDS))
 
-    def only_reads(self) -> bool:
-        with self.cursor() as cursor:
-            cursor.execute("SHOW transaction_read_only")
-            return cursor.fetchone() == ("on",)
-
     @contextmanager
     def migrating(self) -> Iterator[None]:
         """Make every other migration of the database wait until the block ends.

@@ -31,11 +31,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 os.close(os.open(conn_params["database"], os.O_CREAT | os.O_EXCL, 0o600))
         return super().get_new_connection(conn_params)
 
-    def only_reads(self) -> bool:
-        with self.cursor() as cursor:
-            cursor.execute("PRAGMA query_only")
-            return cursor.fetchone() == (1,)
-
     def migrating(self) -> AbstractContextManager[None]:
         return nullcontext()  # a file has one operator, who migrates it once
 
