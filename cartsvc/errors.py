@@ -81,14 +81,11 @@ class Refusal(Exception):
 class Refusals(Refusal):
     """Several refusals at once."""
 
-    def __init__(self, reasons: Sequence[Refusal]) -> None:
-        Exception.__init__(self, " ".join(map(str, reasons)))
-        self.headers = {}
-        self._reasons = reasons
+    reasons: Sequence[Refusal] = ()
 
-    @property
-    def reasons(self) -> Sequence[Refusal]:
-        return self._reasons
+    def __init__(self, reasons: Sequence[Refusal]) -> None:
+        super().__init__(" ".join(map(str, reasons)))
+        self.reasons = reasons
 
 
 class InvalidValue(Refusal, ValidationError):  # type: ignore[misc] # its code may be None
