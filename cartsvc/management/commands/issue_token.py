@@ -9,7 +9,6 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jwt import InvalidKeyError
 
-from cartsvc.api.guids import parse_guid
 from cartsvc.api.operation import OPERATIONS
 from cartsvc.control_characters import control_character
 from cartsvc.identity.bearer_tokens import token_backend
@@ -30,7 +29,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--profile",
-            type=_guid,
+            type=UUID,
             metavar="GUID",
             help="the only customer profile that the token opens (default: all)",
         )
@@ -93,10 +92,3 @@ def _claim(text: str) -> str:
     if not text or control_character(text):
         raise argparse.ArgumentTypeError(f"{text!r} is empty, or has a control character")
     return text
-
-
-def _guid(text: str) -> UUID:
-    found = parse_guid(text)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a GUID")
-    return found
