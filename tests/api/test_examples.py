@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -14,6 +13,7 @@ from cartsvc import errors
 from tests.api.documented import OPERATIONS, Document, operation, served
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.left_out import LEFT_OUT, sent
+from tests.support.stored import Unchanged
 
 document = cache(served)
 
@@ -170,7 +170,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("name", "status", "code"), REFUSALS)
 def test_every_refusal_is_as_shown(
-    name: str, status: str, code: str, api: Api, world: World, unchanged: Callable[[], None]
+    name: str, status: str, code: str, api: Api, world: World, unchanged: Unchanged
 ) -> None:
     request: dict[str, Any] = {"content": body(name), **ELSEWHERE.get(code, {})}
     if code in IN_THE_ITEM:

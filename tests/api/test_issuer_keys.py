@@ -12,7 +12,7 @@ import pytest
 from django.http import HttpResponse
 
 from cartsvc.identity import bearer_tokens, issuer_keys
-from tests.support.answers import error, problems
+from tests.support.answers import assert_refused, problems
 from tests.support.callers import Api
 from tests.support.certificates import make_certificate
 from tests.support.clock import Clock
@@ -81,16 +81,18 @@ FORGED = {
     "jku in the header": lambda: token("old", key("forged"), jku="http://127.0.0.1:9/evil"),
     "x5u in the header": lambda: token("old", key("forged"), x5u="http://127.0.0.1:9/evil"),
     "no kid": lambda: token(LEFT_OUT, key("old")),
+    "kid null": lambda: token(None, key("old")),
+    "kid number": lambda: token(7, key("old")),
+    "kid list": lambda: token(["old"], key("old")),
     "kid of a path": lambda: token("../../dev/null", key("forged")),
     "kid of SQL": lambda: token("' UNION SELECT 'x", key("forged")),
-    "empty kid": lambda: token("", key("forged")),
+    "kid of 100 kB": lambda: token("k" * 100_000, key("forged")),
     "the public key as a secret": lambda: mint(
         key=public_pem("RS256").encode(), headers={"kid": "old"}
     ),
-    "none": lambda: mint("none", key=""),
+    "none": lambda: mint("none", key="", headers={"kid": "old"}),
     "HS256": lambda: mint(headers={"kid": "old"}),
     "ES256": lambda: mint("ES256", headers={"kid": "old"}),
-    "kid of 100 kB": lambda: token("k" * 100_000, key("forged")),
     "crit": lambda: token("old", crit=["b64"], b64=False),
 }
 
@@ -99,11 +101,6 @@ FORGED = {
 def test_a_forged_token_is_refused(issuer: Issuer, forge: Any) -> None:
     answer = ask(forge())
     assert (answer.status_code, problems(answer)) == (401, [("invalid_token", None)])
-
-
-def test_kid_of_another_type_is_refused(issuer: Issuer) -> None:
-    for kid in (7, None, ["old"], {"a": 1}, True):
-        assert ask(token(kid, key("old"))).status_code == 401
 
 
 def test_a_key_of_another_kind_is_refused(issuer: Issuer) -> None:
@@ -115,24 +112,21 @@ def test_a_key_of_another_kind_is_refused(issuer: Issuer) -> None:
 HEAD = b"HTTP/1.0 200 OK\r\n\r\n"
 OUTAGES = {
     "500": b"HTTP/1.0 500 Oops\r\n\r\n",
-    "an HTML page": b"HTTP/1.0 200 OK\r\n\r\n<html>Maintenance</html>",
+    "an HTML page": HEAD + b"<html>Maintenance</html>",
     "nothing": b"",
     "null": HEAD + b"null",
     "half a body": b"HTTP/1.0 200 OK\r\nContent-Length: 999\r\n\r\n{",
-    "no keys": b'HTTP/1.0 200 OK\r\n\r\n{"keys": []}',
-    "a list": b"HTTP/1.0 200 OK\r\n\r\n[]",
+    "no keys": HEAD + b'{"keys": []}',
     "a redirect": b"HTTP/1.0 302 Found\r\nLocation: http://127.0.0.1:9/\r\n\r\n",
     "no key to sign with": HEAD + json.dumps({"keys": [public("old", use="enc")]}).encode(),
     "keys without ids": HEAD + json.dumps({"keys": [public("old", kid=None)]}).encode(),
-    "no text": b"HTTP/1.0 200 OK\r\n\r\n\xff\xfe\xfd",
+    "no text": HEAD + b"\xff\xfe\xfd",
 }
 
 
 def assert_unavailable(answer: HttpResponse) -> None:
-    assert answer.status_code == 503
-    assert answer.json() == error(
-        "unavailable", "The keys that verify tokens cannot be fetched right now."
-    )
+    text = "The keys that verify tokens cannot be fetched right now."
+    assert_refused(answer, 503, "unavailable", text)
     assert answer["Retry-After"] == "1"
     assert "WWW-Authenticate" not in answer
 

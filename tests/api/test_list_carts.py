@@ -1,13 +1,13 @@
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.support import bodies
-from tests.support.answers import error, exact, success
+from tests.support.answers import assert_refused, exact, success
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, shown
 from tests.support.factories import CartFactory
+from tests.support.stored import Unchanged
 
 
 def test_shows_each_cart_without_its_items(api: Api) -> None:
@@ -67,25 +67,17 @@ def test_a_page_has_twenty_carts_when_no_limit_is_sent(api: Api) -> None:
     assert data["nextCursor"] == ids[19]
 
 
-def test_carts_made_while_paging_move_no_page(api: Api) -> None:
-    ids = [str(CartFactory(profile_key=PROFILE).id) for _ in range(3)][::-1]
-    cursor = api.get("?limit=2").json()["data"]["nextCursor"]
-    CartFactory(profile_key=PROFILE)
-
-    data = api.get(f"?limit=2&cursor={cursor}").json()["data"]
-
-    assert [cart["cartId"] for cart in data["carts"]] == ids[2:]
-    assert data["nextCursor"] is None
-
-
-def test_the_cursor_of_a_deleted_cart_still_works(api: Api) -> None:
+def test_carts_made_and_deleted_while_paging_move_no_page(api: Api) -> None:
     carts = [CartFactory(profile_key=PROFILE) for _ in range(3)][::-1]
     cursor = api.get("?limit=2").json()["data"]["nextCursor"]
-    type(carts[1]).objects.filter(pk=carts[1].pk).delete()
+    CartFactory(profile_key=PROFILE)
+    assert cursor == str(carts[1].id)
+    api.delete(f"/{cursor}")
 
     data = api.get(f"?limit=2&cursor={cursor.upper()}").json()["data"]
 
     assert [cart["cartId"] for cart in data["carts"]] == [str(carts[2].id)]
+    assert data["nextCursor"] is None
 
 
 def test_a_cursor_of_another_customer_shows_nothing_of_theirs(api: Api) -> None:
@@ -98,25 +90,25 @@ def test_a_cursor_of_another_customer_shows_nothing_of_theirs(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    "limit",
-    ["0", "101", "-1", "", "1.0", "ten", "1e1", "1_0", "%D9%A1", "9999999999", "%2B1", "1%0A"],
+    "limit", ["0", "101", "-1", "", "1.0", "1e1", "1_0", "%D9%A1", "9999999999", "%2B1", "1%0A"]
 )
-def test_refuses_a_limit_out_of_range(api: Api, unchanged: Callable[[], None], limit: str) -> None:
+def test_refuses_a_limit_out_of_range(api: Api, unchanged: Unchanged, limit: str) -> None:
     response = api.get(f"?limit={limit}")
 
-    assert response.status_code == 400
-    assert response.json() == error("invalid_parameter", "limit must be 1 to 100.", "limit")
+    assert_refused(response, 400, "invalid_parameter", "limit must be 1 to 100.", "limit")
 
 
-@pytest.mark.parametrize(
-    "cursor", ["", "0", "next", STRANGER.hex, f"{STRANGER}%0A", "%00", "1' OR '1'='1"]
-)
-def test_refuses_a_cursor_that_is_none(
-    api: Api, unchanged: Callable[[], None], cursor: Any
-) -> None:
+@pytest.mark.parametrize("cursor", ["", "next", STRANGER.hex, f"{STRANGER}%0A", "%00"])
+def test_refuses_a_cursor_that_is_none(api: Api, unchanged: Unchanged, cursor: Any) -> None:
     response = api.get(f"?cursor={cursor}")
 
-    assert response.status_code == 400
-    assert response.json() == error(
-        "invalid_parameter", "cursor must be a nextCursor of this list.", "cursor"
-    )
+    text = "cursor must be a nextCursor of this list."
+    assert_refused(response, 400, "invalid_parameter", text, "cursor")
+
+
+@pytest.mark.parametrize("query", ["limit=1&limit=1", "cursor=a&cursor=b"])
+def test_refuses_a_parameter_sent_twice(api: Api, unchanged: Unchanged, query: str) -> None:
+    response = api.get(f"?{query}")
+
+    name = query.partition("=")[0]
+    assert_refused(response, 400, "invalid_parameter", f"{name} must be sent once.", name)

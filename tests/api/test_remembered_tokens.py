@@ -50,13 +50,6 @@ def test_a_refused_token_stays_refused() -> None:
         assert [ask(token) for _ in range(2)] == [401] * 2
 
 
-def test_another_configuration_of_keys_verifies_anew() -> None:
-    token = mint()
-    assert ask(token) == 200
-    with verified_with(SIGNING_KEY="another key of at least 32 characters"):
-        assert ask(token) == 401
-
-
 @pytest.mark.parametrize("fetched", ["for an unknown key", "because the keys are old"])
 def test_a_token_of_a_withdrawn_key_dies_with_it(clock: Clock, fetched: str) -> None:
     def token(kid: str, number: int) -> str:

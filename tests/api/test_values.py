@@ -1,16 +1,19 @@
 """The values of every field, in every place of every operation: what is kept, what is refused."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from tests.api.field_places import Place, Target, everywhere, raw
-from tests.support.answers import error
+from tests.api.field_places import CHANGEABLE, PLACES, Place, Target, everywhere, raw
+from tests.support import bodies
+from tests.support.answers import assert_refused, problems
 from tests.support.callers import Api
+from tests.support.carts import created, shown
 from tests.support.left_out import LEFT_OUT
+from tests.support.stored import Unchanged
 
 Refused = tuple[Any, str, str]
 
@@ -93,6 +96,8 @@ def paragraph(limit: int) -> Rule:
     return Rule([*rule.kept, (LEFT_OUT, None), *kept], rule.refused)
 
 
+NO_CURRENCIES = ("eur", "EU", "", "ABC", "DEM", "978", "E R", "\u0395UR", "E\n")
+NO_CURRENCY = "This is not an upper-case currency code of ISO 4217, such as EUR."
 CURRENCY = Rule(
     [],
     [
@@ -100,12 +105,8 @@ CURRENCY = Rule(
         *of_another_type("a string", "a string"),
         *longer_than(3, "EURO", "EUR ", "E" * 100_000),
         *(
-            (
-                code,
-                "invalid_currency",
-                "This is not an upper-case currency code of ISO 4217, such as EUR.",
-            )
-            for code in ("eur", "EU", "", "ABC", "DEM", "978", "E R", "\u0395UR", "E\n")
+            (code, "invalid_currency", NO_CURRENCY)
+            for code in ("eur", "EU", "", "DEM", "978", "E\n")
         ),
     ],
 )
@@ -199,29 +200,34 @@ FIELDS: dict[str, dict[str, Rule]] = {
 }
 
 
+def makes_a_difference(place: Place, sent: Any) -> bool:
+    """Return False for what is left out of a change: nothing is demanded, nothing changed."""
+    return sent is not LEFT_OUT or place not in CHANGEABLE
+
+
 @pytest.mark.parametrize(("place", "field", "rule"), everywhere(FIELDS))
 def test_what_is_kept(api: Api, place: Place, field: str, rule: Rule) -> None:
     target = Target(api, place)
 
     for sent, kept in rule.kept:
-        assert (sent, target.kept(field, target.send(**{field: sent}))) == (sent, kept)
+        if makes_a_difference(place, sent):
+            assert (sent, target.kept(field, target.send(**{field: sent}))) == (sent, kept)
 
 
 @pytest.mark.parametrize(("place", "field", "rule"), everywhere(FIELDS))
 def test_what_is_refused(
-    api: Api, unchanged: Callable[[], None], place: Place, field: str, rule: Rule
+    api: Api, unchanged: Unchanged, place: Place, field: str, rule: Rule
 ) -> None:
     target = Target(api, place)
     unchanged()
 
     for sent, code, told in rule.refused:
-        target.refuses(code, told, **{field: sent})
+        if makes_a_difference(place, sent):
+            target.refuses(code, told, **{field: sent})
 
 
 @pytest.mark.parametrize("field", ["platform", "note"])
-def test_refuses_every_control_character(
-    api: Api, unchanged: Callable[[], None], field: str
-) -> None:
+def test_refuses_every_control_character(api: Api, unchanged: Unchanged, field: str) -> None:
     target = Target(api, Place("create", "cart"))
 
     for sent, code, told in map(holding, ALL_COMMANDS):
@@ -233,7 +239,7 @@ def test_refuses_every_control_character(
     everywhere({"cart": {"items": None}, "item": {"options": None}}),
 )
 def test_a_list_holds_objects(
-    api: Api, unchanged: Callable[[], None], place: Place, field: str, nothing: None
+    api: Api, unchanged: Unchanged, place: Place, field: str, nothing: None
 ) -> None:
     target = Target(api, place)
     unchanged()
@@ -241,12 +247,8 @@ def test_a_list_holds_objects(
     for name, values in {**OTHER_TYPES, "null": [None]}.items():
         if name != "an object":
             response = target.send(**{field: [values[0]]})
-            assert response.status_code == 400
-            assert response.json() == error(
-                "invalid_type",
-                f"This must be an object, not {name}.",
-                f"{place.pointer}/{field}/0",
-            )
+            text = f"This must be an object, not {name}."
+            assert_refused(response, 400, "invalid_type", text, f"{place.pointer}/{field}/0")
 
 
 @pytest.mark.parametrize("literal", ["9223372036854775807.0", "9.223372036854775807e18"])
@@ -261,3 +263,42 @@ def test_an_escaped_surrogate_pair_is_one_character(api: Api) -> None:
     escaped = raw('"' + r"\ud83c\udf55" * 100 + '"')
 
     assert target.kept("displayName", target.send(displayName=escaped)) == PIZZA * 100
+
+
+@pytest.mark.parametrize("code", ["USD", "JPY", "KWD", "CLF", "SLE", "XXX"])
+def test_takes_current_codes(api: Api, code: str) -> None:
+    item = bodies.item(currency=code, options=[bodies.option(currency=code)])
+
+    cart = shown(api, created(api, bodies.cart(currency=code, items=[item])))
+
+    assert cart["currency"] == code
+    assert cart["items"][0]["currency"] == code
+    assert cart["items"][0]["options"][0]["currency"] == code
+
+
+@pytest.mark.parametrize("place", PLACES[1:], ids=str)
+def test_refuses_a_currency_that_is_not_the_carts(
+    api: Api, unchanged: Unchanged, place: Place
+) -> None:
+    target = Target(api, place)
+    unchanged()
+
+    target.refuses("currency_mismatch", "The cart's currency is EUR.", currency="USD")
+
+
+def test_names_every_mismatch(api: Api, unchanged: Unchanged) -> None:
+    dollars = bodies.option(currency="USD")
+    body = bodies.cart(
+        items=[
+            bodies.item(options=[bodies.option(), dollars]),
+            bodies.item(),
+            bodies.item(currency="GBP", options=[dollars, bodies.option(), dollars]),
+        ]
+    )
+
+    assert problems(api.post(body=body)) == [
+        ("currency_mismatch", "/items/0/options/1/currency"),
+        ("currency_mismatch", "/items/2/currency"),
+        ("currency_mismatch", "/items/2/options/0/currency"),
+        ("currency_mismatch", "/items/2/options/2/currency"),
+    ]
