@@ -3,14 +3,11 @@
 from typing import Any
 
 import pytest
-from django.core.cache import caches
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import path
 from pytest_django import Settings
 
-from carts.views import CartServiceViewSet
-from cartsvc.api.throttling import BearerThrottle
 from tests.support import bodies
 from tests.support.callers import PROFILE, STRANGER, Api
 
@@ -96,20 +93,6 @@ urlpatterns = [path("v2.0/defect", defect)]
 def test_a_failure_may_be_read(listed: None, settings: Settings) -> None:
     settings.API_URLCONF = __name__
     assert_readable(Client().get("/v2.0/defect", headers={"Origin": SHOP}), 500)
-
-
-def test_a_bearer_over_the_limit_may_read_so(
-    listed: None, db: None, monkeypatch: pytest.MonkeyPatch, settings: Settings
-) -> None:
-    caches["default"].clear()
-    settings.THROTTLE_RATE = "1/d"
-    monkeypatch.setattr(CartServiceViewSet, "throttle_classes", [BearerThrottle])
-    api = Api()
-
-    assert preflight().status_code == 200
-    assert_readable(api.get(Origin=SHOP), 200)
-    assert_readable(api.get(Origin=SHOP), 429)
-    assert preflight().status_code == 200
 
 
 @pytest.mark.parametrize(

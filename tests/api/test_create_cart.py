@@ -64,12 +64,6 @@ def test_items_and_options_keep_the_order_sent(api: Api) -> None:
         assert [option["displayName"] for option in item["options"]] == names
 
 
-def test_a_profile_key_in_upper_case_is_the_same_profile(api: Api) -> None:
-    api.base = api.base.replace(str(PROFILE), str(PROFILE).upper())
-
-    assert shown(api, created(api))["profileKey"] == str(PROFILE)
-
-
 def test_every_problem_is_reported_at_once(api: Api, unchanged: Unchanged) -> None:
     body = bodies.cart(
         items=[

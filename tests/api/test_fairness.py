@@ -18,6 +18,7 @@ from carts.models import Cart
 from tests.support import bodies
 from tests.support.answers import assert_refused
 from tests.support.callers import HttpApi
+from tests.support.carts import created_with_items
 from tests.support.concurrency import held
 from tests.support.programs import wait_until
 from tests.support.stored import Unchanged
@@ -56,10 +57,7 @@ def status_of(caller: HttpApi) -> int:
 
 
 def test_a_bearer_whose_bodies_stand_still_waits_alone(
-    bearer: Bearers,
-    settings: Settings,
-    caplog: pytest.LogCaptureFixture,
-    unchanged: Unchanged,
+    bearer: Bearers, settings: Settings, caplog: pytest.LogCaptureFixture, unchanged: Unchanged
 ) -> None:
     anna, ben = bearer("anna"), bearer("ben")
     caplog.set_level(logging.INFO)
@@ -124,8 +122,7 @@ def test_a_held_cart_holds_up_no_other_body(
     # With one more, all her places for changes would be taken.
     held_up = settings.THREADS - 2
     anna = bearer("anna")
-    cart_id = anna.post("", bodies.cart()).json()["data"]["cartId"]
-    item_id = anna.get(f"/{cart_id}").json()["data"]["items"][0]["itemId"]
+    cart_id, [item_id] = created_with_items(anna, "Calzone")
     item = json.dumps(bodies.item()) + " " * 100_000
     with (
         ThreadPoolExecutor(held_up) as pool,

@@ -1,10 +1,8 @@
 """An issuer's keys: rotated, forged and withheld. The issuer is a real HTTP server."""
 
 import json
-import socket
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -149,16 +147,6 @@ def test_a_document_above_the_limit_in_bytes_is_an_outage(issuer: Issuer) -> Non
     assert ask(token("old")).status_code == 200
 
 
-def test_known_keys_open_while_the_issuer_is_out_of_order(issuer: Issuer, clock: Clock) -> None:
-    issuer.raw = b""
-    for _ in range(2):
-        clock.now += issuer_keys.COOLDOWN_SECONDS + 0.1
-        assert_unavailable(ask(token("unknown", key("forged"))))
-        assert ask(token("old")).status_code == 200
-    wait_until(lambda: issuer.asked == 3)
-    assert ask(token("old")).status_code == 200
-
-
 def test_nobody_waits_for_an_issuer_that_hangs(
     issuer: Issuer, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,20 +175,6 @@ def test_an_issuer_that_drips_is_cut_off(issuer: Issuer, monkeypatch: pytest.Mon
     issuer.pause, issuer.keys = 0, [public("new")]
     assert fetch_keys()
     assert ask(token("new")).status_code == 200
-
-
-def test_an_issuer_that_takes_connections_and_says_nothing(
-    db: None, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(issuer_keys, "TIMEOUT_SECONDS", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}/jwks"
-        with verified_with(ALGORITHM="RS256", JWK_URL=url):
-            for number in range(20):
-                assert_unavailable(ask(token(f"unknown-{number}", key("forged"))))
-            assert not fetch_keys()
-            assert_unavailable(ask(token("old")))
-        assert connections_of(silent) == 2
 
 
 @pytest.mark.parametrize("trusted", [True, False])
@@ -255,14 +229,3 @@ def test_a_worker_fetches_the_keys_again_without_being_asked(
         wait_until(lambda: issuer.asked > tried + 1)
         issuer.raw, issuer.keys = None, [public("new")]
         wait_until(lambda: ask(token("new")).status_code == 200)
-
-
-def connections_of(listener: socket.socket) -> int:
-    """Return how many connections are waiting to be accepted."""
-    listener.setblocking(False)
-    count = 0
-    with suppress(BlockingIOError):
-        while True:
-            listener.accept()[0].close()
-            count += 1
-    return count

@@ -1,6 +1,5 @@
 """503 when the database cannot be reached or another request holds a row for too long."""
 
-import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from functools import partial
@@ -155,22 +154,6 @@ def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(http_api: HttpAp
     assert not CartItem.objects.filter(cart=mine).exists()
     assert shown(http_api, str(mine))["version"] == 6
     assert send(http_api, "add", str(mine)).status_code == 200
-
-
-@pytest.mark.parametrize(("version", "status"), [("*", 200), ('"1"', 412)])
-def test_a_change_waits_for_the_one_before_it(http_api: HttpApi, version: str, status: int) -> None:
-    cart_id = CartFactory(profile_key=PROFILE).pk
-
-    with held(lambda: unguarded(Cart).filter(pk=cart_id).update(version=5)) as release:
-        threading.Timer(0.3, release).start()
-        answer = http_api.post(f"/{cart_id}/items", bodies.item(), If_Match=version)
-
-    assert answer.status_code == status
-    if status == 412:
-        assert answer.json()["message"] == (
-            "If-Match: The cart has moved on: its version is now 5."
-        )
-    assert shown(http_api, str(cart_id))["version"] == (6 if status == 200 else 5)
 
 
 def test_a_twin_that_runs_too_long_is_told_so(http_api: HttpApi) -> None:
