@@ -12,17 +12,11 @@ from tests.support.carts import created_with_items, shown
 from tests.support.stored import Unchanged, held, kept
 
 
-@pytest.fixture
-def path(api: Api) -> tuple[str, str]:
+def test_changes_the_quantity_and_nothing_else(api: Api) -> None:
     cart_id, [item_id, _] = created_with_items(api, "Calzone", "Pizza")
-    return cart_id, f"/{cart_id}/items/{item_id}"
-
-
-def test_changes_the_quantity_and_nothing_else(api: Api, path: tuple[str, str]) -> None:
-    cart_id, item = path
     before = shown(api, cart_id)
 
-    response = api.patch(item, {"quantity": 3})
+    response = api.patch(f"/{cart_id}/items/{item_id}", {"quantity": 3})
 
     assert (response.status_code, response.json()) == (200, success("The item was changed."))
     assert response["ETag"] == '"2"'
@@ -37,37 +31,32 @@ def test_changes_the_quantity_and_nothing_else(api: Api, path: tuple[str, str]) 
     }
     assert kept(cart_id) == held(cart_id)
     [change] = CartChange.objects.all()
-    assert (change.operation, change.was, change.now) == (
-        "Change Item",
-        {"quantity": first["quantity"]},
-        {"quantity": 3},
-    )
+    assert change.operation == "Change Item"
+    assert (change.was, change.now) == ({"quantity": first["quantity"]}, {"quantity": 3})
     assert change.subtotal_after - change.subtotal_before == after["subtotal"] - before["subtotal"]
 
 
 def test_what_is_held_already_changes_nothing(
-    api: Api, path: tuple[str, str], unchanged: Unchanged
+    api: Api, cart_id: str, item_id: str, unchanged: Unchanged
 ) -> None:
-    cart_id, item = path
-    unchanged()
-    quantity = shown(api, cart_id)["items"][0]["quantity"]
+    path = f"/{cart_id}/items/{item_id}"
+    quantity = bodies.item()["quantity"]
     for body in ({}, {"quantity": quantity}, {"itemId": str(STRANGER), "value": 7}):
-        response = api.patch(item, body, Prefer="handling=strict")
+        response = api.patch(path, body, Prefer="handling=strict")
         assert (response.status_code, response["ETag"]) == (200, '"1"')
-    assert api.patch(item, {}, If_Match='"7"').status_code == 412
+    assert api.patch(path, {}, If_Match='"7"').status_code == 412
 
 
 @pytest.mark.parametrize("value", ["EUR", 7, {}, None], ids=repr)
 def test_an_item_keeps_the_rest(
-    api: Api, path: tuple[str, str], unchanged: Unchanged, value: Any
+    api: Api, cart_id: str, item_id: str, unchanged: Unchanged, value: Any
 ) -> None:
-    cart_id, item = path
-    unchanged()
     names = [name for name in bodies.item() if name not in {"quantity", "specialInstructions"}]
 
     # A body that is wrong comes before an item that is missing.
-    for target in (item, f"/{cart_id}/items/{STRANGER}"):
-        response = api.patch(target, dict.fromkeys(names, value) | {"quantity": 0})
+    for each in (item_id, STRANGER):
+        body = dict.fromkeys(names, value) | {"quantity": 0}
+        response = api.patch(f"/{cart_id}/items/{each}", body)
 
         assert response.status_code == 400
         assert problems(response) == [

@@ -67,12 +67,6 @@ def test_a_rotated_key_opens_after_the_cooldown(issuer: Issuer, clock: Clock) ->
     assert issuer.asked == 2
 
 
-def test_a_burst_of_unknown_keys_asks_the_issuer_once(issuer: Issuer) -> None:
-    answers = [ask(token(f"unknown-{n}", key("forged"))) for n in range(50)]
-    assert {answer.status_code for answer in answers} == {401}
-    assert issuer.asked == 1
-
-
 FORGED = {
     "signed with another key": lambda: token("old", key("forged")),
     "jwk in the header": lambda: token("old", key("forged"), jwk=public("forged", kid="old")),
@@ -161,6 +155,7 @@ def test_nobody_waits_for_an_issuer_that_hangs(
     assert ask(token("old")).status_code == 200
     # The issuer answers after thirty seconds.
     assert time.perf_counter() - started < 25
+    assert issuer.asked == 2
     issuer.answering.set()
 
 
@@ -218,10 +213,7 @@ def test_a_worker_fetches_the_keys_again_without_being_asked(
     """The first request after a quiet night finds them fresh."""
     monkeypatch.setattr(issuer_keys, "REFRESH_SECONDS", 0.05)
     monkeypatch.setattr(issuer_keys, "COOLDOWN_SECONDS", 0.05)
-    with (
-        running(public("old")) as issuer,
-        verified_with(ALGORITHM="RS256", JWK_URL=issuer.url),
-    ):
+    with running(public("old")) as issuer, verified_with(ALGORITHM="RS256", JWK_URL=issuer.url):
         bearer_tokens.keep_issuer_keys()
         assert ask(token("old")).status_code == 200
         issuer.raw = b""
