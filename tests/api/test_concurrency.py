@@ -162,18 +162,6 @@ def test_an_item_is_never_a_mixture_of_its_writers(http_api: HttpApi) -> None:
     assert {name: item[name] for name in sent} == sent
 
 
-def test_a_cart_that_is_deleted_meanwhile_is_not_found(http_api: HttpApi) -> None:
-    cart_id, [item_id, _, _] = created_with_items(http_api, "First", "Second", "Third")
-    names = ["add", "update", "change item", "change cart", "delete", "delete"]
-
-    responses = together([partial(send, http_api, name, cart_id, item_id) for name in names * 2])
-
-    assert {response.status_code for response in responses} <= {200, 404}
-    assert not Cart.objects.exists()
-    assert not CartItem.objects.exists()
-    assert not CartItemOption.objects.exists()
-
-
 PAIRS = [*combinations_with_replacement(CHANGES, 2)]
 
 

@@ -22,40 +22,30 @@ def test_shows_each_cart_without_its_items(api: Api) -> None:
         cart = shown(api, cart_id)
         cart["itemCount"] = len(cart.pop("items"))
         summaries.append(cart)
-    assert exact(response) == success(
-        "The carts were found.", {"carts": summaries, "nextCursor": None}
-    )
+    page = {"carts": summaries, "nextCursor": None}
+    assert exact(response) == success("The carts were found.", page)
     assert [(cart["itemCount"], float(cart["subtotal"])) for cart in summaries] == [
-        (0, 0.0),
+        (0, 0),
         (2, 50.4),
     ]
 
 
-def pages(api: Api, limit: int) -> list[list[str]]:
-    """Return the ids on each page, following the cursors from the first page to the last."""
-    found, query = [], f"?limit={limit}"
-    while query:
-        data = api.get(query).json()["data"]
-        found.append([cart["cartId"] for cart in data["carts"]])
-        cursor = data["nextCursor"]
-        query = f"?limit={limit}&cursor={cursor}" if cursor else ""
-    return found
-
-
-@pytest.mark.parametrize(
-    ("limit", "sizes"),
-    [(1, [1] * 5), (2, [2, 2, 1]), (4, [4, 1]), (5, [5]), (100, [5])],
-)
+@pytest.mark.parametrize(("limit", "sizes"), [(1, [1] * 5), (2, [2, 2, 1]), (5, [5]), (100, [5])])
 def test_pages_hold_every_cart_once_and_newest_first(
     api: Api, limit: int, sizes: list[int]
 ) -> None:
     ids = [str(CartFactory(profile_key=PROFILE).id) for _ in range(5)]
     CartFactory(profile_key=STRANGER)
 
-    found = pages(api, limit)
+    pages, query = [], f"?limit={limit}"
+    while query:
+        data = api.get(query).json()["data"]
+        pages.append([cart["cartId"] for cart in data["carts"]])
+        cursor = data["nextCursor"]
+        query = f"?limit={limit}&cursor={cursor}" if cursor else ""
 
-    assert [len(page) for page in found] == sizes
-    assert [cart_id for page in found for cart_id in page] == ids[::-1]
+    assert [len(page) for page in pages] == sizes
+    assert [cart_id for page in pages for cart_id in page] == ids[::-1]
 
 
 def test_a_page_has_twenty_carts_when_no_limit_is_sent(api: Api) -> None:

@@ -67,9 +67,16 @@ def test_refuses_what_is_not_json(api: Api, unchanged: Unchanged, body: str | by
     assert problems(response) == [("malformed_json", None)]
 
 
-@pytest.mark.parametrize("number", ["1e308", "1e-400", "9" * 308, "0." + "1" * 400])
-def test_takes_numbers_within_a_double_where_they_are_ignored(api: Api, number: str) -> None:
-    assert api.post(body=with_member(f'"x": {number}')).status_code == 200
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xef\xbb\xbf" + BODY.encode(),
+        *(with_member(f'"x": {one}') for one in ("1e308", "1e-400", "9" * 308, "0." + "1" * 400)),
+    ],
+    ids=lambda body: repr(body[:20]),
+)
+def test_takes_a_byte_order_mark_and_numbers_within_a_double(api: Api, body: str | bytes) -> None:
+    assert api.post(body=body).status_code == 200
 
 
 def test_what_is_nested_too_deep_for_a_key_is_refused(api: Api) -> None:
@@ -100,15 +107,15 @@ def test_refuses_what_is_no_object(api: Api, unchanged: Unchanged, body: str) ->
     assert_refused(response, 400, "invalid_type", "The body must be a JSON object.", "")
 
 
-def test_tells_the_line_and_the_column(api: Api, unchanged: Unchanged) -> None:
-    response = api.post(body='{\n  "partnerKey": "ACME",\n  "restaurantKey": x\n}')
-
-    text = "The body is not JSON: Expecting value at line 3, column 20."
-    assert_refused(response, 400, "malformed_json", text)
-
-
-def test_refuses_a_request_without_a_body(api: Api, unchanged: Unchanged) -> None:
-    assert_refused(api.post(), 400, "malformed_json", "The request has no body.")
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (None, "The request has no body."),
+        ('{\n  "x": y\n}', "The body is not JSON: Expecting value at line 2, column 8."),
+    ],
+)
+def test_tells_what_is_wrong(api: Api, unchanged: Unchanged, body: str, text: str) -> None:
+    assert_refused(api.post(body=body), 400, "malformed_json", text)
 
 
 # How a body arrives
@@ -116,10 +123,8 @@ def test_refuses_a_request_without_a_body(api: Api, unchanged: Unchanged) -> Non
 
 def send_stream(api: Api, stream: Any, **environ: Any) -> Any:
     """Post a body as a stream, as a server passes it to the application."""
-    response: Any = api.client.generic(
-        "POST", api.base, **{"CONTENT_TYPE": "application/json", "wsgi.input": stream, **environ}
-    )
-    return response
+    environ |= {"CONTENT_TYPE": "application/json", "wsgi.input": stream}
+    return api.client.generic("POST", api.base, **environ)
 
 
 # Without a length: the stream's end is the body's end.
@@ -128,10 +133,6 @@ CHUNKED = {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
 
 def test_a_chunked_body_is_read_like_any_other(api: Api) -> None:
     assert send_stream(api, io.BytesIO(BODY.encode()), **CHUNKED).status_code == 200
-
-
-def test_a_byte_order_mark_is_skipped(api: Api) -> None:
-    assert api.post(body=b"\xef\xbb\xbf" + BODY.encode()).status_code == 200
 
 
 @pytest.mark.parametrize("size", [2_000, 2_001, 3_000_000])
@@ -150,27 +151,16 @@ def test_takes_a_body_of_the_limit_and_no_larger_one(
         assert_refused(response, 413, "payload_too_large", text)
 
 
-class Endless(io.RawIOBase):
-    """A body that never ends, and records how much of it was read."""
-
-    taken = 0
-
-    def read(self, size: int = -1) -> bytes:
-        assert size > 0
-        self.taken += size
-        return b" " * size
-
-
-def test_no_more_than_the_limit_is_read_of_an_endless_body(
+def test_no_more_than_the_limit_is_read_of_a_body_without_a_length(
     api: Api, unchanged: Unchanged, settings: Any
 ) -> None:
     settings.MAX_BODY_BYTES = 2_000
-    endless = Endless()
+    stream = io.BytesIO(b" " * 3_000_000)
 
-    response = send_stream(api, endless, **CHUNKED)
+    response = send_stream(api, stream, **CHUNKED)
 
     assert problems(response) == [("payload_too_large", None)]
-    assert endless.taken == 2_001
+    assert stream.tell() == 2_001
 
 
 class Broken(io.RawIOBase):
@@ -202,10 +192,7 @@ def test_a_body_of_another_length_is_refused(api: Api, unchanged: Unchanged, len
 
 def send(api: Api, content_type: str, **headers: Any) -> Any:
     """Post a cart with this Content-Type, or without one if it is empty."""
-    response: Any = api.client.generic(
-        "POST", api.base, BODY, content_type=content_type, headers=headers
-    )
-    return response
+    return api.client.generic("POST", api.base, BODY, content_type=content_type, headers=headers)
 
 
 @pytest.mark.parametrize(
@@ -220,18 +207,10 @@ def test_takes_json_in_utf_8(api: Api, parameters: str) -> None:
 @pytest.mark.parametrize(
     "media_type",
     [
-        "",
-        "text/plain",
-        "application/x-www-form-urlencoded",
-        "multipart/form-data; boundary=x",
-        "application/problem+json",
-        "application/merge-patch+json",
-        "application/json, application/json",
-        "application/*",
-        "application",
-        "application/json; charset=utf-16",
-        "application/json; charset=",
-        "application/json; charset=\u00e9",
+        *("", "text/plain", "application/x-www-form-urlencoded", "application/*", "application"),
+        *("application/problem+json", "application/merge-patch+json"),
+        *("multipart/form-data; boundary=x", "application/json, application/json"),
+        *(f"application/json; charset={name}" for name in ("utf-16", "", "\u00e9")),
     ],
 )
 def test_refuses_another_media_type(api: Api, unchanged: Unchanged, media_type: str) -> None:

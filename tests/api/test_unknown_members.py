@@ -37,14 +37,17 @@ def warnings(response: HttpResponse) -> list[str]:
     assert response.status_code == 200, response.content
     first, *others = response.json()["notifications"]
     assert first["severity"] == "Success"
-    for other in others:
-        assert other == {
+    fields: list[str] = [other["additionalData"]["field"] for other in others]
+    assert others == [
+        {
             "severity": "Warning",
             "text": TEXT,
             "code": "unknown_member",
-            "additionalData": other["additionalData"],
+            "additionalData": {"field": field},
         }
-    return [other["additionalData"]["field"] for other in others]
+        for field in fields
+    ]
+    return fields
 
 
 def test_are_ignored_and_told(api: Api) -> None:
