@@ -7,6 +7,7 @@ import pytest
 import simplejson
 from django.http import HttpResponse
 
+from tests.api.operations import OF_A_CHANGE
 from tests.support import bodies
 from tests.support.answers import assert_refused
 from tests.support.callers import Api
@@ -56,7 +57,7 @@ PLACES = [
 ]
 # A change takes these, and demands none.
 CHANGEABLE = {
-    Place("change", "cart"): bodies.CHANGEABLE,
+    Place("change", "cart"): OF_A_CHANGE,
     Place("change", "item"): ("quantity", "specialInstructions"),
 }
 

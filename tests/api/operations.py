@@ -16,6 +16,8 @@ REQUESTS: dict[str, tuple[str, str, Any]] = {
     "change item": ("PATCH", "/{cart}/items/{item}", {"quantity": 7}),
     "remove": ("DELETE", "/{cart}/items/{item}", None),
 }
+# What Change Cart takes.
+OF_A_CHANGE = ("platform", "orderingChannel", "fulfilmentChannel", "note", "specialInstructions")
 READS = ["list", "get"]
 ON_A_CART = [name for name, (_, path, _) in REQUESTS.items() if path]
 ON_AN_ITEM = ["update", "change item", "remove"]

@@ -19,7 +19,7 @@ from django.db import transaction
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from tests.api.operations import REQUESTS
+from tests.api.operations import OF_A_CHANGE, REQUESTS
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.carts import created, shown
@@ -27,7 +27,7 @@ from tests.support.stored import stored
 
 CART_FIELDS, ITEM_FIELDS, OPTION_FIELDS = [*bodies.cart()], [*bodies.item()], [*bodies.option()]
 CHANGES = {
-    "change cart": dict.fromkeys(bodies.CHANGEABLE, "new"),
+    "change cart": dict.fromkeys(OF_A_CHANGE, "new"),
     "change item": {"quantity": 3, "specialInstructions": "new"},
 }
 

@@ -2,9 +2,6 @@
 
 from typing import Any
 
-# What Change Cart takes.
-CHANGEABLE = ("platform", "orderingChannel", "fulfilmentChannel", "note", "specialInstructions")
-
 
 def option(**changes: Any) -> dict[str, Any]:
     return {
