@@ -15,7 +15,7 @@ from cartsvc.db import deadlines
 from cartsvc.db.database_url import database_at
 from cartsvc.db.deadlines import serve_requests
 from tests.support.callers import Api
-from tests.support.stored import stored
+from tests.support.stored import Unchanged, stored
 
 # The same inputs in every run, so that a run can be repeated. `long` looks for new ones, and
 # prints how to repeat a failure.
@@ -108,7 +108,7 @@ def api(db: None) -> Api:
 
 
 @pytest.fixture
-def unchanged(db: None) -> Iterator[Callable[[], None]]:
+def unchanged(db: None) -> Iterator[Unchanged]:
     """Fail the test if the database has changed since the mark.
 
     The mark is the start of the test, or the last call of the fixture's value.

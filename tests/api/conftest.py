@@ -3,14 +3,35 @@ import time
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from tests.support.callers import HttpApi
+from tests.api.documented import Document, served
+from tests.support.callers import Api, HttpApi
+from tests.support.carts import created, shown
 from tests.support.clock import Clock
+
+
+@pytest.fixture(scope="session")
+def document() -> Document:
+    """Return the served OpenAPI document."""
+    return served()
 
 
 @pytest.fixture
 def http_api(live_server: LiveServer) -> HttpApi:
     """Return a caller of a real server that runs in this process."""
     return HttpApi(live_server.url, kept=False)
+
+
+@pytest.fixture
+def cart_id(api: Api) -> str:
+    """Create a cart with one item. A test names it before `unchanged`."""
+    return created(api)
+
+
+@pytest.fixture
+def item_id(api: Api, cart_id: str) -> str:
+    """Return the id of the only item of `cart_id`."""
+    [item] = shown(api, cart_id)["items"]
+    return str(item["itemId"])
 
 
 @pytest.fixture

@@ -34,9 +34,5 @@ def ref(name: str) -> Document:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def upper(name: str) -> str:
-    return name[0].upper() + name[1:]
-
-
 def undescribed(schema: Document) -> Document:
     return {name: value for name, value in schema.items() if name != "description"}

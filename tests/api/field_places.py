@@ -7,8 +7,9 @@ import pytest
 import simplejson
 from django.http import HttpResponse
 
+from tests.api.operations import OF_A_CHANGE
 from tests.support import bodies
-from tests.support.answers import error
+from tests.support.answers import assert_refused
 from tests.support.callers import Api
 from tests.support.carts import created, shown
 from tests.support.left_out import sent
@@ -39,6 +40,8 @@ class Place:
 
     def body(self, changes: dict[str, Any]) -> dict[str, Any]:
         """Return a valid body with `changes` to this part. LEFT_OUT omits a field."""
+        if self.operation == "change":
+            return changes
         part = sent(getattr(bodies, self.part)() | changes)
         if self.part == "option":
             part = bodies.item(options=[bodies.option(), part])
@@ -52,6 +55,11 @@ PLACES = [
     *[Place(operation, "item") for operation in ("create", "add", "update")],
     *[Place(operation, "option") for operation in ("create", "add", "update")],
 ]
+# A change takes these, and demands none.
+CHANGEABLE = {
+    Place("change", "cart"): OF_A_CHANGE,
+    Place("change", "item"): ("quantity", "specialInstructions"),
+}
 
 
 class Target:
@@ -63,20 +71,21 @@ class Target:
 
     def send(self, **changes: Any) -> HttpResponse:
         body = simplejson.dumps(self.place.body(changes))
-        if self.place.operation == "create":
+        operation, items = self.place.operation, f"/{self.cart_id}/items"
+        if operation == "create":
             return self.api.post(body=body)
-        items = f"/{self.cart_id}/items"
-        if self.place.operation == "add":
+        if operation == "add":
             return self.api.post(items, body)
+        if self.place.part == "cart":
+            return self.api.patch(f"/{self.cart_id}", body)
         [item] = shown(self.api, self.cart_id)["items"]
-        return self.api.put(f"{items}/{item['itemId']}", body)
+        method = "PUT" if operation == "update" else "PATCH"
+        return self.api.request(method, f"{items}/{item['itemId']}", body)
 
     def refuses(self, code: str, text: str, **sent: Any) -> None:
         """Send a field, which must be refused with this alone."""
         [field] = sent
-        response = self.send(**sent)
-        assert response.status_code == 400
-        assert response.json() == error(code, text, f"{self.place.pointer}/{field}")
+        assert_refused(self.send(**sent), 400, code, text, f"{self.place.pointer}/{field}")
 
     def kept(self, field: str, response: HttpResponse) -> Any:
         """Send a field, which must succeed. Return its value as Get Cart shows it."""
@@ -94,6 +103,7 @@ def everywhere(fields: dict[str, dict[str, Any]]) -> list[Any]:
     """Return (place, field, detail) for each field in each place of its part."""
     return [
         pytest.param(place, name, detail, id=f"{place}-{name}")
-        for place in PLACES
+        for place in (*PLACES, *CHANGEABLE)
         for name, detail in fields.get(place.part, {}).items()
+        if place not in CHANGEABLE or name in CHANGEABLE[place]
     ]

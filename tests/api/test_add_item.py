@@ -4,7 +4,7 @@ from carts.models import CartItem
 from tests.support import bodies
 from tests.support.answers import success
 from tests.support.callers import Api
-from tests.support.carts import created, created_with_items, shown
+from tests.support.carts import created_with_items, shown
 
 
 def test_adds_an_item_with_its_options_behind_the_last(api: Api) -> None:
@@ -40,12 +40,3 @@ def test_a_new_item_comes_last_after_a_removal(api: Api, removed: int) -> None:
 
     del names[removed]
     assert [item["displayName"] for item in shown(api, cart_id)["items"]] == [*names, "New"]
-
-
-def test_the_same_item_may_be_added_twice(api: Api) -> None:
-    cart_id = created(api, bodies.bare_cart())
-
-    ids = {api.post(f"/{cart_id}/items", bodies.item()).json()["data"]["itemId"] for _ in range(2)}
-
-    assert {item["itemId"] for item in shown(api, cart_id)["items"]} == ids
-    assert len(ids) == 2

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from tests.support import bodies
-from tests.support.answers import error
+from tests.support.answers import assert_refused, error
 from tests.support.callers import PROFILE, Api
 from tests.support.issuers import verified_with
 from tests.support.left_out import LEFT_OUT
+from tests.support.stored import Unchanged
 from tests.support.tokens import (
     encode,
     header_of,
@@ -44,10 +45,6 @@ def test_a_good_token_is_taken(db: None, algorithm: str) -> None:
         refused(mint(algorithm, key=private_key(algorithm, 1)), algorithm)
 
 
-def test_an_access_token_may_say_so(db: None) -> None:
-    assert Api(token=mint(token_type="access")).get().status_code == 200
-
-
 CHARACTERS = ["\0", "\n", "\x1b", "\x7f", "\x85", "\ud800"]
 BAD_CLAIMS: dict[str, list[Any]] = {
     "token_type": ["refresh", "Access", None, ["access"]],
@@ -75,9 +72,7 @@ BAD_CLAIMS: dict[str, list[Any]] = {
         for value in values
     ],
 )
-def test_refuses_bad_claims(
-    unchanged: Callable[[], None], algorithm: str, claim: str, value: Any
-) -> None:
+def test_refuses_bad_claims(unchanged: Unchanged, algorithm: str, claim: str, value: Any) -> None:
     with verified_with(**CONFIGURED[algorithm]()):
         refused(mint(algorithm, **{claim: value}), algorithm)
 
@@ -87,14 +82,13 @@ def test_refuses_bad_claims(
 )
 @pytest.mark.parametrize("algorithm", CONFIGURED)
 def test_an_expired_token_says_so(
-    unchanged: Callable[[], None], algorithm: str, exp: Callable[[], float]
+    unchanged: Unchanged, algorithm: str, exp: Callable[[], float]
 ) -> None:
     with verified_with(**CONFIGURED[algorithm]()):
         response = Api(token=mint(algorithm, exp=exp())).post(body=bodies.cart())
         forged = mint(algorithm, exp=exp(), key=private_key(algorithm, 1))
         refused(forged, algorithm)  # and does not learn that it has expired
-    assert response.status_code == 401
-    assert response.json() == error("invalid_token", "The token has expired.")
+    assert_refused(response, 401, "invalid_token", "The token has expired.")
     assert response["WWW-Authenticate"] == (
         'Bearer realm="cartsvc", error="invalid_token", error_description="The token has expired."'
     )
@@ -106,90 +100,62 @@ def altered(token: str, part: int, text: str) -> str:
     return ".".join(parts)
 
 
-def last_changed(text: str) -> str:
-    """Change the first character, because the last one of base64 may carry no bits."""
-    return ("A" if text[0] != "A" else "B") + text[1:]
+def signed(payload: bytes) -> Callable[[str], str]:
+    """Return what signs this payload, which no library would."""
+    return lambda alg: mint_raw(header_of(alg), payload, alg)
+
+
+def headed(header: bytes) -> Callable[[str], str]:
+    return lambda alg: mint_raw(header, algorithm=alg)
 
 
 BAD_TOKENS: dict[str, Callable[[str], str]] = {
-    "word": lambda _: "token",
     "dots": lambda _: "..",
     "one part": lambda alg: mint(alg).split(".")[1],
     "two parts": lambda alg: mint(alg).rpartition(".")[0],
-    "four parts": lambda alg: mint(alg) + ".x",
-    "five parts": lambda alg: mint(alg) + ".x.y",
     "no signature": lambda alg: altered(mint(alg), 2, ""),
-    "signature changed": lambda alg: altered(mint(alg), 2, last_changed(mint(alg).split(".")[2])),
     "signature of another": lambda alg: altered(mint(alg), 2, mint(alg, sub="x").split(".")[2]),
     "signature no base64": lambda alg: altered(mint(alg), 2, "***"),
     "signature too long": lambda alg: mint(alg) + "AAAA",
     "payload changed": lambda alg: altered(mint(alg), 1, encode(written(sub="root"))),
-    "payload empty": lambda alg: altered(mint(alg), 1, ""),
-    "another key": lambda alg: mint(alg, key=private_key(alg, 1)),
     "none": lambda _: mint("none", key=""),
     "none with signature": lambda alg: altered(mint(alg), 0, encode(header_of("none"))),
     "NONE": lambda _: f"{encode(header_of('NONE'))}.{encode(written())}.",
-    "quoted": lambda alg: f'"{mint(alg)}"',
-    "twice": lambda alg: f"{mint(alg)} {mint(alg)}",
-    "comma": lambda alg: f"{mint(alg)}, {mint(alg)}",
-    "scheme twice": lambda alg: f"Bearer {mint(alg)}",
     "tab in front": lambda alg: f"\t{mint(alg)}",
     "not ascii": lambda alg: mint(alg) + "\u00e9",
     "NUL": lambda alg: mint(alg) + "\0",
     "very long": lambda _: "a" * 100_000,
-    "many dots": lambda _: "." * 10_000,
-    "header empty object": lambda alg: mint_raw(b"{}", algorithm=alg),
-    "header list": lambda alg: mint_raw(b"[]", algorithm=alg),
-    "header null": lambda alg: mint_raw(b"null", algorithm=alg),
-    "header no json": lambda alg: mint_raw(b"{", algorithm=alg),
-    "header deep": lambda alg: mint_raw(b"[" * 20_000, algorithm=alg),
-    "header not utf-8": lambda alg: mint_raw(b'"\xff"', algorithm=alg),
-    "alg null": lambda alg: mint(alg, headers={"alg": None}),
-    "alg number": lambda alg: mint(alg, headers={"alg": 1}),
-    "alg list": lambda alg: mint(alg, headers={"alg": [alg]}),
+    "header deep": headed(b"[" * 20_000),
+    "header not utf-8": headed(b'"\xff"'),
     "alg lower case": lambda alg: mint(alg, headers={"alg": alg.lower()}),
     "alg unknown": lambda alg: mint(alg, headers={"alg": "XX256"}),
     "critical extension": lambda alg: mint(alg, headers={"crit": ["urgent"], "urgent": True}),
-    "kid number": lambda alg: mint(alg, headers={"kid": 7}),
-    "payload list": lambda alg: mint_raw(header_of(alg), b"[]", alg),
-    "payload text": lambda alg: mint_raw(header_of(alg), b'"x"', alg),
-    "payload number": lambda alg: mint_raw(header_of(alg), b"7", alg),
-    "payload null": lambda alg: mint_raw(header_of(alg), b"null", alg),
-    "payload no json": lambda alg: mint_raw(header_of(alg), b"{", alg),
-    "payload not utf-8": lambda alg: mint_raw(header_of(alg), b'{"sub": "\xff"}', alg),
-    "payload deep": lambda alg: mint_raw(header_of(alg), b'{"x":' + b"[" * 50_000, alg),
-    "payload huge number": lambda alg: mint_raw(
-        header_of(alg), b'{"exp": ' + b"9" * 5_000 + b"}", alg
-    ),
-    "no claims": lambda alg: mint_raw(header_of(alg), b"{}", alg),
-    "HS384": lambda _: mint("HS384"),
-    "HS512": lambda _: mint("HS512"),
+    "payload list": signed(b"[]"),
+    "payload no json": signed(b"{"),
+    "payload not utf-8": signed(b'{"sub": "\xff"}'),
+    "payload deep": signed(b'{"x":' + b"[" * 50_000),
+    "payload huge number": signed(b'{"exp": ' + b"9" * 5_000 + b"}"),
+    "no claims": signed(b"{}"),
+    # Right in all but the algorithm, or the key.
+    "PS256": lambda _: mint("PS256"),
     "HS256 by another": lambda _: mint("HS256", key=private_key("HS256", 2)),
     "RS256 by another": lambda _: mint("RS256", key=private_key("RS256", 2)),
-    "RS512": lambda _: mint("RS512", key=private_key("RS512", 2)),
-    "PS256": lambda _: mint("PS256"),
     "ES256 by another": lambda _: mint("ES256", key=private_key("ES256", 2)),
-    "EdDSA": lambda _: altered(mint(), 0, encode(header_of("EdDSA"))),
     "its own key in the header": lambda _: mint(
         "RS256", key=private_key("RS256", 3), headers={"jwk": public_jwk("RS256", 3)}
-    ),
-    "its own key elsewhere": lambda _: mint(
-        "RS256",
-        key=private_key("RS256", 3),
-        headers={"jku": "http://127.0.0.1:1/jwks", "x5u": "http://127.0.0.1:1/"},
     ),
 }
 
 
 @pytest.mark.parametrize("make", BAD_TOKENS.values(), ids=BAD_TOKENS)
-def test_refuses_bad_tokens(unchanged: Callable[[], None], make: Callable[[str], str]) -> None:
+def test_refuses_bad_tokens(unchanged: Unchanged, make: Callable[[str], str]) -> None:
     for algorithm, configured in CONFIGURED.items():
         with verified_with(**configured()):
             refused(make(algorithm), algorithm)
 
 
 @pytest.mark.parametrize("configured", ["RS256", "ES256"])
-def test_the_public_key_is_no_shared_secret(unchanged: Callable[[], None], configured: str) -> None:
+def test_the_public_key_is_no_shared_secret(unchanged: Unchanged, configured: str) -> None:
     """The classic confusion: a token that is signed by HMAC with the public key as the secret."""
     public = public_pem(configured)
     with verified_with(**CONFIGURED[configured]()):

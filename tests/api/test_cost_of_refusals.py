@@ -4,7 +4,6 @@ The tests count calls of Python and C functions, which do not depend on the mach
 """
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,52 +11,34 @@ import pytest
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.costs import calls
+from tests.support.stored import Unchanged
 
 pytestmark = pytest.mark.usefixtures("raised_limits")
 
 ITEMS, OPTIONS = 500, 10
 
 
-def nested(item: Callable[[list[Any]], Any], option: Any, items: int = ITEMS) -> Any:
-    return bodies.cart(items=[item([option] * OPTIONS) for _ in range(items)])
+def nested(item: dict[str, Any], option: Any, items: int = ITEMS) -> Any:
+    return bodies.cart(items=[item | {"options": [option] * OPTIONS}] * items)
 
 
-def digits(option: dict[str, Any]) -> dict[str, Any]:
-    return dict.fromkeys(option, int("9" * 300))
-
-
+ITEM, OPTION = bodies.item(), bodies.option()
+HUGE, UNKNOWN = int("9" * 300), dict.fromkeys(map(str, range(9)), 1)
 WRONG: dict[str, Any] = {
-    "all missing": nested(lambda options: {"options": options}, {}),
-    "all null": nested(
-        lambda options: {**dict.fromkeys(bodies.item()), "options": options},
-        dict.fromkeys(bodies.option()),
-    ),
-    "all of a wrong type": nested(
-        lambda options: {**{name: [1] for name in bodies.item()}, "options": options},
-        {name: {} for name in bodies.option()},
-    ),
-    "all unknown": nested(
-        lambda options: {"options": options, **dict.fromkeys(map(str, range(9)), 1)},
-        dict.fromkeys(map(str, range(9)), 1),
-    ),
+    "all missing": nested({}, {}),
+    "all null": nested(dict.fromkeys(ITEM), dict.fromkeys(OPTION)),
+    "all of a wrong type": nested({name: [1] for name in ITEM}, {name: {} for name in OPTION}),
+    "all unknown": nested(UNKNOWN, UNKNOWN),
     "numbers of 300 digits": nested(
-        lambda options: {**digits(bodies.item()), "options": options},
-        digits(bodies.option()),
-        items=50,
+        dict.fromkeys(ITEM, HUGE), dict.fromkeys(OPTION, HUGE), items=50
     ),
-    "long decimals": nested(
-        lambda options: bodies.item(options=options, price=0.12345678901),
-        bodies.option(price=0.12345678901),
-    ),
+    "long decimals": nested(bodies.item(price=0.12345678901), bodies.option(price=0.12345678901)),
     "control characters": nested(
-        lambda options: bodies.item(options=options, displayName="\x07"),
-        bodies.option(displayName="\x07"),
+        bodies.item(displayName="\x07"), bodies.option(displayName="\x07")
     ),
-    "another currency": nested(
-        lambda options: bodies.item(options=options, currency="USD"), bodies.option(currency="USD")
-    ),
-    "no objects": nested(lambda options: bodies.item(options=options), 5),
-    "options of options": nested(lambda options: {"options": [{"options": options}] * 10}, {}),
+    "another currency": nested(bodies.item(currency="USD"), bodies.option(currency="USD")),
+    "no objects": nested(ITEM, 5),
+    "options of options": nested({}, {"options": [{}] * OPTIONS}),
 }
 
 
@@ -79,10 +60,8 @@ def valid(api: Api) -> float:
 
 @pytest.mark.parametrize("body", WRONG.values(), ids=WRONG)
 def test_refusing_costs_at_most_three_times_as_much(
-    api: Api, valid: float, unchanged: Callable[[], None], body: Any
+    api: Api, valid: float, unchanged: Unchanged, body: Any
 ) -> None:
-    unchanged()
-
     cost, response = calls_a_byte(api, body)
 
     assert response.status_code == 400

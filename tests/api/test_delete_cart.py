@@ -1,10 +1,12 @@
 """Delete Cart: DELETE /carts/{cartId}, an extension."""
 
 from carts.models import Cart, CartChange, CartItem, CartItemOption
+from tests.api.operations import ON_A_CART, send
 from tests.support import bodies
-from tests.support.answers import problems, success
+from tests.support.answers import assert_refused, success
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
+from tests.support.stored import Unchanged
 
 
 def test_takes_the_cart_with_all_that_belongs_to_it(api: Api) -> None:
@@ -22,21 +24,15 @@ def test_takes_the_cart_with_all_that_belongs_to_it(api: Api) -> None:
     assert not CartChange.objects.exists()
 
 
-def test_a_second_one_and_all_else_is_not_found(api: Api) -> None:
-    cart_id, [item_id] = created_with_items(api, "Pizza")
+def test_a_second_one_and_all_else_is_not_found(
+    api: Api, cart_id: str, item_id: str, unchanged: Unchanged
+) -> None:
     assert api.delete(f"/{cart_id}").status_code == 200
+    unchanged()
 
-    for response in (
-        api.delete(f"/{cart_id}"),
-        api.get(f"/{cart_id}"),
-        api.patch(f"/{cart_id}", {"note": "x"}),
-        api.post(f"/{cart_id}/items", bodies.item()),
-        api.put(f"/{cart_id}/items/{item_id}", bodies.item()),
-        api.delete(f"/{cart_id}/items/{item_id}"),
-    ):
-        assert response.status_code == 404
-        assert problems(response) == [("cart_not_found", None)]
-    assert not CartItem.objects.exists()
+    for name in ON_A_CART:
+        response = send(api, name, cart_id, item_id)
+        assert_refused(response, 404, "cart_not_found", "This profile has no such cart.")
 
 
 def test_a_key_that_created_it_answers_as_before(api: Api) -> None:
@@ -51,4 +47,5 @@ def test_a_key_that_created_it_answers_as_before(api: Api) -> None:
     ):
         assert (again.status_code, again.json()) == (200, earlier.json())
         assert again["Idempotent-Replayed"] == "true"
+        assert ("ETag" in earlier, "ETag" in again) == (True, False)
     assert not Cart.objects.exists()

@@ -1,24 +1,17 @@
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 
 from tests.support import bodies
-from tests.support.answers import error, problems
+from tests.support.answers import assert_refused, error, problems
 from tests.support.callers import PROFILE, STRANGER, Api
-from tests.support.carts import created, created_with_items
+from tests.support.stored import Unchanged
 
 
-@pytest.mark.parametrize(
-    "accept",
-    ["text/html", "application/xml", "application/json;q=0", "image/*", "", "nonsense", ",;,/"],
-)
-def test_accept_is_not_negotiated(api: Api, accept: str) -> None:
-    cart_id = created(api)
-
+@pytest.mark.parametrize("accept", ["text/html", "application/json;q=0", "image/*", "", ",;,/"])
+def test_accept_is_not_negotiated(api: Api, cart_id: str, accept: str) -> None:
     shown = api.get(f"/{cart_id}").content
     assert api.get(f"/{cart_id}", Accept=accept).content == shown
     assert api.get(f"/{cart_id}?format=xml", Accept=accept).content == shown
@@ -26,79 +19,69 @@ def test_accept_is_not_negotiated(api: Api, accept: str) -> None:
     assert (refused.status_code, refused["Content-Type"]) == (400, "application/json")
 
 
+NOTHING_HERE = ("not_found", "There is nothing at this path.")
+CARTS = f"/v2.0/customers/{PROFILE}/carts"
+
+
 @pytest.mark.parametrize(
     "path",
     [
         "/v2.0",
-        "/v2.0/",
         "/v2.0/unknown",
-        "/v2.0/customers",
         f"/v2.0/customers/{PROFILE}",
-        f"/v2.0/customers/{PROFILE}/carts/",
-        f"/v2.0/customers/{PROFILE}/carts/{STRANGER}/",
-        f"/v2.0/customers/{PROFILE}/carts/{STRANGER}/items/",
-        f"/v2.0/customers/{PROFILE}/carts/{STRANGER}/items/{STRANGER}/",
+        f"{CARTS}/",
+        f"{CARTS}/{STRANGER}/",
+        f"{CARTS}/{STRANGER}/items/",
+        f"{CARTS}/{STRANGER}/items/{STRANGER}/",
+        f"{CARTS}/{STRANGER}/items/{STRANGER}/options",
         f"/v2.0/customers//{PROFILE}/carts",
         f"/v2.0/Customers/{PROFILE}/carts",
-        f"/v2.0/customers/{PROFILE}/carts/{STRANGER}/items/{STRANGER}/options",
+        CARTS.replace("v2", "v1"),
+        CARTS.replace("v2", "V2"),
+        f"/{CARTS}",
         "/v2.0/%00",
         "/v2.0/%FF%FE",
-        "/v2.0/%F0%9F%8D%95",
         "/v2.0/%0d%0aSet-Cookie:a=b",
         "/v2.0/../admin/",
         "/v2.0/" + "a" * 8_000,
-        f"/v1.0/customers/{PROFILE}/carts",
-        f"/V2.0/customers/{PROFILE}/carts",
-        f"//v2.0/customers/{PROFILE}/carts",
-        "/v2.0x",
         "/carts",
-        "/nothing/here",
         "/administrator",
         "/docs/x",
         "/docs.json",
         "/static",
         "/healthz/",
-        "/favicon.ico",
         "*",
     ],
     ids=lambda path: path[:60].replace(str(PROFILE), "P").replace(str(STRANGER), "C"),
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_an_unknown_path_is_not_found(
-    api: Api, unchanged: Callable[[], None], method: str, path: str
+    api: Api, unchanged: Unchanged, method: str, path: str
 ) -> None:
     response = api.client.generic(method, path)
 
-    assert response.status_code == 404
-    assert response.json() == error("not_found", "There is nothing at this path.")
+    assert_refused(response, 404, *NOTHING_HERE)
     assert response["Cache-Control"] == "no-store"
     assert response["X-Content-Type-Options"] == "nosniff"
     assert re.fullmatch("[0-9a-f]{32}", response["X-Request-ID"])
 
 
-@pytest.mark.parametrize(
-    ("path", "allowed"),
-    [
-        ("", {"GET", "HEAD", "POST"}),
-        (f"/{STRANGER}", {"GET", "HEAD", "PATCH", "DELETE"}),
-        (f"/{STRANGER}/items", {"POST"}),
-        (f"/{STRANGER}/items/{STRANGER}", {"PUT", "PATCH", "DELETE"}),
-    ],
-    ids=["carts", "cart", "items", "item"],
-)
-@pytest.mark.parametrize(
-    "method", ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "BREW"]
-)
-def test_a_method_that_the_path_does_not_have(
-    api: Api, unchanged: Callable[[], None], method: str, path: str, allowed: set[str]
-) -> None:
-    response = api.request(method, path)
+ALLOWED = {
+    "": {"GET", "HEAD", "POST"},
+    f"/{STRANGER}": {"GET", "HEAD", "PATCH", "DELETE"},
+    f"/{STRANGER}/items": {"POST"},
+    f"/{STRANGER}/items/{STRANGER}": {"PUT", "PATCH", "DELETE"},
+}
+METHODS = {"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "BREW"}
 
-    if method in allowed:
-        assert response.status_code != 405
-    else:
+
+@pytest.mark.parametrize("path", ALLOWED, ids=["carts", "cart", "items", "item"])
+def test_a_method_that_the_path_does_not_have(api: Api, unchanged: Unchanged, path: str) -> None:
+    for method in METHODS - ALLOWED[path]:
+        response = api.request(method, path)
+
         assert response.status_code == 405
-        assert set(response["Allow"].split(", ")) == allowed
+        assert set(response["Allow"].split(", ")) == ALLOWED[path]
         if method != "HEAD":
             text = f"This path takes only {response['Allow']}."
             assert response.json() == error("method_not_allowed", text)
@@ -108,7 +91,7 @@ def test_a_method_that_the_path_does_not_have(
     ("method", "status"), [("GET", 301), ("POST", 308), ("PUT", 308), ("DELETE", 308)]
 )
 def test_a_change_without_https_is_not_repeated_as_a_read(
-    settings: Any, unchanged: Callable[[], None], method: str, status: int
+    settings: Any, unchanged: Unchanged, method: str, status: int
 ) -> None:
     settings.SECURE_SSL_REDIRECT = True
     api = Api()
@@ -121,78 +104,54 @@ def test_a_change_without_https_is_not_repeated_as_a_read(
     assert response.content == b""
 
 
-def test_the_token_is_asked_for_before_the_method(unchanged: Callable[[], None]) -> None:
-    response = Client().patch(f"/v2.0/customers/{PROFILE}/carts")
-
-    assert response.status_code == 401
-    assert response["WWW-Authenticate"] == 'Bearer realm="cartsvc"'
-
-
 @pytest.mark.parametrize("host", ["evil.example", "localhost:port", "a b", "", "@", "[::"])
 def test_refuses_a_host_that_is_not_ours(
-    api: Api,
-    unchanged: Callable[[], None],
-    settings: Any,
-    caplog: pytest.LogCaptureFixture,
-    host: str,
+    api: Api, unchanged: Unchanged, settings: Any, caplog: pytest.LogCaptureFixture, host: str
 ) -> None:
     settings.ALLOWED_HOSTS = ["localhost"]
 
     response = api.post(body=bodies.cart(), Host=host)
 
-    assert response.status_code == 400
-    assert response.json() == error(
-        "invalid_header", "The Host header names no host of this service.", "Host"
-    )
+    text = "The Host header names no host of this service."
+    assert_refused(response, 400, "invalid_header", text, "Host")
     logger = "cartsvc.api.exception_handler"
     [record] = [record for record in caplog.records if record.name == logger]
     assert "ALLOWED_HOSTS" in record.getMessage()
     assert "evil" not in record.getMessage()
 
 
-@pytest.mark.parametrize("number", [99, 100, 200])
-def test_at_most_a_hundred_notifications(
-    api: Api, unchanged: Callable[[], None], number: int
-) -> None:
+@pytest.mark.parametrize("number", [99, 100])
+def test_at_most_a_hundred_notifications(api: Api, unchanged: Unchanged, number: int) -> None:
     items = [bodies.item(quantity=0) for _ in range(number)]
 
     response = api.post(body=bodies.cart(items=items))
 
     assert response.status_code == 400
     told = [("min_value", f"/items/{position}/quantity") for position in range(99)]
-    if number == 99:
-        assert response.json()["message"] == "The request has 99 problems."
-        assert problems(response) == told
-    else:
-        assert response.json()["message"] == "The request has more than 99 problems."
-        assert problems(response) == [*told, ("more_problems", None)]
-        last = response.json()["notifications"][99]
-        assert last["text"] == "There are more problems than these."
+    if number > 99:
+        told.append(("more_problems", None))
+        assert response.json()["notifications"][99]["text"] == "There are more problems than these."
+    count = "99" if number == 99 else "more than 99"
+    assert response.json()["message"] == f"The request has {count} problems."
+    assert problems(response) == told
 
 
-def every_kind_of_answer(api: Api) -> dict[int, HttpResponse]:
-    cart_id, [item_id] = created_with_items(api, "Calzone")
-    item_path = f"/{cart_id}/items/{item_id}"
+def test_every_answer_has_the_headers_and_the_shape(api: Api, cart_id: str, item_id: str) -> None:
     api.post(body=bodies.cart(), Idempotency_Key="mine")
-    answers: list[Any] = [
+    responses: list[Any] = [
         api.get(f"/{cart_id}"),
         api.post(body={}),
-        Client().get(api.base),
+        Client().patch(api.base),  # it asks for the token before the method
         Api(scope="none").get(),
         api.get(f"/{STRANGER}"),
         api.client.patch(api.base),
-        api.put(item_path, bodies.item(), If_Match='"9"'),
+        api.put(f"/{cart_id}/items/{item_id}", bodies.item(), If_Match='"9"'),
         api.post(body=b" " * (256 * 1024 + 1)),
         api.client.post(api.base, "<cart/>", content_type="text/xml"),
         api.post(body=bodies.bare_cart(), Idempotency_Key="mine"),
-        api.client.get("/v2.0/unknown"),
     ]
-    return {response.status_code: response for response in answers}
 
-
-def test_every_answer_has_the_headers_and_the_shape(api: Api) -> None:
-    answers = every_kind_of_answer(api)
-
+    answers = {response.status_code: response for response in responses}
     assert sorted(answers) == [200, 400, 401, 403, 404, 405, 412, 413, 415, 422]
     for status, response in answers.items():
         assert response["Content-Type"] == "application/json"
@@ -208,7 +167,7 @@ def test_every_answer_has_the_headers_and_the_shape(api: Api) -> None:
     assert len(ids) == len(answers)
 
 
-@pytest.mark.parametrize("own", ["a" * 8, "A-z_0.9" * 9 + "Z", "0" * 64])
+@pytest.mark.parametrize("own", ["a" * 8, "A-z_0.9" * 9 + "Z"])
 def test_a_caller_may_name_the_request(api: Api, own: str) -> None:
     assert api.get(X_Request_ID=own)["X-Request-ID"] == own
     assert api.post(body={}, X_Request_ID=own)["X-Request-ID"] == own
@@ -216,8 +175,7 @@ def test_a_caller_may_name_the_request(api: Api, own: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "own",
-    ["", "short-7", "0" * 65, "with a space", "line\nfeed-1", "pizza-\u00e9\u00e9", "semi;colon"],
+    "own", ["", "short-7", "0" * 65, "with a space", "line\nfeed-1", "pizza-\u00e9\u00e9"]
 )
 def test_a_name_that_could_not_be_logged_is_replaced(api: Api, own: str) -> None:
     response = api.get(X_Request_ID=own)
@@ -232,20 +190,12 @@ def test_pages_answer_as_pages(client: Client, db: None, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/docs/"])
-def test_leads_to_the_page_that_explains_the_api(client: Client, path: str) -> None:
+def test_leads_people_to_the_page_that_explains_the_api_and_no_callers(
+    client: Client, path: str
+) -> None:
     response = client.get(path)
 
-    assert response.status_code == 302
-    assert response["Location"] == "/docs"
+    assert (response.status_code, response["Location"]) == (302, "/docs")
     assert client.get("/docs").status_code == 200
-
-
-@pytest.mark.parametrize("path", ["/", "/docs/"])
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-def test_a_caller_with_a_wrong_address_gets_an_envelope(
-    client: Client, method: str, path: str
-) -> None:
-    response: Any = client.generic(method, path, "{}", content_type="application/json")
-
-    assert response.status_code == 404
-    assert response.json() == error("not_found", "There is nothing at this path.")
+    for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
+        assert_refused(client.generic(method, path), 404, *NOTHING_HERE)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -14,6 +13,7 @@ from cartsvc import errors
 from tests.api.documented import OPERATIONS, Document, operation, served
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.left_out import LEFT_OUT, sent
+from tests.support.stored import Unchanged
 
 document = cache(served)
 
@@ -75,19 +75,12 @@ class World:
         for _ in range(3):
             self.send(api, "updateItem", body("updateItem"))
 
-    def send(
-        self,
-        api: Api,
-        name: str,
-        content: Any = None,
-        *,
-        query: str = "",
-        headers: dict[str, str] | None = None,
-        **keys: Any,
-    ) -> Any:
+    def send(self, api: Api, name: str, content: Any = None, **changes: Any) -> Any:
+        """Send the request, with `changes` to the keys in its path, its query or its headers."""
         method, path, _ = OPERATIONS[name]
-        api.base = path.format(**{**self.keys, **keys})
-        return api.request(method.upper(), query, content, **(headers or {}))
+        api.base = path.format(**{**self.keys, **changes})
+        headers = changes.get("headers", {})
+        return api.request(method.upper(), changes.get("query", ""), content, **headers)
 
 
 @pytest.fixture
@@ -104,8 +97,15 @@ def test_every_success_is_as_shown(api: Api) -> None:
     added = api.post(f"{cart}/items", body("addItem"))
     item = f"{cart}/items/{added.json()['data']['itemId']}"
     assert_as_shown(added, "addItem", "200", "success")
-    assert_as_shown(api.put(item, body("updateItem")), "updateItem", "200", "success")
-    assert_as_shown(api.delete(item), "removeItem", "200", "success")
+    for name, path in (
+        ("updateItem", item),
+        ("changeItem", item),
+        ("removeItem", item),
+        ("changeCart", cart),
+        ("deleteCart", cart),
+    ):
+        answer = api.request(OPERATIONS[name][0].upper(), path, body(name))
+        assert_as_shown(answer, name, "200", "success")
 
 
 def spoilt(name: str, **changes: Any) -> Any:
@@ -170,7 +170,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("name", "status", "code"), REFUSALS)
 def test_every_refusal_is_as_shown(
-    name: str, status: str, code: str, api: Api, world: World, unchanged: Callable[[], None]
+    name: str, status: str, code: str, api: Api, world: World, unchanged: Unchanged
 ) -> None:
     request: dict[str, Any] = {"content": body(name), **ELSEWHERE.get(code, {})}
     if code in IN_THE_ITEM:

@@ -16,18 +16,20 @@ from pytest_django.live_server_helper import LiveServer
 from carts import base_view
 from carts.models import Cart
 from tests.support import bodies
-from tests.support.answers import error
+from tests.support.answers import assert_refused
 from tests.support.callers import HttpApi
+from tests.support.carts import created_with_items
 from tests.support.concurrency import held
 from tests.support.programs import wait_until
+from tests.support.stored import Unchanged
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-BUSY = error("unavailable", "Too many requests have come at once. Try again.")
+Bearers = Callable[[str], HttpApi]
 
 
 @pytest.fixture
-def bearer(live_server: LiveServer) -> Callable[[str], HttpApi]:
+def bearer(live_server: LiveServer) -> Bearers:
     return lambda name: HttpApi(live_server.url, kept=False, sub=name)
 
 
@@ -55,10 +57,7 @@ def status_of(caller: HttpApi) -> int:
 
 
 def test_a_bearer_whose_bodies_stand_still_waits_alone(
-    bearer: Callable[[str], HttpApi],
-    settings: Settings,
-    caplog: pytest.LogCaptureFixture,
-    unchanged: Callable[[], None],
+    bearer: Bearers, settings: Settings, caplog: pytest.LogCaptureFixture, unchanged: Unchanged
 ) -> None:
     anna, ben = bearer("anna"), bearer("ben")
     caplog.set_level(logging.INFO)
@@ -70,7 +69,8 @@ def test_a_bearer_whose_bodies_stand_still_waits_alone(
 
         refused = anna.post("", bodies.cart())
 
-        assert (refused.status_code, refused.json()) == (503, BUSY)
+        text = "Too many requests have come at once. Try again."
+        assert_refused(refused, 503, "unavailable", text)
         assert refused.headers["Retry-After"] == "1"
         assert [record.levelname for record in caplog.records] == ["INFO"]
         # Neither a body of hers that does not arrive: it is refused before.
@@ -82,7 +82,7 @@ def test_a_bearer_whose_bodies_stand_still_waits_alone(
 
 
 def test_all_bodies_that_stand_still_leave_a_thread(
-    bearer: Callable[[str], HttpApi], settings: Settings, unchanged: Callable[[], None]
+    bearer: Bearers, settings: Settings, unchanged: Unchanged
 ) -> None:
     with ExitStack() as stack:
         for number in range(settings.THREADS - 1):
@@ -97,9 +97,7 @@ def test_all_bodies_that_stand_still_leave_a_thread(
 LARGE = json.dumps(bodies.cart(items=50, options=10))
 
 
-def test_large_carts_of_one_bearer_are_no_others_matter(
-    bearer: Callable[[str], HttpApi], patient: None
-) -> None:
+def test_large_carts_of_one_bearer_are_no_others_matter(bearer: Bearers, patient: None) -> None:
     anna, ben = bearer("anna"), bearer("ben")
     with ThreadPoolExecutor(8) as pool:
         hers = [pool.submit(anna.post, "", LARGE) for _ in range(24)]
@@ -110,9 +108,7 @@ def test_large_carts_of_one_bearer_are_no_others_matter(
     assert Cart.objects.count() == statuses.count(200) + len(his)
 
 
-def test_quick_requests_of_one_bearer_wait_for_each_other(
-    bearer: Callable[[str], HttpApi], patient: None
-) -> None:
+def test_quick_requests_of_one_bearer_wait_for_each_other(bearer: Bearers, patient: None) -> None:
     anna = bearer("anna")
     with ThreadPoolExecutor(8) as pool:
         answers = [pool.submit(anna.post, "", bodies.cart()) for _ in range(40)]
@@ -121,13 +117,12 @@ def test_quick_requests_of_one_bearer_wait_for_each_other(
 
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="a write holds the whole file")
 def test_a_held_cart_holds_up_no_other_body(
-    bearer: Callable[[str], HttpApi], settings: Settings, patient: None
+    bearer: Bearers, settings: Settings, patient: None
 ) -> None:
     # With one more, all her places for changes would be taken.
     held_up = settings.THREADS - 2
     anna = bearer("anna")
-    cart_id = anna.post("", bodies.cart()).json()["data"]["cartId"]
-    item_id = anna.get(f"/{cart_id}").json()["data"]["items"][0]["itemId"]
+    cart_id, [item_id] = created_with_items(anna, "Calzone")
     item = json.dumps(bodies.item()) + " " * 100_000
     with (
         ThreadPoolExecutor(held_up) as pool,

@@ -19,18 +19,16 @@ from django.db import transaction
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
+from tests.api.operations import OF_A_CHANGE, REQUESTS
 from tests.support import bodies
-from tests.support.callers import PROFILE, Api
-from tests.support.factories import CartFactory, ItemFactory
+from tests.support.callers import Api
+from tests.support.carts import created, shown
 from tests.support.stored import stored
 
-CART_FIELDS = [*bodies.cart()]
-ITEM_FIELDS = [*bodies.item()]
-OPTION_FIELDS = [*bodies.option()]
-CHANGEABLE = ["platform", "orderingChannel", "fulfilmentChannel", "note", "specialInstructions"]
+CART_FIELDS, ITEM_FIELDS, OPTION_FIELDS = [*bodies.cart()], [*bodies.item()], [*bodies.option()]
 CHANGES = {
-    "PATCH cart": dict.fromkeys(CHANGEABLE, "new"),
-    "PATCH item": {"quantity": 3, "specialInstructions": "new"},
+    "change cart": dict.fromkeys(OF_A_CHANGE, "new"),
+    "change item": {"quantity": 3, "specialInstructions": "new"},
 }
 
 EDGES = [-1, 0, 1, 9_999, 10_000, 2**31 - 1, 2**31, -(2**31) - 1, 2**63 - 1, 2**63, -(2**63) - 1]
@@ -92,53 +90,43 @@ class Service:
 
     def __init__(self) -> None:
         self.api = Api()
-        self.cart = CartFactory(profile_key=PROFILE, items=[ItemFactory(with_option=True)]).id
-        self.item = read(self.api, self.cart)["items"][0]["itemId"]
+        self.cart = created(self.api)
+        self.seen = shown(self.api, self.cart)
+        self.item = self.seen["items"][0]["itemId"]
         self.before = stored()
-        self.seen = read(self.api, self.cart)
-        self.paths = {
-            "POST cart": "",
-            "POST item": f"/{self.cart}/items",
-            "PUT item": f"/{self.cart}/items/{self.item}",
-            "PATCH item": f"/{self.cart}/items/{self.item}",
-            "PATCH cart": f"/{self.cart}",
-            "DELETE cart": f"/{self.cart}",
-        }
 
     def send(self, kind: str, text: str | bytes, **headers: str) -> int:
         """Send a body and check the three properties. Return the answer's status."""
+        method, path, _ = REQUESTS[kind]
+        path = path.format(cart=self.cart, item=self.item)
         with transaction.atomic():
-            response = self.api.request(
-                kind.split(maxsplit=1)[0], self.paths[kind], text, **headers
-            )
+            response = self.api.request(method, path, text, **headers)
             answer = json.loads(response.content)
             event(f"{kind} {response.status_code}")
             assert response.status_code < 500, answer
             assert response["Content-Type"] == "application/json"
             assert response["X-Request-ID"]
             assert set(answer) - {"data"} == {"message", "notifications"}
-            if response.status_code == 200 and kind == "DELETE cart":
-                assert self.api.get(self.paths[kind]).status_code == 404
-            elif response.status_code == 200:
-                sent = json.loads(text, parse_float=Decimal)
-                if kind.startswith("PATCH"):
-                    self.check_changed(kind, sent)
-                else:
-                    self.check_taken(kind, sent, answer.get("data"))
-            else:
+            if response.status_code != 200:
                 assert "data" not in answer
                 assert stored() == self.before
+            elif kind == "delete":
+                assert self.api.get(path).status_code == 404
+            elif kind in CHANGES:
+                self.check_changed(kind, json.loads(text, parse_float=Decimal))
+            else:
+                self.check_taken(kind, json.loads(text, parse_float=Decimal), answer.get("data"))
             transaction.set_rollback(True)
         return int(response.status_code)
 
     def check_taken(self, kind: str, sent: dict[str, Any], data: Any) -> None:
-        if kind == "POST cart":
-            seen = read(self.api, data["cartId"])
+        if kind == "create":
+            seen = shown(self.api, data["cartId"])
             names = [name for name in CART_FIELDS if name != "items"]
             assert {name: seen[name] for name in names} == {name: sent.get(name) for name in names}
             items = sent.get("items") or []
         else:
-            seen = read(self.api, self.cart)
+            seen = shown(self.api, self.cart)
             items = [sent]
             seen["items"] = seen["items"][-1:]
         assert [{name: each[name] for name in ITEM_FIELDS} for each in seen["items"]] == [
@@ -147,12 +135,10 @@ class Service:
 
     def check_changed(self, kind: str, sent: dict[str, Any]) -> None:
         """What was sent is read back, and all else is as it was."""
-        seen, before = read(self.api, self.cart), copy.deepcopy(self.seen)
-        of_items = kind == "PATCH item"
-        part = before["items"][0] if of_items else before
-        names = ("quantity", "specialInstructions") if of_items else CHANGEABLE
-        changes = {name: sent[name] for name in names if name in sent}
-        if of_items and "quantity" in changes:
+        seen, before = shown(self.api, self.cart), copy.deepcopy(self.seen)
+        part = before["items"][0] if kind == "change item" else before
+        changes = {name: sent[name] for name in CHANGES[kind] if name in sent}
+        if "quantity" in changes:
             part["value"] = part["value"] / part["quantity"] * changes["quantity"]
             before["subtotal"] = part["value"]
         if {name: part[name] for name in changes} != changes:
@@ -165,11 +151,6 @@ class Service:
 def service(db: None, caplog: pytest.LogCaptureFixture) -> Service:
     caplog.set_level(logging.CRITICAL, "cartsvc.access")
     return Service()
-
-
-def read(api: Api, cart_id: Any) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(api.get(f"/{cart_id}").content, parse_float=Decimal)["data"]
-    return data
 
 
 def taken_item(sent: dict[str, Any]) -> dict[str, Any]:
@@ -192,19 +173,18 @@ def as_read(name: str, sent: Any) -> Any:
     return sent
 
 
-KINDS = ["POST cart", "POST item", "PUT item", "PATCH cart", "PATCH item", "DELETE cart"]
-kinds = st.sampled_from(KINDS)
+kinds = st.sampled_from(["create", "add", "update", "change cart", "change item", "delete"])
 
 
 @given(body=nearly(bodies.cart(items=2, options=2)))
 @example(body=bodies.cart())
 @example(body=bodies.cart(items=[bodies.item(options=[bodies.option(price=0.1 + 0.2)])]))
 def test_nearly_a_cart(service: Service, body: Any) -> None:
-    service.send("POST cart", json.dumps(body))
+    service.send("create", json.dumps(body))
 
 
-@given(kind=st.sampled_from(["POST item", "PUT item"]), body=nearly(bodies.item(options=2)))
-@example(kind="PUT item", body=bodies.item(quantity=5.0))
+@given(kind=st.sampled_from(["add", "update"]), body=nearly(bodies.item(options=2)))
+@example(kind="update", body=bodies.item(quantity=5.0))
 def test_nearly_an_item(service: Service, kind: str, body: Any) -> None:
     service.send(kind, json.dumps(body))
 
@@ -224,7 +204,7 @@ def test_nearly_a_change(service: Service, kind: str, data: st.DataObject) -> No
 def test_any_unicode(service: Service, text: str, raw: bool, field: str) -> None:
     """As the character itself or as \\u escapes."""
     body = json.dumps(bodies.cart(**{field: text}), ensure_ascii=not raw)
-    service.send("POST cart", body.encode(errors="surrogatepass"))
+    service.send("create", body.encode(errors="surrogatepass"))
 
 
 literals = st.from_regex(
@@ -237,16 +217,16 @@ literals = st.from_regex(
     literal=literals,
     field=st.sampled_from(["price", "quantity", "menuVersion", "menuItemKey"]),
 )
-@example(kind="POST cart", literal="1e400", field="price")
-@example(kind="POST cart", literal="1" * 400, field="quantity")
-@example(kind="PUT item", literal="1" * 5000, field="menuItemKey")
-@example(kind="POST item", literal="9999999999.9999", field="price")
-@example(kind="POST item", literal="1E1", field="quantity")
+@example(kind="create", literal="1e400", field="price")
+@example(kind="create", literal="1" * 400, field="quantity")
+@example(kind="update", literal="1" * 5000, field="menuItemKey")
+@example(kind="add", literal="9999999999.9999", field="price")
+@example(kind="add", literal="1E1", field="quantity")
 def test_any_number_literal(service: Service, kind: str, literal: str, field: str) -> None:
     item = json.dumps(bodies.item(**{field: "LITERAL"})).replace('"LITERAL"', literal)
     cart = json.dumps(bodies.bare_cart(items=["ITEM"])).replace('"ITEM"', item)
     change = f'{{"{field}": {literal}}}'
-    body = change if kind.startswith("PATCH") else item if "item" in kind else cart
+    body = change if kind in CHANGES else item if kind in {"add", "update"} else cart
     try:
         service.send(kind, body)
     except ValueError:
@@ -257,48 +237,27 @@ def test_any_number_literal(service: Service, kind: str, literal: str, field: st
 header_values = st.text(st.characters(max_codepoint=255), max_size=60) | st.sampled_from(
     ['"1"', '"0"', "*", 'W/"1"', '"1", "2"', "Bearer", "Bearer  x", "application/json;charset=x"]
 )
-headers = st.dictionaries(
-    st.sampled_from(
-        [
-            "Authorization",
-            "Content-Type",
-            "Content-Encoding",
-            "Content-Length",
-            "Transfer-Encoding",
-            "If-Match",
-            "Idempotency-Key",
-            "X-Request-ID",
-            "X-Forwarded-Proto",
-            "X-Forwarded-Host",
-            "X-HTTP-Method-Override",
-            "Host",
-            "Accept",
-            "Accept-Language",
-            "Cookie",
-            "Origin",
-            "Expect",
-        ]
-    ),
-    header_values,
-    max_size=4,
-)
+names_of_headers = [
+    *("Authorization", "Content-Type", "Content-Encoding", "Content-Length", "Transfer-Encoding"),
+    *("If-Match", "Idempotency-Key", "X-Request-ID", "X-Forwarded-Proto", "X-Forwarded-Host"),
+    *("X-HTTP-Method-Override", "Host", "Accept", "Accept-Language", "Cookie", "Origin", "Expect"),
+]
+headers = st.dictionaries(st.sampled_from(names_of_headers), header_values, max_size=4)
 
 
 @given(kind=kinds, sent=headers)
-@example(kind="POST cart", sent={"Content-Length": "-1"})
-@example(kind="POST cart", sent={"Content-Type": "\xff/\x00"})
+@example(kind="create", sent={"Content-Length": "-1"})
+@example(kind="create", sent={"Content-Type": "\xff/\x00"})
 def test_any_header(service: Service, kind: str, sent: dict[str, str]) -> None:
-    body = CHANGES.get(kind) or (bodies.item() if "item" in kind else bodies.cart())
-    service.send(
-        kind, json.dumps(body), **{name.replace("-", "_"): value for name, value in sent.items()}
-    )
+    body = json.dumps(REQUESTS[kind][2] or {})
+    service.send(kind, body, **{name.replace("-", "_"): value for name, value in sent.items()})
 
 
 @given(kind=kinds, body=st.binary(max_size=200))
-@example(kind="POST cart", body=b"\xef\xbb\xbf{}")
-@example(kind="POST cart", body=b"[" * 100_000)
-@example(kind="POST cart", body=b'{"a":' * 100_000)
-@example(kind="POST cart", body=b'{"a":1,"a":1}')
+@example(kind="create", body=b"\xef\xbb\xbf{}")
+@example(kind="create", body=b"[" * 100_000)
+@example(kind="create", body=b'{"a":' * 100_000)
+@example(kind="create", body=b'{"a":1,"a":1}')
 def test_any_bytes(service: Service, kind: str, body: bytes) -> None:
     service.send(kind, body)
 

@@ -2,7 +2,6 @@
 
 import time
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,79 +9,53 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from tests.support import bodies
-from tests.support.answers import error, problems
+from tests.support.answers import assert_refused, error, problems
 from tests.support.callers import PROFILE, STRANGER, Api
-from tests.support.carts import created, created_with_items
 from tests.support.issuers import verified_with
 from tests.support.left_out import LEFT_OUT
+from tests.support.stored import Unchanged
 from tests.support.tokens import mint
 
 NO_TOKEN = error("not_authenticated", "Send an Authorization header with a bearer token.")
-NO_SCOPE = error("insufficient_scope", "The token must carry Cart.Write.")
 
 
 @pytest.mark.parametrize(
     "header",
     [
-        None,
-        "",
-        "Bearer",
-        "Bearer ",
-        "Bearer    ",
-        "Basic dXNlcjpwYXNz",
-        "Token {token}",
-        "JWT {token}",
-        "{token}",
-        "Bearer:{token}",
-        "Bearer{token}",
-        "Bearer\t{token}",
-        "Bearers {token}",
-        "Basic Bearer {token}",
+        *(None, "", "Bearer", "Bearer    ", "Basic dXNlcjpwYXNz", "{token}", "Bearer:{token}"),
+        *("Bearer\t{token}", "Bearers {token}", "Basic Bearer {token}"),
     ],
 )
 def test_a_request_without_a_bearer_token(
-    api: Api, unchanged: Callable[[], None], header: str | None
+    api: Api, unchanged: Unchanged, header: str | None
 ) -> None:
+    """Neither a query nor a cookie carries one."""
     del api.client.defaults["HTTP_AUTHORIZATION"]
+    api.client.cookies["access_token"] = mint()
     if header is not None:
         api.client.defaults["HTTP_AUTHORIZATION"] = header.format(token=mint())
 
-    response = api.post(body=bodies.cart())
+    response = api.post(f"?access_token={mint()}&token={mint()}", bodies.cart())
 
     assert response.status_code == 401
     assert response.json() == NO_TOKEN
     assert response["WWW-Authenticate"] == 'Bearer realm="cartsvc"'
 
 
-@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "bEaReR", "Bearer "])
+@pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer "])
 def test_the_scheme_is_case_insensitive(api: Api, scheme: str) -> None:
     api.client.defaults["HTTP_AUTHORIZATION"] = f"{scheme} {mint()}"
 
     assert api.post(body=bodies.cart()).status_code == 200
 
 
-@pytest.mark.parametrize("query", ["access_token", "token", "jwt"])
-def test_a_token_in_the_query_is_none(api: Api, unchanged: Callable[[], None], query: str) -> None:
-    del api.client.defaults["HTTP_AUTHORIZATION"]
-    api.client.cookies["access_token"] = mint()
-
-    response = api.post(f"?{query}={mint()}", bodies.cart())
-
-    assert response.status_code == 401
-    assert response.json() == NO_TOKEN
-
-
 @pytest.mark.parametrize(
     "changes",
     [
-        {"scope": "Cart.Write"},
         {"scope": "openid Cart.Write email"},
-        {"scope": "Cart.Read Cart.Write"},
         {"scope": "  Cart.Write "},
-        {"scope": ["Cart.Write"]},
         {"scope": ["openid", "Cart.Write", 7, None, {}]},
         {"scope": LEFT_OUT, "scp": "Cart.Write"},
-        {"scope": LEFT_OUT, "scp": ["openid", "Cart.Write"]},
         {"aud": "somebody", "iss": "https://elsewhere.example", "jti": "1", "typ": "x"},
         {"token_type": "access", "user_id": 7},
         {"sub": "\u00fc" * 300},
@@ -112,34 +85,29 @@ def test_clocks_may_differ_by_half_a_minute(db: None, claim: str, seconds: float
         *(
             {"scope": scope}
             for scope in (
-                *("", LEFT_OUT, None, "Cart.Read", "cart.write", "CART.WRITE", "Cart.Write2"),
-                *("Cart.Writ", "Cart.*", "*", "Cart.Read,Cart.Write", "openid\tCart.Write"),
-                *("openid\nCart.Write", "openid\u00a0Cart.Write", True, 7),
-                *([], [None], ["Cart.Read"], ["Cart.Read Cart.Write"], [["Cart.Write"]]),
-                {"Cart.Write": True},
+                *("", LEFT_OUT, None, "cart.write", "Cart.Write2", "Cart.Writ", "Cart.*", "*"),
+                *("Cart.Read,Cart.Write", "openid\tCart.Write", "openid\u00a0Cart.Write", True, 7),
+                *([None], ["Cart.Read Cart.Write"], [["Cart.Write"]], {"Cart.Write": True}),
             )
         ),
-        {"scope": "openid", "scp": "Cart.Write"},
         {"scope": None, "scp": "Cart.Write"},
-        {"scope": LEFT_OUT, "scp": "Cart.Read"},
         {"scope": LEFT_OUT, "scp": 7},
         {"scope": LEFT_OUT, "scopes": "Cart.Write"},
         {"scope": LEFT_OUT, "roles": ["Cart.Write"], "is_superuser": True, "is_staff": True},
     ],
     ids=repr,
 )
-def test_tokens_that_may_not_write(unchanged: Callable[[], None], changes: dict[str, Any]) -> None:
+def test_tokens_that_may_not_write(unchanged: Unchanged, changes: dict[str, Any]) -> None:
     response = Api(**changes).post(body=bodies.cart())
 
-    assert response.status_code == 403
-    assert response.json() == NO_SCOPE
+    assert_refused(response, 403, "insufficient_scope", "The token must carry Cart.Write.")
     assert response["WWW-Authenticate"] == (
         'Bearer realm="cartsvc", error="insufficient_scope", scope="Cart.Write"'
     )
 
 
 def test_a_setting_demands_a_profile_of_everyone(
-    api: Api, unchanged: Callable[[], None], settings: Any
+    api: Api, unchanged: Unchanged, settings: Any
 ) -> None:
     settings.JWT_REQUIRE_PROFILE = True
     unchanged()
@@ -148,47 +116,26 @@ def test_a_setting_demands_a_profile_of_everyone(
     assert Api(profileKey=str(PROFILE)).get().status_code == 200
 
 
-def test_a_token_of_a_partner_creates_carts_of_that_partner_only(
-    api: Api, unchanged: Callable[[], None]
-) -> None:
-    response = Api(partnerKey="OTHR").post(body=bodies.cart())
-
-    assert response.status_code == 403
-    assert response.json() == error(
-        "partner_mismatch", "The token is another partner's.", "/partnerKey"
-    )
-    assert problems(Api(partnerKey="acme").post(body=bodies.cart())) == [
-        ("partner_mismatch", "/partnerKey")
-    ]
-
-
-def test_issuer_and_audience_are_checked_when_configured(
-    unchanged: Callable[[], None],
-) -> None:
+def test_issuer_and_audience_are_checked_when_configured(unchanged: Unchanged) -> None:
     ours = {"iss": "https://id.example", "aud": "carts"}
-    wrong: list[dict[str, Any]] = [
-        *[
-            {"iss": value}
-            for value in (LEFT_OUT, None, "https://id.example/", "", [ours["iss"]], 7)
-        ],
-        *[
-            {"aud": value}
-            for value in (LEFT_OUT, None, "menus", "", [], [["carts"]], {"carts": 1}, 7)
-        ],
-    ]
+    wrong: dict[str, list[Any]] = {
+        "iss": [LEFT_OUT, None, "https://id.example/", "", [ours["iss"]], 7],
+        "aud": [LEFT_OUT, None, "menus", "", [], [["carts"]], {"carts": 1}, 7],
+    }
     with verified_with(ISSUER="https://id.example", AUDIENCE="carts"):
         assert Api(**ours).get().status_code == 200
         assert Api(**ours | {"aud": ["menus", "carts"]}).get().status_code == 200
-        for changes in wrong:
-            response = Api(**ours | changes).get()
-            assert (changes, response.status_code) == (changes, 401)
-            assert problems(response) == [("invalid_token", None)]
+        for name, values in wrong.items():
+            for value in values:
+                response = Api(**{**ours, name: value}).get()
+                assert (value, response.status_code) == (value, 401)
+                assert problems(response) == [("invalid_token", None)]
 
 
-def test_the_checks_are_made_in_this_order(api: Api, unchanged: Callable[[], None]) -> None:
+def test_the_checks_are_made_in_this_order(
+    cart_id: str, item_id: str, unchanged: Unchanged
+) -> None:
     """At first everything is wrong. Then one fault after another is corrected."""
-    cart_id, [item_id] = created_with_items(api, "Calzone")
-    unchanged()
     profile, items = "me", f"/{STRANGER}/items/{item_id}"
     token: dict[str, Any] = {"scope": "none", "profileKey": str(STRANGER), "partnerKey": "OTHR"}
     body: Any = bodies.item(currency="USD", quantity=0)
@@ -222,11 +169,9 @@ def test_the_checks_are_made_in_this_order(api: Api, unchanged: Callable[[], Non
     assert answer() == (400, [("currency_mismatch", "/currency")])
 
 
-def test_create_checks_the_partner_between_body_and_currency(
-    unchanged: Callable[[], None],
-) -> None:
+def test_create_checks_the_partner_between_body_and_currency(unchanged: Unchanged) -> None:
     body = bodies.cart(items=[bodies.item(currency="USD")], note=7)
-    api = Api(partnerKey="OTHR")
+    api = Api(partnerKey="acme")
 
     assert problems(api.post(body=body, Idempotency_Key="a b")) == [
         ("invalid_header", "Idempotency-Key")
@@ -240,11 +185,9 @@ def test_create_checks_the_partner_between_body_and_currency(
 
 
 def test_a_session_of_the_admin_does_not_open_the_api(
-    api: Api, unchanged: Callable[[], None], client: Client
+    api: Api, cart_id: str, unchanged: Unchanged, client: Client
 ) -> None:
     client.force_login(User.objects.create_superuser("root", password=uuid.uuid4().hex))
-    cart_id = created(api)
-    unchanged()
 
     for response in (
         client.get(f"{api.base}/{cart_id}"),

@@ -1,10 +1,8 @@
 """An issuer's keys: rotated, forged and withheld. The issuer is a real HTTP server."""
 
 import json
-import socket
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ import pytest
 from django.http import HttpResponse
 
 from cartsvc.identity import bearer_tokens, issuer_keys
-from tests.support.answers import error, problems
+from tests.support.answers import assert_refused, problems
 from tests.support.callers import Api
 from tests.support.certificates import make_certificate
 from tests.support.clock import Clock
@@ -69,28 +67,23 @@ def test_a_rotated_key_opens_after_the_cooldown(issuer: Issuer, clock: Clock) ->
     assert issuer.asked == 2
 
 
-def test_a_burst_of_unknown_keys_asks_the_issuer_once(issuer: Issuer) -> None:
-    answers = [ask(token(f"unknown-{n}", key("forged"))) for n in range(50)]
-    assert {answer.status_code for answer in answers} == {401}
-    assert issuer.asked == 1
-
-
 FORGED = {
     "signed with another key": lambda: token("old", key("forged")),
     "jwk in the header": lambda: token("old", key("forged"), jwk=public("forged", kid="old")),
     "jku in the header": lambda: token("old", key("forged"), jku="http://127.0.0.1:9/evil"),
     "x5u in the header": lambda: token("old", key("forged"), x5u="http://127.0.0.1:9/evil"),
     "no kid": lambda: token(LEFT_OUT, key("old")),
+    "kid number": lambda: token(7, key("old")),
+    "kid list": lambda: token(["old"], key("old")),
     "kid of a path": lambda: token("../../dev/null", key("forged")),
     "kid of SQL": lambda: token("' UNION SELECT 'x", key("forged")),
-    "empty kid": lambda: token("", key("forged")),
+    "kid of 100 kB": lambda: token("k" * 100_000, key("forged")),
     "the public key as a secret": lambda: mint(
         key=public_pem("RS256").encode(), headers={"kid": "old"}
     ),
-    "none": lambda: mint("none", key=""),
+    "none": lambda: mint("none", key="", headers={"kid": "old"}),
     "HS256": lambda: mint(headers={"kid": "old"}),
     "ES256": lambda: mint("ES256", headers={"kid": "old"}),
-    "kid of 100 kB": lambda: token("k" * 100_000, key("forged")),
     "crit": lambda: token("old", crit=["b64"], b64=False),
 }
 
@@ -99,11 +92,6 @@ FORGED = {
 def test_a_forged_token_is_refused(issuer: Issuer, forge: Any) -> None:
     answer = ask(forge())
     assert (answer.status_code, problems(answer)) == (401, [("invalid_token", None)])
-
-
-def test_kid_of_another_type_is_refused(issuer: Issuer) -> None:
-    for kid in (7, None, ["old"], {"a": 1}, True):
-        assert ask(token(kid, key("old"))).status_code == 401
 
 
 def test_a_key_of_another_kind_is_refused(issuer: Issuer) -> None:
@@ -115,24 +103,21 @@ def test_a_key_of_another_kind_is_refused(issuer: Issuer) -> None:
 HEAD = b"HTTP/1.0 200 OK\r\n\r\n"
 OUTAGES = {
     "500": b"HTTP/1.0 500 Oops\r\n\r\n",
-    "an HTML page": b"HTTP/1.0 200 OK\r\n\r\n<html>Maintenance</html>",
+    "an HTML page": HEAD + b"<html>Maintenance</html>",
     "nothing": b"",
     "null": HEAD + b"null",
     "half a body": b"HTTP/1.0 200 OK\r\nContent-Length: 999\r\n\r\n{",
-    "no keys": b'HTTP/1.0 200 OK\r\n\r\n{"keys": []}',
-    "a list": b"HTTP/1.0 200 OK\r\n\r\n[]",
+    "no keys": HEAD + b'{"keys": []}',
     "a redirect": b"HTTP/1.0 302 Found\r\nLocation: http://127.0.0.1:9/\r\n\r\n",
     "no key to sign with": HEAD + json.dumps({"keys": [public("old", use="enc")]}).encode(),
     "keys without ids": HEAD + json.dumps({"keys": [public("old", kid=None)]}).encode(),
-    "no text": b"HTTP/1.0 200 OK\r\n\r\n\xff\xfe\xfd",
+    "no text": HEAD + b"\xff\xfe\xfd",
 }
 
 
 def assert_unavailable(answer: HttpResponse) -> None:
-    assert answer.status_code == 503
-    assert answer.json() == error(
-        "unavailable", "The keys that verify tokens cannot be fetched right now."
-    )
+    text = "The keys that verify tokens cannot be fetched right now."
+    assert_refused(answer, 503, "unavailable", text)
     assert answer["Retry-After"] == "1"
     assert "WWW-Authenticate" not in answer
 
@@ -155,16 +140,6 @@ def test_a_document_above_the_limit_in_bytes_is_an_outage(issuer: Issuer) -> Non
     assert ask(token("old")).status_code == 200
 
 
-def test_known_keys_open_while_the_issuer_is_out_of_order(issuer: Issuer, clock: Clock) -> None:
-    issuer.raw = b""
-    for _ in range(2):
-        clock.now += issuer_keys.COOLDOWN_SECONDS + 0.1
-        assert_unavailable(ask(token("unknown", key("forged"))))
-        assert ask(token("old")).status_code == 200
-    wait_until(lambda: issuer.asked == 3)
-    assert ask(token("old")).status_code == 200
-
-
 def test_nobody_waits_for_an_issuer_that_hangs(
     issuer: Issuer, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +154,7 @@ def test_nobody_waits_for_an_issuer_that_hangs(
     assert ask(token("old")).status_code == 200
     # The issuer answers after thirty seconds.
     assert time.perf_counter() - started < 25
+    assert issuer.asked == 2
     issuer.answering.set()
 
 
@@ -193,20 +169,6 @@ def test_an_issuer_that_drips_is_cut_off(issuer: Issuer, monkeypatch: pytest.Mon
     issuer.pause, issuer.keys = 0, [public("new")]
     assert fetch_keys()
     assert ask(token("new")).status_code == 200
-
-
-def test_an_issuer_that_takes_connections_and_says_nothing(
-    db: None, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(issuer_keys, "TIMEOUT_SECONDS", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}/jwks"
-        with verified_with(ALGORITHM="RS256", JWK_URL=url):
-            for number in range(20):
-                assert_unavailable(ask(token(f"unknown-{number}", key("forged"))))
-            assert not fetch_keys()
-            assert_unavailable(ask(token("old")))
-        assert connections_of(silent) == 2
 
 
 @pytest.mark.parametrize("trusted", [True, False])
@@ -250,10 +212,7 @@ def test_a_worker_fetches_the_keys_again_without_being_asked(
     """The first request after a quiet night finds them fresh."""
     monkeypatch.setattr(issuer_keys, "REFRESH_SECONDS", 0.05)
     monkeypatch.setattr(issuer_keys, "COOLDOWN_SECONDS", 0.05)
-    with (
-        running(public("old")) as issuer,
-        verified_with(ALGORITHM="RS256", JWK_URL=issuer.url),
-    ):
+    with running(public("old")) as issuer, verified_with(ALGORITHM="RS256", JWK_URL=issuer.url):
         bearer_tokens.keep_issuer_keys()
         assert ask(token("old")).status_code == 200
         issuer.raw = b""
@@ -261,14 +220,3 @@ def test_a_worker_fetches_the_keys_again_without_being_asked(
         wait_until(lambda: issuer.asked > tried + 1)
         issuer.raw, issuer.keys = None, [public("new")]
         wait_until(lambda: ask(token("new")).status_code == 200)
-
-
-def connections_of(listener: socket.socket) -> int:
-    """Return how many connections are waiting to be accepted."""
-    listener.setblocking(False)
-    count = 0
-    with suppress(BlockingIOError):
-        while True:
-            listener.accept()[0].close()
-            count += 1
-    return count

@@ -1,6 +1,5 @@
 """503 when the database cannot be reached or another request holds a row for too long."""
 
-import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from functools import partial
@@ -10,11 +9,13 @@ import psycopg
 import pytest
 from django.db import connection
 from django.db.models import F
+from django.http import HttpResponse
 from prometheus_client import REGISTRY
 
 from carts.models import Cart, CartItem, IdempotencyRecord
+from tests.api.operations import REQUESTS, send
 from tests.support import bodies
-from tests.support.answers import error, problems
+from tests.support.answers import assert_refused, error
 from tests.support.callers import PROFILE, Api, HttpApi
 from tests.support.carts import created, shown
 from tests.support.concurrency import held, together
@@ -27,69 +28,69 @@ pytestmark = pytest.mark.django_db(transaction=True)
 UNAVAILABLE = error("unavailable", "The service cannot reach its data right now. Try again.")
 
 
-# The contract's "within 5 seconds".
+@pytest.fixture
+def cart(transactional_db: None) -> dict[str, Any]:
+    return shown(Api(), created(Api()))
+
+
+def run(sql: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+
+
+def assert_unavailable(response: HttpResponse) -> None:
+    assert (response.status_code, response.json()) == (503, UNAVAILABLE)
+    assert response.headers["Retry-After"] == "1"
+
+
 def database_errors() -> float:
     """Return the metrics' count of requests that the database did not serve."""
     return REGISTRY.get_sample_value("cartsvc_database_errors_total") or 0
 
 
+def works_again(api: Api, cart: dict[str, Any]) -> None:
+    """The cart is as it was, and can be changed."""
+    assert shown(api, cart["cartId"]) == cart
+    assert send(api, "add", cart["cartId"]).status_code == 200
+
+
 def test_an_unreachable_database_is_an_outage_and_not_an_error(
-    unreachable: Callable[[], AbstractContextManager[None]],
+    cart: dict[str, Any], unreachable: Callable[[], AbstractContextManager[None]]
 ) -> None:
-    api = Api()
-    cart_id = created(api)
-    before = shown(api, cart_id)
-    path = f"/{cart_id}/items/{before['items'][0]['itemId']}"
-    counted = database_errors()
+    api, counted = Api(), database_errors()
 
     with unreachable():
-        for call in (
-            partial(api.post, "", bodies.cart()),
-            partial(api.post, "", bodies.cart(), Idempotency_Key="key-1"),
-            partial(api.get, ""),
-            partial(api.get, f"/{cart_id}"),
-            partial(api.post, f"/{cart_id}/items", bodies.item()),
-            partial(api.put, path, bodies.item()),
-            partial(api.delete, path),
-        ):
-            response = call()
-            assert response.status_code == 503
-            assert response.json() == UNAVAILABLE
-            assert response["Retry-After"] == "1"
+        for response in [
+            api.post("", bodies.cart(), Idempotency_Key="key-1"),
+            *(send(api, name, cart["cartId"], cart["items"][0]["itemId"]) for name in REQUESTS),
+        ]:
+            assert_unavailable(response)
         # Requests that need no database are answered as usual.
-        assert problems(api.post("", {})) != [("unavailable", None)]
+        assert api.post("", {}).status_code == 400
 
-    assert database_errors() == counted + 7
-    assert shown(api, cart_id) == before
-    assert api.put(path, bodies.item()).status_code == 200
+    assert database_errors() == counted + 1 + len(REQUESTS)
+    works_again(api, cart)
 
 
-def test_a_database_that_only_reads_is_an_outage_for_writers() -> None:
+def test_a_database_that_only_reads_is_an_outage_for_writers(cart: dict[str, Any]) -> None:
     """A PostgreSQL primary becomes read-only when it is demoted."""
-    api = Api()
-    cart_id = created(api)
-    before = shown(api, cart_id)
+    api, cart_id = Api(), cart["cartId"]
     on, off = (
         ("SET default_transaction_read_only = on", "RESET default_transaction_read_only")
         if connection.vendor == "postgresql"
         else ("PRAGMA query_only = on", "PRAGMA query_only = off")
     )
 
-    with connection.cursor() as cursor:
-        cursor.execute(on)
-        try:
-            response = api.post(f"/{cart_id}/items", bodies.item())
-            assert shown(api, cart_id) == before
-            ready = api.client.get("/readyz")
-            assert (ready.status_code, ready.json()) == (503, {"status": "database read-only"})
-        finally:
-            cursor.execute(off)
+    run(on)
+    try:
+        assert_unavailable(send(api, "add", cart_id))
+        assert shown(api, cart_id) == cart
+        ready = api.client.get("/readyz")
+        assert (ready.status_code, ready.json()) == (503, {"status": "database read-only"})
+    finally:
+        run(off)
 
-    assert response.status_code == 503
-    assert response.json() == UNAVAILABLE
-    assert response["Retry-After"] == "1"
-    assert shown(api, cart_id) == before
-    assert api.post(f"/{cart_id}/items", bodies.item()).status_code == 200
+    works_again(api, cart)
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite is no server")
@@ -101,11 +102,7 @@ def test_a_database_that_only_reads_is_an_outage_for_writers() -> None:
         "SET LOCAL transaction_read_only = on",
     ],
 )
-def test_a_session_that_ends_in_the_middle_of_a_change(end: str) -> None:
-    api = Api()
-    cart_id = created(api)
-    before = shown(api, cart_id)
-
+def test_a_session_that_ends_in_the_middle_of_a_change(cart: dict[str, Any], end: str) -> None:
     def after_the_lock(execute: Callable[..., Any], sql: str, *args: Any) -> Any:
         if sql.startswith("INSERT") and "idle" in end:
             wait_until(lambda: not connection.is_usable())
@@ -116,86 +113,46 @@ def test_a_session_that_ends_in_the_middle_of_a_change(end: str) -> None:
         return result
 
     with connection.execute_wrapper(after_the_lock):
-        response = api.post(f"/{cart_id}/items", bodies.item())
+        assert_unavailable(send(Api(), "add", cart["cartId"]))
 
-    assert (response.status_code, response.json()) == (503, UNAVAILABLE)
-    assert shown(api, cart_id) == before
-    assert api.post(f"/{cart_id}/items", bodies.item()).status_code == 200
+    works_again(Api(), cart)
 
 
-@pytest.mark.parametrize("renamed", ["cart RENAME COLUMN version", "cartitem RENAME COLUMN value"])
-def test_code_that_is_ahead_of_the_database(renamed: str) -> None:
+@pytest.mark.parametrize(("table", "column"), [("cart", "version"), ("cartitem", "value")])
+def test_code_that_is_ahead_of_the_database(cart: dict[str, Any], table: str, column: str) -> None:
     """Its migrations are not applied yet."""
-    api = Api()
-    cart_id = created(api)
-    before = shown(api, cart_id)
-    counted = database_errors()
+    api, counted = Api(), database_errors()
 
-    table, _, name = renamed.partition(" RENAME COLUMN ")
-    run(f"ALTER TABLE carts_{renamed} TO of_old")
+    run(f"ALTER TABLE carts_{table} RENAME COLUMN {column} TO of_old")
     try:
-        answers = [
-            api.get(f"/{cart_id}"),
-            api.post("", bodies.cart(items=[bodies.item()])),
-            api.post(f"/{cart_id}/items", bodies.item()),
-        ]
+        answers = [send(api, name, cart["cartId"]) for name in ("get", "create", "add")]
     finally:
-        run(f"ALTER TABLE carts_{table} RENAME COLUMN of_old TO {name}")
+        run(f"ALTER TABLE carts_{table} RENAME COLUMN of_old TO {column}")
 
     for answer in answers:
-        assert (answer.status_code, answer.json()) == (503, UNAVAILABLE)
-        assert answer["Retry-After"] == "1"
+        assert_unavailable(answer)
     assert database_errors() == counted + len(answers)
-    assert shown(api, cart_id) == before
-    assert api.post(f"/{cart_id}/items", bodies.item()).status_code == 200
+    works_again(api, cart)
 
 
-def run(sql: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
-
-
-def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(
-    http_api: HttpApi,
-) -> None:
+def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(http_api: HttpApi) -> None:
     mine = CartFactory(profile_key=PROFILE).pk
     other = CartFactory(profile_key=PROFILE).pk
 
     # The refusal comes while the row is still held. tests/chaos measures how soon.
     with held(lambda: unguarded(Cart).filter(pk=mine).update(version=F("version") + 5)):
         reader, writer, elsewhere = together(
-            [
-                partial(http_api.get, f"/{mine}"),
-                partial(http_api.post, f"/{mine}/items", bodies.item()),
-                partial(http_api.post, f"/{other}/items", bodies.item()),
-            ]
+            partial(send, http_api, name, str(cart))
+            for name, cart in (("get", mine), ("add", mine), ("add", other))
         )
 
     assert (reader.status_code, reader.json()["data"]["version"]) == (200, 1)
-    assert (writer.status_code, writer.json()) == (503, UNAVAILABLE)
-    assert writer.headers["Retry-After"] == "1"
+    assert_unavailable(writer)
     # SQLite has one writer at a time, whatever it writes.
     assert elsewhere.status_code == (200 if connection.vendor == "postgresql" else 503)
     assert not CartItem.objects.filter(cart=mine).exists()
     assert shown(http_api, str(mine))["version"] == 6
-    again = http_api.post(f"/{mine}/items", bodies.item())
-    assert again.status_code == 200
-
-
-@pytest.mark.parametrize(("version", "status"), [("*", 200), ('"1"', 412)])
-def test_a_change_waits_for_the_one_before_it(http_api: HttpApi, version: str, status: int) -> None:
-    cart_id = CartFactory(profile_key=PROFILE).pk
-
-    with held(lambda: unguarded(Cart).filter(pk=cart_id).update(version=5)) as release:
-        threading.Timer(0.3, release).start()
-        answer = http_api.post(f"/{cart_id}/items", bodies.item(), If_Match=version)
-
-    assert answer.status_code == status
-    if status == 412:
-        assert answer.json()["message"] == (
-            "If-Match: The cart has moved on: its version is now 5."
-        )
-    assert shown(http_api, str(cart_id))["version"] == (6 if status == 200 else 5)
+    assert send(http_api, "add", str(mine)).status_code == 200
 
 
 def test_a_twin_that_runs_too_long_is_told_so(http_api: HttpApi) -> None:
@@ -208,13 +165,9 @@ def test_a_twin_that_runs_too_long_is_told_so(http_api: HttpApi) -> None:
         answer = create()
 
     if connection.vendor == "postgresql":
-        assert answer.status_code == 409
-        assert answer.json() == error(
-            "request_in_progress",
-            "A request with this Idempotency-Key is still running.",
-            "Idempotency-Key",
-        )
+        text = "A request with this Idempotency-Key is still running."
+        assert_refused(answer, 409, "request_in_progress", text, "Idempotency-Key")
     else:  # SQLite cannot tell which request holds the lock
-        assert (answer.status_code, answer.json()) == (503, UNAVAILABLE)
+        assert_unavailable(answer)
     assert not Cart.objects.exists()
     assert create().status_code == 422  # the other request has committed by now

@@ -1,90 +1,56 @@
 """Who may do what: scopes, and what is another's is answered as if it did not exist."""
 
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.api.operations import ON_A_CART, ON_AN_ITEM, READS, REQUESTS, send
 from tests.support import bodies
-from tests.support.answers import error, problems
+from tests.support.answers import assert_refused, problems
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, created_with_items
-
-NO_CART = error("cart_not_found", "This profile has no such cart.")
-NO_ITEM = error("item_not_found", "The cart has no such item.")
-
-ON_AN_ITEM: dict[str, tuple[str, str, Any]] = {
-    "update": ("PUT", "/{cart}/items/{item}", bodies.item()),
-    "change item": ("PATCH", "/{cart}/items/{item}", {"quantity": 7}),
-    "remove": ("DELETE", "/{cart}/items/{item}", None),
-}
-ON_A_CART: dict[str, tuple[str, str, Any]] = {
-    "get": ("GET", "/{cart}", None),
-    "change cart": ("PATCH", "/{cart}", {"note": "x"}),
-    "delete": ("DELETE", "/{cart}", None),
-    "add": ("POST", "/{cart}/items", bodies.item()),
-    **ON_AN_ITEM,
-}
-ON_ALL: dict[str, tuple[str, str, Any]] = {
-    "create": ("POST", "", bodies.cart()),
-    "list": ("GET", "", None),
-    **ON_A_CART,
-}
-READS = {"get", "list"}
+from tests.support.stored import Unchanged
 
 
-def send(api: Api, name: str, cart: str, item: str, **headers: str) -> Any:
-    method, path, body = ON_ALL[name]
-    return api.request(method, path.format(cart=cart, item=item), body, **headers)
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_token_opens_its_own_carts(cart_id: str, item_id: str, name: str) -> None:
+    owner = Api(profileKey=str(PROFILE), partnerKey="ACME")
+
+    assert send(owner, name, cart_id, item_id).status_code == 200
 
 
-@pytest.mark.parametrize("name", ON_ALL)
-@pytest.mark.parametrize(
-    "claims",
-    [{"profileKey": str(PROFILE)}, {"partnerKey": "ACME", "profileKey": str(PROFILE)}],
-    ids=["profile", "partner"],
-)
-def test_a_token_opens_its_own_carts(api: Api, name: str, claims: dict[str, Any]) -> None:
-    cart_id, [item_id] = created_with_items(api, "Calzone")
-
-    assert send(Api(**claims), name, cart_id, item_id).status_code == 200
-
-
-@pytest.mark.parametrize("name", ON_ALL)
-def test_a_token_of_a_profile_opens_no_other_path(
-    api: Api, unchanged: Callable[[], None], name: str
-) -> None:
-    cart_id, [item_id] = created_with_items(api, "Calzone")
-    unchanged()
-
-    response = send(Api(profileKey=str(STRANGER)), name, cart_id, item_id)
-
-    assert response.status_code == 403
-    assert response.json() == error(
-        "profile_mismatch", "The token does not open this customer profile.", "profileKey"
-    )
-
-
-@pytest.mark.parametrize("name", ON_ALL)
+@pytest.mark.parametrize("name", REQUESTS)
 def test_an_operation_asks_for_its_scope(
-    api: Api, unchanged: Callable[[], None], name: str
+    cart_id: str, item_id: str, unchanged: Unchanged, name: str
 ) -> None:
-    cart_id, [item_id] = created_with_items(api, "Calzone")
-    unchanged()
     demanded = "Cart.Read or Cart.Write" if name in READS else "Cart.Write"
 
     reader = send(Api(scope="Cart.Read"), name, cart_id, item_id)
     other = send(Api(scope="Menu.Read"), name, cart_id, item_id)
 
-    assert (reader.status_code, other.status_code) == (200 if name in READS else 403, 403)
-    assert other.json() == error("insufficient_scope", f"The token must carry {demanded}.")
+    assert reader.status_code == (200 if name in READS else 403)
+    assert_refused(other, 403, "insufficient_scope", f"The token must carry {demanded}.")
+
+
+NO_GUIDS = [
+    *("42", PROFILE.hex, f"{{{PROFILE}}}", f"{PROFILE}0", str(PROFILE)[:-1] + "g", f"{PROFILE}%0A"),
+    *("%D9%A0" + str(PROFILE)[1:], f"urn:uuid:{PROFILE}", "%00"),
+]
+
+
+@pytest.mark.parametrize("key", NO_GUIDS)
+def test_a_profile_key_that_is_no_guid_is_refused(api: Api, unchanged: Unchanged, key: str) -> None:
+    api.base = api.base.replace(str(PROFILE), key)
+
+    response = send(api, "create")
+
+    text = "profileKey must be a GUID: 8-4-4-4-12 hexadecimal digits."
+    assert_refused(response, 400, "invalid_guid", text, "profileKey")
 
 
 @pytest.mark.parametrize("name", ON_A_CART)
-def test_keys_that_are_no_guids_are_named(
-    api: Api, unchanged: Callable[[], None], name: str
-) -> None:
+def test_keys_that_are_no_guids_are_named(api: Api, unchanged: Unchanged, name: str) -> None:
     response = send(api, name, "mine", "first")
 
     fields = ["cartId", "itemId"] if name in ON_AN_ITEM else ["cartId"]
@@ -99,23 +65,23 @@ def test_keys_that_are_no_guids_are_named(
     ids=["back end", "customer", "partner"],
 )
 def test_anothers_cart_does_not_exist(
-    api: Api,
-    unchanged: Callable[[], None],
+    cart_id: str,
+    item_id: str,
+    unchanged: Unchanged,
     name: str,
     profile: uuid.UUID,
     claims: dict[str, Any],
 ) -> None:
     """It tells no version and no currency either."""
-    cart_id, [item_id] = created_with_items(api, "Calzone")
     stranger = Api(profile, **claims)
-    unchanged()
+    nobodys = str(uuid.uuid4())
 
-    response = send(stranger, name, cart_id, item_id, If_Match='"9"')
-    dollars = stranger.post(f"/{cart_id}/items", bodies.item(currency="USD"))
-
-    assert (response.status_code, response.json()) == (404, NO_CART)
-    assert (dollars.status_code, dollars.json()) == (404, NO_CART)
-    assert response.content == send(stranger, name, str(uuid.uuid4()), item_id).content
+    for response in (
+        send(stranger, name, cart_id, item_id, If_Match='"9"'),
+        send(stranger, "add", cart_id, extra={"currency": "USD"}),
+        send(stranger, name, nobodys, item_id),
+    ):
+        assert_refused(response, 404, "cart_not_found", "This profile has no such cart.")
 
 
 def test_a_list_holds_the_partners_carts_only(api: Api) -> None:
@@ -133,25 +99,24 @@ def test_a_list_holds_the_partners_carts_only(api: Api) -> None:
 
 
 @pytest.mark.parametrize("name", ON_AN_ITEM)
-def test_an_item_of_another_cart_does_not_exist(
-    api: Api, unchanged: Callable[[], None], name: str
+def test_an_item_of_another_cart_or_a_removed_one_does_not_exist(
+    api: Api, item_id: str, unchanged: Unchanged, name: str
 ) -> None:
     """A missing item comes before a stale version."""
-    cart_id, strangers = created(api), created(Api(STRANGER))
-    _, [elsewhere] = created_with_items(api, "Calzone")
+    strangers = created(Api(STRANGER))
+    other_id, [removed] = created_with_items(api, "Gelato")
+    send(api, "remove", other_id, removed)
     unchanged()
 
     for response in (
-        send(api, name, cart_id, elsewhere, If_Match='"9"'),
-        send(api, name, cart_id, str(uuid.uuid4())),
-        send(Api(STRANGER), name, strangers, elsewhere),
+        send(api, name, other_id, item_id, If_Match='"9"'),
+        send(api, name, other_id, removed),
+        send(api, name, other_id, str(uuid.uuid4())),
+        send(Api(STRANGER), name, strangers, item_id),
     ):
-        assert (response.status_code, response.json()) == (404, NO_ITEM)
+        assert_refused(response, 404, "item_not_found", "The cart has no such item.")
 
 
-def test_a_read_changes_nothing(api: Api, unchanged: Callable[[], None]) -> None:
-    path = f"/{created(api)}"
-    unchanged()
-
-    assert api.get(path).content == api.get(path).content
+def test_a_read_changes_nothing(api: Api, cart_id: str, unchanged: Unchanged) -> None:
+    assert api.get(f"/{cart_id}").content == api.get(f"/{cart_id}").content
     assert api.get().content == api.get().content

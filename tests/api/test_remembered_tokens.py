@@ -39,22 +39,9 @@ def test_another_token_is_not_taken_for_it() -> None:
     assert ask(token) == 200
 
 
-def test_what_it_may_not_do_stays_refused() -> None:
-    reader = mint(scope="Cart.Read")
-    assert [Api(token=reader).post("", {}).status_code for _ in range(2)] == [403] * 2
-    assert Api(token=mint()).post("", {}).status_code == 400
-
-
 def test_a_refused_token_stays_refused() -> None:
     for token in mint(key=b"x" * 64), mint(sub=""), mint(exp=1):
         assert [ask(token) for _ in range(2)] == [401] * 2
-
-
-def test_another_configuration_of_keys_verifies_anew() -> None:
-    token = mint()
-    assert ask(token) == 200
-    with verified_with(SIGNING_KEY="another key of at least 32 characters"):
-        assert ask(token) == 401
 
 
 @pytest.mark.parametrize("fetched", ["for an unknown key", "because the keys are old"])

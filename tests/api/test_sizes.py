@@ -1,15 +1,15 @@
 """How many items and options a cart may hold."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.api.operations import REQUESTS
 from tests.support import bodies
-from tests.support.answers import error, problems
+from tests.support.answers import assert_refused, problems
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
-from tests.support.stored import held, kept
+from tests.support.stored import Unchanged, held, kept
 
 pytestmark = pytest.mark.django_db
 
@@ -19,11 +19,9 @@ def test_the_limits_are_those_of_the_contract(settings: Any) -> None:
     assert settings.MAX_BODY_BYTES == 256 * 1024
 
 
-ITEMS, OPTIONS, CART = (
-    {"MAX_ITEMS": 2},
-    {"MAX_OPTIONS": 2},
-    {"MAX_CART_OPTIONS": 3},
-)
+ITEMS, OPTIONS, CART = {"MAX_ITEMS": 2}, {"MAX_OPTIONS": 2}, {"MAX_CART_OPTIONS": 3}
+ON_AN_ITEM = "There must not be more than 2 options on an item."
+IN_ALL_ITEMS = "There must not be more than 3 options in all items of a cart together."
 
 
 @pytest.mark.parametrize(
@@ -32,24 +30,21 @@ ITEMS, OPTIONS, CART = (
         (ITEMS, "create", bodies.cart(items=2), bodies.cart(items=3),
          ("There must not be more than 2 items in a cart.", "/items")),
         (OPTIONS, "create", bodies.cart(options=2), bodies.cart(options=3),
-         ("There must not be more than 2 options on an item.", "/items/0/options")),
+         (ON_AN_ITEM, "/items/0/options")),
         (CART, "create", bodies.cart(items=3), bodies.cart(items=2, options=2),
-         ("There must not be more than 3 options in all items of a cart together.", "/items")),
-        (OPTIONS, "add", bodies.item(options=2), bodies.item(options=3),
-         ("There must not be more than 2 options on an item.", "/options")),
-        (CART, "add", bodies.item(options=2), bodies.item(options=1),
-         ("There must not be more than 3 options in all items of a cart together.", "/options")),
-        (ITEMS, "add", bodies.item(), bodies.item(),
-         ("The cart holds 2 items already.", "")),
+         (IN_ALL_ITEMS, "/items")),
+        (OPTIONS, "add", bodies.item(options=2), bodies.item(options=3), (ON_AN_ITEM, "/options")),
+        (CART, "add", bodies.item(options=2), bodies.item(options=1), (IN_ALL_ITEMS, "/options")),
+        (ITEMS, "add", bodies.item(), bodies.item(), ("The cart holds 2 items already.", "")),
         (OPTIONS, "update", bodies.item(options=2), bodies.item(options=3),
-         ("There must not be more than 2 options on an item.", "/options")),
+         (ON_AN_ITEM, "/options")),
         (CART, "update", bodies.item(options=3), bodies.item(options=4),
-         ("There must not be more than 3 options in all items of a cart together.", "/options")),
+         (IN_ALL_ITEMS, "/options")),
     ],
 )  # fmt: skip
 def test_a_limit_is_reached_and_not_exceeded(
     api: Api,
-    unchanged: Callable[[], None],
+    unchanged: Unchanged,
     settings: Any,
     limits: dict[str, int],
     operation: str,
@@ -60,18 +55,14 @@ def test_a_limit_is_reached_and_not_exceeded(
     cart_id, [item_id] = created_with_items(api, "Calzone")
     for name, limit in limits.items():
         setattr(settings, name, limit)
-    method, path = {
-        "create": ("POST", ""),
-        "add": ("POST", f"/{cart_id}/items"),
-        "update": ("PUT", f"/{cart_id}/items/{item_id}"),
-    }[operation]
+    method, path, _ = REQUESTS[operation]
+    path = path.format(cart=cart_id, item=item_id)
 
     assert api.request(method, path, fits).status_code == 200
     unchanged()
     response = api.request(method, path, exceeds)
 
-    assert response.status_code == 400
-    assert response.json() == error("too_many", *refusal)
+    assert_refused(response, 400, "too_many", *refusal)
     assert kept(cart_id) == held(cart_id)
 
 
@@ -90,7 +81,7 @@ def test_a_lowered_limit_lets_through_what_leaves_no_more_than_there_was(
 
 
 def test_a_flood_is_refused_before_its_elements_are_looked_at(
-    api: Api, unchanged: Callable[[], None]
+    api: Api, unchanged: Unchanged
 ) -> None:
     items, options = bodies.cart(items=[0] * 501), [bodies.item(options=[0] * 101)]
 

@@ -1,19 +1,21 @@
 """Members that the objects do not have: told, or refused when the caller prefers so."""
 
 import json
+import uuid
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.http import HttpResponse
 
-from tests.api.documented import served
+from carts.models import Cart
+from tests.api.documented import Document
+from tests.api.operations import WITH_A_BODY, send
 from tests.support import bodies
-from tests.support.answers import error, problems, success
-from tests.support.callers import Api
-from tests.support.carts import created, created_with_items, shown
-from tests.support.stored import stored
+from tests.support.answers import assert_refused, problems, success
+from tests.support.callers import PROFILE, STRANGER, Api
+from tests.support.carts import shown
+from tests.support.stored import Unchanged
 
 TEXT = "This object has no member of that name."
 
@@ -35,22 +37,17 @@ def warnings(response: HttpResponse) -> list[str]:
     assert response.status_code == 200, response.content
     first, *others = response.json()["notifications"]
     assert first["severity"] == "Success"
-    for other in others:
-        assert other == {
+    fields: list[str] = [other["additionalData"]["field"] for other in others]
+    assert others == [
+        {
             "severity": "Warning",
             "text": TEXT,
             "code": "unknown_member",
-            "additionalData": other["additionalData"],
+            "additionalData": {"field": field},
         }
-    return [other["additionalData"]["field"] for other in others]
-
-
-def test_are_ignored_and_told(api: Api) -> None:
-    response = api.post(body=MISSPELT)
-
-    assert warnings(response) == TOLD
-    assert "Preference-Applied" not in response
-    assert len(shown(api, response.json()["data"]["cartId"])["items"]) == 2
+        for field in fields
+    ]
+    return fields
 
 
 def test_ten_are_told_with_shortened_names(api: Api) -> None:
@@ -67,83 +64,59 @@ def test_a_name_that_is_half_a_character_is_told(api: Api) -> None:
     assert warnings(api.post(body=body)) == ["/?"]
 
 
-def test_what_reading_shows_may_be_sent_back_anywhere(api: Api) -> None:
-    cart_id = created(api)
+def test_what_reading_shows_may_be_sent_back_anywhere(api: Api, cart_id: str) -> None:
     read = api.get(f"/{cart_id}").json()["data"]
 
-    response = api.post(body={**read, "itemCount": 9})
+    response = api.post(body={**read, "itemCount": 9}, Prefer="handling=strict")
 
-    assert response.json() == success(
-        "The cart was created.", {"cartId": response.json()["data"]["cartId"]}
-    )
-    made = shown(api, response.json()["data"]["cartId"])
-    assert (made["version"], made["cartId"] != cart_id) == (1, True)
+    made = response.json()["data"]["cartId"]
+    assert response.json() == success("The cart was created.", {"cartId": made})
+    assert (shown(api, made)["version"], made != cart_id) == (1, True)
 
 
-class TestStrictHandling:
-    """Prefer: handling=strict (RFC 7240)."""
+STRICT = [
+    *('handling="strict"', "Handling = strict", "handling=strict, handling=lenient"),
+    *("respond-async, handling=strict; x=1", 'foo="a, handling=lenient", handling=strict'),
+]
+NOT_STRICT = [
+    *("", "strict", "handling", "handling=strictly", "x-handling=strict"),
+    *("handling=lenient, handling=strict", 'handling="strict;x"', "handling;x=strict"),
+]
 
-    @pytest.mark.parametrize(
-        "prefer",
-        [
-            "handling=strict",
-            'handling="strict"',
-            "Handling = strict",
-            "respond-async, handling=strict; x=1",
-            'foo="a, handling=lenient", handling=strict',
-            "handling=strict, handling=lenient",
-        ],
-    )
-    def test_refuses_them(self, api: Api, unchanged: Callable[[], None], prefer: str) -> None:
-        response = api.post(body=MISSPELT, Prefer=prefer)
 
-        assert response.status_code == 400
-        assert problems(response) == [("unknown_member", field) for field in TOLD]
-        assert response["Preference-Applied"] == "handling=strict"
+@pytest.mark.parametrize("prefer", STRICT)
+def test_strict_handling_refuses_them(api: Api, unchanged: Unchanged, prefer: str) -> None:
+    response = api.post(body=MISSPELT, Prefer=prefer)
 
-    @pytest.mark.parametrize(
-        "prefer",
-        ["", "handling=lenient", "strict", "handling", "handling=strictly", "x-handling=strict",
-         "handling=lenient, handling=strict", '"handling=strict', 'handling="strict;x"',
-         "handling;x=strict"],
-    )  # fmt: skip
-    def test_is_not_asked_for_by(self, api: Api, prefer: str) -> None:
-        response = api.post(body=MISSPELT, Prefer=prefer)
+    assert response.status_code == 400
+    assert problems(response) == [("unknown_member", field) for field in TOLD]
+    assert response["Preference-Applied"] == "handling=strict"
 
-        assert warnings(response) == TOLD
-        assert "Preference-Applied" not in response
 
-    def test_tells_other_problems_too(self, api: Api, unchanged: Callable[[], None]) -> None:
-        body = {**bodies.bare_cart(platform=5), "notes": 1}
+@pytest.mark.parametrize("prefer", NOT_STRICT)
+def test_they_are_ignored_and_told_else(api: Api, prefer: str) -> None:
+    response = api.post(body=MISSPELT, Prefer=prefer)
 
-        response = api.post(body=body, Prefer="handling=strict")
+    assert warnings(response) == TOLD
+    assert "Preference-Applied" not in response
+    assert len(shown(api, response.json()["data"]["cartId"])["items"]) == 2
 
-        assert problems(response) == [("unknown_member", "/notes"), ("invalid_type", "/platform")]
 
-    @pytest.mark.parametrize("name", ["create", "add", "update", "change cart", "change item"])
-    def test_of_every_operation_with_a_body(self, api: Api, name: str) -> None:
-        cart_id, [item_id] = created_with_items(api, "Calzone")
-        item = f"/{cart_id}/items/{item_id}"
-        method, path, body = {
-            "create": ("POST", "", bodies.cart()),
-            "add": ("POST", f"/{cart_id}/items", bodies.item()),
-            "update": ("PUT", item, bodies.item()),
-            "change cart": ("PATCH", f"/{cart_id}", {"note": "x"}),
-            "change item": ("PATCH", item, {"quantity": 7}),
-        }[name]
-        wrong = {**body, "topping": 1}
-        before = stored()
+@pytest.mark.parametrize("name", WITH_A_BODY)
+def test_every_operation_with_a_body_applies_strict_handling(
+    api: Api, cart_id: str, item_id: str, name: str
+) -> None:
+    unknown = {"topping": 1}
 
-        refused = api.request(method, path, wrong, Prefer="handling=strict")
-        assert (refused.status_code, stored()) == (400, before)
-        assert refused.json() == error("unknown_member", TEXT, "/topping")
-        taken = api.request(method, path, body, Prefer="handling=strict")
-        assert taken.status_code == 200
-        for response in (refused, taken):
-            assert response["Preference-Applied"] == "handling=strict"
-        assert warnings(api.request(method, path, wrong)) == ["/topping"]
-        removed = api.delete(item, Prefer="handling=strict")
-        assert "Preference-Applied" not in removed
+    refused = send(api, name, cart_id, item_id, unknown, Prefer="handling=strict")
+    taken = send(api, name, cart_id, item_id, Prefer="handling=strict")
+
+    assert_refused(refused, 400, "unknown_member", TEXT, "/topping")
+    assert taken.status_code == 200
+    assert {one["Preference-Applied"] for one in (refused, taken)} == {"handling=strict"}
+    assert warnings(send(api, name, cart_id, item_id, unknown)) == ["/topping"]
+    removed = send(api, "remove", cart_id, item_id, Prefer="handling=strict")
+    assert "Preference-Applied" not in removed
 
 
 def told(response: Any) -> list[tuple[str, str, str | None]]:
@@ -153,35 +126,37 @@ def told(response: Any) -> list[tuple[str, str, str | None]]:
     ]
 
 
+@pytest.mark.parametrize("strict", [False, True])
 def test_a_misspelt_required_member_is_missing_and_unknown(
-    api: Api, unchanged: Callable[[], None]
+    api: Api, unchanged: Unchanged, *, strict: bool
 ) -> None:
     body = bodies.cart()
     body["fulfillmentChannel"] = body.pop("fulfilmentChannel")
 
-    response = api.post(body=body)
+    response = api.post(body=body, Prefer="handling=strict" if strict else "")
 
+    missing = ("Error", "required", "/fulfilmentChannel")
     assert response.status_code == 400
-    assert told(response) == [
-        ("Error", "required", "/fulfilmentChannel"),
-        ("Warning", "unknown_member", "/fulfillmentChannel"),
-    ]
-    assert response.json()["message"] == "/fulfilmentChannel: This field is required."
+    if strict:
+        assert told(response) == [("Error", "unknown_member", "/fulfillmentChannel"), missing]
+    else:
+        assert told(response) == [missing, ("Warning", "unknown_member", "/fulfillmentChannel")]
+        assert response.json()["message"] == "/fulfilmentChannel: This field is required."
 
 
-def test_all_problems_and_warnings_that_an_answer_can_list_are_documented(api: Api) -> None:
+def test_all_problems_and_warnings_that_an_answer_can_list_are_documented(
+    api: Api, document: Document
+) -> None:
     unknown = {f"unknown{number}": 1 for number in range(20)}
     response = api.post(body=bodies.cart(items=[bodies.item(quantity=0)] * 99) | unknown)
 
     counted = Counter(severity for severity, _, _ in told(response))
     assert counted == {"Error": 99, "Warning": 10}
-    failure = served()["components"]["schemas"]["ErrorResponse"]
+    failure = document["components"]["schemas"]["ErrorResponse"]
     assert failure["properties"]["notifications"]["maxItems"] == counted.total()
 
 
-def test_no_warning_follows_more_problems_than_are_listed(
-    api: Api, unchanged: Callable[[], None]
-) -> None:
+def test_no_warning_follows_more_problems_than_are_listed(api: Api, unchanged: Unchanged) -> None:
     response = api.post(body=bodies.cart(items=[{"unknown": 1}] * 50))
 
     assert response.status_code == 400
@@ -206,3 +181,37 @@ def test_an_unknown_parameter_of_a_list_is_a_warning(
 
     assert response.status_code == 200
     assert told(response)[1:] == [("Warning", "unknown_parameter", field) for field in fields]
+
+
+FOREIGN = str(uuid.UUID(int=7))
+LONG_AGO = "2001-01-01T00:00:00Z"
+SMUGGLED: dict[str, Any] = {
+    **dict.fromkeys(["cartId", "cart_id", "id", "pk", "itemId"], FOREIGN),
+    **dict.fromkeys(["profileKey", "profile_key"], str(STRANGER)),
+    **dict.fromkeys(["createdOn", "created_on", "modifiedOn", "modified_on"], LONG_AGO),
+    **dict.fromkeys(["version", "position", "subtotal", "value", "itemCount"], 77),
+    "history": "[]\n",
+    "__proto__": {"scope": "Cart.Write"},
+    "__class__": "Cart",
+}
+
+
+def test_a_body_sets_nothing_but_the_specified_fields(api: Api) -> None:
+    option = bodies.option(**SMUGGLED)
+    item = bodies.item(options=[option], **SMUGGLED)
+    body = bodies.cart(**SMUGGLED | {"items": [item]})
+    cart_id = api.post(body=body).json()["data"]["cartId"]
+    cart = shown(api, cart_id)
+    item_id = cart["items"][0]["itemId"]
+    assert FOREIGN not in {cart_id, item_id}
+    assert (cart["profileKey"], cart["version"]) == (str(PROFILE), 1)
+    assert LONG_AGO not in {cart["createdOn"], cart["modifiedOn"]}
+    assert float(cart["subtotal"]) == float(cart["items"][0]["value"]) == 22.7
+
+    assert api.put(f"/{cart_id}/items/{item_id}", item).status_code == 200
+    assert api.post(f"/{cart_id}/items", item).json()["data"]["itemId"] != FOREIGN
+
+    stored = Cart.objects.get()
+    assert (stored.profile_key, stored.version) == (PROFILE, 3)
+    assert [each.position for each in stored.items.all()] == [0, 1]
+    assert str(stored.items.first().id) == item_id

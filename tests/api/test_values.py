@@ -1,16 +1,19 @@
 """The values of every field, in every place of every operation: what is kept, what is refused."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from tests.api.field_places import Place, Target, everywhere, raw
-from tests.support.answers import error
+from tests.api.field_places import CHANGEABLE, PLACES, Place, Target, everywhere, raw
+from tests.support import bodies
+from tests.support.answers import assert_refused, problems
 from tests.support.callers import Api
+from tests.support.carts import created, shown
 from tests.support.left_out import LEFT_OUT
+from tests.support.stored import Unchanged
 
 Refused = tuple[Any, str, str]
 
@@ -36,12 +39,17 @@ OTHER_TYPES = {
 }
 
 
+def each(values: Iterable[Any], code: str, told: str) -> list[Refused]:
+    """Return that each of the values is refused with this code and text."""
+    return [(value, code, told) for value in values]
+
+
 def of_another_type(wanted: str, *mine: str) -> list[Refused]:
     return [
-        (value, "invalid_type", f"This must be {wanted}, not {name}.")
+        refused
         for name, values in OTHER_TYPES.items()
         if name not in mine
-        for value in values
+        for refused in each(values, "invalid_type", f"This must be {wanted}, not {name}.")
     ]
 
 
@@ -81,7 +89,7 @@ def text(limit: int) -> Rule:
 def line(limit: int) -> Rule:
     """A required text without breaks."""
     rule, blanks = text(limit), ("", " ", "\u00a0\u2003\u3000")
-    refused = [*ABSENT, *((blank, "blank", "This text must not be blank.") for blank in blanks)]
+    refused = [*ABSENT, *each(blanks, "blank", "This text must not be blank.")]
     return Rule(rule.kept, [*rule.refused, *refused, *map(holding, BREAKS)])
 
 
@@ -93,20 +101,15 @@ def paragraph(limit: int) -> Rule:
     return Rule([*rule.kept, (LEFT_OUT, None), *kept], rule.refused)
 
 
+NO_CURRENCIES = ("eur", "EU", "", "ABC", "DEM", "978", "E R", "\u0395UR", "E\n")
+NO_CURRENCY = "This is not an upper-case currency code of ISO 4217, such as EUR."
 CURRENCY = Rule(
     [],
     [
         *ABSENT,
         *of_another_type("a string", "a string"),
         *longer_than(3, "EURO", "EUR ", "E" * 100_000),
-        *(
-            (
-                code,
-                "invalid_currency",
-                "This is not an upper-case currency code of ISO 4217, such as EUR.",
-            )
-            for code in ("eur", "EU", "", "ABC", "DEM", "978", "E R", "\u0395UR", "E\n")
-        ),
+        *each(NO_CURRENCIES, "invalid_currency", NO_CURRENCY),
     ],
 )
 
@@ -116,16 +119,13 @@ def integer(lowest: int, highest: int) -> Rule:
     fractions = ("5.5", "5.0000000000000001", "1e-300", "55e-1")
     below, above = (lowest - 1, -(10**30), raw("-1e300")), (highest + 1, 10**30, raw("1e300"))
     return Rule(
-        [(lowest, lowest), (highest, highest), *((raw(literal), 5) for literal in fives)],
+        [(lowest, lowest), (highest, highest), *((raw(five), 5) for five in fives)],
         [
             *ABSENT,
             *of_another_type("an integer", "a number"),
-            *((each, "min_value", f"This number must not be below {lowest}.") for each in below),
-            *((each, "max_value", f"This number must not be above {highest}.") for each in above),
-            *(
-                (raw(literal), "invalid_type", "This must be an integer, not a number.")
-                for literal in fractions
-            ),
+            *each(below, "min_value", f"This number must not be below {lowest}."),
+            *each(above, "max_value", f"This number must not be above {highest}."),
+            *each(map(raw, fractions), "invalid_type", "This must be an integer, not a number."),
         ],
     )
 
@@ -145,22 +145,22 @@ KEPT_PRICES = {
     # The next double, too.
     "9999999999.9999": ["9999999999.9999", "9999999999.999902", "99999999999999e-4"],
 }
-REFUSED_PRICES = {
-    ("min_value", "A price must not be below 0."): ["-1", "-0.0001", "-1e-300", "-1e300"],
-    ("max_value", "A price must not be above 9999999999.9999."): [
-        *("10000000000", "9999999999.99991", "1e10", "1e300", "1" * 300)
-    ],
-    ("too_many_decimals", "A price must not have more than 4 decimals."): [
-        *("0.00001", "10.12345", "10.99999", "1e-5", "1e-300", "1e-400"),
-        *("0.1234567890123456789", "9999999999.99985", "1e-99999999999999999999"),
-    ],
-}
+NEGATIVE = ("-1", "-0.0001", "-1e-300", "-1e300")
+TOO_HIGH = ("10000000000", "9999999999.99991", "1e10", "1e300", "1" * 300)
+TOO_FINE = [
+    *("0.00001", "10.12345", "10.99999", "1e-5", "1e-300", "1e-400"),
+    *("0.1234567890123456789", "9999999999.99985", "1e-99999999999999999999"),
+]
 PRICE = Rule(
     [(raw(literal), Decimal(price)) for price, sent in KEPT_PRICES.items() for literal in sent],
     [
         *ABSENT,
         *of_another_type("a number", "a number"),
-        *((raw(literal), *why) for why, sent in REFUSED_PRICES.items() for literal in sent),
+        *each(map(raw, NEGATIVE), "min_value", "A price must not be below 0."),
+        *each(map(raw, TOO_HIGH), "max_value", "A price must not be above 9999999999.9999."),
+        *each(
+            map(raw, TOO_FINE), "too_many_decimals", "A price must not have more than 4 decimals."
+        ),
     ],
 )
 ARRAY = Rule([(LEFT_OUT, []), (None, []), ([], [])], of_another_type("an array", "an array"))
@@ -199,65 +199,97 @@ FIELDS: dict[str, dict[str, Rule]] = {
 }
 
 
-@pytest.mark.parametrize(("place", "field", "rule"), everywhere(FIELDS))
-def test_what_is_kept(api: Api, place: Place, field: str, rule: Rule) -> None:
-    target = Target(api, place)
+def makes_a_difference(place: Place, sent: Any) -> bool:
+    """Return False for what is left out of a change: nothing is demanded, nothing changed."""
+    return sent is not LEFT_OUT or place not in CHANGEABLE
 
+
+@pytest.fixture
+def target(api: Api, place: Place) -> Target:
+    return Target(api, place)
+
+
+@pytest.mark.parametrize(("place", "field", "rule"), everywhere(FIELDS))
+def test_what_is_kept(target: Target, place: Place, field: str, rule: Rule) -> None:
     for sent, kept in rule.kept:
-        assert (sent, target.kept(field, target.send(**{field: sent}))) == (sent, kept)
+        if makes_a_difference(place, sent):
+            assert (sent, target.kept(field, target.send(**{field: sent}))) == (sent, kept)
 
 
 @pytest.mark.parametrize(("place", "field", "rule"), everywhere(FIELDS))
 def test_what_is_refused(
-    api: Api, unchanged: Callable[[], None], place: Place, field: str, rule: Rule
+    target: Target, unchanged: Unchanged, place: Place, field: str, rule: Rule
 ) -> None:
-    target = Target(api, place)
-    unchanged()
-
     for sent, code, told in rule.refused:
-        target.refuses(code, told, **{field: sent})
+        if makes_a_difference(place, sent):
+            target.refuses(code, told, **{field: sent})
 
 
+@pytest.mark.parametrize("place", [Place("create", "cart")])
 @pytest.mark.parametrize("field", ["platform", "note"])
-def test_refuses_every_control_character(
-    api: Api, unchanged: Callable[[], None], field: str
-) -> None:
-    target = Target(api, Place("create", "cart"))
-
+def test_refuses_every_control_character(target: Target, unchanged: Unchanged, field: str) -> None:
     for sent, code, told in map(holding, ALL_COMMANDS):
         target.refuses(code, told, **{field: sent})
 
 
-@pytest.mark.parametrize(
-    ("place", "field", "nothing"),
-    everywhere({"cart": {"items": None}, "item": {"options": None}}),
-)
-def test_a_list_holds_objects(
-    api: Api, unchanged: Callable[[], None], place: Place, field: str, nothing: None
-) -> None:
-    target = Target(api, place)
-    unchanged()
+LISTS = everywhere({"cart": {"items": None}, "item": {"options": None}})
 
+
+@pytest.mark.parametrize(("place", "field", "nothing"), LISTS)
+def test_a_list_holds_objects(
+    target: Target, unchanged: Unchanged, place: Place, field: str, nothing: None
+) -> None:
     for name, values in {**OTHER_TYPES, "null": [None]}.items():
         if name != "an object":
             response = target.send(**{field: [values[0]]})
-            assert response.status_code == 400
-            assert response.json() == error(
-                "invalid_type",
-                f"This must be an object, not {name}.",
-                f"{place.pointer}/{field}/0",
-            )
+            text = f"This must be an object, not {name}."
+            assert_refused(response, 400, "invalid_type", text, f"{place.pointer}/{field}/0")
 
 
-@pytest.mark.parametrize("literal", ["9223372036854775807.0", "9.223372036854775807e18"])
-def test_an_integer_written_as_a_decimal_is_exact(api: Api, literal: str) -> None:
-    target = Target(api, Place("add", "item"))
+@pytest.mark.parametrize("place", [Place("add", "item")])
+@pytest.mark.parametrize(
+    ("field", "literal", "kept"),
+    [
+        ("menuItemKey", "9223372036854775807.0", 2**63 - 1),
+        ("menuItemKey", "9.223372036854775807e18", 2**63 - 1),
+        ("displayName", '"' + r"\ud83c\udf55" * 100 + '"', PIZZA * 100),
+    ],
+)
+def test_what_is_written_otherwise_is_kept_exactly(
+    target: Target, field: str, literal: str, kept: Any
+) -> None:
+    assert target.kept(field, target.send(**{field: raw(literal)})) == kept
 
-    assert target.kept("menuItemKey", target.send(menuItemKey=raw(literal))) == 2**63 - 1
+
+@pytest.mark.parametrize("code", ["USD", "JPY", "KWD", "CLF", "SLE", "XXX"])
+def test_takes_current_codes(api: Api, code: str) -> None:
+    item = bodies.item(currency=code, options=[bodies.option(currency=code)])
+
+    cart = shown(api, created(api, bodies.cart(currency=code, items=[item])))
+
+    assert cart["currency"] == code
+    assert cart["items"][0]["currency"] == code
+    assert cart["items"][0]["options"][0]["currency"] == code
 
 
-def test_an_escaped_surrogate_pair_is_one_character(api: Api) -> None:
-    target = Target(api, Place("add", "item"))
-    escaped = raw('"' + r"\ud83c\udf55" * 100 + '"')
+@pytest.mark.parametrize("place", PLACES[1:], ids=str)
+def test_refuses_a_currency_that_is_not_the_carts(target: Target, unchanged: Unchanged) -> None:
+    target.refuses("currency_mismatch", "The cart's currency is EUR.", currency="USD")
 
-    assert target.kept("displayName", target.send(displayName=escaped)) == PIZZA * 100
+
+def test_names_every_mismatch(api: Api, unchanged: Unchanged) -> None:
+    dollars = bodies.option(currency="USD")
+    body = bodies.cart(
+        items=[
+            bodies.item(options=[bodies.option(), dollars]),
+            bodies.item(),
+            bodies.item(currency="GBP", options=[dollars, bodies.option(), dollars]),
+        ]
+    )
+
+    assert problems(api.post(body=body)) == [
+        ("currency_mismatch", "/items/0/options/1/currency"),
+        ("currency_mismatch", "/items/2/currency"),
+        ("currency_mismatch", "/items/2/options/0/currency"),
+        ("currency_mismatch", "/items/2/options/2/currency"),
+    ]

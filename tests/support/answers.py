@@ -31,6 +31,14 @@ def error(code: str, text: str, field: str | None = None) -> dict[str, Any]:
     }
 
 
+def assert_refused(
+    response: Any, status: int, code: str, text: str, field: str | None = None
+) -> None:
+    """Check the status and the whole body of an answer with one problem."""
+    assert response.status_code == status
+    assert response.json() == error(code, text, field)
+
+
 def problems(response: Any) -> list[tuple[str, str | None]]:
     """Return the code and the field of each notification of an error."""
     body = response.json()

@@ -1,5 +1,6 @@
 """What the service's tables hold: to compare, to check, and to spoil."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -7,6 +8,9 @@ from django.db.models import Model, QuerySet
 
 from carts.models import Cart, CartChange, CartItem, CartItemOption, IdempotencyRecord
 from carts.models.cart_state import Totals
+
+# What the fixture `unchanged` gives: call it to begin anew.
+Unchanged = Callable[[], None]
 
 
 def stored() -> list[list[Any]]:

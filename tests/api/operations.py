@@ -1,0 +1,40 @@
+"""A valid request of each operation."""
+
+from typing import Any
+
+from tests.support import bodies
+from tests.support.callers import Caller
+
+REQUESTS: dict[str, tuple[str, str, Any]] = {
+    "create": ("POST", "", bodies.cart()),
+    "list": ("GET", "", None),
+    "get": ("GET", "/{cart}", None),
+    "change cart": ("PATCH", "/{cart}", {"note": "x"}),
+    "delete": ("DELETE", "/{cart}", None),
+    "add": ("POST", "/{cart}/items", bodies.item(displayName="Gelato", quantity=4)),
+    "update": ("PUT", "/{cart}/items/{item}", bodies.item(displayName="Burger", quantity=5)),
+    "change item": ("PATCH", "/{cart}/items/{item}", {"quantity": 7}),
+    "remove": ("DELETE", "/{cart}/items/{item}", None),
+}
+# What Change Cart takes.
+OF_A_CHANGE = ("platform", "orderingChannel", "fulfilmentChannel", "note", "specialInstructions")
+READS = ["list", "get"]
+ON_A_CART = [name for name, (_, path, _) in REQUESTS.items() if path]
+ON_AN_ITEM = ["update", "change item", "remove"]
+CHANGES = [name for name in ON_A_CART if name != "get"]
+WITH_A_BODY = [name for name, (_, _, body) in REQUESTS.items() if body]
+
+
+def send(
+    api: Caller,
+    name: str,
+    cart: str = "",
+    item: str = "",
+    extra: dict[str, Any] | None = None,
+    **headers: str,
+) -> Any:
+    """Send the request, with `extra` members in its body."""
+    method, path, body = REQUESTS[name]
+    if extra:
+        body = body | extra
+    return api.request(method, path.format(cart=cart, item=item), body, **headers)
