@@ -8,7 +8,6 @@ coordinator, a worker. The customers are spread over both workers.
 
 import json
 import logging
-import os
 import subprocess
 import sys
 import uuid
@@ -18,7 +17,6 @@ from itertools import islice
 import django
 
 from tests.bench import processes, scenarios, servers
-from tests.bench.database import made
 from tests.bench.instructions import caller
 from tests.support import bodies
 from tests.support.citus import citus
@@ -26,31 +24,31 @@ from tests.support.clusters import Cluster, private_cluster
 
 CUSTOMERS, TIMES, WARM_UP = 100, 1_000, 200
 
+Calls = Iterator[Callable[[], bytes]]
 
-def calls() -> Iterator[tuple[str, Iterator[Callable[[], bytes]]]]:
-    """Yield each operation with its calls, of one customer after another."""
-    carts = [made(uuid.uuid4(), 3, 2) for _ in range(CUSTOMERS)]
-    items = [json.loads(caller("GET", cart)())["data"]["items"][0]["itemId"] for cart in carts]
-    new, changed = bodies.cart(items=3, options=2), list(scenarios.replacements(options=2))
+
+def calls() -> dict[str, Calls]:
+    """Return the calls of each operation, of one customer after another."""
+    new, changed = bodies.cart(items=3, options=2), scenarios.replacements(options=2)
+    lists = [scenarios.carts_path(uuid.uuid4()) for _ in range(CUSTOMERS)]
+    created = [json.loads(caller("POST", path, new)())["data"]["cartId"] for path in lists]
+    carts = [f"{path}/{cart_id}" for path, cart_id in zip(lists, created, strict=True)]
+    shown = [json.loads(caller("GET", cart)())["data"]["items"][0] for cart in carts]
+    items = [f"{cart}/items/{item['itemId']}" for cart, item in zip(carts, shown, strict=True)]
     rounds = range((WARM_UP + TIMES) // CUSTOMERS)
-    creates = (caller("POST", cart.rpartition("/")[0], new) for _ in rounds for cart in carts)
-    yield "create 3x2", creates
-    yield (
-        "replace, 2 options",
-        (
-            caller("PUT", f"{cart}/items/{item}", changed[turn % len(changed)])
-            for turn in rounds
-            for cart, item in zip(carts, items, strict=True)
+    return {
+        "create 3x2": (caller("POST", path, new) for _ in rounds for path in lists),
+        "replace, 2 options": (
+            caller("PUT", item, changed[turn % 2]) for turn in rounds for item in items
         ),
-    )
-    yield "read 3x2", (caller("GET", cart) for _ in rounds for cart in carts)
-    lists = (caller("GET", cart.rpartition("/")[0]) for _ in rounds for cart in carts)
-    yield "list", lists
+        "read 3x2": (caller("GET", cart) for _ in rounds for cart in carts),
+        "list": (caller("GET", path) for _ in rounds for path in lists),
+    }
 
 
 def measure(pids: list[int]) -> None:
     """Print the CPU time of the servers with these pids, in µs a request of each operation."""
-    for name, operation in calls():
+    for name, operation in calls().items():
         [call() for call in islice(operation, WARM_UP)]
         prepared = list(operation)
         before = [processes.cpu_seconds(pid) for pid in pids]
@@ -83,7 +81,6 @@ if __name__ == "__main__":
     if len(sys.argv) == 1:
         main()
     else:
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
         django.setup()
         logging.disable()
         measure(list(map(int, sys.argv[1:])))

@@ -5,13 +5,16 @@ share the machine's cores, so the benchmark would measure the library.
 """
 
 import itertools
+import random
 import re
 import selectors
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+OPEN_CONNECTIONS = 64
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
@@ -113,5 +116,40 @@ def run(
                 else:
                     busy -= 1
     for connection in connections:
+        connection.socket.close()
+    return sample
+
+
+def run_open(port: int, requests: Iterable[bytes], *, rate: float, duration: float) -> Sample:
+    """Send `rate` requests a second at random moments (Poisson). Any error ends the run.
+
+    Requests arrive whether the last ones are answered or not. A wait is counted from the arrival,
+    so it includes what a request waits for a free connection. All are answered at the end.
+    """
+    sample, endless = Sample(), itertools.cycle(requests)
+    free = deque(Connection(port) for _ in range(OPEN_CONNECTIONS))
+    arrived_at: dict[Connection, float] = {}
+    waiting: deque[float] = deque()
+    with selectors.DefaultSelector() as selector:
+        for connection in free:
+            selector.register(connection.socket, selectors.EVENT_READ, connection)
+        began = time.perf_counter()
+        arrival, end = began + random.expovariate(rate), began + duration
+        while waiting or arrived_at or arrival < end:
+            now = time.perf_counter()
+            while arrival <= now and arrival < end:
+                waiting.append(arrival)
+                arrival += random.expovariate(rate)
+            while waiting and free:
+                connection = free.popleft()
+                arrived_at[connection] = waiting.popleft()
+                connection.send(next(endless))
+            until_next = max(0.0, arrival - time.perf_counter()) if arrival < end else None
+            for key, _ in selector.select(until_next):
+                if key.data.receive() is not None:
+                    sample.latencies.append(time.perf_counter() - arrived_at.pop(key.data))
+                    free.append(key.data)
+        sample.seconds = time.perf_counter() - began
+    for connection in free:
         connection.socket.close()
     return sample

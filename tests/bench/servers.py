@@ -12,22 +12,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tests.bench import processes
 from tests.support.clusters import Cluster
-from tests.support.programs import free_port
+from tests.support.programs import ROOT, accepts, free_port, running
 from tests.support.tokens import mint
 
-ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 ENVIRONMENT = ROOT / "var" / "bench-venv"
 SIGNING_KEY = secrets.token_urlsafe(48)
 WORKERS, THREADS = "2", "4"
-
-SERVE = [sys.executable, "manage.py", "serve"]
 TUTORIAL = "tests.bench.rivals.tutorial"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Server:
     """A running server."""
 
@@ -35,7 +31,6 @@ class Server:
     pid: int
     port: int
     token: str
-    database: str
 
 
 def bench_python() -> str:
@@ -50,18 +45,11 @@ def bench_python() -> str:
     return str(python)
 
 
-def gunicorn(application: str) -> list[str]:
-    """Return the command that runs a rival under a plain gunicorn."""
-    return [
-        *(bench_python(), "-m", "gunicorn", application, "--bind=127.0.0.1:{port}"),
-        *(f"--workers={WORKERS}", f"--threads={THREADS}", "--no-control-socket"),
-    ]
-
-
 def environment(cluster: Cluster, database: str, **more: str) -> dict[str, str]:
     return {
         **os.environ,
         "PYTHONPATH": str(ROOT),
+        "DJANGO_SETTINGS_MODULE": "cartsvc.settings",
         "DATABASE_URL": cluster.url(database),
         "SECRET_KEY": secrets.token_urlsafe(64),
         "JWT_SIGNING_KEY": SIGNING_KEY,
@@ -85,7 +73,7 @@ def manage(variables: dict[str, str], *command: str, python: str = sys.executabl
     return subprocess.run(
         [python, "-m", "django", *command],
         cwd=ROOT,
-        env={"DJANGO_SETTINGS_MODULE": "cartsvc.settings", **variables},
+        env=variables,
         check=True,
         text=True,
         stdout=subprocess.PIPE,
@@ -93,61 +81,67 @@ def manage(variables: dict[str, str], *command: str, python: str = sys.executabl
 
 
 @contextmanager
-def started(
-    name: str, command: list[str], variables: dict[str, str], token: str, database: str
-) -> Iterator[Server]:
+def started(name: str, variables: dict[str, str], token: str, *command: str) -> Iterator[Server]:
+    """Run the command, in which {port} stands for the port, until the block ends."""
     port = free_port()
-    command = [part.format(port=port) for part in command]
-    process = subprocess.Popen(
-        command,
+    with running(
+        [part.format(port=port) for part in command],
+        lambda: accepts(port),
         cwd=ROOT,
         env={**variables, "BIND": f"127.0.0.1:{port}"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-    )
-    try:
-        processes.wait_for_port(port, process)
-        yield Server(name, process.pid, port, token, database)
-    finally:
-        process.terminate()
-        process.wait()
+    ) as process:
+        yield Server(name, process.pid, port, token)
 
 
 @contextmanager
-def service(cluster: Cluster, database: str, name: str = "service") -> Iterator[Server]:
-    with started(name, SERVE, environment(cluster, database), bearer(), database) as server:
+def service(cluster: Cluster, name: str = "service") -> Iterator[Server]:
+    migrate(cluster, name)
+    command = sys.executable, "manage.py", "serve"
+    with started(name, environment(cluster, name), bearer(), *command) as server:
         yield server
 
 
+def gunicorn(application: str) -> list[str]:
+    """Return the command that runs a rival under a plain gunicorn."""
+    return [
+        *(bench_python(), "-m", "gunicorn", application, "--bind=127.0.0.1:{port}"),
+        *(f"--workers={WORKERS}", f"--threads={THREADS}", "--no-control-socket"),
+    ]
+
+
 @contextmanager
-def floor(cluster: Cluster, database: str) -> Iterator[Server]:
+def floor(cluster: Cluster) -> Iterator[Server]:
+    migrate(cluster, "floor")
     command = gunicorn("tests.bench.rivals.floor:application")
-    with started("floor", command, environment(cluster, database), bearer(), database) as server:
+    with started("floor", environment(cluster, "floor"), bearer(), *command) as server:
         yield server
 
 
 @contextmanager
-def tutorial(cluster: Cluster, database: str) -> Iterator[Server]:
-    cluster.execute(f"CREATE DATABASE {database}")
-    variables = environment(cluster, database, DJANGO_SETTINGS_MODULE=f"{TUTORIAL}.settings")
+def tutorial(cluster: Cluster) -> Iterator[Server]:
+    cluster.execute("CREATE DATABASE tutorial")
+    variables = environment(cluster, "tutorial", DJANGO_SETTINGS_MODULE=f"{TUTORIAL}.settings")
     variables["DJANGO_SUPERUSER_PASSWORD"] = "bench"
     manage_rival = partial(manage, variables, python=bench_python())
     manage_rival("migrate", "--run-syncdb", "--verbosity=0")
     manage_rival("createsuperuser", "--noinput", "--username=bench", "--email=bench@localhost")
     token = manage_rival("drf_create_token", "bench").split()[2]
     command = gunicorn("django.core.wsgi:get_wsgi_application()")
-    with started("tutorial", command, variables, f"Token {token}", database) as server:
+    with started("tutorial", variables, f"Token {token}", *command) as server:
         yield server
 
 
 @contextmanager
-def fastapi(cluster: Cluster, database: str) -> Iterator[Server]:
+def fastapi(cluster: Cluster) -> Iterator[Server]:
+    migrate(cluster, "fastapi")
     command = [
         *(bench_python(), "-m", "uvicorn", "tests.bench.rivals.fastapi_cart:app"),
         *("--loop=uvloop", "--http=httptools"),
         *("--port={port}", f"--workers={WORKERS}", "--no-access-log"),
     ]
-    with started("fastapi", command, environment(cluster, database), bearer(), database) as server:
+    with started("fastapi", environment(cluster, "fastapi"), bearer(), *command) as server:
         yield server
 
 
@@ -155,24 +149,11 @@ def fastapi(cluster: Cluster, database: str) -> Iterator[Server]:
 def all_of_them(cluster: Cluster) -> Iterator[list[Server]]:
     """Start the service, its rivals, and the service again, which gives the error bar."""
     with ExitStack() as stack:
-        for database in "service", "floor", "fastapi", "again":
-            migrate(cluster, database)
-        yield [
-            stack.enter_context(start)
-            for start in (
-                service(cluster, "service"),
-                floor(cluster, "floor"),
-                tutorial(cluster, "tutorial"),
-                fastapi(cluster, "fastapi"),
-                service(cluster, "again", "service again"),
-            )
-        ]
+        starts = service, floor, tutorial, fastapi, partial(service, name="again")
+        yield [stack.enter_context(start(cluster)) for start in starts]
 
 
-def load(cluster: Cluster, database: str, carts: int) -> None:
-    subprocess.run(
-        [bench_python(), "-m", "tests.bench.load", f"--carts={carts}"],
-        cwd=ROOT,
-        env=environment(cluster, database),
-        check=True,
-    )
+def load(cluster: Cluster, carts: int) -> None:
+    """Fill the service's database with this many carts."""
+    command = [sys.executable, "-m", "tests.bench.load", f"--carts={carts}"]
+    subprocess.run(command, cwd=ROOT, env=environment(cluster, "service"), check=True)
