@@ -10,7 +10,7 @@ from typing import Any
 from tests.bench import client, processes, scenarios, servers
 from tests.bench.client import Sample
 from tests.bench.servers import Server
-from tests.support.clusters import Cluster, private_cluster
+from tests.support.clusters import Cluster
 
 WARM_UP = 0.3
 CONCURRENCIES = (1, 2, 4, 8, 16, 32, 64)
@@ -37,9 +37,10 @@ def seconds(limit: float) -> Callable[[Sample, float], bool]:
 
 
 def rivals(options: argparse.Namespace) -> str:
-    """Measure the service, the floor, the tutorial, FastAPI, and the service again."""
+    """Measure the service, its floor, two rivals, and the service again for the error bar."""
     chosen = options.only or scenarios.NAMES
-    with private_cluster(max_connections=300) as cluster, servers.all_of_them(cluster) as running:
+    everyone = "service", "floor", "tutorial", "fastapi", "again"
+    with servers.cluster_with(*everyone) as (cluster, running):
         for server in running:
             scenarios.verify(server)
         prepared = {server.name: scenarios.prepare(server, chosen) for server in running}
@@ -110,7 +111,7 @@ def growth(options: argparse.Namespace) -> str:
     """Measure the service alone, with growing numbers of carts and of callers."""
     sizes, callers = [], []
     for size in options.growth:
-        with private_cluster(max_connections=300) as cluster, servers.service(cluster) as server:
+        with servers.cluster_with("service") as (cluster, [server]):
             servers.load(cluster, size)
             # Clean up after loading, so that the requests do not pay for it.
             cluster.execute("VACUUM", "service")
@@ -160,16 +161,12 @@ def open_loop(options: argparse.Namespace) -> str:
     """Measure what callers of the service and the floor wait, at half of each one's saturation."""
     chosen = options.only or ["create 3x2", "replace, 2 options", "read 3x2"]
     samples: dict[tuple[str, str], list[Sample]] = {}
-    with (
-        private_cluster(max_connections=300) as cluster,
-        servers.service(cluster) as service,
-        servers.floor(cluster) as floor,
-    ):
-        prepared = {server: scenarios.prepare(server, chosen) for server in (service, floor)}
+    with servers.cluster_with("service", "floor") as (cluster, running):
+        prepared = {server.name: scenarios.prepare(server, chosen) for server in running}
         for number in range(options.rounds):
             # In turn, each goes first.
-            for server, name in itertools.product(list(prepared)[:: (-1) ** number], chosen):
-                requests = prepared[server][name]
+            for server, name in itertools.product(running[:: (-1) ** number], chosen):
+                requests = prepared[server.name][name]
                 full = measure(cluster, server, requests, options)
                 sample = client.run_open(
                     server.port, requests, rate=full.rate / 2, duration=4 * options.seconds

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tests.support.clusters import Cluster
+from tests.support.clusters import Cluster, private_cluster
 from tests.support.programs import ROOT, accepts, free_port, running
 from tests.support.tokens import mint
 
@@ -23,7 +23,7 @@ WORKERS, THREADS = "2", "4"
 TUTORIAL = "tests.bench.rivals.tutorial"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Server:
     """A running server."""
 
@@ -80,9 +80,36 @@ def manage(variables: dict[str, str], *command: str, python: str = sys.executabl
     ).stdout
 
 
+def commands() -> dict[str, list[str]]:
+    """Return the command of each server that has the service's tables. {port} is its port."""
+    service = [sys.executable, "manage.py", "serve"]
+    uvicorn = [
+        *(bench_python(), "-m", "uvicorn", "tests.bench.rivals.fastapi_cart:app"),
+        *("--loop=uvloop", "--http=httptools"),
+        *("--port={port}", f"--workers={WORKERS}", "--no-access-log"),
+    ]
+    floor = gunicorn("tests.bench.rivals.floor:application")
+    return {"service": service, "floor": floor, "fastapi": uvicorn, "again": service}
+
+
+def gunicorn(application: str) -> list[str]:
+    """Return the command that runs a rival under a plain gunicorn."""
+    return [
+        *(bench_python(), "-m", "gunicorn", application, "--bind=127.0.0.1:{port}"),
+        *(f"--workers={WORKERS}", f"--threads={THREADS}", "--no-control-socket"),
+    ]
+
+
 @contextmanager
-def started(name: str, variables: dict[str, str], token: str, *command: str) -> Iterator[Server]:
-    """Run the command, in which {port} stands for the port, until the block ends."""
+def started(cluster: Cluster, name: str) -> Iterator[Server]:
+    """Run the server of this name on a database of its own."""
+    if name == "tutorial":
+        variables, token = migrated_tutorial(cluster)
+        command = gunicorn("django.core.wsgi:get_wsgi_application()")
+    else:
+        migrate(cluster, name)
+        variables, token = environment(cluster, name), bearer()
+        command = commands()[name]
     port = free_port()
     with running(
         [part.format(port=port) for part in command],
@@ -95,62 +122,22 @@ def started(name: str, variables: dict[str, str], token: str, *command: str) -> 
         yield Server(name, process.pid, port, token)
 
 
-@contextmanager
-def service(cluster: Cluster, name: str = "service") -> Iterator[Server]:
-    migrate(cluster, name)
-    command = sys.executable, "manage.py", "serve"
-    with started(name, environment(cluster, name), bearer(), *command) as server:
-        yield server
-
-
-def gunicorn(application: str) -> list[str]:
-    """Return the command that runs a rival under a plain gunicorn."""
-    return [
-        *(bench_python(), "-m", "gunicorn", application, "--bind=127.0.0.1:{port}"),
-        *(f"--workers={WORKERS}", f"--threads={THREADS}", "--no-control-socket"),
-    ]
-
-
-@contextmanager
-def floor(cluster: Cluster) -> Iterator[Server]:
-    migrate(cluster, "floor")
-    command = gunicorn("tests.bench.rivals.floor:application")
-    with started("floor", environment(cluster, "floor"), bearer(), *command) as server:
-        yield server
-
-
-@contextmanager
-def tutorial(cluster: Cluster) -> Iterator[Server]:
+def migrated_tutorial(cluster: Cluster) -> tuple[dict[str, str], str]:
+    """Return the variables and the token of a tutorial's cart with a database."""
     cluster.execute("CREATE DATABASE tutorial")
     variables = environment(cluster, "tutorial", DJANGO_SETTINGS_MODULE=f"{TUTORIAL}.settings")
     variables["DJANGO_SUPERUSER_PASSWORD"] = "bench"
     manage_rival = partial(manage, variables, python=bench_python())
     manage_rival("migrate", "--run-syncdb", "--verbosity=0")
     manage_rival("createsuperuser", "--noinput", "--username=bench", "--email=bench@localhost")
-    token = manage_rival("drf_create_token", "bench").split()[2]
-    command = gunicorn("django.core.wsgi:get_wsgi_application()")
-    with started("tutorial", variables, f"Token {token}", *command) as server:
-        yield server
+    return variables, f"Token {manage_rival('drf_create_token', 'bench').split()[2]}"
 
 
 @contextmanager
-def fastapi(cluster: Cluster) -> Iterator[Server]:
-    migrate(cluster, "fastapi")
-    command = [
-        *(bench_python(), "-m", "uvicorn", "tests.bench.rivals.fastapi_cart:app"),
-        *("--loop=uvloop", "--http=httptools"),
-        *("--port={port}", f"--workers={WORKERS}", "--no-access-log"),
-    ]
-    with started("fastapi", environment(cluster, "fastapi"), bearer(), *command) as server:
-        yield server
-
-
-@contextmanager
-def all_of_them(cluster: Cluster) -> Iterator[list[Server]]:
-    """Start the service, its rivals, and the service again, which gives the error bar."""
-    with ExitStack() as stack:
-        starts = service, floor, tutorial, fastapi, partial(service, name="again")
-        yield [stack.enter_context(start(cluster)) for start in starts]
+def cluster_with(*names: str) -> Iterator[tuple[Cluster, list[Server]]]:
+    """Run these servers on a private cluster."""
+    with private_cluster(max_connections=300) as cluster, ExitStack() as stack:
+        yield cluster, [stack.enter_context(started(cluster, name)) for name in names]
 
 
 def load(cluster: Cluster, carts: int) -> None:
