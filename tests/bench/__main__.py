@@ -22,11 +22,16 @@ parser.add_argument(
     action="store_true",
     help="measure what callers wait who do not wait for each other, at half of saturation",
 )
+parser.add_argument(
+    "--citus", action="store_true", help="measure what each server of a Citus cluster spends"
+)
 options = parser.parse_args()
 if options.quick:
     options.rounds, options.seconds = 1, 0.5
 if options.open_loop:
     print(measure.open_loop(options))
+elif options.citus:
+    print(measure.citus(options))
 elif options.growth:
     print(measure.growth(options))
 else:

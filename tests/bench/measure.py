@@ -13,6 +13,7 @@ from tests.bench.servers import Server
 from tests.support.clusters import Cluster
 
 WARM_UP = 0.3
+NO_LARGE = ["create 3x2", "replace, 2 options", "read 3x2", "list 20"]
 CONCURRENCIES = (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -23,8 +24,8 @@ class Cell:
     rate: float
     latencies: list[float]
     server_cpu: float
-    postgres_cpu: float
     wal: float
+    postgres_cpu: list[float]  # of each of its servers
 
 
 def table(header: list[Any], rows: Iterable[list[Any]]) -> str:
@@ -51,7 +52,7 @@ def rivals(options: argparse.Namespace) -> str:
             shift = turn % len(running)
             for name in chosen:
                 for server in running[shift:] + running[:shift]:
-                    cell = measure(cluster, server, prepared[server.name][name], options)
+                    cell = measure([cluster], server, prepared[server.name][name], options)
                     cells[name, server.name].append(cell)
             print(f"round {turn + 1} of {options.rounds}", flush=True)
     header = ["", "", "requests a second", "service ÷ it", "p50 ms", "p99 ms"]
@@ -62,19 +63,22 @@ def rivals(options: argparse.Namespace) -> str:
 
 
 def measure(
-    cluster: Cluster, server: Server, requests: Iterable[bytes], options: argparse.Namespace
+    clusters: list[Cluster], server: Server, requests: list[bytes], options: argparse.Namespace
 ) -> Cell:
     load = {"requests": requests, "concurrency": options.concurrency}
     client.run(server.port, **load, more=seconds(WARM_UP))
 
-    def spent() -> tuple[float, ...]:
-        [(wal,)] = cluster.execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint")
-        return processes.cpu_seconds(server.pid), processes.cpu_seconds(cluster.pid), wal
+    def spent() -> list[float]:
+        [(wal,)] = clusters[0].execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint")
+        pids = server.pid, *(cluster.pid for cluster in clusters)
+        return [wal, *map(processes.cpu_seconds, pids)]
 
     before = spent()
     sample = client.run(server.port, **load, more=seconds(options.seconds))
-    each = [(b - a) / len(sample.latencies) for a, b in zip(before, spent(), strict=True)]
-    return Cell(sample.rate, sample.latencies, *each)
+    wal, server_cpu, *postgres_cpu = [
+        (b - a) / len(sample.latencies) for a, b in zip(before, spent(), strict=True)
+    ]
+    return Cell(sample.rate, sample.latencies, server_cpu, wal, postgres_cpu)
 
 
 def ratio(cells: dict[tuple[str, str], list[Cell]], name: str, rival: str) -> float:
@@ -97,7 +101,7 @@ def row(cells: list[Cell], service_to_it: float) -> list[str]:
         f"{service_to_it:.2f}",
         *(f"{quantile(cells, share):.2f}" for share in (0.5, 0.99)),
         f"{1000 * statistics.median(cell.server_cpu for cell in cells):.2f}",
-        f"{1000 * statistics.median(cell.postgres_cpu for cell in cells):.2f}",
+        f"{1000 * statistics.median(sum(cell.postgres_cpu) for cell in cells):.2f}",
     ]
 
 
@@ -118,13 +122,13 @@ def growth(options: argparse.Namespace) -> str:
             cluster.execute("CHECKPOINT")
             requests = loaded_carts(cluster, server)
             found = {
-                name: [measure(cluster, server, sent, options) for _ in range(options.rounds)]
+                name: [measure([cluster], server, sent, options) for _ in range(options.rounds)]
                 for name, sent in requests.items()
             }
             by_callers = []
             for concurrency in CONCURRENCIES:
                 many = argparse.Namespace(seconds=options.seconds, concurrency=concurrency)
-                by_callers.append(measure(cluster, server, requests["create 3x2"], many))
+                by_callers.append(measure([cluster], server, requests["create 3x2"], many))
             [(disk,)] = cluster.execute("SELECT pg_database_size('service')")
         medians = [f"{quantile(cells, 0.5):.2f}" for cells in found.values()]
         wal = [
@@ -159,7 +163,7 @@ def loaded_carts(cluster: Cluster, server: Server) -> dict[str, list[bytes]]:
 
 def open_loop(options: argparse.Namespace) -> str:
     """Measure what callers of the service and the floor wait, at half of each one's saturation."""
-    chosen = options.only or ["create 3x2", "replace, 2 options", "read 3x2"]
+    chosen = options.only or NO_LARGE[:3]
     samples: dict[tuple[str, str], list[Sample]] = {}
     with servers.cluster_with("service", "floor") as (cluster, running):
         prepared = {server.name: scenarios.prepare(server, chosen) for server in running}
@@ -167,10 +171,10 @@ def open_loop(options: argparse.Namespace) -> str:
             # In turn, each goes first.
             for server, name in itertools.product(running[:: (-1) ** number], chosen):
                 requests = prepared[server.name][name]
-                full = measure(cluster, server, requests, options)
-                sample = client.run_open(
-                    server.port, requests, rate=full.rate / 2, duration=4 * options.seconds
-                )
+                full = measure([cluster], server, requests, options)
+                open_loop = {"concurrency": 64, "rate": full.rate / 2}
+                more = seconds(4 * options.seconds)
+                sample = client.run(server.port, requests, more=more, **open_loop)
                 samples.setdefault((name, server.name), []).append(sample)
     rows = []
     for name in chosen:
@@ -183,3 +187,24 @@ def open_loop(options: argparse.Namespace) -> str:
         rows.append(row)
     header = ["waits, ms: service, floor (ratio)", "requests a second", "median", "p99", "p99.9"]
     return table(header, rows)
+
+
+def citus(options: argparse.Namespace) -> str:
+    """Measure the CPU time of one PostgreSQL, and of three with Citus, through two of them."""
+    rows: list[list[str]] = []
+
+    def add(through: str, nodes: list[Cluster], server: Server) -> None:
+        for name, requests in scenarios.prepare(server, options.only or NO_LARGE).items():
+            rounds = [measure(nodes, server, requests, options) for _ in range(options.rounds)]
+            nodes_cpu = zip(*(cell.postgres_cpu for cell in rounds), strict=True)
+            each = [1e6 * statistics.median(cpu) for cpu in nodes_cpu]
+            rows.append([name, through, *(f"{one:.0f}" for one in (sum(each), *each))])
+
+    with servers.cluster_with("service") as (cluster, [server]):
+        add("one PostgreSQL", [cluster], server)
+    with servers.spread() as nodes:
+        for through, gate in zip(("the coordinator", "a worker"), nodes, strict=False):
+            command, variables = servers.commands()["service"], servers.environment(gate, "service")
+            with servers.serving("service", command, variables, servers.bearer()) as server:
+                add(through, nodes, server)
+    return table(["PostgreSQL CPU µs", "through", "all", "coordinator", "worker", "worker"], rows)

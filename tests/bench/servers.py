@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from tests.support.citus import citus
 from tests.support.clusters import Cluster, private_cluster
 from tests.support.programs import ROOT, accepts, free_port, running
 from tests.support.tokens import mint
@@ -108,8 +109,15 @@ def started(cluster: Cluster, name: str) -> Iterator[Server]:
         command = gunicorn("django.core.wsgi:get_wsgi_application()")
     else:
         migrate(cluster, name)
-        variables, token = environment(cluster, name), bearer()
-        command = commands()[name]
+        variables, token, command = environment(cluster, name), bearer(), commands()[name]
+    with serving(name, command, variables, token) as server:
+        yield server
+
+
+@contextmanager
+def serving(
+    name: str, command: list[str], variables: dict[str, str], token: str
+) -> Iterator[Server]:
     port = free_port()
     with running(
         [part.format(port=port) for part in command],
@@ -138,6 +146,15 @@ def cluster_with(*names: str) -> Iterator[tuple[Cluster, list[Server]]]:
     """Run these servers on a private cluster."""
     with private_cluster(max_connections=300) as cluster, ExitStack() as stack:
         yield cluster, [stack.enter_context(started(cluster, name)) for name in names]
+
+
+@contextmanager
+def spread() -> Iterator[list[Cluster]]:
+    """Run a Citus cluster, the coordinator first, with the customers spread over both workers."""
+    with citus("service") as nodes:
+        for command in "migrate", "distribute":
+            manage(environment(nodes[0], "service"), command)
+        yield nodes
 
 
 def load(cluster: Cluster, carts: int) -> None:

@@ -1,5 +1,5 @@
 """A cart as tutorials on nested serializers build it, with the wire's names."""
-# ruff: noqa: N815
+# ruff: noqa: DJ008, N815
 
 import uuid
 from typing import ClassVar
@@ -24,9 +24,6 @@ class Cart(models.Model):
     class Meta:
         ordering: ClassVar = ["-createdOn"]
 
-    def __str__(self) -> str:
-        return str(self.cartId)
-
 
 class CartItem(models.Model):
     itemId = models.BigAutoField(primary_key=True)
@@ -43,9 +40,6 @@ class CartItem(models.Model):
     class Meta:
         ordering: ClassVar = ["itemId"]
 
-    def __str__(self) -> str:
-        return self.displayName
-
 
 class CartItemOption(models.Model):
     item = models.ForeignKey(CartItem, related_name="options", on_delete=models.CASCADE)
@@ -57,6 +51,3 @@ class CartItemOption(models.Model):
 
     class Meta:
         ordering: ClassVar = ["id"]
-
-    def __str__(self) -> str:
-        return self.displayName
