@@ -14,7 +14,6 @@ from tests.support.clusters import Cluster
 
 WARM_UP = 0.3
 NO_LARGE = ["create 3x2", "replace, 2 options", "read 3x2", "list 20"]
-CONCURRENCIES = (1, 2, 4, 8, 16, 32, 64)
 
 
 @dataclass
@@ -112,8 +111,8 @@ def quantile(measured: Iterable[Cell | Sample], share: float) -> float:
 
 
 def growth(options: argparse.Namespace) -> str:
-    """Measure the service alone, with growing numbers of carts and of callers."""
-    sizes, callers = [], []
+    """Measure the service alone, with growing numbers of carts."""
+    rows = []
     for size in options.growth:
         with servers.cluster_with("service") as (cluster, [server]):
             servers.load(cluster, size)
@@ -125,22 +124,15 @@ def growth(options: argparse.Namespace) -> str:
                 name: [measure([cluster], server, sent, options) for _ in range(options.rounds)]
                 for name, sent in requests.items()
             }
-            by_callers = []
-            for concurrency in CONCURRENCIES:
-                many = argparse.Namespace(seconds=options.seconds, concurrency=concurrency)
-                by_callers.append(measure([cluster], server, requests["create 3x2"], many))
             [(disk,)] = cluster.execute("SELECT pg_database_size('service')")
         medians = [f"{quantile(cells, 0.5):.2f}" for cells in found.values()]
         wal = [
             f"{statistics.median(cell.wal for cell in found[name]) / 1000:.1f}"
             for name in ("create 3x2", "replace, 2 options")
         ]
-        sizes.append([f"{size:,} carts", f"{disk / 1e9:.2f}", *medians, *wal])
-        callers.append([f"{size:,} carts", *(f"{cell.rate:.0f}" for cell in by_callers)])
-        callers.append(["p99 ms", *(f"{quantile([cell], 0.99):.1f}" for cell in by_callers)])
+        rows.append([f"{size:,} carts", f"{disk / 1e9:.2f}", *medians, *wal])
     names = [f"{name}: p50 ms" for name in requests]
-    by_size = table(["", "GB", *names, "kB of WAL: create", "replace"], sizes)
-    return f"{by_size}\n\n{table(['create 3x2 a second, callers', *CONCURRENCIES], callers)}"
+    return table(["", "GB", *names, "kB of WAL: create", "replace"], rows)
 
 
 def loaded_carts(cluster: Cluster, server: Server) -> dict[str, list[bytes]]:

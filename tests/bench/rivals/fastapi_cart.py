@@ -25,7 +25,7 @@ from pydantic_core import from_json
 from uuid_utils.compat import uuid7
 
 from tests.bench.rivals import floor
-from tests.bench.rivals.changes import AUTHOR, MAX_CHANGES, difference
+from tests.bench.rivals.floor import AUTHOR, MAX_CHANGES, difference
 
 CARTS = "/v2.0/customers/{profile_key}/carts"
 
@@ -137,14 +137,6 @@ class CartSummary(CartHead):
     item_count: int
 
 
-class CartList(Wire):
-    carts: list[CartSummary]
-
-
-class CartCreated(Wire):
-    cart_id: UUID
-
-
 class Answer(BaseModel):
     message: str
     notifications: list[dict[str, str | None]]
@@ -241,7 +233,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 app = FastAPI(lifespan=lifespan)
 
 
-def answer(message: str, data: BaseModel | None = None) -> Response:
+def answer(message: str, data: Any = None) -> Response:
     notification = {"severity": "Success", "text": message, "code": None, "additionalData": None}
     body = Answer(message=message, notifications=[notification], data=data)
     return Response(body.model_dump_json(by_alias=True), media_type="application/json")
@@ -283,7 +275,7 @@ async def create(profile_key: UUID, body: CartIn) -> Response:
         await connection.execute(INSERT_CART, *row)
         await insert(connection, INSERT_ITEMS, items)
         await insert(connection, INSERT_OPTIONS, options)
-    return answer("The cart was created.", CartCreated(cart_id=cart_id))
+    return answer("The cart was created.", {"cartId": cart_id})
 
 
 @app.put(CARTS + "/{cart_id}/items/{item_id}", dependencies=[Depends(authorised)])
@@ -334,4 +326,4 @@ def item_out(row: list[Any]) -> dict[str, Any]:
 async def list_carts(profile_key: UUID) -> Response:
     rows = await app.state.pool.fetch(LIST, profile_key)
     carts = [CartSummary.model_validate(dict(row)) for row in rows]
-    return answer("The carts were found.", CartList(carts=carts))
+    return answer("The carts were found.", {"carts": carts})

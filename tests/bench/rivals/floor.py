@@ -7,7 +7,7 @@ framework, no validation and no authentication.
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -15,9 +15,11 @@ from typing import Any
 import psycopg
 from uuid_utils.compat import uuid7
 
-from tests.bench.rivals.changes import AUTHOR, MAX_CHANGES, difference
-
 local = threading.local()
+
+# The latest changes of a cart that are kept; the kind and name of their author, and the request.
+MAX_CHANGES = 100
+AUTHOR = ("bearer", "bench", "01890a5d-ac96-774b-bcce-b302099a8057")
 
 INSERT_CART = """
 INSERT INTO carts_cart (
@@ -212,6 +214,17 @@ def replace(profile_key: str, cart_id: str, item_id: str, item: dict[str, Any]) 
         if version > MAX_CHANGES:
             execute(DELETE_CHANGE, (cart_id, version + 1 - MAX_CHANGES))
     return "null"
+
+
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the members that differ as JSON, as they were and as they are."""
+    changed = [name for name in after if before[name] != after[name]]
+    return encoded(before, changed), encoded(after, changed)
+
+
+def encoded(values: Mapping[str, Any], names: list[str]) -> str:
+    chosen = {name: values[name] for name in names}
+    return json.dumps(chosen, ensure_ascii=False, separators=(",", ":"), default=float)
 
 
 def named(option: tuple[Any, ...]) -> dict[str, Any]:
