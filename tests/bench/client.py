@@ -5,10 +5,12 @@ share the machine's cores, so the benchmark would measure the library.
 """
 
 import itertools
+import random
 import re
 import selectors
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -36,13 +38,9 @@ class Connection:
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.received = b""
-        self.sent_at = 0.0
-        self.sent_after = 0
 
-    def send(self, request: bytes, sent_after: int = 0) -> None:
+    def send(self, request: bytes) -> None:
         self.received = b""
-        self.sent_after = sent_after
-        self.sent_at = time.perf_counter()
         self.socket.sendall(request)
 
     def receive(self) -> bytes | None:
@@ -88,30 +86,44 @@ def run(
     *,
     concurrency: int,
     more: Callable[[Sample, float], bool],
+    rate: float | None = None,
 ) -> Sample:
-    """Send the requests over and over while `more` returns true. Any error ends the run."""
+    """Send the requests over and over while `more` returns true. Any error ends the run.
+
+    Each connection sends its next request when the last one is answered. With a `rate`, so many
+    arrive a second instead, at random moments (Poisson), answered or not: an open loop, in which
+    a latency includes what a request waits for a free connection.
+    """
     sample, endless = Sample(), itertools.cycle(requests)
-    connections = [Connection(port) for _ in range(concurrency)]
+    free = deque(Connection(port) for _ in range(concurrency))
+    waiting: deque[float] = deque()
+    # When the request arrived that is on a connection, and how many were answered by then.
+    busy: dict[Connection, tuple[float, int]] = {}
     with selectors.DefaultSelector() as selector:
-        for connection in connections:
+        for connection in free:
             selector.register(connection.socket, selectors.EVENT_READ, connection)
-        began = time.perf_counter()
-        for connection in connections:
-            connection.send(next(endless))
-        busy = concurrency
-        while busy:
-            for key, _ in selector.select():
-                connection = key.data
-                if connection.receive() is None:
-                    continue
-                now = time.perf_counter()
-                sample.overtaken.append(len(sample.latencies) - connection.sent_after)
-                sample.latencies.append(now - connection.sent_at)
-                sample.seconds = now - began
-                if more(sample, now - began):
-                    connection.send(next(endless), len(sample.latencies))
-                else:
-                    busy -= 1
-    for connection in connections:
+        began = arrival = time.perf_counter()
+        going = True
+        while going or waiting or busy:
+            now = time.perf_counter()
+            if going and rate is None:
+                waiting.extend([now] * len(free))
+            while going and rate is not None and arrival <= now:
+                waiting.append(arrival)
+                arrival += random.expovariate(rate)
+            while waiting and free:
+                connection = free.popleft()
+                busy[connection] = waiting.popleft(), len(sample.latencies)
+                connection.send(next(endless))
+            until_next = None if rate is None or not going else max(0, arrival - now)
+            for key, _ in selector.select(until_next):
+                if key.data.receive() is not None:
+                    arrived, answered = busy.pop(key.data)
+                    sample.overtaken.append(len(sample.latencies) - answered)
+                    sample.latencies.append(time.perf_counter() - arrived)
+                    free.append(key.data)
+            sample.seconds = time.perf_counter() - began
+            going = going and more(sample, sample.seconds)
+    for connection in free:
         connection.socket.close()
     return sample

@@ -1,16 +1,22 @@
 """Fill a migrated PostgreSQL database with carts of the last year, for tests of growth.
 
 DATABASE_URL=postgres://... python -m tests.bench.load --carts 1000000
+
+PostgreSQL copies a hundred carts, ninety of them of one restaurant. Needs a superuser.
 """
 
 import argparse
 import os
 import secrets
+import uuid
+from decimal import Decimal
 
+import django
 import psycopg
 from tqdm import tqdm
 
-CHUNK = 20_000
+CHUNK, TEMPLATES, BUSIEST = 20_000, 100, 90
+DISHES = ("Pizza Margherita", "Club sandwich", "Green curry", "Chicken burger", "Cola 0.5 l")
 
 # As a replica, PostgreSQL does not check foreign keys row by row. They hold by construction.
 PREPARE = """
@@ -22,108 +28,82 @@ CREATE FUNCTION pg_temp.uuid7(moment timestamptz, seed text) RETURNS uuid LANGUA
         || '7' || substr(md5(seed), 1, 3) || '8' || substr(md5(seed), 4, 15)
     )::uuid
 $$;
-CREATE FUNCTION pg_temp.uuid4(seed text) RETURNS uuid LANGUAGE sql AS $$
-    SELECT overlay(overlay(md5(seed) PLACING '4' FROM 13) PLACING '9' FROM 17)::uuid
-$$;
-CREATE FUNCTION pg_temp.one_of(choices text[], number bigint) RETURNS text LANGUAGE sql AS $$
-    SELECT choices[1 + number % cardinality(choices)]
-$$;
-CREATE FUNCTION pg_temp.item_value(number bigint, item bigint, options bigint)
-RETURNS numeric LANGUAGE sql AS $$
-    SELECT (4 + (number * 37 + item * 211) % 2600 / 100.0 + (
-        SELECT coalesce(sum((number * 29 + option * 25) % 300 / 100.0), 0)
-        FROM generate_series(0, options - 1) AS option
-    )) * (1 + (number + item) % 4)
-$$;
-CREATE TEMPORARY TABLE loaded (
-    number bigint, id uuid, profile_key uuid, currency text, created_on timestamptz
+CREATE TEMPORARY TABLE copied (
+    number bigint, template uuid, id uuid, profile_key uuid, created_on timestamptz
 );
 """
 
 # Keys grow with the time of creation, like the service's own.
-CARTS = """
-INSERT INTO loaded
-SELECT number,
-    pg_temp.uuid7(created_on, %(salt)s || number),
-    pg_temp.uuid4(%(salt)s || number * 7919 %% greatest(1, %(carts)s / 4)),
-    pg_temp.one_of('{EUR,EUR,EUR,GBP,USD,CHF,SEK,PLN}', number * 31 / 7),
-    created_on
+COPY = """
+INSERT INTO copied
+SELECT number, (%(templates)s::uuid[])[1 + number %% cardinality(%(templates)s::uuid[])],
+    pg_temp.uuid7(moment, %(salt)s || number),
+    md5(%(salt)s || number * 7919 %% greatest(1, %(carts)s / 4))::uuid, moment
 FROM generate_series(%(first)s::bigint, %(last)s::bigint) AS number,
-    LATERAL (
-        SELECT now() - interval '365 days' * (1 - number / %(carts)s::float8)
-    ) AS moment (created_on);
+    LATERAL (SELECT now() - interval '365 days' * (1 - number / %(carts)s::float8)) AS at (moment);
 
-INSERT INTO carts_cart (
-    id, profile_key, partner_key, restaurant_key, platform, ordering_channel,
-    fulfilment_channel, currency, note, special_instructions, version, created_on, modified_on,
-    created_by_kind, created_by_name, created_request_id, item_count, option_count, subtotal
-)
-SELECT id, profile_key,
-    pg_temp.one_of('{ACME,ACME,BIST,CURY,DELI}', number),
-    CASE WHEN number %% 100 < %(busiest)s THEN 1000 ELSE 1000 + number * 613 %% 2500 END,
-    pg_temp.one_of('{ios-app,android-app,web,kiosk}', number / 3),
-    pg_temp.one_of('{MOBILE,WEB,KIOSK}', number / 5),
-    pg_temp.one_of('{DELIVERY,PICKUP,DINE_IN}', number / 2),
-    currency,
-    CASE WHEN number %% 5 = 0 THEN 'Invoice to the office, cost centre ' || number %% 90 END,
-    CASE WHEN number %% 3 = 0 THEN 'Ring twice, floor ' || number %% 9 END,
-    1, created_on, created_on, 'bearer', 'partner-app', md5(number::text),
-    %(items)s, %(items)s * %(options)s, (
-        SELECT coalesce(sum(pg_temp.item_value(number, item, %(options)s)), 0)
-        FROM generate_series(0, %(items)s - 1) AS item
-    )
-FROM loaded ORDER BY number;
+INSERT INTO carts_cart
+SELECT new.* FROM copied JOIN carts_cart AS cart ON cart.id = template,
+    LATERAL jsonb_populate_record(cart, jsonb_build_object(
+        'id', copied.id, 'profile_key', copied.profile_key,
+        'created_on', copied.created_on, 'modified_on', copied.created_on
+    )) AS new
+ORDER BY number;
 
-INSERT INTO carts_cartitem (
-    id, cart_id, profile_key, position, menu_key, menu_version, menu_item_key, display_name,
-    currency, price, quantity, special_instructions, value
-)
-SELECT pg_temp.uuid7(created_on, %(salt)s || number || '/' || position), id, profile_key, position,
-    pg_temp.one_of('{DINNER-2026,LUNCH-2026,BREAKFAST-2026}', number), 1 + number %% 40,
-    4611686018427387904 + number * 17 %% 5000 + position,
-    pg_temp.one_of(
-        '{Pizza Margherita,Club sandwich,Green curry,Chicken burger,Caesar salad,Cola 0.5 l}',
-        number + position
-    ) || ' ' || number %% 60,
-    currency, 4 + (number * 37 + position * 211) %% 2600 / 100.0, 1 + (number + position) %% 4,
-    CASE WHEN (number + position) %% 8 = 0 THEN 'No onions, please' END,
-    pg_temp.item_value(number, position, %(options)s)
-FROM loaded, generate_series(0, %(items)s - 1) AS position ORDER BY number, position;
+INSERT INTO carts_cartitem
+SELECT new.* FROM copied JOIN carts_cartitem AS item ON item.cart_id = template,
+    LATERAL jsonb_populate_record(item, jsonb_build_object(
+        'id', pg_temp.uuid7(created_on, item.id::text || copied.id),
+        'cart_id', copied.id, 'profile_key', copied.profile_key
+    )) AS new
+ORDER BY number, item.position;
 
-INSERT INTO carts_cartitemoption (
-    item_id, profile_key, position, option_set_key, option_set_item_key, display_name, currency,
-    price
-)
-SELECT pg_temp.uuid7(created_on, %(salt)s || number || '/' || item), profile_key, position,
-    500 + position, 9007199254740993 + number * 13 %% 900,
-    pg_temp.one_of(
-        '{Extra mozzarella,Large,Gluten-free base,No ice,Hot sauce}', number + item + position
-    ),
-    currency, (number * 29 + position * 25) %% 300 / 100.0
-FROM loaded, generate_series(0, %(items)s - 1) AS item,
-    generate_series(0, %(options)s - 1) AS position
-ORDER BY number, item, position;
+INSERT INTO carts_cartitemoption
+SELECT new.* FROM copied JOIN carts_cartitem AS item ON item.cart_id = template
+    JOIN carts_cartitemoption AS option ON option.item_id = item.id,
+    LATERAL jsonb_populate_record(option, jsonb_build_object(
+        'item_id', pg_temp.uuid7(created_on, item.id::text || copied.id),
+        'profile_key', copied.profile_key
+    )) AS new
+ORDER BY number, item.position, option.position;
 
-TRUNCATE loaded;
+TRUNCATE copied;
 """
 
 
-def load(database_url: str, carts: int, items: int = 3, options: int = 2, busiest: int = 0) -> None:
-    """Add this many carts to those that exist. Needs a superuser.
+def template(number: int, items: int, options: int) -> uuid.UUID:
+    """Create a cart to be copied and return its id, which is lower than those of the copies."""
+    from tests.support import factories  # noqa: PLC0415 (Django is set up by now)
 
-    Restaurant 1000 gets `busiest` per cent of them; the others share the rest.
-    """
-    values = {"carts": carts, "items": items, "options": options, "busiest": busiest}
-    values["salt"] = secrets.token_hex(4)
+    rows = [
+        factories.ItemFactory(
+            id=uuid.UUID(int=secrets.randbits(32)),
+            display_name=f"{DISHES[(number + position) % len(DISHES)]} {number}",
+            price=Decimal(400 + (number * 37 + position * 211) % 2600) / 100,
+            options=factories.OptionFactory.build_batch(options),
+        )
+        for position in range(items)
+    ]
+    return factories.CartFactory(
+        id=uuid.UUID(int=secrets.randbits(32)),
+        restaurant_key=1000 + max(0, number - BUSIEST),
+        note=None if number % 5 else "Invoice to the office, cost centre 42",
+        special_instructions=None if number % 3 else "Ring twice, floor 2",
+        items=rows,
+    ).pk
+
+
+def load(database_url: str, carts: int, items: int, options: int) -> None:
+    """Add this many carts to those that exist."""
+    templates = [template(number, items, options) for number in range(TEMPLATES)]
+    values = {"carts": carts, "templates": templates, "salt": secrets.token_hex(4)}
     with psycopg.connect(
         database_url, autocommit=True, cursor_factory=psycopg.ClientCursor
     ) as connection:
         connection.execute(PREPARE)
-        with tqdm(total=carts, unit="cart", unit_scale=True) as progress:
-            for first in range(1, carts + 1, CHUNK):
-                last = min(first + CHUNK - 1, carts)
-                connection.execute(CARTS, {**values, "first": first, "last": last})
-                progress.update(last - first + 1)
+        for first in tqdm(range(1, carts + 1, CHUNK), unit=f" × {CHUNK:,} carts"):
+            last = min(first + CHUNK - 1, carts)
+            connection.execute(COPY, {**values, "first": first, "last": last})
         connection.execute("ANALYZE")
 
 
@@ -132,5 +112,6 @@ if __name__ == "__main__":
     parser.add_argument("--carts", type=int, default=1_000_000)
     parser.add_argument("--items", type=int, default=3, help="items in a cart")
     parser.add_argument("--options", type=int, default=2, help="options on an item")
-    parser.add_argument("--busiest", type=int, default=0, help="per cent of one restaurant's carts")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
+    django.setup()
     load(os.environ["DATABASE_URL"], **vars(parser.parse_args()))

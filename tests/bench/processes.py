@@ -1,23 +1,10 @@
 """The CPU time of a tree of processes, read from /proc."""
 
 import os
-import subprocess
-import time
 from contextlib import suppress
 from pathlib import Path
 
-from tests.support.programs import accepts
-
 NANOSECONDS_OF_A_TICK = 10**9 // os.sysconf("SC_CLK_TCK")
-
-
-def wait_for_port(port: int, process: subprocess.Popen, seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and process.poll() is None:
-        if accepts(port):
-            return
-        time.sleep(0.05)
-    raise SystemExit(f"This did not start: {' '.join(map(str, process.args))}")
 
 
 def tree(pid: int) -> list[int]:
@@ -42,14 +29,4 @@ def cpu_seconds(pid: int) -> float:
             total += sum(map(int, status[13:15])) * NANOSECONDS_OF_A_TICK
             for task in Path(f"/proc/{process}/task").glob("*/schedstat"):
                 total += int(task.read_text().split()[0])
-    return total / 1e9
-
-
-def core_wait_seconds(pid: int) -> float:
-    """Return how long the threads of the tree, as it is now, were ready and had no core."""
-    total = 0
-    for process in tree(pid):
-        for task in Path(f"/proc/{process}/task").glob("*/schedstat"):
-            with suppress(OSError):  # it has ended
-                total += int(task.read_text().split()[1])
     return total / 1e9

@@ -12,18 +12,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tests.bench import processes
-from tests.support.clusters import Cluster
-from tests.support.programs import free_port
+from tests.support.citus import citus
+from tests.support.clusters import Cluster, private_cluster
+from tests.support.programs import ROOT, accepts, free_port, running
 from tests.support.tokens import mint
 
-ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 ENVIRONMENT = ROOT / "var" / "bench-venv"
 SIGNING_KEY = secrets.token_urlsafe(48)
 WORKERS, THREADS = "2", "4"
-
-SERVE = [sys.executable, "manage.py", "serve"]
 TUTORIAL = "tests.bench.rivals.tutorial"
 
 
@@ -35,7 +32,6 @@ class Server:
     pid: int
     port: int
     token: str
-    database: str
 
 
 def bench_python() -> str:
@@ -50,18 +46,11 @@ def bench_python() -> str:
     return str(python)
 
 
-def gunicorn(application: str) -> list[str]:
-    """Return the command that runs a rival under a plain gunicorn."""
-    return [
-        *(bench_python(), "-m", "gunicorn", application, "--bind=127.0.0.1:{port}"),
-        *(f"--workers={WORKERS}", f"--threads={THREADS}", "--no-control-socket"),
-    ]
-
-
 def environment(cluster: Cluster, database: str, **more: str) -> dict[str, str]:
     return {
         **os.environ,
         "PYTHONPATH": str(ROOT),
+        "DJANGO_SETTINGS_MODULE": "cartsvc.settings",
         "DATABASE_URL": cluster.url(database),
         "SECRET_KEY": secrets.token_urlsafe(64),
         "JWT_SIGNING_KEY": SIGNING_KEY,
@@ -85,94 +74,90 @@ def manage(variables: dict[str, str], *command: str, python: str = sys.executabl
     return subprocess.run(
         [python, "-m", "django", *command],
         cwd=ROOT,
-        env={"DJANGO_SETTINGS_MODULE": "cartsvc.settings", **variables},
+        env=variables,
         check=True,
         text=True,
         stdout=subprocess.PIPE,
     ).stdout
 
 
-@contextmanager
-def started(
-    name: str, command: list[str], variables: dict[str, str], token: str, database: str
-) -> Iterator[Server]:
-    port = free_port()
-    command = [part.format(port=port) for part in command]
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env={**variables, "BIND": f"127.0.0.1:{port}"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        processes.wait_for_port(port, process)
-        yield Server(name, process.pid, port, token, database)
-    finally:
-        process.terminate()
-        process.wait()
-
-
-@contextmanager
-def service(cluster: Cluster, database: str, name: str = "service") -> Iterator[Server]:
-    with started(name, SERVE, environment(cluster, database), bearer(), database) as server:
-        yield server
-
-
-@contextmanager
-def floor(cluster: Cluster, database: str) -> Iterator[Server]:
-    command = gunicorn("tests.bench.rivals.floor:application")
-    with started("floor", command, environment(cluster, database), bearer(), database) as server:
-        yield server
-
-
-@contextmanager
-def tutorial(cluster: Cluster, database: str) -> Iterator[Server]:
-    cluster.execute(f"CREATE DATABASE {database}")
-    variables = environment(cluster, database, DJANGO_SETTINGS_MODULE=f"{TUTORIAL}.settings")
-    variables["DJANGO_SUPERUSER_PASSWORD"] = "bench"
-    manage_rival = partial(manage, variables, python=bench_python())
-    manage_rival("migrate", "--run-syncdb", "--verbosity=0")
-    manage_rival("createsuperuser", "--noinput", "--username=bench", "--email=bench@localhost")
-    token = manage_rival("drf_create_token", "bench").split()[2]
-    command = gunicorn("django.core.wsgi:get_wsgi_application()")
-    with started("tutorial", command, variables, f"Token {token}", database) as server:
-        yield server
-
-
-@contextmanager
-def fastapi(cluster: Cluster, database: str) -> Iterator[Server]:
-    command = [
+def commands() -> dict[str, list[str]]:
+    """Return the command of each server that has the service's tables. {port} is its port."""
+    service = [sys.executable, "manage.py", "serve"]
+    uvicorn = [
         *(bench_python(), "-m", "uvicorn", "tests.bench.rivals.fastapi_cart:app"),
         *("--loop=uvloop", "--http=httptools"),
         *("--port={port}", f"--workers={WORKERS}", "--no-access-log"),
     ]
-    with started("fastapi", command, environment(cluster, database), bearer(), database) as server:
+    floor = gunicorn("tests.bench.rivals.floor:application")
+    return {"service": service, "floor": floor, "fastapi": uvicorn, "again": service}
+
+
+def gunicorn(application: str) -> list[str]:
+    """Return the command that runs a rival under a plain gunicorn."""
+    return [
+        *(bench_python(), "-m", "gunicorn", application, "--bind=127.0.0.1:{port}"),
+        *(f"--workers={WORKERS}", f"--threads={THREADS}", "--no-control-socket"),
+    ]
+
+
+@contextmanager
+def started(cluster: Cluster, name: str) -> Iterator[Server]:
+    """Run the server of this name on a database of its own."""
+    if name == "tutorial":
+        variables, token = migrated_tutorial(cluster)
+        command = gunicorn("django.core.wsgi:get_wsgi_application()")
+    else:
+        migrate(cluster, name)
+        variables, token, command = environment(cluster, name), bearer(), commands()[name]
+    with serving(name, command, variables, token) as server:
         yield server
 
 
 @contextmanager
-def all_of_them(cluster: Cluster) -> Iterator[list[Server]]:
-    """Start the service, its rivals, and the service again, which gives the error bar."""
-    with ExitStack() as stack:
-        for database in "service", "floor", "fastapi", "again":
-            migrate(cluster, database)
-        yield [
-            stack.enter_context(start)
-            for start in (
-                service(cluster, "service"),
-                floor(cluster, "floor"),
-                tutorial(cluster, "tutorial"),
-                fastapi(cluster, "fastapi"),
-                service(cluster, "again", "service again"),
-            )
-        ]
-
-
-def load(cluster: Cluster, database: str, carts: int) -> None:
-    subprocess.run(
-        [bench_python(), "-m", "tests.bench.load", f"--carts={carts}"],
+def serving(
+    name: str, command: list[str], variables: dict[str, str], token: str
+) -> Iterator[Server]:
+    port = free_port()
+    with running(
+        [part.format(port=port) for part in command],
+        lambda: accepts(port),
         cwd=ROOT,
-        env=environment(cluster, database),
-        check=True,
-    )
+        env={**variables, "BIND": f"127.0.0.1:{port}"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        yield Server(name, process.pid, port, token)
+
+
+def migrated_tutorial(cluster: Cluster) -> tuple[dict[str, str], str]:
+    """Return the variables and the token of a tutorial's cart with a database."""
+    cluster.execute("CREATE DATABASE tutorial")
+    variables = environment(cluster, "tutorial", DJANGO_SETTINGS_MODULE=f"{TUTORIAL}.settings")
+    variables["DJANGO_SUPERUSER_PASSWORD"] = "bench"
+    manage_rival = partial(manage, variables, python=bench_python())
+    manage_rival("migrate", "--run-syncdb", "--verbosity=0")
+    manage_rival("createsuperuser", "--noinput", "--username=bench", "--email=bench@localhost")
+    return variables, f"Token {manage_rival('drf_create_token', 'bench').split()[2]}"
+
+
+@contextmanager
+def cluster_with(*names: str) -> Iterator[tuple[Cluster, list[Server]]]:
+    """Run these servers on a private cluster."""
+    with private_cluster(max_connections=300) as cluster, ExitStack() as stack:
+        yield cluster, [stack.enter_context(started(cluster, name)) for name in names]
+
+
+@contextmanager
+def spread() -> Iterator[list[Cluster]]:
+    """Run a Citus cluster, the coordinator first, with the customers spread over both workers."""
+    with citus("service") as nodes:
+        for command in "migrate", "distribute":
+            manage(environment(nodes[0], "service"), command)
+        yield nodes
+
+
+def load(cluster: Cluster, carts: int) -> None:
+    """Fill the service's database with this many carts."""
+    command = [sys.executable, "-m", "tests.bench.load", f"--carts={carts}"]
+    subprocess.run(command, cwd=ROOT, env=environment(cluster, "service"), check=True)

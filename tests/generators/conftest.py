@@ -25,9 +25,8 @@ Run = Callable[..., str]
 @pytest.fixture
 def python() -> Path:
     """The environment of the Python packages: their programs."""
-    return (
-        BIN if (BIN / "openapi-generator-cli").exists() else missing(f"{BIN} (see tests/README.md)")
-    )
+    found = (BIN / "openapi-generator-cli").exists()
+    return BIN if found else missing(f"{BIN} (see tests/README.md)")
 
 
 @pytest.fixture

@@ -10,6 +10,18 @@ from typing import Any
 from django.db import connection, transaction
 
 
+def closing(call: Callable[[], Any]) -> Callable[[], Any]:
+    """Return the call, which closes its thread's connection at the end."""
+
+    def run() -> Any:
+        try:
+            return call()
+        finally:
+            connection.close()
+
+    return run
+
+
 def together(calls: Iterable[Callable[[], Any]]) -> list[Any]:
     """Start all calls at the same moment, each in its own thread. Return their results."""
     calls = list(calls)
@@ -17,10 +29,7 @@ def together(calls: Iterable[Callable[[], Any]]) -> list[Any]:
 
     def run(call: Callable[[], Any]) -> Any:
         start.wait()
-        try:
-            return call()
-        finally:
-            connection.close()
+        return closing(call)()
 
     with ThreadPoolExecutor(len(calls)) as pool:
         return list(pool.map(run, calls))
@@ -28,14 +37,7 @@ def together(calls: Iterable[Callable[[], Any]]) -> list[Any]:
 
 def in_background(work: Callable[[], Any]) -> Thread:
     """Start the work in a new thread and return the thread. The caller must join it."""
-
-    def run() -> None:
-        try:
-            work()
-        finally:
-            connection.close()
-
-    thread = Thread(target=run)
+    thread = Thread(target=closing(work))
     thread.start()
     return thread
 
@@ -45,17 +47,13 @@ def held(hold: Callable[[], object]) -> Iterator[Callable[[], None]]:
     """Keep a transaction open that has done `hold`; the value ends it, committed."""
     begun, end = threading.Event(), threading.Event()
 
-    def run() -> None:
-        try:
-            with transaction.atomic():
-                hold()
-                begun.set()
-                end.wait(60)
-        finally:
-            connection.close()
+    def keep() -> None:
+        with transaction.atomic():
+            hold()
+            begun.set()
+            end.wait(60)
 
-    thread = threading.Thread(target=run)
-    thread.start()
+    thread = in_background(keep)
     assert begun.wait(60)
 
     def release() -> None:

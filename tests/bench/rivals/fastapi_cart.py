@@ -4,13 +4,13 @@ The same schema, validation and token check, as a team would write them that wan
 faster: no ORM, one statement a table, bodies written by pydantic and not validated once more.
 """
 
+import itertools
 import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import count
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -25,7 +25,7 @@ from pydantic_core import from_json
 from uuid_utils.compat import uuid7
 
 from tests.bench.rivals import floor
-from tests.bench.rivals.changes import AUTHOR, MAX_CHANGES, difference
+from tests.bench.rivals.floor import AUTHOR, MAX_CHANGES, difference
 
 CARTS = "/v2.0/customers/{profile_key}/carts"
 
@@ -38,24 +38,15 @@ def known_currency(code: str) -> str:
     return code
 
 
+def text(limit: int, pattern: str) -> Any:
+    return Annotated[str, StringConstraints(strict=True, max_length=limit, pattern=pattern)]
+
+
 def line(limit: int) -> Any:
-    return Annotated[
-        str,
-        StringConstraints(
-            strict=True,
-            max_length=limit,
-            pattern=r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f]"
-            r"[^\x00-\x1f\x7f-\x9f]*$",
-        ),
-    ]
+    return text(limit, r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$")
 
 
-Paragraph = Annotated[
-    str,
-    StringConstraints(
-        strict=True, max_length=300, pattern=r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$"
-    ),
-]
+Paragraph = text(300, r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$")
 Currency = Annotated[str, AfterValidator(known_currency)]
 Int32 = Annotated[int, Field(strict=True, ge=-(2**31), lt=2**31)]
 Int64 = Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
@@ -146,14 +137,6 @@ class CartSummary(CartHead):
     item_count: int
 
 
-class CartList(Wire):
-    carts: list[CartSummary]
-
-
-class CartCreated(Wire):
-    cart_id: UUID
-
-
 class Answer(BaseModel):
     message: str
     notifications: list[dict[str, str | None]]
@@ -185,20 +168,19 @@ def check_currency(currency: str, items: list[ItemIn]) -> None:
 
 def numbered(sql: str) -> str:
     """Return a statement of psycopg's as asyncpg takes it."""
-    number = count(1)
+    number = itertools.count(1)
     return re.sub("%s", lambda _: f"${next(number)}", sql)
 
 
-INSERT_CART, INSERT_ITEMS, INSERT_OPTIONS, LOCK = map(
-    numbered, (floor.INSERT_CART, floor.INSERT_ITEMS, floor.INSERT_OPTIONS, floor.LOCK)
-)
-UPDATE_CART, UPDATE_ITEM, DELETE_OPTIONS, INSERT_CHANGE, DELETE_CHANGE = map(
-    numbered,
-    (
-        *(floor.UPDATE_CART, floor.UPDATE_ITEM, floor.DELETE_OPTIONS),
-        *(floor.INSERT_CHANGE, floor.DELETE_CHANGE),
-    ),
-)
+INSERT_CART = numbered(floor.INSERT_CART)
+INSERT_ITEMS = numbered(floor.INSERT_ITEMS)
+INSERT_OPTIONS = numbered(floor.INSERT_OPTIONS)
+LOCK = numbered(floor.LOCK)
+UPDATE_CART = numbered(floor.UPDATE_CART)
+UPDATE_ITEM = numbered(floor.UPDATE_ITEM)
+DELETE_OPTIONS = numbered(floor.DELETE_OPTIONS)
+INSERT_CHANGE = numbered(floor.INSERT_CHANGE)
+DELETE_CHANGE = numbered(floor.DELETE_CHANGE)
 HEAD = """
     id, profile_key, partner_key, restaurant_key, platform, ordering_channel, fulfilment_channel,
     currency, note, special_instructions, subtotal, created_on, modified_on, version, item_count
@@ -229,7 +211,8 @@ FROM carts_cart c WHERE id = $1 AND profile_key = $2
 """
 LIST = f"SELECT {HEAD} FROM carts_cart WHERE profile_key = $1 ORDER BY id DESC LIMIT 20"
 
-ITEM_NAMES = [name for name in ItemOut.model_fields if name != "options"]
+CART_NAMES = [name for name in CartIn.model_fields if name != "items"]
+ITEM_NAMES = [name for name in ItemIn.model_fields if name != "options"]
 OPTION_NAMES = list(OptionIn.model_fields)
 
 
@@ -250,7 +233,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 app = FastAPI(lifespan=lifespan)
 
 
-def answer(message: str, data: BaseModel | None = None) -> Response:
+def answer(message: str, data: Any = None) -> Response:
     notification = {"severity": "Success", "text": message, "code": None, "additionalData": None}
     body = Answer(message=message, notifications=[notification], data=data)
     return Response(body.model_dump_json(by_alias=True), media_type="application/json")
@@ -260,9 +243,13 @@ def value(item: Any) -> Decimal:
     return (item.price + sum(option.price for option in item.options)) * item.quantity
 
 
+def values(sent: Wire, names: list[str]) -> list[Any]:
+    return [getattr(sent, name) for name in names]
+
+
 def option_rows(profile_key: UUID, item_id: UUID, item: ItemIn) -> list[tuple[Any, ...]]:
     return [
-        (profile_key, item_id, position, *(getattr(option, name) for name in OPTION_NAMES))
+        (profile_key, item_id, position, *values(option, OPTION_NAMES))
         for position, option in enumerate(item.options)
     ]
 
@@ -279,47 +266,16 @@ async def create(profile_key: UUID, body: CartIn) -> Response:
     items, options = [], []
     for position, item in enumerate(body.items):
         item_id = uuid7()
-        items.append(
-            (
-                profile_key,
-                item_id,
-                cart_id,
-                position,
-                item.menu_key,
-                item.menu_version,
-                item.menu_item_key,
-                item.display_name,
-                item.currency,
-                item.price,
-                item.quantity,
-                item.special_instructions,
-                value(item),
-            )
-        )
+        keys = profile_key, item_id, cart_id, position
+        items.append((*keys, *values(item, ITEM_NAMES), value(item)))
         options += option_rows(profile_key, item_id, item)
+    totals = len(items), len(options), sum(map(value, body.items), Decimal(0))
+    row = cart_id, profile_key, *values(body, CART_NAMES), *totals, now, now, *AUTHOR
     async with app.state.pool.acquire() as connection, connection.transaction():
-        await connection.execute(
-            INSERT_CART,
-            cart_id,
-            profile_key,
-            body.partner_key,
-            body.restaurant_key,
-            body.platform,
-            body.ordering_channel,
-            body.fulfilment_channel,
-            body.currency,
-            body.note,
-            body.special_instructions,
-            len(items),
-            len(options),
-            sum(map(value, body.items), Decimal(0)),
-            now,
-            now,
-            *AUTHOR,
-        )
+        await connection.execute(INSERT_CART, *row)
         await insert(connection, INSERT_ITEMS, items)
         await insert(connection, INSERT_OPTIONS, options)
-    return answer("The cart was created.", CartCreated(cart_id=cart_id))
+    return answer("The cart was created.", {"cartId": cart_id})
 
 
 @app.put(CARTS + "/{cart_id}/items/{item_id}", dependencies=[Depends(authorised)])
@@ -333,29 +289,11 @@ async def replace(profile_key: UUID, cart_id: UUID, item_id: UUID, body: ItemIn)
             raise HTTPException(404)
         options = await connection.fetch(LOOK_OPTIONS, item_id)
         version = cart["version"] + 1
+        count = cart["option_count"] - len(options) + len(body.options)
         subtotal = cart["subtotal"] - item["value"] + new_value
         before, after = difference({**item, "options": list(map(dict, options))}, body.model_dump())
-        await connection.execute(
-            UPDATE_CART,
-            version,
-            cart["option_count"] - len(options) + len(body.options),
-            subtotal,
-            now,
-            cart_id,
-        )
-        await connection.execute(
-            UPDATE_ITEM,
-            body.menu_key,
-            body.menu_version,
-            body.menu_item_key,
-            body.display_name,
-            body.currency,
-            body.price,
-            body.quantity,
-            body.special_instructions,
-            new_value,
-            item_id,
-        )
+        await connection.execute(UPDATE_CART, version, count, subtotal, now, cart_id)
+        await connection.execute(UPDATE_ITEM, *values(body, ITEM_NAMES), new_value, item_id)
         await connection.execute(DELETE_OPTIONS, item_id)
         await insert(connection, INSERT_OPTIONS, option_rows(profile_key, item_id, body))
         await connection.execute(
@@ -373,13 +311,13 @@ async def retrieve(profile_key: UUID, cart_id: UUID) -> Response:
     cart = await app.state.pool.fetchrow(READ, cart_id, profile_key)
     if cart is None:
         raise HTTPException(404)
-    items = [item_out(*row) for row in from_json(cart["rows"] or "[]")]
+    items = [item_out(row) for row in from_json(cart["rows"] or "[]")]
     return answer("The cart was found.", CartOut.model_validate({**cart, "items": items}))
 
 
-def item_out(*row: Any) -> dict[str, Any]:
-    *values, options = row
-    item = dict(zip(ITEM_NAMES, values, strict=True))
+def item_out(row: list[Any]) -> dict[str, Any]:
+    item_id, *members, worth, options = row
+    item = dict(zip(ITEM_NAMES, members, strict=True), id=item_id, value=worth)
     item["options"] = [dict(zip(OPTION_NAMES, option, strict=True)) for option in options or ()]
     return item
 
@@ -388,4 +326,4 @@ def item_out(*row: Any) -> dict[str, Any]:
 async def list_carts(profile_key: UUID) -> Response:
     rows = await app.state.pool.fetch(LIST, profile_key)
     carts = [CartSummary.model_validate(dict(row)) for row in rows]
-    return answer("The carts were found.", CartList(carts=carts))
+    return answer("The carts were found.", {"carts": carts})

@@ -7,7 +7,7 @@ framework, no validation and no authentication.
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -15,12 +15,11 @@ from typing import Any
 import psycopg
 from uuid_utils.compat import uuid7
 
-from tests.bench.rivals.changes import AUTHOR, MAX_CHANGES, difference
-
 local = threading.local()
 
-# The query string that asks the floor for a body built in Python. Other servers ignore it.
-BUILT = "built"
+# The latest changes of a cart that are kept; the kind and name of their author, and the request.
+MAX_CHANGES = 100
+AUTHOR = ("bearer", "bench", "01890a5d-ac96-774b-bcce-b302099a8057")
 
 INSERT_CART = """
 INSERT INTO carts_cart (
@@ -113,7 +112,10 @@ SELECT json_build_object('carts', json_agg(cart)) FROM (
 ) carts
 """
 
-
+CART = (
+    *("partnerKey", "restaurantKey", "platform", "orderingChannel", "fulfilmentChannel"),
+    *("currency", "note", "specialInstructions"),
+)
 ITEM = (
     *("menuKey", "menuVersion", "menuItemKey", "displayName", "currency", "price", "quantity"),
     "specialInstructions",
@@ -137,12 +139,8 @@ def application(environ: dict[str, Any], start_response: Callable[..., object]) 
             data = create(profile_key, body(environ))
         case "PUT", [cart_id, "items", item_id]:
             data = replace(profile_key, cart_id, item_id, body(environ))
-        case "GET", [cart_id] if environ["QUERY_STRING"] == BUILT:
-            data = built(connection().execute(READ, (cart_id, profile_key)).fetchone()[0])
         case "GET", [cart_id]:
             data = connection().execute(READ, (cart_id, profile_key)).fetchone()[0]
-        case "GET", [] if environ["QUERY_STRING"] == BUILT:
-            data = built(connection().execute(LIST, (profile_key,)).fetchone()[0])
         case "GET", []:
             data = connection().execute(LIST, (profile_key,)).fetchone()[0]
     answer = f'{{"message":"Done.","notifications":[],"data":{data}}}'.encode()
@@ -150,11 +148,6 @@ def application(environ: dict[str, Any], start_response: Callable[..., object]) 
         "200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(answer)))]
     )
     return [answer]
-
-
-def built(data: str) -> str:
-    """Return the JSON, read and written once more by Python."""
-    return json.dumps(json.loads(data), separators=(",", ":"))
 
 
 def body(environ: dict[str, Any]) -> Any:
@@ -166,53 +159,25 @@ def value(item: dict[str, Any]) -> Decimal:
     return (item["price"] + sum(option["price"] for option in item["options"])) * item["quantity"]
 
 
+def members(sent: dict[str, Any], names: tuple[str, ...]) -> list[Any]:
+    return [sent.get(name) for name in names]
+
+
 def create(profile_key: str, cart: dict[str, Any]) -> str:
-    cart_id, now = uuid7(), datetime.now(UTC)
+    cart_id, now, sent = uuid7(), datetime.now(UTC), cart.get("items", ())
     items = [
-        (
-            profile_key,
-            uuid7(),
-            cart_id,
-            position,
-            item["menuKey"],
-            item["menuVersion"],
-            item["menuItemKey"],
-            item["displayName"],
-            item["currency"],
-            item["price"],
-            item["quantity"],
-            item.get("specialInstructions"),
-            value(item),
-        )
-        for position, item in enumerate(cart.get("items", ()))
+        (profile_key, uuid7(), cart_id, position, *members(item, ITEM), value(item))
+        for position, item in enumerate(sent)
     ]
     options = [
-        option_row(profile_key, row[1], position, option)
-        for row, item in zip(items, cart.get("items", ()), strict=True)
+        (profile_key, row[1], position, *members(option, OPTION))
+        for row, item in zip(items, sent, strict=True)
         for position, option in enumerate(item["options"])
     ]
+    totals = len(items), len(options), sum(map(value, sent))
+    values = cart_id, profile_key, *members(cart, CART), *totals, now, now, *AUTHOR
     with connection().transaction():
-        connection().execute(
-            INSERT_CART,
-            (
-                cart_id,
-                profile_key,
-                cart["partnerKey"],
-                cart["restaurantKey"],
-                cart["platform"],
-                cart["orderingChannel"],
-                cart["fulfilmentChannel"],
-                cart["currency"],
-                cart.get("note"),
-                cart.get("specialInstructions"),
-                len(items),
-                len(options),
-                sum(map(value, cart.get("items", ()))),
-                now,
-                now,
-                *AUTHOR,
-            ),
-        )
+        connection().execute(INSERT_CART, values)
         insert(INSERT_ITEMS, items)
         insert(INSERT_OPTIONS, options)
     return f'{{"cartId":"{cart_id}"}}'
@@ -220,7 +185,7 @@ def create(profile_key: str, cart: dict[str, Any]) -> str:
 
 def replace(profile_key: str, cart_id: str, item_id: str, item: dict[str, Any]) -> str:
     now, new_value = datetime.now(UTC), value(item)
-    values = [item.get(name) for name in ITEM]
+    values = members(item, ITEM)
     options = item["options"]
     execute = connection().execute
     with connection().transaction():
@@ -229,58 +194,41 @@ def replace(profile_key: str, cart_id: str, item_id: str, item: dict[str, Any]) 
         version, option_count, subtotal = cart
         old_value, *old_values = rows[0][:9]
         old_options = [row[9:] for row in rows if row[9] is not None]
+        new_count = option_count - len(old_options) + len(options)
         new_subtotal = subtotal - old_value + new_value
         before, after = difference(
             {**dict(zip(ITEM, old_values, strict=True)), "options": list(map(named, old_options))},
             {**dict(zip(ITEM, values, strict=True)), "options": options},
         )
-        execute(
-            UPDATE_CART,
-            (
-                version + 1,
-                option_count - len(old_options) + len(options),
-                new_subtotal,
-                now,
-                cart_id,
-            ),
-        )
+        execute(UPDATE_CART, (version + 1, new_count, new_subtotal, now, cart_id))
         execute(UPDATE_ITEM, (*values, new_value, item_id))
         execute(DELETE_OPTIONS, (item_id,))
-        keys = profile_key, item_id
-        insert(INSERT_OPTIONS, [option_row(*keys, *numbered) for numbered in enumerate(options)])
-        change = (
-            profile_key,
-            cart_id,
-            version + 1,
-            now,
-            *AUTHOR,
-            "Update Item",
-            item_id,
-            item["displayName"],
-        )
-        execute(INSERT_CHANGE, (*change, before, after, subtotal, new_subtotal))
+        new_rows = [
+            (profile_key, item_id, position, *members(option, OPTION))
+            for position, option in enumerate(options)
+        ]
+        insert(INSERT_OPTIONS, new_rows)
+        change = profile_key, cart_id, version + 1, now, *AUTHOR, "Update Item", item_id
+        totals = subtotal, new_subtotal
+        execute(INSERT_CHANGE, (*change, item["displayName"], before, after, *totals))
         if version > MAX_CHANGES:
             execute(DELETE_CHANGE, (cart_id, version + 1 - MAX_CHANGES))
     return "null"
 
 
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the members that differ as JSON, as they were and as they are."""
+    changed = [name for name in after if before[name] != after[name]]
+    return encoded(before, changed), encoded(after, changed)
+
+
+def encoded(values: Mapping[str, Any], names: list[str]) -> str:
+    chosen = {name: values[name] for name in names}
+    return json.dumps(chosen, ensure_ascii=False, separators=(",", ":"), default=float)
+
+
 def named(option: tuple[Any, ...]) -> dict[str, Any]:
     return dict(zip(OPTION, option, strict=True))
-
-
-def option_row(
-    profile_key: str, item_id: Any, position: int, option: dict[str, Any]
-) -> tuple[Any, ...]:
-    return (
-        profile_key,
-        item_id,
-        position,
-        option["optionSetKey"],
-        option["optionSetItemKey"],
-        option["displayName"],
-        option["currency"],
-        option["price"],
-    )
 
 
 def insert(statement: str, rows: list[tuple[Any, ...]]) -> None:

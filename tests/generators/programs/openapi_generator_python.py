@@ -3,24 +3,15 @@
 import os
 from uuid import UUID, uuid4
 
-from openapi_client import ApiClient, CartsApi, Configuration, ItemsApi
+from openapi_client import ApiClient, CartsApi, Configuration, ItemsApi, models
 from openapi_client.exceptions import ApiException
-from openapi_client.models import (
-    CartItem,
-    ChangeCart,
-    ChangeCartItem,
-    CreateCart,
-    Currency,
-    ErrorResponse,
-    UpdateCartItem,
-)
 
-PIZZA = CartItem(
+PIZZA = models.CartItem(
     menuKey="DINNER",
     menuVersion=1,
     menuItemKey=2**62,
     displayName="Pizza",
-    currency=Currency.EUR,
+    currency=models.Currency.EUR,
     price=9.95,
     quantity=2,
 )
@@ -30,13 +21,13 @@ profile = UUID(os.environ["PROFILE"])
 
 cart = carts.create_cart(
     profile,
-    CreateCart(
+    models.CreateCart(
         partnerKey="DEMO",
         restaurantKey=1,
         platform="test",
         orderingChannel="WEB",
         fulfilmentChannel="DELIVERY",
-        currency=Currency.EUR,
+        currency=models.Currency.EUR,
         items=[PIZZA],
     ),
 ).data.cart_id
@@ -48,23 +39,25 @@ assert read.headers is not None
 tag = read.headers["ETag"]
 
 
-def replaced(cart: UUID, currency: Currency, tag: str) -> tuple[int | None, str | None]:
-    body = UpdateCartItem(**{**PIZZA.model_dump(by_alias=True), "currency": currency})
+def replaced(cart: UUID, currency: models.Currency, tag: str) -> tuple[int | None, str | None]:
+    body = models.UpdateCartItem(**{**PIZZA.model_dump(by_alias=True), "currency": currency})
     try:
         items.update_item(profile, cart, item, body, if_match=tag)
     except ApiException as error:
-        told = ErrorResponse.from_json(error.body or "")
+        told = models.ErrorResponse.from_json(error.body or "")
         return error.status, told.notifications[0].code if told else None
     return 200, None
 
 
-assert replaced(cart, Currency.EUR, tag) == (200, None)
-assert replaced(cart, Currency.USD, "*") == (400, "currency_mismatch")
-assert replaced(uuid4(), Currency.EUR, "*") == (404, "cart_not_found")
-assert replaced(cart, Currency.EUR, tag) == (412, "version_mismatch")
-items.change_item(profile, cart, item, ChangeCartItem(quantity=3))
-carts.change_cart(profile, cart, ChangeCart(platform="web", note="Ring twice"), if_match='"4"')
-carts.change_cart(profile, cart, ChangeCart(note=None), if_match='"5"')
+assert replaced(cart, models.Currency.EUR, tag) == (200, None)
+assert replaced(cart, models.Currency.USD, "*") == (400, "currency_mismatch")
+assert replaced(uuid4(), models.Currency.EUR, "*") == (404, "cart_not_found")
+assert replaced(cart, models.Currency.EUR, tag) == (412, "version_mismatch")
+items.change_item(profile, cart, item, models.ChangeCartItem(quantity=3))
+carts.change_cart(
+    profile, cart, models.ChangeCart(platform="web", note="Ring twice"), if_match='"4"'
+)
+carts.change_cart(profile, cart, models.ChangeCart(note=None), if_match='"5"')
 changed = carts.get_cart(profile, cart).data
 assert (changed.subtotal, changed.platform, changed.note) == (49.75, "web", None)
 items.remove_item(profile, cart, item)

@@ -1,5 +1,4 @@
 """The serializers, views and routes of the tutorial's cart."""
-# ruff: noqa: N815 (the wire's names)
 
 from typing import Any, ClassVar
 
@@ -12,40 +11,17 @@ from tests.bench.rivals.tutorial.models import Cart, CartItem, CartItemOption
 
 
 class OptionSerializer(serializers.ModelSerializer):
-    optionSetKey = serializers.IntegerField(source="option_set_key")
-    optionSetItemKey = serializers.IntegerField(source="option_set_item_key")
-    displayName = serializers.CharField(source="display_name", max_length=100)
-
     class Meta:
         model = CartItemOption
-        fields: ClassVar = ["optionSetKey", "optionSetItemKey", "displayName", "currency", "price"]
+        exclude: ClassVar = ["id", "item"]
 
 
 class ItemSerializer(serializers.ModelSerializer):
-    itemId = serializers.IntegerField(source="id", read_only=True)
-    menuKey = serializers.CharField(source="menu_key", max_length=20)
-    menuVersion = serializers.IntegerField(source="menu_version")
-    menuItemKey = serializers.IntegerField(source="menu_item_key")
-    displayName = serializers.CharField(source="display_name", max_length=100)
-    specialInstructions = serializers.CharField(
-        source="special_instructions", max_length=300, required=False, allow_null=True
-    )
     options = OptionSerializer(many=True, required=False)
 
     class Meta:
         model = CartItem
-        fields: ClassVar = [
-            "itemId",
-            "menuKey",
-            "menuVersion",
-            "menuItemKey",
-            "displayName",
-            "currency",
-            "price",
-            "quantity",
-            "specialInstructions",
-            "options",
-        ]
+        exclude: ClassVar = ["cart"]
 
     @transaction.atomic
     def update(self, instance: CartItem, validated_data: dict[str, Any]) -> CartItem:
@@ -58,30 +34,11 @@ class ItemSerializer(serializers.ModelSerializer):
 
 
 class CartSerializer(serializers.ModelSerializer):
-    cartId = serializers.UUIDField(source="id", read_only=True)
-    partnerKey = serializers.CharField(source="partner_key", max_length=4)
-    restaurantKey = serializers.IntegerField(source="restaurant_key")
-    orderingChannel = serializers.CharField(source="ordering_channel", max_length=50)
-    fulfilmentChannel = serializers.CharField(source="fulfilment_channel", max_length=50)
-    specialInstructions = serializers.CharField(
-        source="special_instructions", max_length=300, required=False, allow_null=True
-    )
     items = ItemSerializer(many=True, required=False)
 
     class Meta:
         model = Cart
-        fields: ClassVar = [
-            "cartId",
-            "partnerKey",
-            "restaurantKey",
-            "platform",
-            "orderingChannel",
-            "fulfilmentChannel",
-            "currency",
-            "note",
-            "specialInstructions",
-            "items",
-        ]
+        exclude: ClassVar = ["profileKey", "createdOn", "modifiedOn"]
 
     @transaction.atomic
     def create(self, validated_data: dict[str, Any]) -> Cart:
@@ -95,34 +52,29 @@ class CartSerializer(serializers.ModelSerializer):
         return cart
 
 
-class CartList(generics.ListCreateAPIView):
+class CartView(generics.GenericAPIView):
     serializer_class = CartSerializer
 
     def get_queryset(self) -> QuerySet[Cart]:
-        return Cart.objects.filter(profile_key=self.kwargs["profile_key"]).prefetch_related(
-            "items__options"
-        )
+        carts = Cart.objects.filter(profileKey=self.kwargs["profile_key"])
+        return carts.prefetch_related("items__options")
 
+
+class CartList(CartView, generics.ListCreateAPIView):
     def perform_create(self, serializer: CartSerializer) -> None:
-        serializer.save(profile_key=self.kwargs["profile_key"])
+        serializer.save(profileKey=self.kwargs["profile_key"])
 
 
-class CartDetail(generics.RetrieveAPIView):
-    serializer_class = CartSerializer
-
-    def get_queryset(self) -> QuerySet[Cart]:
-        return Cart.objects.filter(profile_key=self.kwargs["profile_key"]).prefetch_related(
-            "items__options"
-        )
+class CartDetail(CartView, generics.RetrieveAPIView):
+    pass
 
 
 class ItemDetail(generics.UpdateAPIView):
     serializer_class = ItemSerializer
 
     def get_queryset(self) -> QuerySet[CartItem]:
-        return CartItem.objects.filter(
-            cart=self.kwargs["cart_id"], cart__profile_key=self.kwargs["profile_key"]
-        )
+        cart, profile = self.kwargs["cart_id"], self.kwargs["profile_key"]
+        return CartItem.objects.filter(cart=cart, cart__profileKey=profile)
 
 
 CARTS = "v2.0/customers/<uuid:profile_key>/carts"

@@ -1,4 +1,5 @@
-"""A cart as tutorials on nested serializers build it."""
+"""A cart as tutorials on nested serializers build it, with the wire's names."""
+# ruff: noqa: DJ008, N815
 
 import uuid
 from typing import ClassVar
@@ -7,54 +8,46 @@ from django.db import models
 
 
 class Cart(models.Model):
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    profile_key = models.UUIDField(db_index=True)
-    partner_key = models.CharField(max_length=4)
-    restaurant_key = models.IntegerField()
+    cartId = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    profileKey = models.UUIDField(db_index=True, editable=False)
+    partnerKey = models.CharField(max_length=4)
+    restaurantKey = models.IntegerField()
     platform = models.CharField(max_length=50)
-    ordering_channel = models.CharField(max_length=50)
-    fulfilment_channel = models.CharField(max_length=50)
+    orderingChannel = models.CharField(max_length=50)
+    fulfilmentChannel = models.CharField(max_length=50)
     currency = models.CharField(max_length=3)
     note = models.CharField(max_length=300, null=True, blank=True)
-    special_instructions = models.CharField(max_length=300, null=True, blank=True)
-    created_on = models.DateTimeField(auto_now_add=True)
-    modified_on = models.DateTimeField(auto_now=True)
+    specialInstructions = models.CharField(max_length=300, null=True, blank=True)
+    createdOn = models.DateTimeField(auto_now_add=True)
+    modifiedOn = models.DateTimeField(auto_now=True)
 
     class Meta:
-        ordering: ClassVar = ["-created_on"]
-
-    def __str__(self) -> str:
-        return str(self.id)
+        ordering: ClassVar = ["-createdOn"]
 
 
 class CartItem(models.Model):
+    itemId = models.BigAutoField(primary_key=True)
     cart = models.ForeignKey(Cart, related_name="items", on_delete=models.CASCADE)
-    menu_key = models.CharField(max_length=20)
-    menu_version = models.IntegerField()
-    menu_item_key = models.BigIntegerField()
-    display_name = models.CharField(max_length=100)
+    menuKey = models.CharField(max_length=20)
+    menuVersion = models.IntegerField()
+    menuItemKey = models.BigIntegerField()
+    displayName = models.CharField(max_length=100)
     currency = models.CharField(max_length=3)
     price = models.DecimalField(max_digits=14, decimal_places=4)
     quantity = models.PositiveIntegerField()
-    special_instructions = models.CharField(max_length=300, null=True, blank=True)
+    specialInstructions = models.CharField(max_length=300, null=True, blank=True)
 
     class Meta:
-        ordering: ClassVar = ["id"]
-
-    def __str__(self) -> str:
-        return self.display_name
+        ordering: ClassVar = ["itemId"]
 
 
 class CartItemOption(models.Model):
     item = models.ForeignKey(CartItem, related_name="options", on_delete=models.CASCADE)
-    option_set_key = models.BigIntegerField()
-    option_set_item_key = models.BigIntegerField()
-    display_name = models.CharField(max_length=100)
+    optionSetKey = models.BigIntegerField()
+    optionSetItemKey = models.BigIntegerField()
+    displayName = models.CharField(max_length=100)
     currency = models.CharField(max_length=3)
     price = models.DecimalField(max_digits=14, decimal_places=4)
 
     class Meta:
         ordering: ClassVar = ["id"]
-
-    def __str__(self) -> str:
-        return self.display_name
