@@ -46,17 +46,13 @@ def end(pid: int) -> None:
         other.close()
 
 
-def test_an_open_connection_is_kept() -> None:
+@of_one_session
+def test_an_open_connection_is_kept_and_an_ended_one_replaced_before_it_is_used() -> None:
     connection.close()  # the test's own may be older than CONN_MAX_AGE, which would also close it
     first = backend()
     assert connection.is_usable()
     close_old_connections()  # every request begins with this
     assert backend() == first
-
-
-@of_one_session
-def test_an_ended_connection_is_replaced_before_it_is_used() -> None:
-    first = backend()
     end(first)
     assert not connection.is_usable()
     close_old_connections()
