@@ -24,33 +24,23 @@ JWKS = {
     "JWT_JWK_URL": "https://id.example.com/keys",
     "JWT_ISSUER": "https://id.example.com/",
 }
-WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "a public host without a database": (
-        {"IS_PUBLIC": True, "DATABASE_URL_IS_SET": False},
-        "cartsvc.E002",
-    ),
-    "no secret key": ({"SECRET_KEY_IS_SET": False}, "cartsvc.E001"),
-    "one secret for both": ({"SECRET_KEY": SHARED}, "cartsvc.E007"),
-    "no signing key": ({"JWT_SIGNING_KEY": ""}, "cartsvc.E011"),
-    "short signing key": ({"JWT_SIGNING_KEY": "k" * 31}, "cartsvc.E011"),
-    "shared and public key": ({"JWT_VERIFYING_KEY": PUBLIC_KEY}, "cartsvc.E013"),
-    "shared key and key address": ({"JWT_JWK_URL": JWKS["JWT_JWK_URL"]}, "cartsvc.E013"),
-    "no public key": ({"JWT_ALGORITHM": "RS256"}, "cartsvc.E014"),
+WRONG: dict[str, tuple[str, dict[str, Any]]] = {
+    "a public host without a database": ("E002", {"IS_PUBLIC": True, "DATABASE_URL_IS_SET": False}),
+    "no secret key": ("E001", {"SECRET_KEY_IS_SET": False}),
+    "one secret for both": ("E007", {"SECRET_KEY": SHARED}),
+    "short signing key": ("E011", {"JWT_SIGNING_KEY": "k" * 31}),
+    "shared and public key": ("E013", {"JWT_VERIFYING_KEY": PUBLIC_KEY}),
+    "shared key and key address": ("E013", {"JWT_JWK_URL": JWKS["JWT_JWK_URL"]}),
+    "no public key": ("E014", {"JWT_ALGORITHM": "RS256"}),
     "two public keys": (
+        "E014",
         {**JWKS, "JWT_ALGORITHM": "ES256", "JWT_VERIFYING_KEY": PUBLIC_KEY},
-        "cartsvc.E014",
     ),
-    "an issuer of any tokens": ({**JWKS, "JWT_ISSUER": ""}, "cartsvc.E017"),
-    "a rate that nobody counts": ({"THROTTLE_RATE": "100/min"}, "cartsvc.E031"),
-    "metrics at the address of the service": (
-        {"METRICS_BIND": "127.0.0.1:9100", "BIND": "127.0.0.1:9100"},
-        "cartsvc.E037",
-    ),
+    "an issuer of any tokens": ("E017", {**JWKS, "JWT_ISSUER": ""}),
+    "a rate that nobody counts": ("E031", {"THROTTLE_RATE": "100/min"}),
+    "metrics at the address of the service": ("E037", {"METRICS_BIND": "h:9100", "BIND": "h:9100"}),
     **{
-        f"{algorithm} with {name}": (
-            {"JWT_ALGORITHM": algorithm, "JWT_VERIFYING_KEY": pem},
-            "cartsvc.E014",
-        )
+        f"{algorithm} with {name}": ("E014", {"JWT_ALGORITHM": algorithm, "JWT_VERIFYING_KEY": pem})
         for algorithm, name, pem in (
             ("ES256", "something else", "garbled"),
             ("RS256", "a key of a curve", PUBLIC_KEY),
@@ -62,9 +52,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("changes", "check"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("check", "changes"), WRONG.values(), ids=WRONG)
 def test_half_made_configuration_has_its_check(
-    changes: dict[str, Any], check: str, settings: Settings
+    check: str, changes: dict[str, Any], settings: Settings
 ) -> None:
     settings.SECRET_KEY, settings.JWT_SIGNING_KEY = SECRET, SHARED
     settings.SECRET_KEY_IS_SET = True
@@ -72,7 +62,7 @@ def test_half_made_configuration_has_its_check(
     for name, value in changes.items():
         setattr(settings, name, value)
     (message,) = check_configuration()
-    assert message.id == check
+    assert message.id == f"cartsvc.{check}"
     assert message.is_serious()
     assert "(cartsvc/README.md, " in message.hint
 
@@ -114,24 +104,25 @@ def test_a_public_service_has_no_database_that_nobody_has_chosen(tmp_path: Path)
     assert (taken.returncode, taken.stderr) == (0, "")
 
 
+ES256 = {"JWT_ALGORITHM": "ES256", "JWT_SIGNING_KEY": ""}
+ISSUED = {**JWKS, "JWT_SIGNING_KEY": "", "CORS_ALLOWED_ORIGINS": "https://shop.example.com:8443"}
+
+
 @pytest.mark.parametrize(
     "changes",
     [
-        {},
-        {"JWT_ALGORITHM": "ES256", "JWT_SIGNING_KEY": "", "JWT_VERIFYING_KEY": PUBLIC_KEY},
-        {
-            "JWT_ALGORITHM": "ES256",
-            "JWT_SIGNING_KEY": "",
-            "JWT_VERIFYING_KEY": PUBLIC_KEY.replace("\n", "\\n"),
-        },
-        {**JWKS, "JWT_SIGNING_KEY": "", "CORS_ALLOWED_ORIGINS": "https://shop.example.com:8443"},
+        {"THROTTLE_RATE": "5/10s", "CACHE_URL": "rediss://r/0"},
+        {**ES256, "JWT_VERIFYING_KEY": PUBLIC_KEY},
+        {**ES256, "JWT_VERIFYING_KEY": PUBLIC_KEY.replace("\n", "\\n")},
+        {**ISSUED, "FORWARDED_ALLOW_IPS": "10.0.0.0/8,::1"},
+        {**ISSUED, "FORWARDED_ALLOW_IPS": "*", "JWT_JWK_URL": "http://127.0.0.1:8080/keys"},
+        {**ISSUED, "JWT_JWK_URL": "http://[::1]:8080/keys"},
     ],
-    ids=["HS256", "ES256", "ES256 in one line", "JWKS"],
+    ids=["HS256", "ES256", "ES256 in one line", "JWKS", "JWKS of loopback", "JWKS of IPv6"],
 )
 def test_right_configuration_passes_the_deployment_checks(changes: dict[str, str]) -> None:
     checked = manage("check", "--deploy", "--fail-level", "WARNING", **{**RIGHT, **changes})
-    assert checked.stderr == ""
-    assert checked.returncode == 0
+    assert (checked.returncode, checked.stderr) == (0, "")
 
 
 def test_any_server_that_loads_the_application_is_refused() -> None:
@@ -150,31 +141,30 @@ def test_any_server_that_loads_the_application_is_refused() -> None:
 
 CONNECTS = "from django.db import connection; print(connection.get_connection_params())"
 POOLED = {**RIGHT, "DATABASE_ADMIN_URL": "postgres://cartsvc@db.internal/cartsvc"}
-STATEMENTS = re.compile(r"-c statement_timeout=(\d+)")
+SERVING = f"import cartsvc.wsgi; {CONNECTS}"
 
 
 @pytest.mark.parametrize("program", [["manage.py"], ["-m", "django"]], ids=" ".join)
 def test_a_command_has_no_timeouts_of_requests_however_it_is_started(program: list[str]) -> None:
     found = manage("shell", "--no-imports", "-c", CONNECTS, program=program, **RIGHT).stdout
-    assert STATEMENTS.findall(found) == ["0"]
+    assert "-c statement_timeout=0 " in found
     assert "-c idle_in_transaction_session_timeout=0" in found
     assert "-c lock_timeout=2000" in found  # nobody waits behind a migration that waits
 
 
 def test_what_serves_has_timeouts() -> None:
-    served = f"import cartsvc.wsgi; {CONNECTS}"
-    found = manage("shell", "--no-imports", "-c", served, **RIGHT).stdout
-    assert STATEMENTS.findall(found) == ["3000"]
+    found = manage("shell", "--no-imports", "-c", SERVING, **RIGHT).stdout
+    assert "-c statement_timeout=3000 " in found
     assert "-c idle_in_transaction_session_timeout=10000" in found
 
 
 def test_a_command_goes_past_the_pooler_and_requests_go_through_it() -> None:
     found = manage("shell", "--no-imports", "-c", CONNECTS, **POOLED).stdout
     assert "'host': 'db.internal'" in found
-    assert STATEMENTS.findall(found) == ["0"]
-    found = manage("shell", "--no-imports", "-c", f"import cartsvc.wsgi; {CONNECTS}", **POOLED)
-    assert "'host': '127.0.0.1'" in found.stdout
-    assert "'options'" not in found.stdout  # a pooler refuses them
+    assert "-c statement_timeout=0 " in found
+    found = manage("shell", "--no-imports", "-c", SERVING, **POOLED).stdout
+    assert "'host': '127.0.0.1'" in found
+    assert "'options'" not in found  # a pooler refuses them
 
 
 def test_options_of_the_url_are_kept_beside_ours() -> None:
