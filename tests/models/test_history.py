@@ -1,16 +1,13 @@
 """The history of a cart: author, time and operation of each change, what was and what is."""
 
-import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from carts.models import Cart, CartChange
-from carts.models.change import MAX_CHANGES, NAME_LENGTH, Author, items_before
-from carts.models.reads import items_of
+from carts.models.change import MAX_CHANGES, NAME_LENGTH, Author
 from tests.support import bodies
 from tests.support.callers import PROFILE, Api
 from tests.support.carts import created_with_items
@@ -22,26 +19,27 @@ def changes() -> list[CartChange]:
 
 
 def test_every_operation_of_the_api_is_recorded(db: None) -> None:
-    before = datetime.now(UTC)
-    api = Api(sub="till 7")
+    before, api = datetime.now(UTC), Api(sub="till 7")
     cart_id, [first] = created_with_items(api, "Calzone")
-    added = api.post(
-        f"/{cart_id}/items", bodies.item(displayName="Pizza"), X_Request_ID="request-1"
-    ).json()["data"]["itemId"]
-    api.put(f"/{cart_id}/items/{first}", bodies.bare_item(displayName="Gelato", quantity=3))
+    pizza = bodies.item(displayName="Pizza")
+    answer = api.post(f"/{cart_id}/items", pizza, X_Request_ID="request-1")
+    added = answer.json()["data"]["itemId"]
+    api.put(f"/{cart_id}/items/{first}", bodies.bare_item(displayName="Gelato"))
     api.delete(f"/{cart_id}/items/{added}")
 
     found, cart = changes(), Cart.objects.get()
 
-    assert [(change.version, change.operation, change.item_id) for change in found] == [
-        (2, "Add Item", uuid.UUID(added)),
-        (3, "Update Item", uuid.UUID(first)),
-        (4, "Remove Item", uuid.UUID(added)),
+    assert [
+        (each.version, each.operation, str(each.item_id), each.item_name) for each in found
+    ] == [
+        (2, "Add Item", added, "Pizza"),
+        (3, "Update Item", first, "Gelato"),
+        (4, "Remove Item", added, "Pizza"),
     ]
-    assert [change.item_name for change in found] == ["Pizza", "Gelato", "Pizza"]
-    assert {(change.author_kind, change.author_name) for change in found} == {("bearer", "till 7")}
-    assert found[0].request_id == "request-1"
-    assert (cart.created_by.kind, cart.created_by.name) == ("bearer", "till 7")
+    assert found[0].author == Author("bearer", "till 7", "request-1")
+    assert {(author.kind, author.name) for author in (cart.created_by, found[2].author)} == {
+        ("bearer", "till 7")
+    }
     times = [before, cart.created_on, *(change.at for change in found), datetime.now(UTC)]
     assert times == sorted(times)
 
@@ -103,42 +101,6 @@ def test_the_latest_changes_are_kept_and_the_creation(api: Api) -> None:
     versions = [change.version for change in changes()]
     assert versions == list(range(7, MAX_CHANGES + 7))
     assert Cart.objects.get().created_by.name == "partner-app"
-
-
-def held(cart: Cart) -> dict[uuid.UUID, dict[str, Any]]:
-    """Return what the cart holds, by item, with the names of the model."""
-    items = items_of(Cart.objects.with_items().get(pk=cart.pk).items_json)
-    return {item.pop("item_id"): item for item in items}
-
-
-def test_the_items_before_any_change_are_found_again(db: None) -> None:
-    options = [OptionFactory(display_name=name) for name in ("Rucola", "Speck", "Rucola")]
-    cart = CartFactory(items=[ItemFactory(options=options), ItemFactory(), ItemFactory()])
-    first, second, third = cart.items.all()
-    steps: list[Callable[[], Any]] = [
-        lambda: first.change(quantity=3, special_instructions="No onions"),
-        lambda: first.replace(**ItemFactory(price=Decimal("1.2345"), options=options[::-1])),
-        second.remove,
-        lambda: cart.add_item(**ItemFactory(with_option=True)),
-        lambda: cart.change(note="Thanks"),
-        lambda: first.replace(**ItemFactory()),
-        third.remove,
-        lambda: cart.add_item(id=second.pk, **ItemFactory(quantity=9)),
-        lambda: cart.items.get(pk=second.pk).change(quantity=8),
-        first.remove,
-    ]
-    states = [held(cart)]
-    for step in steps:
-        step()
-        states.append(held(cart))
-
-    for version, state in enumerate(states, start=1):
-        since = cart.changes.filter(version__gt=version).reverse()
-        found = items_before(states[-1], since)
-        for item in [*found.values(), *state.values()]:
-            # The value is the service's, and a position is known of removed items only.
-            item.pop("value", None), item.pop("position", None)
-        assert found == state, version
 
 
 def test_a_reason_is_recorded_with_the_change(db: None) -> None:

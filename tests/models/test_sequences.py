@@ -17,6 +17,7 @@ from django.test import Client
 
 from carts.errors import ItemNotFound
 from carts.models import Cart, CartItem
+from carts.models.change import items_before
 from carts.models.item import ITEM_FIELDS, OPTION_FIELDS
 from tests.desk.conftest import CARTS, staff
 from tests.support import bodies
@@ -53,15 +54,10 @@ def check(cart_id: UUID, created: Items) -> None:
     for change in reversed(changes):
         assert change.subtotal_after == subtotal
         subtotal = change.subtotal_before
-        was, now = change.was, change.now
-        if not was and now.keys() >= {"position"}:
-            assert items.pop(change.item_id) == now
-        elif not now and was:
-            items[change.item_id] = was
-        else:
-            item = items[change.item_id]
-            assert {name: item[name] for name in now} == now
-            item.update(was)
+        if change.item_id:
+            item = items.get(change.item_id, {})
+            assert {name: item[name] for name in change.now} == change.now
+        items = items_before(items, [change])
     assert items == created
     assert subtotal == sum(
         item["quantity"] * (item["price"] + sum(option["price"] for option in item["options"]))
@@ -91,6 +87,7 @@ def by_the_shell(chance: random.Random, cart: Cart) -> None:
             lambda: found.replace(**item(chance)),
             lambda: found.change(quantity=chance.randint(1, 9), price=price(chance)),
             lambda: found.change(options=item(chance)["options"]),
+            lambda: cart.change(note=f"{chance.random()}"),
             found.remove,
         ]
     )()
