@@ -9,9 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from io import StringIO
 from pathlib import Path
@@ -41,7 +40,13 @@ def clone(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def serving(clone: Path, port: int, *options: str, **environment: str) -> Iterator[str]:
+def serving(
+    clone: Path,
+    port: int,
+    *options: str,
+    stop: Callable[[subprocess.Popen[bytes]], None] = subprocess.Popen.terminate,
+    **environment: str,
+) -> Iterator[str]:
     """Start the server, wait until it listens, and yield what it has printed."""
     printed = clone / "printed.txt"
     with printed.open("w") as out:
@@ -51,6 +56,7 @@ def serving(clone: Path, port: int, *options: str, **environment: str) -> Iterat
             env={"PATH": os.environ["PATH"], **environment},
             stdout=out,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
 
         def listens() -> bool:
@@ -62,7 +68,7 @@ def serving(clone: Path, port: int, *options: str, **environment: str) -> Iterat
             wait_until(listens, 120)
             yield printed.read_text()
         finally:
-            process.send_signal(signal.SIGTERM)
+            stop(process)
             assert process.wait(120) == 0
 
 
@@ -227,7 +233,7 @@ def test_socket_file_is_taken_over_from_a_server_that_was_killed(
         theirs.bind(str(path))
         theirs.listen()
         with pytest.raises(CommandError, match="taken"):
-            call_command("serve", f"--bind=unix:{path}", stdout=StringIO())
+            call_command("serve", f"--bind=unix:{path}")
     assert started == []
     assert path.exists()
 
@@ -248,24 +254,14 @@ def test_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:
 
 def test_ctrl_c_stops_at_once(clone: Path) -> None:
     """A terminal sends it to the workers, too."""
-    printed = clone / "printed.txt"
-    with printed.open("w") as out:
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{free_port()}"],
-            cwd=clone,
-            env={"PATH": os.environ["PATH"], "WEB_CONCURRENCY": "2"},
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        wait_until(lambda: printed.read_text().count("Started worker") == 2)
+
+    def press(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGINT)
-        began = time.monotonic()
-        assert process.wait(120) == 0
-        assert time.monotonic() - began < 25
-    finally:
-        process.kill()
+        process.wait(25)
+
+    with serving(clone, free_port(), stop=press, WEB_CONCURRENCY="2"):
+        printed = clone / "printed.txt"
+        wait_until(lambda: printed.read_text().count("Started worker") == 2)
 
 
 @pytest.mark.parametrize("bind", ["8000", "127.0.0.1:http", "127.0.0.1:70000"])
