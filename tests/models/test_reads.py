@@ -1,5 +1,6 @@
 """What the database writes as JSON is what Python would write, on both databases."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 import simplejson
 
 from carts.models import Cart, CartItem
+from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, sent_fields
 from cartsvc.camel_case import camel_case
 from tests.support.callers import Api
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
@@ -50,13 +52,17 @@ def number(value: Decimal) -> Decimal:
     return whole if whole == value else value.normalize()
 
 
+def members(row: Any, names: Iterable[str]) -> dict[str, Any]:
+    values = {camel_case(name): getattr(row, name) for name in names}
+    return values | ({"price": number(row.price)} if "price" in values else {})
+
+
 def written(cart: Cart, **contents: Any) -> str:
     """Return what Python would write of the cart."""
-    names = [field.name for field in Cart._meta.fields if field.editable]
     shown = {
         "cartId": str(cart.pk),
         "profileKey": str(cart.profile_key),
-        **{camel_case(name): getattr(cart, name) for name in names},
+        **members(cart, sent_fields(Cart)),
         **contents,
         "subtotal": number(cart.subtotal),
         "createdOn": cart.created_on.isoformat().replace("+00:00", "Z"),
@@ -71,24 +77,8 @@ def test_the_text_is_the_bytes_that_python_would_write() -> None:
     items = [
         {
             "itemId": str(item.pk),
-            "menuKey": item.menu_key,
-            "menuVersion": item.menu_version,
-            "menuItemKey": item.menu_item_key,
-            "displayName": item.display_name,
-            "currency": item.currency,
-            "price": number(item.price),
-            "quantity": item.quantity,
-            "specialInstructions": item.special_instructions,
-            "options": [
-                {
-                    "optionSetKey": option.option_set_key,
-                    "optionSetItemKey": option.option_set_item_key,
-                    "displayName": option.display_name,
-                    "currency": option.currency,
-                    "price": number(option.price),
-                }
-                for option in item.options.all()
-            ],
+            **members(item, ITEM_FIELDS),
+            "options": [members(option, OPTION_FIELDS) for option in item.options.all()],
             "value": number(item.value),
         }
         for item in cart.items.all()

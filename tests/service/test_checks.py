@@ -3,12 +3,17 @@
 import re
 import subprocess
 import sys
+import uuid
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from django.conf import settings as configured
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+from django.db import connection, connections
 from pytest_django import Settings
 
 from cartsvc.checks import check_configuration
@@ -171,3 +176,59 @@ def test_options_of_the_url_are_kept_beside_ours() -> None:
     url = f"{RIGHT['DATABASE_URL']}?options=-c%20search_path%3Dtenant"
     found = manage("shell", "--no-imports", "-c", CONNECTS, **{**RIGHT, "DATABASE_URL": url})
     assert "'options': '-c search_path=tenant -c jit=off -c lock_timeout=2000 " in found.stdout
+
+
+def database_checks() -> list[str]:
+    """Return the ids of the messages of `manage.py check --database default`."""
+    try:
+        call_command("check", fail_level="WARNING", tags=["database"], databases=["default"])
+    except SystemCheckError as error:
+        return [word.strip("(:)") for word in str(error).split() if "cartsvc." in word]
+    return []
+
+
+def test_more_threads_than_connections(db: None, settings: Settings) -> None:
+    settings.WEB_CONCURRENCY, settings.THREADS, settings.DATABASE_ADMIN_URL = 1, 1, ""
+    assert database_checks() == []
+    settings.WEB_CONCURRENCY = 100_000
+    expected = ["cartsvc.W030"] if connection.vendor == "postgresql" else []
+    assert database_checks() == expected
+    settings.DATABASE_ADMIN_URL = "postgres://past-the-pooler"  # which lends one to many
+    assert database_checks() == []
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no sessions")
+def test_a_session_that_is_not_what_was_asked_for(
+    db: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.WEB_CONCURRENCY, settings.THREADS = 1, 1
+    asked_for = {"jit": "off", "lock_timeout": "2000"}
+    monkeypatch.setitem(connection.settings_dict, "SESSION", asked_for)
+    assert database_checks() == []
+    asked_for.update(jit="on", lock_timeout="2001")
+    with pytest.raises(SystemCheckError) as refused:
+        call_command("check", tags=["database"], databases=["default"])
+    assert "SET jit = 'on'" in str(refused.value)
+    assert "SET lock_timeout = '2001'" in str(refused.value)
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite's texts are in UTF-8")
+@pytest.mark.skipif(bool(configured.DATABASE_ADMIN_URL), reason="a pooler knows one database")
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_does_not_hold_every_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"latin_{uuid.uuid4().hex}"
+    with closing(connections.create_connection("default")) as other, other.cursor() as cursor:
+        cursor.execute(
+            f"CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C'"
+            " LC_CTYPE 'C'"
+        )
+        try:
+            connection.close()
+            with monkeypatch.context() as patch:
+                patch.setitem(connection.settings_dict, "NAME", name)
+                assert "cartsvc.E035" in database_checks()
+                connection.close()
+            assert "cartsvc.E035" not in database_checks()
+        finally:
+            connection.close()
+            cursor.execute(f"DROP DATABASE {name}")
