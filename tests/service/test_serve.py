@@ -1,6 +1,5 @@
 """`manage.py serve` for a newcomer: a copy of the project with nothing configured."""
 
-import json
 import os
 import re
 import shlex
@@ -9,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from io import StringIO
@@ -85,8 +83,7 @@ def run_curl(line: str, variables: dict[str, str]) -> Any:
                 data = next(words).encode()
             case _ if word.startswith("http"):
                 url = word
-    with urllib.request.urlopen(urllib.request.Request(url, data, headers)) as response:
-        return json.load(response)
+    return requests.request("POST" if data else "GET", url, headers=headers, data=data).json()
 
 
 def test_first_cart_with_the_printed_lines(clone: Path) -> None:
@@ -102,17 +99,16 @@ def test_first_cart_with_the_printed_lines(clone: Path) -> None:
         (cart,) = shown["data"]["carts"]
         assert cart["cartId"] == created["data"]["cartId"]
         assert cart["itemCount"] == 1
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/docs") as docs:
-            assert b"swagger-ui" in docs.read()
+        assert "swagger-ui" in requests.get(f"http://127.0.0.1:{port}/docs").text
         # The page is filled in with the document's examples: with what the token opens.
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/v2.0/openapi.json") as answer:
-            assert {
-                parameter["example"]
-                for path in json.load(answer)["paths"].values()
-                for operation in path.values()
-                for parameter in operation["parameters"]
-                if parameter["name"] == "profileKey"
-            } == {given["PROFILE"]}
+        document = requests.get(f"http://127.0.0.1:{port}/v2.0/openapi.json").json()
+        assert {
+            parameter["example"]
+            for path in document["paths"].values()
+            for operation in path.values()
+            for parameter in operation["parameters"]
+            if parameter["name"] == "profileKey"
+        } == {given["PROFILE"]}
     assert given["PROFILE"] in (settings.BASE_DIR / "README.md").read_text()
 
     var = clone / "var"
