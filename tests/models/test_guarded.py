@@ -29,6 +29,7 @@ WRITES = {
     "carts.get_or_create": lambda _: Cart.objects.get_or_create(note="x"),
     "items.create": lambda cart: cart.items.create(),
     "items.update": lambda cart: cart.items.update(quantity=9),
+    "items.bulk_create": lambda cart: CartItem.objects.bulk_create([CartItem(cart=cart)]),
     "items.bulk_update": lambda cart: CartItem.objects.bulk_update(cart.items.all(), ["price"]),
     "items.update_or_create": lambda cart: cart.items.update_or_create(position=7),
     "items.add": lambda cart: cart.items.add(CartFactory(items=[ItemFactory()]).items.get()),
