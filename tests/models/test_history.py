@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -69,17 +68,16 @@ def test_a_replacement_is_recorded_with_what_differs(db: None) -> None:
     ]
 
 
+def nobody() -> str:
+    raise KeyError("uid not found: 1234")
+
+
 @pytest.mark.parametrize(
-    ("user", "name"), [(KeyError("uid not found: 1234"), ""), ("ann\udce4", "ann\ufffd")]
+    ("getuser", "name"), [(nobody, ""), (lambda: "ann\udce4", "ann\ufffd")], ids=["none", "bytes"]
 )
 def test_a_system_user_of_any_name_may_write(
-    db: None, monkeypatch: pytest.MonkeyPatch, user: Any, name: str
+    db: None, monkeypatch: pytest.MonkeyPatch, getuser: Callable[[], str], name: str
 ) -> None:
-    def getuser() -> str:
-        if isinstance(user, KeyError):
-            raise user
-        return str(user)
-
     monkeypatch.setattr("carts.models.change.getuser", getuser)
 
     assert CartFactory().created_by == Author("shell", name)
