@@ -5,11 +5,10 @@ import jwt
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
-from django.test import Client
 
 from carts.models import Cart
 from tests.support import bodies
-from tests.support.callers import PROFILE, STRANGER
+from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.issuers import verified_with
 from tests.support.tokens import public_pem
 
@@ -66,12 +65,9 @@ def test_token_lives_an_hour_and_names_no_profile_and_partner_unless_told() -> N
 
 @pytest.mark.django_db
 def test_token_opens_its_profile_and_no_other() -> None:
-    client = Client(headers={"Authorization": f"Bearer {issue(f'--profile={PROFILE}')}"})
-    for profile, status in ((PROFILE, 200), (STRANGER, 403)):
-        response = client.post(
-            f"/v2.0/customers/{profile}/carts", bodies.cart(), content_type="application/json"
-        )
-        assert response.status_code == status
+    token = issue(f"--profile={PROFILE}")
+    callers = [Api(profile, token=token) for profile in (PROFILE, STRANGER)]
+    assert [caller.post(body=bodies.cart()).status_code for caller in callers] == [200, 403]
     assert [cart.profile_key for cart in Cart.objects.all()] == [PROFILE]
 
 
