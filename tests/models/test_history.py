@@ -1,16 +1,12 @@
 """The history of a cart: author, time and operation of each change, what was and what is."""
 
-import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
-from decimal import Decimal
-from typing import Any
 
 import pytest
 
 from carts.models import Cart, CartChange
-from carts.models.change import MAX_CHANGES, NAME_LENGTH, Author, items_before
-from carts.models.reads import items_of
+from carts.models.change import MAX_CHANGES, NAME_LENGTH, Author
 from tests.support import bodies
 from tests.support.callers import PROFILE, Api
 from tests.support.carts import created_with_items
@@ -22,134 +18,77 @@ def changes() -> list[CartChange]:
 
 
 def test_every_operation_of_the_api_is_recorded(db: None) -> None:
-    before = datetime.now(UTC)
-    api = Api(sub="till 7")
+    before, api = datetime.now(UTC), Api(sub="till 7")
     cart_id, [first] = created_with_items(api, "Calzone")
-    added = api.post(
-        f"/{cart_id}/items", bodies.item(displayName="Pizza"), X_Request_ID="request-1"
-    ).json()["data"]["itemId"]
-    api.put(f"/{cart_id}/items/{first}", bodies.bare_item(displayName="Gelato", quantity=3))
+    pizza = bodies.item(displayName="Pizza")
+    answer = api.post(f"/{cart_id}/items", pizza, X_Request_ID="request-1")
+    added = answer.json()["data"]["itemId"]
+    api.put(f"/{cart_id}/items/{first}", bodies.bare_item(displayName="Gelato"))
     api.delete(f"/{cart_id}/items/{added}")
 
     found, cart = changes(), Cart.objects.get()
 
-    assert [(change.version, change.operation, change.item_id) for change in found] == [
-        (2, "Add Item", uuid.UUID(added)),
-        (3, "Update Item", uuid.UUID(first)),
-        (4, "Remove Item", uuid.UUID(added)),
+    assert [
+        (each.version, each.operation, str(each.item_id), each.item_name) for each in found
+    ] == [
+        (2, "Add Item", added, "Pizza"),
+        (3, "Update Item", first, "Gelato"),
+        (4, "Remove Item", added, "Pizza"),
     ]
-    assert [change.item_name for change in found] == ["Pizza", "Gelato", "Pizza"]
-    assert {(change.author_kind, change.author_name) for change in found} == {("bearer", "till 7")}
-    assert found[0].request_id == "request-1"
-    assert (cart.created_by.kind, cart.created_by.name) == ("bearer", "till 7")
+    assert found[0].author == Author("bearer", "till 7", "request-1")
+    assert {(author.kind, author.name) for author in (cart.created_by, found[2].author)} == {
+        ("bearer", "till 7")
+    }
     times = [before, cart.created_on, *(change.at for change in found), datetime.now(UTC)]
     assert times == sorted(times)
 
 
-def test_an_item_that_comes_or_goes_is_recorded_whole(db: None) -> None:
-    cart = CartFactory(items=[ItemFactory()])
-    item = cart.add_item(
-        **ItemFactory(menu_item_key=7, price=Decimal("9.5"), special_instructions="No onions"),
-        options=[OptionFactory(option_set_item_key=8, display_name="Rucola")],
-    )
-    item.remove()
-
-    came, went = changes()
-
-    whole = {
-        "position": 1,
-        "menu_key": "DINNER-2026",
-        "menu_version": 7,
-        "menu_item_key": 7,
-        "display_name": "Pizza Margherita",
-        "currency": "EUR",
-        "price": Decimal("9.5"),
-        "quantity": 2,
-        "special_instructions": "No onions",
-        "options": [
-            {
-                "option_set_key": 501,
-                "option_set_item_key": 8,
-                "display_name": "Rucola",
-                "currency": "EUR",
-                "price": Decimal("1.25"),
-            }
-        ],
-    }
-    assert (came.was, came.now) == ({}, whole)
-    assert (went.was, went.now) == (whole, {})
-    assert (came.subtotal_before, came.subtotal_after) == (Decimal("20.2"), Decimal("41.7"))
-    assert (went.subtotal_before, went.subtotal_after) == (Decimal("41.7"), Decimal("20.2"))
-
-
 def test_a_replacement_is_recorded_with_what_differs(db: None) -> None:
-    options = [OptionFactory(option_set_item_key=n, display_name=f"Option {n}") for n in (1, 2)]
+    options = [OptionFactory(option_set_item_key=n) for n in (1, 2)]
     item = CartFactory(items=[ItemFactory(menu_item_key=7, options=options)]).items.get()
 
     item.replace(**ItemFactory(menu_item_key=7, quantity=3, options=options))
     item.change(options=options[:1], special_instructions="Without onions")
-    item.replace(**ItemFactory(menu_item_key=7, quantity=3, options=options[:1]))
-
-    replaced, changed, again = changes()
-    assert (replaced.was, replaced.now) == ({"quantity": 2}, {"quantity": 3})
-    assert changed.was.keys() == {"special_instructions", "options"}
-    assert changed.was["special_instructions"] is None
-    assert [option["display_name"] for option in changed.was["options"]] == ["Option 1", "Option 2"]
-    assert changed.now["special_instructions"] == "Without onions"
-    assert [option["display_name"] for option in changed.now["options"]] == ["Option 1"]
-    assert again.now == {"special_instructions": None}
-    assert (changed.operation, changed.author_kind) == ("Change Item", "shell")
-
-
-def test_a_replacement_by_the_same_is_recorded_without_a_difference(api: Api) -> None:
-    cart_id, [item_id] = created_with_items(api, "Calzone")
     for _ in range(2):
-        api.put(f"/{cart_id}/items/{item_id}", bodies.item())
+        item.replace(**ItemFactory(menu_item_key=7, quantity=3, options=options[:1]))
 
-    last = changes()[-1]
-    assert (last.version, last.was, last.now) == (3, {}, {})
-    assert last.subtotal_before == last.subtotal_after
+    assert [(change.operation, change.was, change.now) for change in changes()] == [
+        ("Update Item", {"quantity": 2}, {"quantity": 3}),
+        (
+            "Change Item",
+            {"special_instructions": None, "options": options},
+            {"special_instructions": "Without onions", "options": options[:1]},
+        ),
+        (
+            "Update Item",
+            {"special_instructions": "Without onions"},
+            {"special_instructions": None},
+        ),
+        ("Update Item", {}, {}),
+    ]
 
 
-def test_a_refused_change_is_not_recorded(api: Api) -> None:
-    cart_id, [item_id] = created_with_items(api, "Calzone")
-
-    api.put(f"/{cart_id}/items/{item_id}", bodies.item(currency="USD"))
-    api.put(f"/{cart_id}/items/{item_id}", bodies.item(), If_Match='"9"')
-    api.delete(f"/{cart_id}/items/{PROFILE}")
-
-    assert changes() == []
-
-
-def test_a_read_does_not_show_the_history(api: Api) -> None:
-    cart_id, _ = created_with_items(api, "Calzone")
-
-    assert "partner-app" not in api.get(f"/{cart_id}").content.decode()
-    assert "partner-app" not in api.get().content.decode()
+def nobody() -> str:
+    raise KeyError("uid not found: 1234")
 
 
 @pytest.mark.parametrize(
-    ("user", "name"), [(KeyError("uid not found: 1234"), ""), ("ann\udce4", "ann\ufffd")]
+    ("getuser", "name"), [(nobody, ""), (lambda: "ann\udce4", "ann\ufffd")], ids=["none", "bytes"]
 )
 def test_a_system_user_of_any_name_may_write(
-    db: None, monkeypatch: pytest.MonkeyPatch, user: Any, name: str
+    db: None, monkeypatch: pytest.MonkeyPatch, getuser: Callable[[], str], name: str
 ) -> None:
-    def getuser() -> str:
-        if isinstance(user, KeyError):
-            raise user
-        return str(user)
-
     monkeypatch.setattr("carts.models.change.getuser", getuser)
 
     assert CartFactory().created_by == Author("shell", name)
 
 
 def test_long_names_are_cut(db: None) -> None:
+    pizza = "\U0001f355"
     cart = CartFactory()
-    letter = "\U0001f355"
-    Cart.objects.by(Author("staff", letter * 300)).add_item(cart.pk, ItemFactory())
+    Cart.objects.by(Author("staff", pizza * 300)).add_item(cart.pk, ItemFactory())
 
-    assert changes()[0].author_name == letter * NAME_LENGTH
+    assert changes()[0].author_name == pizza * NAME_LENGTH
 
 
 def test_the_latest_changes_are_kept_and_the_creation(api: Api) -> None:
@@ -162,60 +101,13 @@ def test_the_latest_changes_are_kept_and_the_creation(api: Api) -> None:
     assert Cart.objects.get().created_by.name == "partner-app"
 
 
-def test_the_changes_go_with_the_cart(db: None) -> None:
-    cart = CartFactory()
-    cart.add_item(**ItemFactory())
-
-    Cart.objects.filter(pk=cart.pk).delete()
-
-    assert changes() == []
-
-
-def held(cart: Cart) -> dict[uuid.UUID, dict[str, Any]]:
-    """Return what the cart holds, by item, with the names of the model."""
-    items = items_of(Cart.objects.with_items().get(pk=cart.pk).items_json)
-    return {item.pop("item_id"): item for item in items}
-
-
-def test_the_items_before_any_change_are_found_again(db: None) -> None:
-    options = [OptionFactory(display_name=name) for name in ("Rucola", "Speck", "Rucola")]
-    cart = CartFactory(items=[ItemFactory(options=options), ItemFactory(), ItemFactory()])
-    first, second, third = cart.items.all()
-    steps: list[Callable[[], Any]] = [
-        lambda: first.change(quantity=3, special_instructions="No onions"),
-        lambda: first.replace(**ItemFactory(price=Decimal("1.2345"), options=options[::-1])),
-        second.remove,
-        lambda: cart.add_item(**ItemFactory(with_option=True)),
-        lambda: cart.change(note="Thanks"),
-        lambda: first.replace(**ItemFactory()),
-        third.remove,
-        lambda: cart.add_item(id=second.pk, **ItemFactory(quantity=9)),
-        lambda: cart.items.get(pk=second.pk).change(quantity=8),
-        first.remove,
-    ]
-    states = [held(cart)]
-    for step in steps:
-        step()
-        states.append(held(cart))
-
-    for version, state in enumerate(states, start=1):
-        since = cart.changes.filter(version__gt=version).reverse()
-        found = items_before(states[-1], since)
-        for item in [*found.values(), *state.values()]:
-            # The value is the service's, and a position is known of removed items only.
-            item.pop("value", None), item.pop("position", None)
-        assert found == state, version
-
-
 def test_a_reason_is_recorded_with_the_change(db: None) -> None:
     cart = CartFactory()
     staff = Author("staff", "anna", why="The caller asked for it")
     Cart.objects.by(staff).add_item(cart.pk, ItemFactory())
-    cart.refresh_from_db()
     cart.change(note="Thanks")
 
-    assert [change.why for change in changes()] == ["The caller asked for it", None]
-    assert changes()[0].author == staff
+    assert [change.author for change in changes()] == [staff, Author.shell()]
 
 
 def test_a_version_is_made_once(api: Api, unchanged: Callable[[], None]) -> None:

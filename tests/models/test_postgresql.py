@@ -9,6 +9,7 @@ import pytest
 from django.conf import settings
 from django.db import OperationalError, close_old_connections, connection, connections
 
+from carts.models import Cart
 from cartsvc.db import deadlines
 from cartsvc.db.deadlines import begin_request
 from cartsvc.db.statements import one_round_trip
@@ -35,28 +36,20 @@ def backend() -> int:
 
 def end(pid: int) -> None:
     """Terminate a connection's backend from another connection, and wait until it has ended."""
-    other = connections.create_connection("default")
-    try:
-        with other.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = %s", [pid]
-            )
-            assert cursor.fetchone() in {None, (True,)}
-    finally:
-        other.close()
+    with closing(connections.create_connection("default")) as other, other.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = %s", [pid]
+        )
+        assert cursor.fetchone() in {None, (True,)}
 
 
-def test_an_open_connection_is_kept() -> None:
+@of_one_session
+def test_an_open_connection_is_kept_and_an_ended_one_replaced_before_it_is_used() -> None:
     connection.close()  # the test's own may be older than CONN_MAX_AGE, which would also close it
     first = backend()
     assert connection.is_usable()
     close_old_connections()  # every request begins with this
     assert backend() == first
-
-
-@of_one_session
-def test_an_ended_connection_is_replaced_before_it_is_used() -> None:
-    first = backend()
     end(first)
     assert not connection.is_usable()
     close_old_connections()
@@ -85,25 +78,20 @@ def test_a_changed_column_costs_one_answer_at_most(api: Api, path: str, first: i
         return found
 
     assert statuses(10) == [200] * 10
-    with column("note", "varchar(301)"):
+    with column_type("varchar(301)"):
         assert statuses(5) == [first, 200, 200, 200, 200]
 
 
 @contextmanager
-def column(name: str, changed: str) -> Iterator[None]:
-    """Change the type of a column of carts, over another connection, until the block ends."""
+def column_type(changed: str) -> Iterator[None]:
+    """Change the type of the carts' notes, over another connection, until the block ends."""
+    before = Cart._meta.get_field("note").db_type(connection)
     with closing(connections.create_connection("default")) as other, other.cursor() as cursor:
-        cursor.execute(
-            "SELECT format_type(atttypid, atttypmod) FROM pg_attribute"
-            " WHERE attrelid = 'carts_cart'::regclass AND attname = %s",
-            [name],
-        )
-        (before,) = cursor.fetchone()
+        cursor.execute(f"ALTER TABLE carts_cart ALTER note TYPE {changed}")
         try:
-            cursor.execute(f"ALTER TABLE carts_cart ALTER {name} TYPE {changed}")
             yield
         finally:
-            cursor.execute(f"ALTER TABLE carts_cart ALTER {name} TYPE {before}")
+            cursor.execute(f"ALTER TABLE carts_cart ALTER note TYPE {before}")
 
 
 @pytest.fixture
@@ -115,22 +103,18 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     connection.close()
 
 
-SLEEP = "SELECT pg_sleep(60)"
-
-
 def statement() -> None:
-    connection.cursor().execute(SLEEP)
+    connection.cursor().execute("SELECT pg_sleep(60)")
 
 
 def pipeline() -> None:
-    with one_round_trip(), connection.cursor() as cursor:
-        cursor.execute(SLEEP)
+    with one_round_trip():
+        statement()
 
 
 def many_statements() -> None:
-    with connection.cursor() as cursor:
-        for _ in range(100):
-            cursor.execute("SELECT pg_sleep(0.1)")
+    for _ in range(100):
+        connection.cursor().execute("SELECT pg_sleep(0.1)")
 
 
 @pytest.mark.parametrize("wait", [statement, pipeline, many_statements])

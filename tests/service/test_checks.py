@@ -3,12 +3,17 @@
 import re
 import subprocess
 import sys
+import uuid
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from django.conf import settings as configured
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+from django.db import connection, connections
 from pytest_django import Settings
 
 from cartsvc.checks import check_configuration
@@ -24,33 +29,23 @@ JWKS = {
     "JWT_JWK_URL": "https://id.example.com/keys",
     "JWT_ISSUER": "https://id.example.com/",
 }
-WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "a public host without a database": (
-        {"IS_PUBLIC": True, "DATABASE_URL_IS_SET": False},
-        "cartsvc.E002",
-    ),
-    "no secret key": ({"SECRET_KEY_IS_SET": False}, "cartsvc.E001"),
-    "one secret for both": ({"SECRET_KEY": SHARED}, "cartsvc.E007"),
-    "no signing key": ({"JWT_SIGNING_KEY": ""}, "cartsvc.E011"),
-    "short signing key": ({"JWT_SIGNING_KEY": "k" * 31}, "cartsvc.E011"),
-    "shared and public key": ({"JWT_VERIFYING_KEY": PUBLIC_KEY}, "cartsvc.E013"),
-    "shared key and key address": ({"JWT_JWK_URL": JWKS["JWT_JWK_URL"]}, "cartsvc.E013"),
-    "no public key": ({"JWT_ALGORITHM": "RS256"}, "cartsvc.E014"),
+WRONG: dict[str, tuple[str, dict[str, Any]]] = {
+    "a public host without a database": ("E002", {"IS_PUBLIC": True, "DATABASE_URL_IS_SET": False}),
+    "no secret key": ("E001", {"SECRET_KEY_IS_SET": False}),
+    "one secret for both": ("E007", {"SECRET_KEY": SHARED}),
+    "short signing key": ("E011", {"JWT_SIGNING_KEY": "k" * 31}),
+    "shared and public key": ("E013", {"JWT_VERIFYING_KEY": PUBLIC_KEY}),
+    "shared key and key address": ("E013", {"JWT_JWK_URL": JWKS["JWT_JWK_URL"]}),
+    "no public key": ("E014", {"JWT_ALGORITHM": "RS256"}),
     "two public keys": (
+        "E014",
         {**JWKS, "JWT_ALGORITHM": "ES256", "JWT_VERIFYING_KEY": PUBLIC_KEY},
-        "cartsvc.E014",
     ),
-    "an issuer of any tokens": ({**JWKS, "JWT_ISSUER": ""}, "cartsvc.E017"),
-    "a rate that nobody counts": ({"THROTTLE_RATE": "100/min"}, "cartsvc.E031"),
-    "metrics at the address of the service": (
-        {"METRICS_BIND": "127.0.0.1:9100", "BIND": "127.0.0.1:9100"},
-        "cartsvc.E037",
-    ),
+    "an issuer of any tokens": ("E017", {**JWKS, "JWT_ISSUER": ""}),
+    "a rate that nobody counts": ("E031", {"THROTTLE_RATE": "100/min"}),
+    "metrics at the address of the service": ("E037", {"METRICS_BIND": "h:9100", "BIND": "h:9100"}),
     **{
-        f"{algorithm} with {name}": (
-            {"JWT_ALGORITHM": algorithm, "JWT_VERIFYING_KEY": pem},
-            "cartsvc.E014",
-        )
+        f"{algorithm} with {name}": ("E014", {"JWT_ALGORITHM": algorithm, "JWT_VERIFYING_KEY": pem})
         for algorithm, name, pem in (
             ("ES256", "something else", "garbled"),
             ("RS256", "a key of a curve", PUBLIC_KEY),
@@ -62,9 +57,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("changes", "check"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("check", "changes"), WRONG.values(), ids=WRONG)
 def test_half_made_configuration_has_its_check(
-    changes: dict[str, Any], check: str, settings: Settings
+    check: str, changes: dict[str, Any], settings: Settings
 ) -> None:
     settings.SECRET_KEY, settings.JWT_SIGNING_KEY = SECRET, SHARED
     settings.SECRET_KEY_IS_SET = True
@@ -72,7 +67,7 @@ def test_half_made_configuration_has_its_check(
     for name, value in changes.items():
         setattr(settings, name, value)
     (message,) = check_configuration()
-    assert message.id == check
+    assert message.id == f"cartsvc.{check}"
     assert message.is_serious()
     assert "(cartsvc/README.md, " in message.hint
 
@@ -114,24 +109,25 @@ def test_a_public_service_has_no_database_that_nobody_has_chosen(tmp_path: Path)
     assert (taken.returncode, taken.stderr) == (0, "")
 
 
+ES256 = {"JWT_ALGORITHM": "ES256", "JWT_SIGNING_KEY": ""}
+ISSUED = {**JWKS, "JWT_SIGNING_KEY": "", "CORS_ALLOWED_ORIGINS": "https://shop.example.com:8443"}
+
+
 @pytest.mark.parametrize(
     "changes",
     [
-        {},
-        {"JWT_ALGORITHM": "ES256", "JWT_SIGNING_KEY": "", "JWT_VERIFYING_KEY": PUBLIC_KEY},
-        {
-            "JWT_ALGORITHM": "ES256",
-            "JWT_SIGNING_KEY": "",
-            "JWT_VERIFYING_KEY": PUBLIC_KEY.replace("\n", "\\n"),
-        },
-        {**JWKS, "JWT_SIGNING_KEY": "", "CORS_ALLOWED_ORIGINS": "https://shop.example.com:8443"},
+        {"THROTTLE_RATE": "5/10s", "CACHE_URL": "rediss://r/0"},
+        {**ES256, "JWT_VERIFYING_KEY": PUBLIC_KEY},
+        {**ES256, "JWT_VERIFYING_KEY": PUBLIC_KEY.replace("\n", "\\n")},
+        {**ISSUED, "FORWARDED_ALLOW_IPS": "10.0.0.0/8,::1"},
+        {**ISSUED, "FORWARDED_ALLOW_IPS": "*", "JWT_JWK_URL": "http://127.0.0.1:8080/keys"},
+        {**ISSUED, "JWT_JWK_URL": "http://[::1]:8080/keys"},
     ],
-    ids=["HS256", "ES256", "ES256 in one line", "JWKS"],
+    ids=["HS256", "ES256", "ES256 in one line", "JWKS", "JWKS of loopback", "JWKS of IPv6"],
 )
 def test_right_configuration_passes_the_deployment_checks(changes: dict[str, str]) -> None:
     checked = manage("check", "--deploy", "--fail-level", "WARNING", **{**RIGHT, **changes})
-    assert checked.stderr == ""
-    assert checked.returncode == 0
+    assert (checked.returncode, checked.stderr) == (0, "")
 
 
 def test_any_server_that_loads_the_application_is_refused() -> None:
@@ -150,34 +146,89 @@ def test_any_server_that_loads_the_application_is_refused() -> None:
 
 CONNECTS = "from django.db import connection; print(connection.get_connection_params())"
 POOLED = {**RIGHT, "DATABASE_ADMIN_URL": "postgres://cartsvc@db.internal/cartsvc"}
-STATEMENTS = re.compile(r"-c statement_timeout=(\d+)")
+SERVING = f"import cartsvc.wsgi; {CONNECTS}"
 
 
 @pytest.mark.parametrize("program", [["manage.py"], ["-m", "django"]], ids=" ".join)
 def test_a_command_has_no_timeouts_of_requests_however_it_is_started(program: list[str]) -> None:
     found = manage("shell", "--no-imports", "-c", CONNECTS, program=program, **RIGHT).stdout
-    assert STATEMENTS.findall(found) == ["0"]
+    assert "-c statement_timeout=0 " in found
     assert "-c idle_in_transaction_session_timeout=0" in found
     assert "-c lock_timeout=2000" in found  # nobody waits behind a migration that waits
 
 
 def test_what_serves_has_timeouts() -> None:
-    served = f"import cartsvc.wsgi; {CONNECTS}"
-    found = manage("shell", "--no-imports", "-c", served, **RIGHT).stdout
-    assert STATEMENTS.findall(found) == ["3000"]
+    found = manage("shell", "--no-imports", "-c", SERVING, **RIGHT).stdout
+    assert "-c statement_timeout=3000 " in found
     assert "-c idle_in_transaction_session_timeout=10000" in found
 
 
 def test_a_command_goes_past_the_pooler_and_requests_go_through_it() -> None:
     found = manage("shell", "--no-imports", "-c", CONNECTS, **POOLED).stdout
     assert "'host': 'db.internal'" in found
-    assert STATEMENTS.findall(found) == ["0"]
-    found = manage("shell", "--no-imports", "-c", f"import cartsvc.wsgi; {CONNECTS}", **POOLED)
-    assert "'host': '127.0.0.1'" in found.stdout
-    assert "'options'" not in found.stdout  # a pooler refuses them
+    assert "-c statement_timeout=0 " in found
+    found = manage("shell", "--no-imports", "-c", SERVING, **POOLED).stdout
+    assert "'host': '127.0.0.1'" in found
+    assert "'options'" not in found  # a pooler refuses them
 
 
 def test_options_of_the_url_are_kept_beside_ours() -> None:
     url = f"{RIGHT['DATABASE_URL']}?options=-c%20search_path%3Dtenant"
     found = manage("shell", "--no-imports", "-c", CONNECTS, **{**RIGHT, "DATABASE_URL": url})
     assert "'options': '-c search_path=tenant -c jit=off -c lock_timeout=2000 " in found.stdout
+
+
+def database_checks() -> list[str]:
+    """Return the ids of the messages of `manage.py check --database default`."""
+    try:
+        call_command("check", fail_level="WARNING", tags=["database"], databases=["default"])
+    except SystemCheckError as error:
+        return [word.strip("(:)") for word in str(error).split() if "cartsvc." in word]
+    return []
+
+
+def test_more_threads_than_connections(db: None, settings: Settings) -> None:
+    settings.WEB_CONCURRENCY, settings.THREADS, settings.DATABASE_ADMIN_URL = 1, 1, ""
+    assert database_checks() == []
+    settings.WEB_CONCURRENCY = 100_000
+    expected = ["cartsvc.W030"] if connection.vendor == "postgresql" else []
+    assert database_checks() == expected
+    settings.DATABASE_ADMIN_URL = "postgres://past-the-pooler"  # which lends one to many
+    assert database_checks() == []
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no sessions")
+def test_a_session_that_is_not_what_was_asked_for(
+    db: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.WEB_CONCURRENCY, settings.THREADS = 1, 1
+    asked_for = {"jit": "off", "lock_timeout": "2000"}
+    monkeypatch.setitem(connection.settings_dict, "SESSION", asked_for)
+    assert database_checks() == []
+    asked_for.update(jit="on", lock_timeout="2001")
+    with pytest.raises(SystemCheckError) as refused:
+        call_command("check", tags=["database"], databases=["default"])
+    assert "SET jit = 'on'" in str(refused.value)
+    assert "SET lock_timeout = '2001'" in str(refused.value)
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite's texts are in UTF-8")
+@pytest.mark.skipif(bool(configured.DATABASE_ADMIN_URL), reason="a pooler knows one database")
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_does_not_hold_every_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"latin_{uuid.uuid4().hex}"
+    with closing(connections.create_connection("default")) as other, other.cursor() as cursor:
+        cursor.execute(
+            f"CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C'"
+            " LC_CTYPE 'C'"
+        )
+        try:
+            connection.close()
+            with monkeypatch.context() as patch:
+                patch.setitem(connection.settings_dict, "NAME", name)
+                assert "cartsvc.E035" in database_checks()
+                connection.close()
+            assert "cartsvc.E035" not in database_checks()
+        finally:
+            connection.close()
+            cursor.execute(f"DROP DATABASE {name}")

@@ -23,6 +23,10 @@ def attempt(op: str, start: float, end: float, **facts: Any) -> Operation:
     }
 
 
+def create(*values: str, **facts: Any) -> Operation:
+    return attempt("create", 1, 2, **{"key": "l", "values": values, "version": 1, **facts})
+
+
 def read(at: float, version: int, *names: str, **facts: Any) -> Operation:
     items = [[name[0].upper(), name, 100] for name in names]
     return attempt(
@@ -33,24 +37,24 @@ def read(at: float, version: int, *names: str, **facts: Any) -> Operation:
     )
 
 
-def add(at: float, value: str, version: int | None, **facts: Any) -> Operation:
+def add(at: float, value: str, version: int | None = None, **facts: Any) -> Operation:
     known = {"item": value[0].upper()} if facts.get("outcome", "ok") == "ok" else {}
     return attempt(
         "add", at, at + 0.5, **{"value": value, "key": value, "version": version, **known, **facts}
     )
 
 
-def update(at: float, item: str, value: str, version: int | None, **facts: Any) -> Operation:
+def update(at: float, item: str, value: str, version: int | None = None, **facts: Any) -> Operation:
     return attempt("update", at, at + 0.5, item=item, value=value, version=version, **facts)
 
 
-def remove(at: float, item: str, version: int | None, **facts: Any) -> Operation:
+def remove(at: float, item: str, version: int | None = None, **facts: Any) -> Operation:
     return attempt("remove", at, at + 0.5, item=item, version=version, **facts)
 
 
 FIRST = [attempt("create", 0, 0.1, key="k", values=["a"], version=1), read(0.2, 1, "a")]
-LOST: dict[str, Any] = {"outcome": "unknown"}
-REFUSED: dict[str, Any] = {"outcome": "refused"}
+LOST: dict[str, Any] = {"outcome": "unknown", "version": None}
+REFUSED: dict[str, Any] = {"outcome": "refused", "version": None}
 
 ACCEPTED = {
     "nothing unusual": [
@@ -61,39 +65,37 @@ ACCEPTED = {
         remove(5, "B", 4),
         read(6, 4, "a2"),
     ],
-    "an unknown add that took effect": [add(1, "b", None, **LOST), read(2, 2, "a", "b")],
-    "one that did not": [add(1, "b", None, **LOST), read(2, 1, "a")],
-    "one that took effect late": [
-        add(1, "b", None, **LOST),
+    "an unknown add that took effect late": [
+        add(1, "b", **LOST),
         read(2, 1, "a"),
         read(9, 2, "a", "b"),
     ],
     "an unknown add, repeated with its key": [
-        add(1, "b", None, **LOST),
+        add(1, "b", **LOST),
         add(2, "b", 2),
         read(3, 2, "a", "b"),
     ],
     "an unknown add whose repetition is a replay": [
-        add(1, "b", None, **LOST),
+        add(1, "b", **LOST),
         add(2, "b", None),
         read(3, 2, "a", "b"),
     ],
     "an unknown update, and its repetition after it": [
-        update(1, "A", "a2", None, **LOST),
+        update(1, "A", "a2", **LOST),
         update(2, "A", "a2", 3),
         read(3, 3, "a2"),
     ],
     "two unknown updates between two reads": [
-        update(1, "A", "a2", None, **LOST),
-        update(1, "A", "a3", None, **LOST),
+        update(1, "A", "a2", **LOST),
+        update(1, "A", "a3", **LOST),
         read(3, 3, "a3"),
     ],
     "an unknown removal that took effect, and a 404": [
-        remove(1, "A", None, **LOST),
-        remove(2, "A", None, gone=True, **REFUSED),
+        remove(1, "A", **LOST),
+        remove(2, "A", gone=True, **REFUSED),
         read(3, 2),
     ],
-    "a refused update": [update(1, "A", "a2", None, **REFUSED), read(2, 1, "a")],
+    "a refused update": [update(1, "A", "a2", **REFUSED), read(2, 1, "a")],
     "operations at the same time, in either order": [
         {**update(1, "A", "a2", 3), "end": 5},
         {**update(1, "A", "a3", 2), "end": 5},
@@ -102,51 +104,36 @@ ACCEPTED = {
     ],
     "a backup made before the last change": [add(1, "b", 2), read(9, 1, "a", snapshot=True)],
     "a create and an add, each repeated with its key": [
-        attempt("create", 1, 2, key="k", values=["a"], version=1),
+        create("a", key="k"),
         add(2, "b", 2),
         add(3, "b", None),
         update(4, "B", "b2", 3),
         add(5, "b", None),
         read(6, 3, "a", "b2"),
     ],
-    "a create whose answer was lost": [
-        attempt("create", 1, 2, key="l", values=[], cart=None, **LOST),
-        read(3, 1, key="l", cart="D"),
-    ],
+    "a create whose answer was lost": [create(cart=None, **LOST), read(3, 1, key="l", cart="D")],
 }
 
 REFUTED = {
     "a lost append": ([add(1, "b", 2), update(2, "A", "a2", 3), read(3, 3, "a2")], "version 3"),
     "a doubled create": ([read(1, 1, "a"), read(2, 1, "a", cart="D")], "made 2 carts"),
-    "a create repeated with its key that made another": (
-        [attempt("create", 1, 2, key="k", values=["a"], version=1, cart="D")],
-        "made 2 carts",
-    ),
-    "a doubled append": ([add(1, "b", 2), read(2, 3, "a", "b", "b")], "version 3"),
     "a doubled append of which both were acknowledged": (
         [add(1, "b", 2), add(2, "b", 3)],
         "done twice",
     ),
     "a stale read": ([add(1, "b", 2), read(2, 1, "a")], "was over before"),
     "half of a change, by the subtotal": (
-        [update(1, "A", "a2", None, **LOST), read(2, 2, "a2", subtotal=99)],
+        [update(1, "A", "a2", **LOST), read(2, 2, "a2", subtotal=99)],
         "half of a change",
     ),
-    "half of a change, by the item": (
-        [update(1, "A", "a2", 2), read(2, 2, "a2 x 1 with []")],
-        "version 2",
-    ),
     "a cart created without all its items": (
-        [
-            attempt("create", 1, 2, key="l", values=["b"], version=1, cart="D"),
-            read(3, 1, key="l", cart="D"),
-        ],
+        [create("b", cart="D"), read(3, 1, key="l", cart="D")],
         "version 1",
     ),
     "one version, two states": (
         [
-            update(1, "A", "a2", None, **LOST),
-            update(1, "A", "a3", None, **LOST),
+            update(1, "A", "a2", **LOST),
+            update(1, "A", "a3", **LOST),
             read(2, 2, "a2"),
             read(3, 2, "a3"),
         ],
@@ -160,30 +147,22 @@ REFUTED = {
         [update(1, "A", "a2", 3), update(2, "A", "a3", 2)],
         "was over before",
     ),
-    "a register that goes back": (
-        [update(1, "A", "a2", 2), update(2, "A", "a3", 3), read(3, 4, "a2")],
-        "version 4",
-    ),
-    "an acknowledged change that is absent at the end": (
-        [add(1, "b", 2), read(9, 1, "a", client="database")],
-        "was over before",
-    ),
     "a replay that is absent at the end": (
-        [add(1, "b", None, **LOST), add(2, "b", None), read(9, 1, "a")],
+        [add(1, "b", **LOST), add(2, "b", None), read(9, 1, "a")],
         "version 1",
     ),
     "a cart that is absent at the end": ([read(9, 0)], "was over before"),
     "a refused change that took effect": (
-        [update(1, "A", "a2", None, **REFUSED), read(2, 2, "a2")],
+        [update(1, "A", "a2", **REFUSED), read(2, 2, "a2")],
         "version 2",
     ),
     "a change that took effect before it was sent": (
-        [read(1, 2, "a", "b"), add(2, "b", None, **LOST)],
+        [read(1, 2, "a", "b"), add(2, "b", **LOST)],
         "version 2",
     ),
     "an unknown change that took effect twice": (
         [
-            update(1, "A", "a2", None, **LOST),
+            update(1, "A", "a2", **LOST),
             update(2, "A", "a3", 3),
             read(3, 4, "a2"),
             read(1.6, 2, "a2"),
@@ -192,20 +171,13 @@ REFUTED = {
     ),
     "a lost update despite If-Match": ([update(1, "A", "a2", 3, match=1)], "does not follow"),
     "an item that is not found, but was there": (
-        [
-            read(1, 1, "a"),
-            update(2, "A", "a2", None, gone=True, **REFUSED),
-            read(3, 1, "a"),
-        ],
+        [read(1, 1, "a"), update(2, "A", "a2", gone=True, **REFUSED), read(3, 1, "a")],
         "not found, but in",
     ),
     "items in another order": ([add(1, "b", 2), read(2, 2, "b", "a")], "version 2"),
     "a cart that nobody created": ([read(1, 1, "a", cart="D", key="other")], "never sent"),
     "a refused create that made a cart": (
-        [
-            attempt("create", 1, 2, key="l", values=[], cart=None, **REFUSED),
-            read(3, 1, key="l", cart="D"),
-        ],
+        [create(cart=None, **REFUSED), read(3, 1, key="l", cart="D")],
         "was refused",
     ),
 }

@@ -1,6 +1,5 @@
 """`manage.py serve` for a newcomer: a copy of the project with nothing configured."""
 
-import json
 import os
 import re
 import shlex
@@ -9,9 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from io import StringIO
 from pathlib import Path
@@ -41,7 +38,13 @@ def clone(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def serving(clone: Path, port: int, *options: str, **environment: str) -> Iterator[str]:
+def serving(
+    clone: Path,
+    port: int,
+    *options: str,
+    stop: Callable[[subprocess.Popen[bytes]], None] = subprocess.Popen.terminate,
+    **environment: str,
+) -> Iterator[str]:
     """Start the server, wait until it listens, and yield what it has printed."""
     printed = clone / "printed.txt"
     with printed.open("w") as out:
@@ -51,17 +54,19 @@ def serving(clone: Path, port: int, *options: str, **environment: str) -> Iterat
             env={"PATH": os.environ["PATH"], **environment},
             stdout=out,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
-        try:
-            deadline = time.monotonic() + 120
+
+        def listens() -> bool:
+            assert process.poll() is None, printed.read_text()
             # A worker says that it has started just before it listens.
-            while "Started worker" not in printed.read_text() or not accepts(port):
-                assert process.poll() is None, printed.read_text()
-                assert time.monotonic() < deadline, printed.read_text()
-                time.sleep(0.1)
+            return "Started worker" in printed.read_text() and accepts(port)
+
+        try:
+            wait_until(listens, 120)
             yield printed.read_text()
         finally:
-            process.send_signal(signal.SIGTERM)
+            stop(process)
             assert process.wait(120) == 0
 
 
@@ -78,8 +83,7 @@ def run_curl(line: str, variables: dict[str, str]) -> Any:
                 data = next(words).encode()
             case _ if word.startswith("http"):
                 url = word
-    with urllib.request.urlopen(urllib.request.Request(url, data, headers)) as response:
-        return json.load(response)
+    return requests.request("POST" if data else "GET", url, headers=headers, data=data).json()
 
 
 def test_first_cart_with_the_printed_lines(clone: Path) -> None:
@@ -95,17 +99,16 @@ def test_first_cart_with_the_printed_lines(clone: Path) -> None:
         (cart,) = shown["data"]["carts"]
         assert cart["cartId"] == created["data"]["cartId"]
         assert cart["itemCount"] == 1
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/docs") as docs:
-            assert b"swagger-ui" in docs.read()
+        assert "swagger-ui" in requests.get(f"http://127.0.0.1:{port}/docs").text
         # The page is filled in with the document's examples: with what the token opens.
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/v2.0/openapi.json") as answer:
-            assert {
-                parameter["example"]
-                for path in json.load(answer)["paths"].values()
-                for operation in path.values()
-                for parameter in operation["parameters"]
-                if parameter["name"] == "profileKey"
-            } == {given["PROFILE"]}
+        document = requests.get(f"http://127.0.0.1:{port}/v2.0/openapi.json").json()
+        assert {
+            parameter["example"]
+            for path in document["paths"].values()
+            for operation in path.values()
+            for parameter in operation["parameters"]
+            if parameter["name"] == "profileKey"
+        } == {given["PROFILE"]}
     assert given["PROFILE"] in (settings.BASE_DIR / "README.md").read_text()
 
     var = clone / "var"
@@ -131,15 +134,17 @@ def sign_in(port: int, password: str) -> str:
         return browser.post(f"{url}/admin/login/", sent).text
 
 
-def demo(clone: Path, command: str) -> str:
+def manage(
+    clone: Path, *arguments: str, before: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "manage.py", *command.split()],
+        [*before, sys.executable, "manage.py", *arguments],
         cwd=clone,
-        env={"PATH": os.environ["PATH"]},
+        env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=120,
-    ).stdout
+    )
 
 
 def test_the_first_account_of_the_desk_is_made_once(clone: Path) -> None:
@@ -155,35 +160,31 @@ def test_the_first_account_of_the_desk_is_made_once(clone: Path) -> None:
     with serving(clone, port, "--demo") as printed:
         assert "There are carts already, so --demo made none." in printed
         (command,) = re.findall("^manage.py (demo_carts .+)$", printed, re.MULTILINE)
-        assert "200 carts were made" in demo(clone, command)
+        assert "200 carts were made" in manage(clone, *command.split()).stdout
         assert "Start with --demo" not in printed
 
 
-def test_configured_service_prints_no_token(clone: Path) -> None:
-    key = "a-signing-key-of-forty-characters-0123456"
-    with serving(clone, free_port(), JWT_SIGNING_KEY=key) as printed:
+def test_given_secrets_need_no_folder_made_before_and_no_token_is_printed(clone: Path) -> None:
+    keys = {"SECRET_KEY": token_urlsafe(60), "JWT_SIGNING_KEY": token_urlsafe(60)}
+    with serving(clone, free_port(), **keys) as printed:
         assert "TOKEN" not in printed
         assert "curl" not in printed
-    assert not (clone / "var" / "jwt_signing_key").exists()
+    var = clone / "var"
+    assert var.stat().st_mode & 0o777 == 0o700
+    assert [file.name for file in var.iterdir()] == ["carts.sqlite3"]
 
 
-def test_address_in_use_is_named(clone: Path) -> None:
-    with closing(socket.socket()) as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("BIND", "--bind HOST:PORT"), ("METRICS_BIND", "METRICS_BIND=HOST:PORT")],
+)
+def test_an_address_in_use_is_named(settings: Settings, name: str, advice: str) -> None:
+    settings.BIND = f"127.0.0.1:{free_port()}"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        refused = subprocess.run(
-            [sys.executable, "manage.py", "serve", "--bind", address],
-            cwd=clone,
-            env={"PATH": os.environ["PATH"]},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-    assert refused.returncode != 0
-    assert f"{address} cannot be used" in refused.stderr
-    assert "--bind HOST:PORT" in refused.stderr
-    assert "Traceback" not in refused.stderr
+        setattr(settings, name, address)
+        with pytest.raises(CommandError, match=f"{address} cannot be used .* with {advice}"):
+            call_command("serve")
 
 
 @pytest.fixture
@@ -195,21 +196,16 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 @pytest.mark.django_db
-def test_server_is_started_as_asked(started: list[Any]) -> None:
+def test_server_is_started_as_asked_or_as_configured(
+    started: list[Any], settings: Settings
+) -> None:
+    settings.BIND, settings.WEB_CONCURRENCY = f"127.0.0.1:{free_port()}", 7
     bind = f"127.0.0.1:{free_port()}"
 
+    call_command("serve", stdout=StringIO())
     call_command("serve", f"--bind={bind}", "--workers=3", stdout=StringIO())
 
-    assert started == [(bind, 3)]
-
-
-@pytest.mark.django_db
-def test_server_is_started_as_configured(started: list[Any], settings: Settings) -> None:
-    settings.BIND, settings.WEB_CONCURRENCY = f"127.0.0.1:{free_port()}", 7
-
-    call_command("serve", stdout=StringIO())
-
-    assert started == [(settings.BIND, 7)]
+    assert started == [(settings.BIND, 7), (bind, 3)]
 
 
 @pytest.mark.django_db
@@ -233,7 +229,7 @@ def test_socket_file_is_taken_over_from_a_server_that_was_killed(
         theirs.bind(str(path))
         theirs.listen()
         with pytest.raises(CommandError, match="taken"):
-            call_command("serve", f"--bind=unix:{path}", stdout=StringIO())
+            call_command("serve", f"--bind=unix:{path}")
     assert started == []
     assert path.exists()
 
@@ -252,42 +248,16 @@ def test_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "theirs"
 
 
-def test_metrics_address_in_use_is_named(settings: Settings) -> None:
-    with closing(socket.socket()) as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        settings.METRICS_BIND = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(CommandError, match="METRICS_BIND=HOST:PORT"):
-            call_command("serve", f"--bind=127.0.0.1:{free_port()}")
-
-
-def test_given_secrets_need_no_folder_made_before(clone: Path) -> None:
-    keys = {"SECRET_KEY": token_urlsafe(60), "JWT_SIGNING_KEY": token_urlsafe(60)}
-    with serving(clone, free_port(), **keys):
-        assert (clone / "var" / "carts.sqlite3").exists()
-    assert (clone / "var").stat().st_mode & 0o777 == 0o700
-
-
 def test_ctrl_c_stops_at_once(clone: Path) -> None:
     """A terminal sends it to the workers, too."""
-    printed = clone / "printed.txt"
-    with printed.open("w") as out:
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{free_port()}"],
-            cwd=clone,
-            env={"PATH": os.environ["PATH"], "WEB_CONCURRENCY": "2"},
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        wait_until(lambda: printed.read_text().count("Started worker") == 2)
+
+    def press(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGINT)
-        began = time.monotonic()
-        assert process.wait(120) == 0
-        assert time.monotonic() - began < 25
-    finally:
-        process.kill()
+        process.wait(25)
+
+    with serving(clone, free_port(), stop=press, WEB_CONCURRENCY="2"):
+        printed = clone / "printed.txt"
+        wait_until(lambda: printed.read_text().count("Started worker") == 2)
 
 
 @pytest.mark.parametrize("bind", ["8000", "127.0.0.1:http", "127.0.0.1:70000"])
@@ -300,14 +270,7 @@ def test_read_only_folder_is_named(clone: Path) -> None:
     clone.chmod(0o500)
     # Root may write everywhere unless it drops that capability.
     humbled = [program("setpriv"), "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
-    refused = subprocess.run(
-        [*humbled, sys.executable, "manage.py", "serve"],
-        cwd=clone,
-        env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    refused = manage(clone, "serve", before=humbled)
     clone.chmod(0o700)
     assert refused.returncode != 0
     assert "make the folder writable" in refused.stderr
