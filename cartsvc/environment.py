@@ -79,19 +79,14 @@ def are_proxies(proxies: list[str]) -> None:
             ) from None
 
 
-def usable_cores(root: Path = Path("/")) -> int:
-    """Return how many cores this process may use: by its affinity, and by its cgroups."""
+def usable_cores(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """Return how many cores this process may use: by its affinity, and by its container's limit."""
     # Only Linux has either.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     with suppress(OSError):
-        groups = (root / "proc/self/cgroup").read_text()
-        # The line of version 2 of cgroups names no controllers.
-        for group in re.findall("^0::/(.*)$", groups, re.MULTILINE):
-            folder = root / "sys/fs/cgroup" / group
-            for file in (parent / "cpu.max" for parent in (folder, *folder.parents)):
-                quota, period = file.read_text().split() if file.exists() else ("max", "")
-                if quota != "max":
-                    cores = min(cores or 1, math.ceil(int(quota) / int(period)))
+        quota, period = limit.read_text().split()
+        if quota != "max":
+            cores = min(cores or 1, math.ceil(int(quota) / int(period)))
     return cores or 1
 
 

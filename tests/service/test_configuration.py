@@ -144,24 +144,14 @@ def test_https_is_on_for_public_hosts_unless_told(changes: dict[str, str], secur
 
 
 @pytest.mark.parametrize(
-    ("quotas", "cores"),
-    [
-        ({"": "100000 100000"}, 1),  # of a container, which sees its own group as the root
-        ({"a.slice/b.service": "50000 100000"}, 1),
-        ({"a.slice": "150000 100000", "a.slice/b.service": "max 100000"}, 2),
-        ({"a.slice": "100000 100000", "a.slice/b.service": "200000 100000"}, 1),
-        ({"a.slice/b.service": "max 100000"}, 3),  # by the process's affinity
-        ({"c.slice": "100000 100000"}, 3),  # another group's
-    ],
+    ("quota", "cores"),
+    [("50000 100000", 1), ("150000 100000", 2), ("400000 100000", 3), ("max 100000", 3), (None, 3)],
 )
-def test_a_quota_of_the_process_or_of_a_group_around_it_counts(
-    quotas: dict[str, str], cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_only_cores_that_the_process_may_use_get_a_worker(
+    quota: str | None, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """By its affinity, and by the quota that a container sees as its own."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/cgroup").write_text("1:cpu:/\n0::/a.slice/b.service\n")
-    for group, quota in quotas.items():
-        folder = tmp_path / "sys/fs/cgroup" / group
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "cpu.max").write_text(f"{quota}\n")
-    assert usable_cores(tmp_path) == cores
+    if quota:
+        (tmp_path / "cpu.max").write_text(f"{quota}\n")
+    assert usable_cores(tmp_path / "cpu.max") == cores
