@@ -1,7 +1,7 @@
 """What every form of the desk does: it takes a reason, and it changes the cart that it shows."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -10,14 +10,61 @@ from django.utils.html import escape
 
 from carts.admin import items as pages
 from carts.models import Cart
-from tests.desk.conftest import CARTS, events, form_of, item_page, page_of, put_back_page
-from tests.desk.test_cart import correct_page, delete_page
+from carts.models.change import Author
+from tests.desk.conftest import (
+    CARTS,
+    add_page,
+    correct_page,
+    delete_page,
+    events,
+    form_of,
+    item_page,
+    items,
+    page_of,
+    put_back_page,
+    remove_page,
+)
+from tests.support.concurrency import held
 from tests.support.factories import CartFactory, ItemFactory
 
 LABEL = "Why (optional, for staff only)"
 
 # What the history says of a put-back before the reason given.
 BACK = "Put back as before version 2"
+
+
+class Form(NamedTuple):
+    page: Callable[[Cart], str]
+    # Of what is typed, as the page shows it again.
+    typed: str
+    # How the page asks again if the cart has changed meanwhile.
+    choice: str
+    button: str
+
+
+FORMS = {
+    "item": Form(
+        item_page, 'value="3"', "Saving it now replaces the above;", "Replace it with this"
+    ),
+    "add": Form(
+        add_page, 'value="3"', "Saving it now adds the item to the cart as it is now;", "Save"
+    ),
+    "remove": Form(
+        remove_page, "", "The button below removes the item as it is now;", "Remove the item"
+    ),
+    "put back": Form(
+        put_back_page, "", "The button below puts the item back all the same;", "Put it back"
+    ),
+    "correct": Form(
+        correct_page,
+        "Thanks</textarea>",
+        "Saving it now replaces the above;",
+        "Replace it with this",
+    ),
+    "delete": Form(
+        delete_page, "", "The button below deletes the cart as it is now;", "Delete the cart"
+    ),
+}
 
 
 @pytest.fixture
@@ -27,44 +74,41 @@ def cart(db: None) -> Any:
     return cart
 
 
-def typed(client: Client, cart: Cart) -> dict[str, dict[str, Any]]:
-    """Return for each form of the desk what a browser would send."""
-    item, add = item_page(cart), f"{CARTS}{cart.pk}/items/add/"
-    correct = form_of(client, item) | {"quantity": "3"}
-    shipped = {"platform": "ios-app", "ordering_channel": "WEB", "fulfilment_channel": "PICKUP"}
-    return {
-        item: correct,
-        add: correct,
-        f"{item}remove/": {"version": "2"},
-        put_back_page(cart, 2): {"version": "2"},
-        correct_page(cart): {**shipped, "version": "2"},
-        delete_page(cart): {"version": "2"},
-    }
+@pytest.fixture(params=FORMS)
+def form(request: pytest.FixtureRequest) -> Form:
+    return FORMS[request.param]
 
 
-FORMS = range(6)
+@pytest.fixture
+def url(cart: Cart, form: Form) -> str:
+    return form.page(cart)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_every_form_takes_a_reason(lead: Client, cart: Cart, form: int) -> None:
-    url, sent = list(typed(lead, cart).items())[form]
+@pytest.fixture
+def sent(lead: Client, cart: Cart) -> dict[str, Any]:
+    """Return what changes something, whichever form it is sent from."""
+    untouched = form_of(lead, item_page(cart)) | form_of(lead, correct_page(cart))
+    return untouched | {"quantity": "3", "note": "Thanks", "version": "2"}
+
+
+def test_every_form_takes_a_reason(
+    lead: Client, cart: Cart, url: str, sent: dict[str, Any]
+) -> None:
     assert LABEL in lead.get(url).text
     why = "<i>" + "\U0001f355" * 197
     assert lead.post(url, sent | {"why": f" {why} "}).status_code == 302
     if url == delete_page(cart):
         assert LogEntry.objects.get().change_message.endswith(f". Why: {why}")
         return
-    told = f"{BACK}: {why}"[:200] if url == put_back_page(cart, 2) else why
+    told = f"{BACK}: {why}"[:200] if url == put_back_page(cart) else why
     assert cart.changes.last().why == told
     assert events(lead, cart)[0].change.author.why == told
     assert f"Why: <bdi>{escape(told)}</bdi>" in lead.get(page_of(cart)).text
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_reason_may_be_left_out(lead: Client, cart: Cart, form: int) -> None:
-    url, sent = list(typed(lead, cart).items())[form]
+def test_a_reason_may_be_left_out(lead: Client, cart: Cart, url: str, sent: dict[str, Any]) -> None:
     assert lead.post(url, sent | {"why": " "}).status_code == 302
-    if url == put_back_page(cart, 2):
+    if url == put_back_page(cart):
         assert cart.changes.last().why == BACK
     elif cart.changes.exists():
         assert cart.changes.last().why is None
@@ -73,7 +117,6 @@ def test_a_reason_may_be_left_out(lead: Client, cart: Cart, form: int) -> None:
         assert "Why" not in LogEntry.objects.get().change_message
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("why", "reason"),
     [
@@ -83,34 +126,172 @@ def test_a_reason_may_be_left_out(lead: Client, cart: Cart, form: int) -> None:
     ],
 )
 def test_a_reason_that_is_no_short_line_is_refused(
-    lead: Client, cart: Cart, unchanged: Callable[[], None], form: int, why: str, reason: str
+    lead: Client,
+    unchanged: Callable[[], None],
+    url: str,
+    sent: dict[str, Any],
+    why: str,
+    reason: str,
 ) -> None:
-    url, sent = list(typed(lead, cart).items())[form]
     unchanged()
     response = lead.post(url, sent | {"why": why})
     assert response.status_code == 200
     assert reason in response.text
-    assert not LogEntry.objects.exists()
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_change_at_the_last_moment_is_not_overwritten(
-    lead: Client, cart: Cart, monkeypatch: pytest.MonkeyPatch, form: int
+@pytest.mark.parametrize("late", [False, True])
+def test_a_change_meanwhile_is_shown_and_is_not_overwritten(
+    lead: Client,
+    cart: Cart,
+    monkeypatch: pytest.MonkeyPatch,
+    form: Form,
+    sent: dict[str, Any],
+    late: bool,
 ) -> None:
-    """It comes after the page has read the cart, and before the cart is locked."""
-    url, sent = list(typed(lead, cart).items())[form]
-    read, late = pages.read, [{"note": "Ring twice"}]
+    """It comes before the page has read the cart, or after that and before the cart is locked."""
+    url, item_id, read = form.page(cart), items(cart)[0]["item_id"], pages.read
+    changes = [{"quantity": 8}]
+
+    def change() -> None:
+        if changes:
+            Cart.objects.by(Author("bearer", "app")).change_item(cart.pk, item_id, changes.pop())
 
     def then_changed(cart_id: Any) -> Any:
         found = read(cart_id)
-        if late:
-            Cart.objects.change_cart(cart_id, late.pop())
+        change()
         return found
 
-    monkeypatch.setattr(pages, "read", then_changed)
-    response = lead.post(url, sent)
+    if late:
+        monkeypatch.setattr(pages, "read", then_changed)
+    else:
+        change()
+
+    response = lead.post(url, sent | {"why": "She asked"})
+
     assert response.status_code == 409
     assert [event.change.version for event in response.context["missed"]] == [3]
-    cart.refresh_from_db()
-    assert (cart.version, cart.note, cart.item_count) == (3, "Ring twice", 1)
+    for text in ("Somebody changed this cart", "Nothing was saved", "quantity 9 → 8", "She asked"):
+        assert text in response.text
+    assert form.typed in response.text
+    assert form.choice in response.text
+    assert f">{form.button}</button>" in response.text
+    # Only the history on the cart's page offers to undo.
+    assert "/before/3/" not in response.text
+    assert (items(cart)[0]["quantity"], len(items(cart))) == (8, 1)
+    assert Cart.objects.values_list("version", "note").get() == (3, None)
     assert not LogEntry.objects.exists()
+    again = sent | {"version": response.context["cart"].version}
+    assert lead.post(url, again).status_code == 302
+    assert LogEntry.objects.count() == 1
+
+
+@pytest.mark.parametrize("version", ["", "-1", "99", "9" * 30, None])
+def test_a_version_that_is_none_changes_nothing(
+    lead: Client,
+    unchanged: Callable[[], None],
+    url: str,
+    sent: dict[str, Any],
+    version: str | None,
+) -> None:
+    del sent["version"]
+    unchanged()
+    response = lead.post(url, sent if version is None else sent | {"version": version})
+    assert response.status_code == 409
+
+
+@pytest.mark.parametrize("form", ["item", "delete"], indirect=True)
+@pytest.mark.django_db(transaction=True)
+def test_a_cart_that_somebody_holds_is_not_changed(
+    lead: Client,
+    cart: Cart,
+    unchanged: Callable[[], None],
+    form: Form,
+    url: str,
+    sent: dict[str, Any],
+) -> None:
+    unchanged()
+    row = Cart.objects.filter(pk=cart.pk, profile_key=cart.profile_key)
+    with held(lambda: list(row.select_for_update())):
+        response = lead.post(url, sent)
+    assert response.status_code == 409
+    assert "This cart could not be changed just now: somebody else is changing it" in response.text
+    assert form.typed in response.text
+
+
+def test_a_cart_that_is_gone_is_told_once(
+    lead: Client, cart: Cart, url: str, sent: dict[str, Any], unchanged: Callable[[], None]
+) -> None:
+    Cart.objects.delete_cart(cart.pk)
+    unchanged()
+    for response in (lead.post(url, sent, follow=True), lead.get(url, follow=True)):
+        assert response.redirect_chain == [(CARTS, 302)]
+        assert [str(message) for message in response.context["messages"]] == [
+            "This cart was deleted meanwhile. Nothing was saved."
+        ]
+
+
+def test_who_may_only_view_is_offered_no_form(
+    viewer: Client,
+    lead: Client,
+    cart: Cart,
+    unchanged: Callable[[], None],
+    url: str,
+    sent: dict[str, Any],
+) -> None:
+    assert f'href="{url}"' in lead.get(page_of(cart)).text
+    assert f'href="{url}"' not in viewer.get(page_of(cart)).text
+    unchanged()
+    for response in (viewer.get(url), viewer.post(url, sent)):
+        assert response.status_code == 403
+        assert "You may not do this" in response.text
+    for response in (Client().get(url), Client().post(url, sent)):
+        assert response.url.startswith("/admin/login/")
+
+
+def test_a_form_without_its_token_is_refused(
+    lead: Client, unchanged: Callable[[], None], url: str, sent: dict[str, Any]
+) -> None:
+    unchanged()
+    lead.handler.enforce_csrf_checks = True
+    response = lead.post(url, sent)
+    assert response.status_code == 403
+    assert "This form is out of date" in response.text
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "value", "text"),
+    [
+        (item_page, "quantity", "0", "greater than or equal to 1"),
+        (item_page, "quantity", "10000", "less than or equal to 9999"),
+        (item_page, "quantity", "5.5", "Enter a whole number"),
+        (item_page, "price", "1.23456", "no more than 4 decimal places"),
+        (item_page, "price", "-1", "greater than or equal to 0"),
+        (item_page, "price", "NaN", "Enter a number"),
+        (item_page, "price", "9,50", "Enter a number with a point, such as 9.50."),
+        (item_page, "display_name", "   ", "cannot be blank"),
+        (item_page, "display_name", "x" * 101, "at most 100 characters"),
+        (item_page, "display_name", "a\x1bb", "control character U+001B"),
+        (item_page, "special_instructions", "x" * 301, "at most 300 characters"),
+        (item_page, "menu_item_key", str(2**63), "less than or equal to"),
+        (item_page, "options-0-display_name", "", "required"),
+        (item_page, "options-0-option_set_key", str(-(2**63) - 1), "greater than or equal to"),
+        (correct_page, "platform", " ", "cannot be blank"),
+        (correct_page, "ordering_channel", "", "required"),
+        (correct_page, "fulfilment_channel", "x" * 51, "at most 50 characters"),
+        (correct_page, "note", "x" * 301, "at most 300 characters"),
+        (correct_page, "special_instructions", "a\x1bb", "control character U+001B"),
+    ],
+)
+def test_what_the_specification_refuses_is_refused_here(
+    lead: Client,
+    unchanged: Callable[[], None],
+    page: Callable[[Cart], str],
+    name: str,
+    value: str,
+    text: str,
+) -> None:
+    cart = CartFactory(items=[ItemFactory(with_option=True)])
+    unchanged()
+    response = lead.post(page(cart), form_of(lead, page(cart)) | {name: value})
+    assert response.status_code == 200
+    assert text in response.text
