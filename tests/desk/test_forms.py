@@ -16,7 +16,6 @@ from tests.desk.conftest import (
     add_page,
     correct_page,
     delete_page,
-    events,
     form_of,
     item_page,
     items,
@@ -27,44 +26,34 @@ from tests.desk.conftest import (
 from tests.support.concurrency import held
 from tests.support.factories import CartFactory, ItemFactory
 
-LABEL = "Why (optional, for staff only)"
-
 # What the history says of a put-back before the reason given.
 BACK = "Put back as before version 2"
 
 
+AGAIN = "Saving it now replaces the above;"
+
+# The page of each form, what is typed as the page shows it again, and how the page asks again, if
+# the cart has changed meanwhile, with which button.
+FORMS = {
+    "item": (item_page, 'value="3"', AGAIN, "Replace it with this"),
+    "add": (add_page, 'value="3"', "adds the item to the cart as it is now;", "Save"),
+    "remove": (remove_page, "", "removes the item as it is now;", "Remove the item"),
+    "put back": (put_back_page, "", "puts the item back all the same;", "Put it back"),
+    "correct": (correct_page, "Thanks</textarea>", AGAIN, "Replace it with this"),
+    "delete": (delete_page, "", "deletes the cart as it is now;", "Delete the cart"),
+}
+
+
 class Form(NamedTuple):
-    page: Callable[[Cart], str]
-    # Of what is typed, as the page shows it again.
+    url: str
+    # What changes something, whichever form it is sent from.
+    sent: dict[str, Any]
     typed: str
-    # How the page asks again if the cart has changed meanwhile.
-    choice: str
+    question: str
     button: str
 
-
-FORMS = {
-    "item": Form(
-        item_page, 'value="3"', "Saving it now replaces the above;", "Replace it with this"
-    ),
-    "add": Form(
-        add_page, 'value="3"', "Saving it now adds the item to the cart as it is now;", "Save"
-    ),
-    "remove": Form(
-        remove_page, "", "The button below removes the item as it is now;", "Remove the item"
-    ),
-    "put back": Form(
-        put_back_page, "", "The button below puts the item back all the same;", "Put it back"
-    ),
-    "correct": Form(
-        correct_page,
-        "Thanks</textarea>",
-        "Saving it now replaces the above;",
-        "Replace it with this",
-    ),
-    "delete": Form(
-        delete_page, "", "The button below deletes the cart as it is now;", "Delete the cart"
-    ),
-}
+    def post(self, client: Client, **changes: str) -> Any:
+        return client.post(self.url, self.sent | changes)
 
 
 @pytest.fixture
@@ -75,40 +64,27 @@ def cart(db: None) -> Any:
 
 
 @pytest.fixture(params=FORMS)
-def form(request: pytest.FixtureRequest) -> Form:
-    return FORMS[request.param]
-
-
-@pytest.fixture
-def url(cart: Cart, form: Form) -> str:
-    return form.page(cart)
-
-
-@pytest.fixture
-def sent(lead: Client, cart: Cart) -> dict[str, Any]:
-    """Return what changes something, whichever form it is sent from."""
+def form(request: pytest.FixtureRequest, lead: Client, cart: Cart) -> Form:
+    page, *told = FORMS[request.param]
     untouched = form_of(lead, item_page(cart)) | form_of(lead, correct_page(cart))
-    return untouched | {"quantity": "3", "note": "Thanks", "version": "2"}
+    return Form(page(cart), untouched | {"quantity": "3", "note": "Thanks"}, *told)
 
 
-def test_every_form_takes_a_reason(
-    lead: Client, cart: Cart, url: str, sent: dict[str, Any]
-) -> None:
-    assert LABEL in lead.get(url).text
+def test_every_form_takes_a_reason(lead: Client, cart: Cart, form: Form) -> None:
+    assert "Why (optional, for staff only)" in lead.get(form.url).text
     why = "<i>" + "\U0001f355" * 197
-    assert lead.post(url, sent | {"why": f" {why} "}).status_code == 302
-    if url == delete_page(cart):
+    assert form.post(lead, why=f" {why} ").status_code == 302
+    if form.url == delete_page(cart):
         assert LogEntry.objects.get().change_message.endswith(f". Why: {why}")
         return
-    told = f"{BACK}: {why}"[:200] if url == put_back_page(cart) else why
+    told = f"{BACK}: {why}"[:200] if form.url == put_back_page(cart) else why
     assert cart.changes.last().why == told
-    assert events(lead, cart)[0].change.author.why == told
     assert f"Why: <bdi>{escape(told)}</bdi>" in lead.get(page_of(cart)).text
 
 
-def test_a_reason_may_be_left_out(lead: Client, cart: Cart, url: str, sent: dict[str, Any]) -> None:
-    assert lead.post(url, sent | {"why": " "}).status_code == 302
-    if url == put_back_page(cart):
+def test_a_reason_may_be_left_out(lead: Client, cart: Cart, form: Form) -> None:
+    assert form.post(lead, why=" ").status_code == 302
+    if form.url == put_back_page(cart):
         assert cart.changes.last().why == BACK
     elif cart.changes.exists():
         assert cart.changes.last().why is None
@@ -126,31 +102,20 @@ def test_a_reason_may_be_left_out(lead: Client, cart: Cart, url: str, sent: dict
     ],
 )
 def test_a_reason_that_is_no_short_line_is_refused(
-    lead: Client,
-    unchanged: Callable[[], None],
-    url: str,
-    sent: dict[str, Any],
-    why: str,
-    reason: str,
+    lead: Client, form: Form, unchanged: Callable[[], None], why: str, reason: str
 ) -> None:
     unchanged()
-    response = lead.post(url, sent | {"why": why})
+    response = form.post(lead, why=why)
     assert response.status_code == 200
     assert reason in response.text
 
 
 @pytest.mark.parametrize("late", [False, True])
 def test_a_change_meanwhile_is_shown_and_is_not_overwritten(
-    lead: Client,
-    cart: Cart,
-    monkeypatch: pytest.MonkeyPatch,
-    form: Form,
-    sent: dict[str, Any],
-    late: bool,
+    lead: Client, cart: Cart, form: Form, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
     """It comes before the page has read the cart, or after that and before the cart is locked."""
-    url, item_id, read = form.page(cart), items(cart)[0]["item_id"], pages.read
-    changes = [{"quantity": 8}]
+    item_id, read, changes = items(cart)[0]["item_id"], pages.read, [{"quantity": 8}]
 
     def change() -> None:
         if changes:
@@ -166,94 +131,78 @@ def test_a_change_meanwhile_is_shown_and_is_not_overwritten(
     else:
         change()
 
-    response = lead.post(url, sent | {"why": "She asked"})
+    response = form.post(lead, why="She asked")
 
     assert response.status_code == 409
     assert [event.change.version for event in response.context["missed"]] == [3]
     for text in ("Somebody changed this cart", "Nothing was saved", "quantity 9 → 8", "She asked"):
         assert text in response.text
-    assert form.typed in response.text
-    assert form.choice in response.text
-    assert f">{form.button}</button>" in response.text
+    for text in (form.typed, form.question, f">{form.button}</button>"):
+        assert text in response.text
     # Only the history on the cart's page offers to undo.
     assert "/before/3/" not in response.text
-    assert (items(cart)[0]["quantity"], len(items(cart))) == (8, 1)
+    assert [item["quantity"] for item in items(cart)] == [8]
     assert Cart.objects.values_list("version", "note").get() == (3, None)
     assert not LogEntry.objects.exists()
-    again = sent | {"version": response.context["cart"].version}
-    assert lead.post(url, again).status_code == 302
+    assert form.post(lead, version=response.context["cart"].version).status_code == 302
     assert LogEntry.objects.count() == 1
 
 
 @pytest.mark.parametrize("version", ["", "-1", "99", "9" * 30, None])
 def test_a_version_that_is_none_changes_nothing(
-    lead: Client,
-    unchanged: Callable[[], None],
-    url: str,
-    sent: dict[str, Any],
-    version: str | None,
+    lead: Client, form: Form, unchanged: Callable[[], None], version: str | None
 ) -> None:
-    del sent["version"]
+    del form.sent["version"]
     unchanged()
-    response = lead.post(url, sent if version is None else sent | {"version": version})
+    response = form.post(lead, **({} if version is None else {"version": version}))
     assert response.status_code == 409
 
 
 @pytest.mark.parametrize("form", ["item", "delete"], indirect=True)
 @pytest.mark.django_db(transaction=True)
 def test_a_cart_that_somebody_holds_is_not_changed(
-    lead: Client,
-    cart: Cart,
-    unchanged: Callable[[], None],
-    form: Form,
-    url: str,
-    sent: dict[str, Any],
+    lead: Client, cart: Cart, form: Form, unchanged: Callable[[], None]
 ) -> None:
     unchanged()
     row = Cart.objects.filter(pk=cart.pk, profile_key=cart.profile_key)
     with held(lambda: list(row.select_for_update())):
-        response = lead.post(url, sent)
+        response = form.post(lead)
     assert response.status_code == 409
     assert "This cart could not be changed just now: somebody else is changing it" in response.text
     assert form.typed in response.text
 
 
-def test_a_cart_that_is_gone_is_told_once(
-    lead: Client, cart: Cart, url: str, sent: dict[str, Any], unchanged: Callable[[], None]
-) -> None:
+def test_a_cart_that_is_gone_is_told_once(lead: Client, cart: Cart, form: Form) -> None:
     Cart.objects.delete_cart(cart.pk)
-    unchanged()
-    for response in (lead.post(url, sent, follow=True), lead.get(url, follow=True)):
+    sent = lead.post(form.url, form.sent, follow=True)
+    for response in (sent, lead.get(form.url, follow=True)):
         assert response.redirect_chain == [(CARTS, 302)]
         assert [str(message) for message in response.context["messages"]] == [
             "This cart was deleted meanwhile. Nothing was saved."
         ]
+    assert not Cart.objects.exists()
+    assert not LogEntry.objects.exists()
 
 
 def test_who_may_only_view_is_offered_no_form(
-    viewer: Client,
-    lead: Client,
-    cart: Cart,
-    unchanged: Callable[[], None],
-    url: str,
-    sent: dict[str, Any],
+    viewer: Client, lead: Client, cart: Cart, form: Form, unchanged: Callable[[], None]
 ) -> None:
-    assert f'href="{url}"' in lead.get(page_of(cart)).text
-    assert f'href="{url}"' not in viewer.get(page_of(cart)).text
+    assert f'href="{form.url}"' in lead.get(page_of(cart)).text
+    assert f'href="{form.url}"' not in viewer.get(page_of(cart)).text
     unchanged()
-    for response in (viewer.get(url), viewer.post(url, sent)):
+    for response in (viewer.get(form.url), form.post(viewer)):
         assert response.status_code == 403
         assert "You may not do this" in response.text
-    for response in (Client().get(url), Client().post(url, sent)):
+    for response in (Client().get(form.url), form.post(Client())):
         assert response.url.startswith("/admin/login/")
 
 
 def test_a_form_without_its_token_is_refused(
-    lead: Client, unchanged: Callable[[], None], url: str, sent: dict[str, Any]
+    lead: Client, form: Form, unchanged: Callable[[], None]
 ) -> None:
     unchanged()
     lead.handler.enforce_csrf_checks = True
-    response = lead.post(url, sent)
+    response = form.post(lead)
     assert response.status_code == 403
     assert "This form is out of date" in response.text
 
