@@ -1,13 +1,10 @@
 """What the desk tells those whom it refuses."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import User
 
 from cartsvc.fairness import PERSON_SECONDS, WORKING
-from tests.browser.conftest import FIND, LOOKS, check, member, sign_in
+from tests.browser.conftest import FIND, LOOKS, Open, check, complained, member, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -18,7 +15,7 @@ def anna(db: None) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_whom_the_sign_in_page_refuses_reads_why(open_page: Callable[..., Any], width: int) -> None:
+def test_whom_the_sign_in_page_refuses_reads_why(open_page: Open, width: int) -> None:
     page = open_page(width)
     page.goto(FIND)
     for refusal in [".errornote"] * 4 + ["h1"]:
@@ -30,15 +27,11 @@ def test_whom_the_sign_in_page_refuses_reads_why(open_page: Callable[..., Any], 
     page.get_by_role("heading", name="Too many failed attempts").wait_for()
     check(page, f"sign-in-locked-{width}")
     assert "wait up to 15 minutes" in page.get_by_role("main").inner_text()
-    # The browser says so itself when a page is refused.
-    assert [complaint.split("status of ")[1][:3] for complaint in open_page.complaints] == ["429"]
-    open_page.complaints.clear()
+    complained(open_page, 429)
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_who_asks_for_too_much_at_once_reads_why(
-    open_page: Callable[..., Any], width: int, scheme: str
-) -> None:
+def test_who_asks_for_too_much_at_once_reads_why(open_page: Open, width: int, scheme: str) -> None:
     page = open_page(width, scheme)
     sign_in(page, "anna")
     caller = f"staff {User.objects.get(username='anna').pk}"
@@ -47,14 +40,11 @@ def test_who_asks_for_too_much_at_once_reads_why(
     page.get_by_role("heading", name="Too many pages").wait_for()
     check(page, f"too-many-{width}-{scheme}")
     assert "nothing was changed" in page.get_by_role("main").inner_text()
-    assert len(open_page.complaints) == 1  # the browser's own, of the status
-    open_page.complaints.clear()
+    complained(open_page, 503)
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_whose_form_is_out_of_date_reads_why(
-    open_page: Callable[..., Any], width: int, scheme: str
-) -> None:
+def test_whose_form_is_out_of_date_reads_why(open_page: Open, width: int, scheme: str) -> None:
     page = open_page(width, scheme)
     page.goto(FIND)
     page.get_by_label("Username").fill("anna")
@@ -64,5 +54,4 @@ def test_whose_form_is_out_of_date_reads_why(
     page.get_by_role("heading", name="out of date").wait_for()
     check(page, f"out-of-date-{width}-{scheme}")
     assert "Nothing was changed" in page.get_by_role("main").inner_text()
-    assert len(open_page.complaints) == 1  # the browser's own, of the status
-    open_page.complaints.clear()
+    complained(open_page, 403)
