@@ -37,30 +37,21 @@ def option_row(number: int, **values: str) -> dict[str, str]:
 
 def test_an_item_and_its_options_are_corrected(lead: Client, cart: Cart) -> None:
     url, before = item_page(cart), items(cart)[0]
-    sent = form_of(lead, url) | {
-        "quantity": "3",
-        "price": "9.95",
-        "options-0-price": "0.50",
-        **option_row(1),
-    }
-    response = lead.post(url, sent)
+    typed = {"quantity": "3", "price": "1234.5", "options-0-price": "-0"} | option_row(1)
+    response = lead.post(url, form_of(lead, url) | typed)
     assert response.url == item_of(cart)
-    after = items(cart)[0]
     extra = before["options"][0]
-    assert after == before | {
+    olives = {
+        "display_name": "Olives",
+        "price": Decimal(1),
+        "option_set_key": 7,
+        "option_set_item_key": 9223372036854775807,
+    }
+    assert items(cart)[0] == before | {
         "quantity": 3,
-        "price": Decimal("9.95"),
-        "value": Decimal("34.35"),
-        "options": [
-            extra | {"price": Decimal("0.50")},
-            extra
-            | {
-                "display_name": "Olives",
-                "price": Decimal(1),
-                "option_set_key": 7,
-                "option_set_item_key": 9223372036854775807,
-            },
-        ],
+        "price": Decimal("1234.5"),
+        "value": Decimal("3706.5"),
+        "options": [extra | {"price": Decimal(0)}, extra | olives],
     }
     modified_on = cart.modified_on
     cart.refresh_from_db()
@@ -74,8 +65,8 @@ def test_an_item_and_its_options_are_corrected(lead: Client, cart: Cart) -> None
     assert entry.get_edited_object() == cart
     assert entry.object_repr == f"{cart.id} of {cart.profile_key}"
     assert entry.change_message == (
-        "Item “Pizza Margherita”: price 10.10 → 9.95; quantity 2 → 3; "
-        "without Extra mozzarella, 1.25; with Extra mozzarella, 0.50; with Olives, 1.00"
+        "Item “Pizza Margherita”: price 10.10 → 1,234.50; quantity 2 → 3; "
+        "without Extra mozzarella, 1.25; with Extra mozzarella, 0.00; with Olives, 1.00"
     )
     assert entry.change_message.endswith("; ".join(events(lead, cart)[0].lines))
 
@@ -91,23 +82,19 @@ def test_an_option_is_removed(lead: Client, cart: Cart) -> None:
 
 
 def test_what_nobody_touched_stays_as_it_was_sent(lead: Client) -> None:
-    cart = CartFactory(
-        items=[
-            ItemFactory(
-                display_name="  Pizza\u00a0 ",
-                price=Decimal("1.2345"),
-                special_instructions="one\r\ntwo\n\nthree\t",
-                options=[OptionFactory(display_name=" a ")],
-            ),
-            ItemFactory(special_instructions=""),
-        ]
+    odd = ItemFactory(
+        display_name="  Pizza\u00a0 ",
+        price=Decimal("1.2345"),
+        special_instructions="one\r\ntwo\n\nthree\t",
+        options=[OptionFactory(display_name=" a ")],
     )
+    cart = CartFactory(items=[odd, ItemFactory(special_instructions="")])
     before = items(cart)
     for number in (0, 1):
         url = item_page(cart, number)
         sent = form_of(lead, url)
-        sent["special_instructions"] = sent["special_instructions"].replace("\r\n", "\n")
-        sent["special_instructions"] = sent["special_instructions"].replace("\n", "\r\n")
+        lines = sent["special_instructions"].replace("\r\n", "\n")
+        sent["special_instructions"] = lines.replace("\n", "\r\n")
         lead.post(url, sent)
         assert items(cart) == before
         assert Cart.objects.get().version == 1 + number
@@ -118,30 +105,19 @@ def test_what_nobody_touched_stays_as_it_was_sent(lead: Client) -> None:
 
 def test_an_item_is_added_behind_the_last(lead: Client, cart: Cart) -> None:
     url = add_page(cart)
-    sent = form_of(lead, url) | {
-        "display_name": "Cola",
-        "quantity": "1",
-        "price": "2.50",
-        "menu_key": "DRINKS",
-        "menu_version": "1",
-        "menu_item_key": "5",
-    }
-    assert lead.post(url, sent).url == page_of(cart)
-    first, second = items(cart)
-    assert first["display_name"] == "Pizza Margherita"
-    del second["item_id"]
-    assert second == {
+    typed = {
         "menu_key": "DRINKS",
         "menu_version": 1,
         "menu_item_key": 5,
         "display_name": "Cola",
-        "currency": "EUR",
         "price": Decimal("2.50"),
         "quantity": 1,
-        "special_instructions": None,
-        "options": [],
-        "value": Decimal("2.50"),
     }
+    assert lead.post(url, form_of(lead, url) | typed).url == page_of(cart)
+    first, second = items(cart)
+    assert first["display_name"] == "Pizza Margherita"
+    made = {"item_id": second["item_id"], "currency": "EUR", "value": Decimal("2.50")}
+    assert second == typed | made | {"special_instructions": None, "options": []}
     assert LogEntry.objects.get().change_message == "Item added: 1 × Cola, 2.50"
 
 
@@ -180,8 +156,7 @@ def test_an_item_is_removed(lead: Client, cart: Cart) -> None:
     assert len(items(cart)) == 1
     assert lead.post(url, {"version": "1"}).url == page_of(cart)
     assert items(cart) == []
-    cart.refresh_from_db()
-    assert cart.changes.last().operation == "Remove Item"
+    assert cart.changes.get().operation == "Remove Item"
     assert LogEntry.objects.get().change_message == "Item “Pizza Margherita” removed"
 
 
@@ -248,15 +223,6 @@ def test_an_item_that_was_removed_meanwhile_is_not_brought_back(
         assert response.redirect_chain == [(page_of(cart), 302)]
         assert "Somebody has removed this item meanwhile" in response.text
     assert items(cart) == []
-
-
-def test_prices_are_logged_as_the_page_shows_them(lead: Client, cart: Cart) -> None:
-    url = item_page(cart)
-    lead.post(url, form_of(lead, url) | {"price": "1E+3", "options-0-price": "-0"})
-    assert LogEntry.objects.get().change_message == (
-        "Item “Pizza Margherita”: price 10.10 → 1,000.00; "
-        "without Extra mozzarella, 1.25; with Extra mozzarella, 0.00"
-    )
 
 
 @pytest.mark.django_db(transaction=True)

@@ -47,15 +47,6 @@ def test_a_creation_is_rebuilt_on_the_last_of_several_pages(viewer: Client) -> N
     assert (last.change.operation, last.lines) == ("Create Cart", ["1 × Pizza Margherita, 5.00"])
 
 
-def test_a_creation_is_not_guessed_when_a_change_is_missing(viewer: Client) -> None:
-    item = CartFactory(items=[ItemFactory()]).items.get()
-    for number in range(101):
-        item.change(quantity=number + 3)
-    for before in ("?before=8", "?before=3", "?before=2"):
-        created = events(viewer, item.cart, before)[-1]
-        assert (created.change.operation, created.lines) == ("Create Cart", [])
-
-
 def test_of_a_large_creation_the_first_lines_are_shown(viewer: Client) -> None:
     created = events(viewer, big_cart(60, 3))[-1]
     # An item is one line, and so is each of its options.

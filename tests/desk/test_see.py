@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from carts.models import Cart
 from carts.models.change import Author
-from tests.desk.conftest import big_cart, form_of, item_page, items, page_of
+from tests.desk.conftest import big_cart, events, form_of, item_page, items, page_of
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.costs import calls
@@ -51,6 +51,7 @@ def test_a_cart_reads_like_the_order(viewer: Client) -> None:
         "A cart is no order: whether the customer has ordered or paid is not known here.",
     ):
         assert text in response.text
+    assert "autofocus" not in response.text  # it would scroll away from the item
 
 
 def test_the_time_line_tells_what_happened(viewer: Client, db: None) -> None:
@@ -64,8 +65,8 @@ def test_the_time_line_tells_what_happened(viewer: Client, db: None) -> None:
     assert api.delete(path).status_code == 200
     cart = Cart.objects.get(pk=cart_id)
     page = viewer.get(page_of(cart))
-    events = page.context["timeline"]["events"]
-    assert [(c.version, c.operation, c.item_name, lines) for c, lines in events] == [
+    told = page.context["timeline"]["events"]
+    assert [(c.version, c.operation, c.item_name, lines) for c, lines in told] == [
         (4, "Remove Item", "Stew", ["3 × Stew, 10.10"]),
         (3, "Update Item", "Stew", ["name “Soup” → “Stew”", "quantity 1 → 3"]),
         (2, "Add Item", "Soup", ["1 × Soup, 10.10"]),
@@ -77,7 +78,7 @@ def test_the_time_line_tells_what_happened(viewer: Client, db: None) -> None:
         "0.00 → 10.10 EUR",
     ]
     assert page.text.count('API <bdi class="who">kiosk-7</bdi>') == 4
-    assert events[1].change.request_id == "req-12345"
+    assert told[1].change.request_id == "req-12345"
     assert 'request <span class="key">req-12345</span>' in page.text
 
 
@@ -88,7 +89,7 @@ def test_the_time_line_tells_what_an_item_was_before(viewer: Client) -> None:
     item.change(options=options[1:], special_instructions="Without onions")
     item.change(special_instructions=None, options=[OptionFactory(display_name="Grana")])
 
-    later, sooner = viewer.get(page_of(item.cart)).context["timeline"]["events"][:2]
+    later, sooner = events(viewer, item.cart)[:2]
 
     assert sooner.lines == [
         "instructions for the kitchen nothing → “Without onions”",
@@ -121,6 +122,10 @@ def test_a_long_time_line_is_read_page_by_page(
 
     assert versions == [*range(106, 6, -1), 1]
     assert "5 changes after the creation are no longer kept" in page.text
+    # What the cart was created with is not guessed.
+    for before in ("?before=8", "?before=3", "?before=2"):
+        created = events(viewer, cart, before)[-1]
+        assert (created.change.operation, created.lines) == ("Create Cart", [])
 
 
 def test_an_empty_cart_says_so(viewer: Client) -> None:
