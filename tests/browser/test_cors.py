@@ -3,14 +3,13 @@
 import json
 import uuid
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
 
 from tests.chaos.servers import SIGNING_KEY, Service, service
 from tests.support import bodies
+from tests.support.issuers import running
 from tests.support.tokens import mint
 
 CALL = """
@@ -26,24 +25,11 @@ async ([url, method, headers, body]) => {
 REFUSED = "TypeError: Failed to fetch"
 
 
-class Page(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<title>A shop</title>")
-
-    def log_message(self, *arguments: Any) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def shop() -> Iterator[int]:
-    """The port of a site that is not the service's."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as site:
-        Thread(target=site.serve_forever).start()
-        yield site.server_port
-        site.shutdown()
+    """The port of a site that is not the service's. An issuer of tokens will do."""
+    with running() as site:
+        yield site.server.server_port
 
 
 @pytest.fixture(scope="module")

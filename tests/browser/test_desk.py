@@ -113,6 +113,12 @@ def follow(page: Any, selector: str, url: Any) -> None:
     page.wait_for_url(url)
 
 
+def replace_by(page: Any, selector: str, text: str) -> None:
+    tab_to(page, selector)
+    page.keyboard.press("Control+a")
+    page.keyboard.type(text)
+
+
 def type_at_focus(page: Any, text: str) -> None:
     """Wait until the page has set the focus, which may be after it has loaded. Then type."""
     page.locator("input:focus").wait_for()
@@ -131,9 +137,7 @@ def test_the_keyboard_alone_does_it(cart: Cart, open_page: Open) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**?q=*")
     tab_to(page, "summary")
-    tab_to(page, "#result_list a")
-    page.keyboard.press("Enter")
-    page.wait_for_url(f"**{page_of(cart)}")
+    follow(page, "#result_list a", f"**{page_of(cart)}")
     tab_to(page, "#header #id_q")
     page.keyboard.type(f"{cart.restaurant_key} cola")
     page.keyboard.press("Enter")
@@ -152,12 +156,8 @@ def test_the_keyboard_alone_does_it(cart: Cart, open_page: Open) -> None:
     assert "JST" in page.locator(".facts").inner_text()
     page.reload()
     tab_to(page, ".tools button.copy")
-    tab_to(page, ".tools a")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/items/**")
-    tab_to(page, "#id_quantity")
-    page.keyboard.press("Control+a")
-    page.keyboard.type("4")
+    follow(page, ".tools a", "**/items/**")
+    replace_by(page, "#id_quantity", "4")
     tab_to(page, "#id_options-0-DELETE")
     page.keyboard.press("Space")
     tab_to(page, "#add-option")
@@ -165,9 +165,7 @@ def test_the_keyboard_alone_does_it(cart: Cart, open_page: Open) -> None:
     for typed in ("Capers", "1", "501", "77"):
         type_at_focus(page, typed)
         page.keyboard.press("Tab")
-    tab_to(page, "form.item-form button[type=submit]")
-    page.keyboard.press("Enter")
-    page.wait_for_url(f"**{item_of(cart)}")
+    follow(page, "form.item-form button[type=submit]", f"**{item_of(cart)}")
     item = items(cart)[0]
     assert item["quantity"] == 4
     assert [(option["display_name"], option["price"]) for option in item["options"]] == [
@@ -197,15 +195,11 @@ def test_the_keyboard_alone_undoes_repeats_changes_and_deletes(cart: Cart, desk:
         page.keyboard.press("Enter")
         page.wait_for_url(f"**?item={item_id}#item-{item_id}")
     assert items(cart) == before
-    assert (
-        "Why: Put back as before version 2: The caller changed her mind"
-        in page.locator(".timeline").inner_text()
-    )
+    why = "Why: Put back as before version 2: The caller changed her mind"
+    assert why in page.locator(".timeline").inner_text()
 
     follow(page, f"a[href$='/add/?like={second}']", "**/add/?like=*")
-    tab_to(page, "#id_quantity")
-    page.keyboard.press("Control+a")
-    page.keyboard.type("6")
+    replace_by(page, "#id_quantity", "6")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**{page_of(cart)}")
     assert [(item["display_name"], item["quantity"]) for item in items(cart)[1:]] == [
@@ -214,9 +208,7 @@ def test_the_keyboard_alone_undoes_repeats_changes_and_deletes(cart: Cart, desk:
     ]
 
     follow(page, "a[href$='/correct/']", "**/correct/")
-    tab_to(page, "#id_note")
-    page.keyboard.press("Control+a")
-    page.keyboard.type("Thanks")
+    replace_by(page, "#id_note", "Thanks")
     follow(page, "button[type=submit].default", f"**{page_of(cart)}")
     assert Cart.objects.get().note == "Thanks"
 
