@@ -7,29 +7,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from carts.admin.slips import ISOLATE, LONGEST, amount, customer_slip, kitchen_docket
-from carts.models import Cart
 from tests.support.costs import calls
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+
+cart = CartFactory.build
 
 
-def cart(**changes: Any) -> Cart:
-    values = {"restaurant_key": 4711, "fulfilment_channel": "DELIVERY", "currency": "EUR"}
-    return Cart(**values | {"note": None, "special_instructions": None} | changes)
-
-
-def option(name: str = "Extra mozzarella", price: str = "1.25") -> dict[str, Any]:
-    return {"display_name": name, "price": Decimal(price)}
+def option(name: str) -> dict[str, Any]:
+    return OptionFactory(display_name=name)
 
 
 def item(name: str = "Pizza Margherita", **changes: Any) -> dict[str, Any]:
-    return {
-        "display_name": name,
-        "quantity": 2,
-        "price": Decimal("10.10"),
-        "value": Decimal("22.70"),
-        "special_instructions": None,
-        "options": [option()],
-        **changes,
-    }
+    values = {"value": Decimal("22.70"), "special_instructions": None}
+    return ItemFactory(display_name=name, with_option=True, **values | changes)
 
 
 def test_the_kitchen_reads_what_to_make_and_no_prices() -> None:
