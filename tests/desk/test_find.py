@@ -195,15 +195,7 @@ def check_walk(client: Client, query: str, wanted: list[Cart]) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    [
-        "?",
-        "?q=4711",
-        "?platform=ios-app",
-        "?q=4711&platform=ios-app",
-        "?q=4711+naan",
-        "?q=4711+25",
-        "?q=4711+n&platform=ios-app",
-    ],
+    ["?", "?q=4711", "?platform=ios-app", "?q=4711&platform=ios-app", "?q=4711+naan", "?q=4711+25"],
 )
 def test_pages_hold_every_cart_once(
     viewer: Client, query: str, monkeypatch: pytest.MonkeyPatch
@@ -308,6 +300,12 @@ def test_a_number_with_a_dish_or_an_amount_finds_the_carts_with_it(
     CartFactory(items=[held | {"display_name": "Nuon Garlic"}, ItemFactory()])
     for term in terms:
         assert found(viewer, q=term if "4711" in term else f"4711 {term}") == [wanted]
+
+
+def test_a_dish_is_looked_for_beside_the_filters(viewer: Client) -> None:
+    dishes("Naan", platform="web")
+    wanted = dishes("Naan", platform="kiosk")
+    assert found(viewer, q="4711 naan", platform="kiosk") == [wanted]
 
 
 def test_a_dish_is_looked_for_no_further_than_the_window(
