@@ -1,6 +1,7 @@
 """What every form of the desk does: it takes a reason, and it changes the cart that it shows."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -26,11 +27,7 @@ from tests.desk.conftest import (
 from tests.support.concurrency import held
 from tests.support.factories import CartFactory, ItemFactory
 
-# What the history says of a put-back before the reason given.
-BACK = "Put back as before version 2"
-
-
-AGAIN = "Saving it now replaces the above;"
+AGAIN, BACK = "Saving it now replaces the above;", "puts the item back all the same;"
 
 # The page of each form, what is typed as the page shows it again, and how the page asks again, if
 # the cart has changed meanwhile, with which button.
@@ -38,7 +35,8 @@ FORMS = {
     "item": (item_page, 'value="3"', AGAIN, "Replace it with this"),
     "add": (add_page, 'value="3"', "adds the item to the cart as it is now;", "Save"),
     "remove": (remove_page, "", "removes the item as it is now;", "Remove the item"),
-    "put back": (put_back_page, "", "puts the item back all the same;", "Put it back"),
+    "put back": (put_back_page, "", BACK, "Put it back"),
+    "bring back": (partial(put_back_page, version=3), "", BACK, "Put it back"),
     "correct": (correct_page, "Thanks</textarea>", AGAIN, "Replace it with this"),
     "delete": (delete_page, "", "deletes the cart as it is now;", "Delete the cart"),
 }
@@ -52,14 +50,22 @@ class Form(NamedTuple):
     question: str
     button: str
 
+    @property
+    def back(self) -> str:
+        """Return what the history says of a put-back before the reason given, or else nothing."""
+        _, before, version = self.url.rstrip("/").partition("/before/")
+        return before and f"Put back as before version {version}"
+
     def post(self, client: Client, **changes: str) -> Any:
         return client.post(self.url, self.sent | changes)
 
 
 @pytest.fixture
 def cart(db: None) -> Any:
-    cart = CartFactory(items=[ItemFactory()])
-    cart.items.get().change(quantity=9)
+    cart = CartFactory(items=[ItemFactory(), ItemFactory()])
+    first, second = cart.items.all()
+    first.change(quantity=9)
+    second.remove()
     return cart
 
 
@@ -77,20 +83,18 @@ def test_every_form_takes_a_reason(lead: Client, cart: Cart, form: Form) -> None
     if form.url == delete_page(cart):
         assert LogEntry.objects.get().change_message.endswith(f". Why: {why}")
         return
-    told = f"{BACK}: {why}"[:200] if form.url == put_back_page(cart) else why
+    told = f"{form.back}: {why}"[:200] if form.back else why
     assert cart.changes.last().why == told
     assert f"Why: <bdi>{escape(told)}</bdi>" in lead.get(page_of(cart)).text
 
 
 def test_a_reason_may_be_left_out(lead: Client, cart: Cart, form: Form) -> None:
     assert form.post(lead, why=" ").status_code == 302
-    if form.url == put_back_page(cart):
-        assert cart.changes.last().why == BACK
-    elif cart.changes.exists():
-        assert cart.changes.last().why is None
-        assert "Why:" not in lead.get(page_of(cart)).text
-    else:
+    if form.url == delete_page(cart):
         assert "Why" not in LogEntry.objects.get().change_message
+        return
+    assert cart.changes.last().why == (form.back or None)
+    assert ("Why:" in lead.get(page_of(cart)).text) == bool(form.back)
 
 
 @pytest.mark.parametrize(
@@ -134,15 +138,15 @@ def test_a_change_meanwhile_is_shown_and_is_not_overwritten(
     response = form.post(lead, why="She asked")
 
     assert response.status_code == 409
-    assert [event.change.version for event in response.context["missed"]] == [3]
+    assert [event.change.version for event in response.context["missed"]] == [4]
     for text in ("Somebody changed this cart", "Nothing was saved", "quantity 9 → 8", "She asked"):
         assert text in response.text
     for text in (form.typed, form.question, f">{form.button}</button>"):
         assert text in response.text
     # Only the history on the cart's page offers to undo.
-    assert "/before/3/" not in response.text
+    assert "/before/4/" not in response.text
     assert [item["quantity"] for item in items(cart)] == [8]
-    assert Cart.objects.values_list("version", "note").get() == (3, None)
+    assert Cart.objects.values_list("version", "note").get() == (4, None)
     assert not LogEntry.objects.exists()
     assert form.post(lead, version=response.context["cart"].version).status_code == 302
     assert LogEntry.objects.count() == 1
