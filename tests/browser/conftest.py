@@ -1,4 +1,3 @@
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,9 @@ FIND = "/admin/carts/cart/"
 THE_LIST = re.compile("^[^?]*/admin/carts/cart/$")
 
 LOOKS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+
+# Opens a page.
+Open = Callable[..., Any]
 
 PASSWORD = "correct horse battery"
 
@@ -45,22 +47,23 @@ def chromium() -> Iterator[Any]:
     except ImportError:
         missing("playwright")
     path = program("chromium")
-    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
-    # Allowed because only the browser's driver runs an event loop in this thread.
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-    with sync_playwright() as playwright:
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        # Allowed because only the browser's driver runs an event loop in this thread.
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
         browser.close()
-    if before is None:
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
 @pytest.fixture
-def open_page(chromium: Any, live_server: Any) -> Iterator[Callable[..., Any]]:
+def open_page(chromium: Any, live_server: Any) -> Iterator[Open]:
     """Open browser pages. At the end, none of them may have logged an error."""
     complaints: list[str] = []
     contexts = []
+
+    def log(kind: str, text: str) -> None:
+        if kind in {"error", "warning"}:
+            complaints.append(text)
 
     def open_page(width: int = 1280, scheme: str = "light") -> Any:
         context = chromium.new_context(
@@ -73,12 +76,7 @@ def open_page(chromium: Any, live_server: Any) -> Iterator[Callable[..., Any]]:
         context.add_init_script(WATCH)
         page = context.new_page()
         page.set_default_timeout(10_000)
-        page.on(
-            "console",
-            lambda message: (
-                complaints.append(message.text) if message.type in {"error", "warning"} else None
-            ),
-        )
+        page.on("console", lambda message: log(message.type, message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))
         return page
@@ -103,13 +101,23 @@ def sign_in(page: Any, name: str) -> None:
     page.wait_for_url(THE_LIST)
 
 
+def complained(open_page: Open, *statuses: int) -> None:
+    """Check that the browser has logged refused pages with these statuses, and nothing else."""
+    told = [complaint.partition("status of ")[2][:3] for complaint in open_page.complaints]
+    assert told == [str(status) for status in statuses]
+    open_page.complaints.clear()
+
+
 def shoot(page: Any, name: str) -> None:
+    """Take a screenshot. Check that nothing overflows."""
     SCREENSHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+    overflow = page.evaluate("document.scrollingElement.scrollWidth - innerWidth")
+    assert overflow <= 0, f"{name} is {overflow} pixels too wide"
 
 
 def check(page: Any, name: str) -> None:
-    """Take a screenshot. Check that axe finds nothing serious and that nothing overflows."""
+    """Take a screenshot. Check that nothing overflows and that axe finds nothing serious."""
     from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
 
     shoot(page, name)
@@ -119,5 +127,3 @@ def check(page: Any, name: str) -> None:
         if violation["impact"] in {"serious", "critical"}
     ]
     assert serious == [], name
-    overflow = page.evaluate("document.scrollingElement.scrollWidth - innerWidth")
-    assert overflow <= 0, f"{name} is {overflow} pixels too wide"

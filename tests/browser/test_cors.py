@@ -1,15 +1,15 @@
 """A page of another origin calls the API of a real server."""
 
+import json
 import uuid
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
 
 from tests.chaos.servers import SIGNING_KEY, Service, service
 from tests.support import bodies
+from tests.support.issuers import running
 from tests.support.tokens import mint
 
 CALL = """
@@ -25,24 +25,11 @@ async ([url, method, headers, body]) => {
 REFUSED = "TypeError: Failed to fetch"
 
 
-class Page(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<title>A shop</title>")
-
-    def log_message(self, *arguments: Any) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def shop() -> Iterator[int]:
-    """The port of a site that is not the service's."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as site:
-        Thread(target=site.serve_forever).start()
-        yield site.server_port
-        site.shutdown()
+    """The port of a site that is not the service's. An issuer of tokens will do."""
+    with running() as site:
+        yield site.server.server_port
 
 
 @pytest.fixture(scope="module")
@@ -71,24 +58,25 @@ class Script:
 def test_a_listed_origin_calls_every_operation(chromium: Any, shop: int, server: Service) -> None:
     script = Script(chromium, f"http://127.0.0.1:{shop}/", server)
 
-    def call(method: str, path: str, body: Any = None, **headers: str) -> Any:
-        status, told, _ = script.call(
+    def call(method: str, path: str, body: Any = None, **headers: str) -> tuple[Any, Any]:
+        status, told, text = script.call(
             method, f"{script.carts}{path}", body, **script.token, **headers
         )
         assert status == 200
-        return told
+        return told, json.loads(text).get("data")
 
     names = {"Idempotency_Key": "mine", "X_Request_ID": "of-the-shop", "Prefer": "handling=strict"}
-    assert call("POST", "", bodies.cart(), **names)["x-request-id"] == "of-the-shop"
-    assert call("POST", "", bodies.cart(), **names)["idempotent-replayed"] == "true"
-    listed = script.call("GET", script.carts, **script.token)
-    cart_id = script.page.evaluate("text => JSON.parse(text).data.carts[0].cartId", listed[2])
-    assert call("GET", f"/{cart_id}")["etag"] == '"1"'
-    call("POST", f"/{cart_id}/items", bodies.item(), If_Match='"1"')
-    shown = script.call("GET", f"{script.carts}/{cart_id}", If_None_Match='"1"', **script.token)
-    item_id = script.page.evaluate("text => JSON.parse(text).data.items[0].itemId", shown[2])
-    call("PUT", f"/{cart_id}/items/{item_id}", bodies.item(quantity=3), If_Match='"2"')
-    call("DELETE", f"/{cart_id}/items/{item_id}", If_Match='"3"')
+    assert call("POST", "", bodies.cart(), **names)[0]["x-request-id"] == "of-the-shop"
+    assert call("POST", "", bodies.cart(), **names)[0]["idempotent-replayed"] == "true"
+    cart = "/" + call("GET", "")[1]["carts"][0]["cartId"]
+    assert call("GET", cart)[0]["etag"] == '"1"'
+    call("POST", f"{cart}/items", bodies.item(), If_Match='"1"')
+    item = f"{cart}/items/" + call("GET", cart, If_None_Match='"1"')[1]["items"][0]["itemId"]
+    call("PUT", item, bodies.item(quantity=3), If_Match='"2"')
+    call("PATCH", item, {"quantity": 4}, If_Match='"3"')
+    call("DELETE", item, If_Match='"4"')
+    call("PATCH", cart, {"note": "Thanks"}, If_Match='"5"')
+    call("DELETE", cart, If_Match='"6"')
 
 
 def test_a_listed_origin_reads_why_it_is_refused(chromium: Any, shop: int, server: Service) -> None:

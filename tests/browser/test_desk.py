@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, cast
 from uuid import UUID
 
@@ -9,14 +9,26 @@ from tests.browser.conftest import (
     FIND,
     LOOKS,
     THE_LIST,
+    Open,
     check,
+    complained,
     member,
     shoot,
     sign_in,
 )
-from tests.desk.conftest import big_cart, item_of, item_page, items, page_of
+from tests.desk.conftest import (
+    add_page,
+    big_cart,
+    correct_page,
+    delete_page,
+    item_of,
+    item_page,
+    items,
+    page_of,
+    put_back_page,
+    remove_page,
+)
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
-from tests.support.tokens import mint
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,7 +37,8 @@ HOSTILE = (
     "{{ user.password }}{% debug %}",
     "\u202eolleh\u2069\u2069 שלום",
     "🍕👨‍👩‍👧‍👦𝔘" * 8,
-    "</pre><img src=x onerror=alert(1)>",
+    "</pre><!--",
+    "'\"><img src=x onerror=alert(1)>",
     "W" * 100,
 )
 
@@ -48,113 +61,38 @@ def cart(db: None) -> Cart:
     return cast("Cart", cart)
 
 
-def find(page: Any, term: object) -> None:
-    page.goto(FIND)
-    page.get_by_label("Find a cart").fill(str(term))
-    page.keyboard.press("Enter")
+@pytest.fixture
+def desk(cart: Cart, open_page: Open) -> Open:
+    """Open the desk in a browser, signed in."""
 
-
-def from_the_api(page: Any, cart: Cart) -> dict[str, Any]:
-    response = page.context.request.get(
-        f"/v2.0/customers/{cart.profile_key}/carts/{cart.pk}",
-        headers={"Authorization": f"Bearer {mint(scope='Cart.Read')}"},
-    )
-    assert response.ok
-    return response.json()["data"]
-
-
-def test_the_days_work_of_a_lead(cart: Cart, open_page: Callable[..., Any]) -> None:
-    page = open_page()
-    sign_in(page, "anna")
-    item_id = items(cart)[0]["item_id"]
-    for key in (cart.pk, str(cart.pk).upper(), f"  {item_id} "):
-        find(page, key)
-        page.wait_for_url(f"**{page_of(cart)}*")
-    for key in (str(cart.profile_key).upper(), cart.restaurant_key, cart.partner_key):
-        find(page, key)
-        page.get_by_role("link", name=str(cart.pk)).click()
-        page.wait_for_url(f"**{page_of(cart)}")
-
-    docket = page.get_by_role("region", name="In the kitchen").inner_text()
-    slip = page.get_by_role("region", name="For the customer").inner_text()
-    for text in ("2 × Pizza Margherita", "+ Olives", "! No basil", "Ring twice"):
-        assert text in docket
-    assert "10.10" not in docket
-    assert "Invoice" not in docket
-    for text in ("2 × Pizza Margherita                 25.20", "Invoice to the office"):
-        assert text in slip
-    assert "basil" not in slip
-    assert "JST" in page.locator(".facts").inner_text()
-
-    page.get_by_role("link", name="Correct").first.click()
-    option = page.get_by_role("group", name="Option 2")
-    option.get_by_label("Name").fill("Black olives")
-    option.get_by_label("Price").fill("0.75")
-    page.get_by_role("button", name="Another option").click()
-    more = page.get_by_role("group", name="New option")
-    more.get_by_label("Name").fill("Capers")
-    more.get_by_label("Price").fill("1")
-    more.get_by_label("Option set key").fill("501")
-    more.get_by_label("Option set item key").fill("77")
-    page.get_by_role("button", name="Save").click()
-    page.wait_for_url(f"**{item_of(cart)}")
-
-    change = page.locator(".timeline li").first.inner_text()
-    for text in (
-        "Update Item",
-        "without Olives, 1.25",
-        "with Black olives, 0.75",
-        "with Capers, 1",
-    ):
-        assert text in change
-    for text in ("Staff anna", "version 2"):
-        assert text in change
-    assert [
-        (option["displayName"], option["price"])
-        for option in from_the_api(page, cart)["items"][0]["options"]
-    ] == [("Extra mozzarella", 1.25), ("Black olives", 0.75), ("Capers", 1)]
-
-
-def test_a_viewer_sees_all_and_changes_nothing(
-    cart: Cart, open_page: Callable[..., Any], unchanged: Callable[[], None]
-) -> None:
-    unchanged()
-    page = open_page()
-    sign_in(page, "ben")
-    find(page, cart.pk)
-    assert "Pizza Margherita" in page.locator("table.order").inner_text()
-    assert page.get_by_role("link", name="Correct").count() == 0
-    response = page.goto(f"{FIND}{cart.pk}/items/{items(cart)[0]['item_id']}/")
-    assert response.status == 403
-    assert page.get_by_role("heading", name="You may not do this").is_visible()
-    # The browser says so itself when a page is refused.
-    assert len(open_page.complaints) == 1
-    assert "403" in open_page.complaints.pop()
-
-
-def test_the_second_of_two_editors_decides_anew(cart: Cart, open_page: Callable[..., Any]) -> None:
-    member("zoe", "Cart support lead")
-    pages = [open_page(), open_page()]
-    for page, name in zip(pages, ("anna", "zoe"), strict=True):
+    def open_desk(width: int = 1280, scheme: str = "light", name: str = "anna") -> Any:
+        page = open_page(width, scheme)
         sign_in(page, name)
-        find(page, cart.pk)
+        return page
+
+    return open_desk
+
+
+def test_the_second_of_two_editors_decides_anew(cart: Cart, desk: Open, open_page: Open) -> None:
+    member("zoe", "Cart support lead")
+    first, second = desk(name="anna"), desk(name="zoe")
+    for page, quantity in ((first, "5"), (second, "7")):
+        page.goto(page_of(cart))
         page.get_by_role("link", name="Correct").first.click()
-        page.get_by_label("Quantity").fill("5" if name == "anna" else "7")
-    first, second = pages
+        page.get_by_label("Quantity").fill(quantity)
     first.get_by_role("button", name="Save").click()
     first.wait_for_url(f"**{item_of(cart)}")
     second.get_by_role("button", name="Save").click()
     told = second.get_by_role("alert").first.inner_text()
-    assert "Nothing was saved" in told
-    assert "quantity 2 → 5" in told
+    for text in ("Nothing was saved", "Staff anna", "quantity 2 → 5"):
+        assert text in told
     assert second.get_by_label("Quantity").input_value() == "7"
-    shoot(second, "conflict")
+    check(second, "conflict")
     assert items(cart)[0]["quantity"] == 5
     second.get_by_role("button", name="Replace it with this").click()
     second.wait_for_url(f"**{item_of(cart)}")
     assert items(cart)[0]["quantity"] == 7
-    assert len(open_page.complaints) == 1
-    assert "409" in open_page.complaints.pop()
+    complained(open_page, 409)
 
 
 def tab_to(page: Any, selector: str) -> None:
@@ -175,13 +113,19 @@ def follow(page: Any, selector: str, url: Any) -> None:
     page.wait_for_url(url)
 
 
+def replace_by(page: Any, selector: str, text: str) -> None:
+    tab_to(page, selector)
+    page.keyboard.press("Control+a")
+    page.keyboard.type(text)
+
+
 def type_at_focus(page: Any, text: str) -> None:
     """Wait until the page has set the focus, which may be after it has loaded. Then type."""
     page.locator("input:focus").wait_for()
     page.keyboard.type(text)
 
 
-def test_the_keyboard_alone_does_it(cart: Cart, open_page: Callable[..., Any]) -> None:
+def test_the_keyboard_alone_does_it(cart: Cart, open_page: Open) -> None:
     page = open_page()
     page.goto("/admin/")
     type_at_focus(page, "anna")
@@ -193,9 +137,7 @@ def test_the_keyboard_alone_does_it(cart: Cart, open_page: Callable[..., Any]) -
     page.keyboard.press("Enter")
     page.wait_for_url("**?q=*")
     tab_to(page, "summary")
-    tab_to(page, "#result_list a")
-    page.keyboard.press("Enter")
-    page.wait_for_url(f"**{page_of(cart)}")
+    follow(page, "#result_list a", f"**{page_of(cart)}")
     tab_to(page, "#header #id_q")
     page.keyboard.type(f"{cart.restaurant_key} cola")
     page.keyboard.press("Enter")
@@ -204,62 +146,60 @@ def test_the_keyboard_alone_does_it(cart: Cart, open_page: Callable[..., Any]) -
     page.go_back()
     for reached in ("#docket", "#slip", ".timeline + p a"):
         tab_to(page, reached)
+    for sheet, shown, hidden in (
+        ("#docket", ["+ Olives", "! No basil", "Ring twice"], ["10.10", "Invoice"]),
+        ("#slip", ["+ Olives", "25.20", "Invoice to the office"], ["basil", "Ring"]),
+    ):
+        text = page.locator(sheet).inner_text()
+        assert [word for word in shown if word not in text] == []
+        assert [word for word in hidden if word in text] == []
+    assert "JST" in page.locator(".facts").inner_text()
     page.reload()
     tab_to(page, ".tools button.copy")
-    tab_to(page, ".tools a")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/items/**")
-    tab_to(page, "#id_quantity")
-    page.keyboard.press("Control+a")
-    page.keyboard.type("4")
+    follow(page, ".tools a", "**/items/**")
+    replace_by(page, "#id_quantity", "4")
     tab_to(page, "#id_options-0-DELETE")
     page.keyboard.press("Space")
     tab_to(page, "#add-option")
-    tab_to(page, "form.item-form button[type=submit]")
     page.keyboard.press("Enter")
-    page.wait_for_url(f"**{item_of(cart)}")
-    assert (items(cart)[0]["quantity"], len(items(cart)[0]["options"])) == (4, 1)
+    for typed in ("Capers", "1", "501", "77"):
+        type_at_focus(page, typed)
+        page.keyboard.press("Tab")
+    follow(page, "form.item-form button[type=submit]", f"**{item_of(cart)}")
+    item = items(cart)[0]
+    assert item["quantity"] == 4
+    assert [(option["display_name"], option["price"]) for option in item["options"]] == [
+        ("Olives", Decimal("1.25")),
+        ("Capers", Decimal(1)),
+    ]
 
 
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_the_keyboard_alone_undoes_repeats_changes_and_deletes(
-    cart: Cart, open_page: Callable[..., Any], width: int, scheme: str
-) -> None:
+def test_the_keyboard_alone_undoes_repeats_changes_and_deletes(cart: Cart, desk: Open) -> None:
     before = items(cart)
     first, second = before[0]["item_id"], before[1]["item_id"]
     cart.items.get(pk=first).replace(**ItemFactory(display_name="Calzone"))
     cart.items.get(pk=second).remove()
-    look = f"{width}-{scheme}"
-    page = open_page(width, scheme)
-    sign_in(page, "anna")
+    page = desk()
     page.goto(page_of(cart))
     history = page.locator(".timeline").inner_text()
     for text in ("“No basil” → nothing", "2 × Pizza Margherita, 10.10", "+ Olives", "1 × Cola"):
         assert text in history
     for name in ("Correct Calzone", "Again Calzone", "Remove Calzone"):
         assert page.get_by_role("link", name=name, exact=True).count() == 1
-    tools = page.locator(".tools .actions a")
-    boxes = [tools.nth(number).bounding_box() for number in (1, 2)]
-    assert boxes[1]["x"] - boxes[0]["x"] - boxes[0]["width"] >= 30
 
     for version, item_id in ((3, second), (2, first)):
         page.goto(page_of(cart))
         follow(page, f".undo a[href$='/before/{version}/']", f"**/before/{version}/")
-        check(page, f"put-back-{version}-{look}")
         tab_to(page, "#id_why")
         page.keyboard.type("The caller changed her mind")
         page.keyboard.press("Enter")
         page.wait_for_url(f"**?item={item_id}#item-{item_id}")
     assert items(cart) == before
-    assert (
-        "Why: Put back as before version 2: The caller changed her mind"
-        in page.locator(".timeline").inner_text()
-    )
+    why = "Why: Put back as before version 2: The caller changed her mind"
+    assert why in page.locator(".timeline").inner_text()
 
     follow(page, f"a[href$='/add/?like={second}']", "**/add/?like=*")
-    tab_to(page, "#id_quantity")
-    page.keyboard.press("Control+a")
-    page.keyboard.type("6")
+    replace_by(page, "#id_quantity", "6")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**{page_of(cart)}")
     assert [(item["display_name"], item["quantity"]) for item in items(cart)[1:]] == [
@@ -268,26 +208,20 @@ def test_the_keyboard_alone_undoes_repeats_changes_and_deletes(
     ]
 
     follow(page, "a[href$='/correct/']", "**/correct/")
-    check(page, f"correct-{look}")
-    tab_to(page, "#id_note")
-    page.keyboard.press("Control+a")
-    page.keyboard.type("Thanks")
+    replace_by(page, "#id_note", "Thanks")
     follow(page, "button[type=submit].default", f"**{page_of(cart)}")
     assert Cart.objects.get().note == "Thanks"
-    check(page, f"undone-{look}")
 
     follow(page, "a[href$='/delete/']", "**/delete/")
-    check(page, f"delete-{look}")
     follow(page, "button.danger", THE_LIST)
     assert f"Cart {cart.pk} deleted." in page.locator(".messagelist").inner_text()
     assert not Cart.objects.exists()
 
 
 def test_leaving_a_form_asks_only_when_something_was_typed(
-    cart: Cart, open_page: Callable[..., Any]
+    cart: Cart, desk: Open, open_page: Open
 ) -> None:
-    page = open_page()
-    sign_in(page, "anna")
+    page = desk()
     asked: list[str] = []
 
     def leave(answer: str) -> None:
@@ -324,34 +258,6 @@ def test_leaving_a_form_asks_only_when_something_was_typed(
     open_page.complaints.clear()
 
 
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_every_page_at_every_size(
-    cart: Cart, open_page: Callable[..., Any], width: int, scheme: str
-) -> None:
-    for _ in range(3):
-        CartFactory(items=[ItemFactory(with_option=True)])
-    cart.items.last().replace(**ItemFactory(display_name="Lemonade"))
-    look = f"{width}-{scheme}"
-    page = open_page(width, scheme)
-    page.goto(FIND)
-    check(page, f"sign-in-{look}")
-    sign_in(page, "anna")
-    check(page, f"find-{look}")
-    page.goto(f"{FIND}?platform=ios-app&currency=ZZZ")
-    check(page, f"filters-{look}")
-    item_id = items(cart)[0]["item_id"]
-    for name, path in {
-        "start": "/admin/",
-        "cart": page_of(cart),
-        "item": f"{FIND}{cart.pk}/items/{item_id}/",
-        "add": f"{FIND}{cart.pk}/items/add/",
-        "remove": f"{FIND}{cart.pk}/items/{item_id}/remove/",
-        "log": f"{FIND}{cart.pk}/history/",
-    }.items():
-        page.goto(path)
-        check(page, f"{name}-{look}")
-
-
 CONTRAST_AND_ROOM = """(input) => {
   const brightness = (colour) => {
     const [red, green, blue] = colour.match(/[\\d.]+/g).map((value) => {
@@ -370,51 +276,60 @@ CONTRAST_AND_ROOM = """(input) => {
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_what_the_search_box_takes_can_be_read(
-    cart: Cart, open_page: Callable[..., Any], width: int, scheme: str
-) -> None:
+def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, scheme: str) -> None:
+    for _ in range(3):
+        CartFactory(items=[ItemFactory(with_option=True)])
+    cart.items.last().replace(**ItemFactory(display_name="Lemonade"))
+    look = f"{width}-{scheme}"
     page = open_page(width, scheme)
+    page.goto(FIND)
+    check(page, f"sign-in-{look}")
     sign_in(page, "anna")
-    for url in (FIND, page_of(cart)):
-        page.goto(url)
+    for name, path in {
+        "find": FIND,
+        "filters": f"{FIND}?platform=ios-app&currency=ZZZ",
+        "start": "/admin/",
+        "cart": page_of(cart),
+        "item": item_page(cart),
+        "add": add_page(cart),
+        "remove": remove_page(cart),
+        "put-back": put_back_page(cart),
+        "correct": correct_page(cart),
+        "delete": delete_page(cart),
+        "log": f"{FIND}{cart.pk}/history/",
+    }.items():
+        page.goto(path)
+        check(page, f"{name}-{look}")
         contrast, room = page.locator("#id_q").evaluate(CONTRAST_AND_ROOM)
         assert contrast >= 4.5
         assert room >= 0
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_every_button_is_large_enough_for_a_finger(
-    cart: Cart, open_page: Callable[..., Any], width: int
-) -> None:
-    page = open_page(width)
-    sign_in(page, "anna")
+        for button in page.locator("button:visible, #user-tools a").all():
+            # Large enough for a finger.
+            assert button.bounding_box()["height"] >= 24, button.inner_text()
     page.goto(page_of(cart))
-    page.locator(".copy:visible").first.wait_for()
-    for button in page.locator("button:visible, #user-tools a").all():
-        assert button.bounding_box()["height"] >= 24, button.inner_text()
+    again, remove = page.locator(".tools .actions a").all()[1:3]
+    boxes = again.bounding_box(), remove.bounding_box()
+    assert boxes[1]["x"] - boxes[0]["x"] - boxes[0]["width"] >= 30
 
 
 @pytest.mark.usefixtures("raised_limits")
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_largest_cart_is_read_in_parts(
-    cart: Cart, open_page: Callable[..., Any], width: int
-) -> None:
+def test_the_largest_cart_is_read_in_parts(cart: Cart, desk: Open, width: int) -> None:
     large = big_cart(500, 10)
-    page = open_page(width)
-    sign_in(page, "anna")
+    page = desk(width)
     page.goto(page_of(large))
     check(page, f"largest-cart-{width}")
     assert "… and " in page.get_by_role("region", name="In the kitchen").inner_text()
     page.get_by_role("link", name="Later items →").first.click()
     page.get_by_text("Items 28 to 54 of 500").first.wait_for()
-    find(page, items(large)[499]["item_id"])
+    page.goto(item_of(large, 499))
     page.get_by_text("Items 487 to 500 of 500").first.wait_for()
     check(page, f"largest-cart-end-{width}")
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_hostile_text_shows_as_text_and_breaks_no_layout(
-    cart: Cart, open_page: Callable[..., Any], width: int
+    cart: Cart, desk: Open, width: int
 ) -> None:
     hostile = CartFactory(
         partner_key="WWWW",
@@ -433,8 +348,7 @@ def test_hostile_text_shows_as_text_and_breaks_no_layout(
         ],
     )
     Cart.objects.add_item(hostile.pk, ItemFactory(display_name="W" * 100))
-    page = open_page(width)
-    sign_in(page, "anna")
+    page = desk(width)
     check(page, f"hostile-find-{width}")
     page.goto(page_of(hostile))
     check(page, f"hostile-cart-{width}")
@@ -443,25 +357,21 @@ def test_hostile_text_shows_as_text_and_breaks_no_layout(
         assert text in shown
     page.get_by_role("link", name="Correct").nth(5).click()
     check(page, f"hostile-item-{width}")
-    page.goto(f"{FIND}{hostile.pk}/items/{items(hostile)[0]['item_id']}/remove/")
+    page.goto(remove_page(hostile))
     check(page, f"hostile-remove-{width}")
 
 
-def test_the_copy_button_copies_the_id(cart: Cart, open_page: Callable[..., Any]) -> None:
-    page = open_page()
+def test_the_copy_button_copies_the_id(cart: Cart, desk: Open) -> None:
+    page = desk(name="ben")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    sign_in(page, "ben")
-    find(page, cart.pk)
+    page.goto(page_of(cart))
     page.get_by_label("Copy the cart's id").click()
     page.get_by_text("Copied").wait_for()
     assert UUID(page.evaluate("navigator.clipboard.readText()")) == cart.pk
 
 
-def test_a_second_click_does_not_send_the_form_again(
-    cart: Cart, open_page: Callable[..., Any]
-) -> None:
-    page = open_page()
-    sign_in(page, "anna")
+def test_a_second_click_does_not_send_the_form_again(cart: Cart, desk: Open) -> None:
+    page = desk()
     page.goto(item_page(cart))
     # Stay on the page, as while the server is working.
     page.evaluate(
@@ -480,11 +390,8 @@ def test_a_second_click_does_not_send_the_form_again(
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_first_wrong_field_has_the_focus(
-    cart: Cart, open_page: Callable[..., Any], width: int
-) -> None:
-    page = open_page(width)
-    sign_in(page, "anna")
+def test_the_first_wrong_field_has_the_focus(cart: Cart, desk: Open, width: int) -> None:
+    page = desk(width)
     page.goto(item_page(cart))
     page.get_by_label("Quantity").fill("0")
     page.get_by_role("group", name="Option 2").get_by_label("Price").fill("9,50")
@@ -499,22 +406,16 @@ def test_the_first_wrong_field_has_the_focus(
     assert red == border
 
 
-def test_without_its_script_the_form_offers_no_dead_button(
-    cart: Cart, open_page: Callable[..., Any]
-) -> None:
-    page = open_page()
-    sign_in(page, "anna")
+def test_without_its_script_the_form_offers_no_dead_button(cart: Cart, desk: Open) -> None:
+    page = desk()
     page.route("**/desk*.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
     page.goto(item_page(cart))
     assert not page.locator("#add-option").is_visible()
 
 
-def test_a_cart_prints_whole_and_without_controls(
-    cart: Cart, open_page: Callable[..., Any]
-) -> None:
+def test_a_cart_prints_whole_and_without_controls(cart: Cart, desk: Open) -> None:
     large = big_cart(100, 5)
-    page = open_page()
-    sign_in(page, "anna")
+    page = desk()
     page.goto(page_of(large))
     page.emulate_media(media="print")
     shoot(page, "print")

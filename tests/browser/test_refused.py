@@ -1,13 +1,10 @@
 """What the desk tells those whom it refuses."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import User
 
 from cartsvc.fairness import PERSON_SECONDS, WORKING
-from tests.browser.conftest import FIND, LOOKS, check, member, sign_in
+from tests.browser.conftest import FIND, LOOKS, Open, check, complained, member, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -17,52 +14,37 @@ def anna(db: None) -> None:
     member("anna", "Cart support")
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_whom_the_sign_in_page_refuses_reads_why(open_page: Callable[..., Any], width: int) -> None:
-    page = open_page(width)
-    page.goto(FIND)
-    for refusal in [".errornote"] * 4 + ["h1"]:
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_who_is_refused_reads_why(open_page: Open, width: int, scheme: str) -> None:
+    look = f"{width}-{scheme}"
+    page = open_page(width, scheme)
+
+    def guess() -> None:
         page.get_by_label("Username").fill("anna")
         page.get_by_label("Password").fill("wrong")
         with page.expect_navigation():
             page.get_by_role("button", name="Log in").click()
-        page.locator(refusal).wait_for()
-    page.get_by_role("heading", name="Too many failed attempts").wait_for()
-    check(page, f"sign-in-locked-{width}")
-    assert "wait up to 15 minutes" in page.get_by_role("main").inner_text()
-    # The browser says so itself when a page is refused.
-    assert [complaint.split("status of ")[1][:3] for complaint in open_page.complaints] == ["429"]
-    open_page.complaints.clear()
 
+    def refused(status: int, heading: str, text: str) -> None:
+        page.get_by_role("heading", name=heading).wait_for()
+        check(page, f"refused-{status}-{look}")
+        assert text in page.get_by_role("main").inner_text()
+        complained(open_page, status)
 
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_who_asks_for_too_much_at_once_reads_why(
-    open_page: Callable[..., Any], width: int, scheme: str
-) -> None:
-    page = open_page(width, scheme)
     sign_in(page, "anna")
     caller = f"staff {User.objects.get(username='anna').pk}"
     with WORKING.thread_of(caller, PERSON_SECONDS):
         page.reload()
-    page.get_by_role("heading", name="Too many pages").wait_for()
-    check(page, f"too-many-{width}-{scheme}")
-    assert "nothing was changed" in page.get_by_role("main").inner_text()
-    assert len(open_page.complaints) == 1  # the browser's own, of the status
-    open_page.complaints.clear()
+    refused(503, "Too many pages", "nothing was changed")
 
-
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_whose_form_is_out_of_date_reads_why(
-    open_page: Callable[..., Any], width: int, scheme: str
-) -> None:
-    page = open_page(width, scheme)
-    page.goto(FIND)
-    page.get_by_label("Username").fill("anna")
-    page.get_by_label("Password").fill("wrong")
     page.context.clear_cookies()
-    page.get_by_role("button", name="Log in").click()
-    page.get_by_role("heading", name="out of date").wait_for()
-    check(page, f"out-of-date-{width}-{scheme}")
-    assert "Nothing was changed" in page.get_by_role("main").inner_text()
-    assert len(open_page.complaints) == 1  # the browser's own, of the status
-    open_page.complaints.clear()
+    page.goto(FIND)
+    for refusal in [".errornote"] * 4 + ["h1"]:
+        guess()
+        page.locator(refusal).wait_for()
+    refused(429, "Too many failed attempts", "wait up to 15 minutes")
+
+    page.goto(FIND)
+    page.context.clear_cookies()
+    guess()
+    refused(403, "out of date", "Nothing was changed")

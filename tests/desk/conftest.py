@@ -1,9 +1,12 @@
+from collections.abc import Callable, Iterator
 from importlib import import_module
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from django.apps import apps
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
@@ -33,6 +36,13 @@ def staff(group: str | None = None, name: str = "anna") -> Client:
     client = Client()
     client.force_login(user)
     return client
+
+
+@pytest.fixture
+def unchanged(unchanged: Callable[[], None]) -> Iterator[Callable[[], None]]:
+    """Fail the test, besides, if anything stands in the log of staff."""
+    yield unchanged
+    assert not LogEntry.objects.exists()
 
 
 @pytest.fixture
@@ -69,7 +79,23 @@ def item_page(cart: Cart, number: int = 0) -> str:
     return f"{CARTS}{cart.pk}/items/{items(cart)[number]['item_id']}/"
 
 
-def put_back_page(cart: Cart, version: int) -> str:
+def remove_page(cart: Cart) -> str:
+    return f"{item_page(cart)}remove/"
+
+
+def add_page(cart: Cart) -> str:
+    return f"{CARTS}{cart.pk}/items/add/"
+
+
+def correct_page(cart: Cart) -> str:
+    return f"{CARTS}{cart.pk}/correct/"
+
+
+def delete_page(cart: Cart) -> str:
+    return f"{CARTS}{cart.pk}/delete/"
+
+
+def put_back_page(cart: Cart, version: int = 2) -> str:
     """Return the address of the page that puts an item back as it was before the version."""
     return f"{CARTS}{cart.pk}/before/{version}/"
 
@@ -82,11 +108,10 @@ def events(client: Client, cart: Cart, query: str = "") -> list[Any]:
 def form_of(client: Client, url: str) -> dict[str, Any]:
     """Return what a browser would send if the page's form were submitted untouched."""
     context = client.get(url).context
-    editor = context["editor"]
-    fields = [*editor, *(field for row in editor.options for field in row)]
-    fields += editor.options.management_form
-    sent = {field.html_name: field.value() for field in fields}
-    sent = {name: value for name, value in sent.items() if value is not None}
+    fields = [*context["editor"]]
+    if options := getattr(context["editor"], "options", None):
+        fields += [*chain(*options), *options.management_form]
+    sent = {field.html_name: field.value() for field in fields if field.value() is not None}
     return {**sent, "version": context["cart"].version}
 
 

@@ -32,55 +32,33 @@ def others(db: None) -> list[Cart]:
 
 
 def spellings(key: uuid.UUID) -> list[str]:
-    return [str(key), str(key).upper(), f"  {key} ", f"\t{key}\n", key.hex, f"{{{key}}}"]
+    """Return what is pasted into the search box for an id."""
+    other = uuid.UUID(int=0)
+    texts = [
+        *("{0}", "\t{0} \n", "“{0}”", '"{0}",', "({0}).", "Cart {0}", "\u200b{0}\ufeff"),
+        '{{"cartId": "{0}"}}',
+        "https://desk.example.com/admin/carts/cart/{0}/change/",
+        f"https://desk.example.com/admin/carts/cart/{other}/change/?item={{0}}#item-{{0}}",
+        f"https://api.example.com/v2.0/customers/{other}/carts/{{0}}",
+    ]
+    dashes = "\u2010\u2011\u2012\u2013\u2014\u2015"
+    return [
+        *(text.format(key) for text in texts),
+        *(str(key).replace("-", dash) for dash in dashes),
+        *(str(key).upper(), key.hex, f"{{{key}}}"),
+    ]
 
 
-def test_a_cart_id_opens_the_cart(viewer: Client, cart: Cart, others: list[Cart]) -> None:
+def test_an_id_is_found_however_it_is_pasted(
+    viewer: Client, cart: Cart, others: list[Cart]
+) -> None:
     for term in spellings(cart.pk):
         assert viewer.get(CARTS, {"q": term}).url == page_of(cart)
-
-
-def test_an_item_id_opens_the_cart_at_the_item(viewer: Client, cart: Cart) -> None:
-    item_id = items(cart)[0]["item_id"]
-    for term in spellings(item_id):
-        assert (
-            viewer.get(CARTS, {"q": term}).url == f"{page_of(cart)}?item={item_id}#item-{item_id}"
-        )
-
-
-@pytest.mark.parametrize(
-    "term",
-    [
-        "“{}”",
-        '"{}",',
-        '{{"cartId": "{}"}}',
-        "({}).",
-        "Cart {}",
-        "https://desk.example.com/admin/carts/cart/{}/change/",
-        "https://api.example.com/v2.0/customers/00000000-0000-0000-0000-000000000000/carts/{}",
-        "\u200b{}\ufeff",
-    ],
-)
-def test_an_id_is_found_in_a_pasted_text(viewer: Client, cart: Cart, term: str) -> None:
-    assert viewer.get(CARTS, {"q": term.format(cart.pk)}).url == page_of(cart)
-
-
-@pytest.mark.parametrize("dash", "\u2010\u2011\u2012\u2013\u2014\u2015")
-def test_an_id_is_found_with_any_dash(viewer: Client, cart: Cart, dash: str) -> None:
-    term = str(cart.pk).replace("-", dash)
-    assert viewer.get(CARTS, {"q": term}).url == page_of(cart)
-
-
-def test_an_items_address_opens_the_item(viewer: Client, cart: Cart) -> None:
-    item_id = items(cart)[0]["item_id"]
-    customer = f"https://api.example.com/v2.0/customers/{cart.profile_key}"
-    for term in (
-        f"{customer}/carts/{cart.pk}/items/{item_id}",
-        f"https://desk.example.com/admin/carts/cart/{cart.pk}/items/{item_id}/remove/",
-        f"https://desk.example.com{item_of(cart)}",
-    ):
+    for term in spellings(items(cart)[0]["item_id"]):
         assert viewer.get(CARTS, {"q": term}).url == item_of(cart)
-    assert found(viewer, q=f"{customer}/carts") == [cart]
+    second = CartFactory(profile_key=cart.profile_key)
+    for term in spellings(cart.profile_key):
+        assert found(viewer, q=term) == [second, cart]
 
 
 @pytest.mark.parametrize("term", ["x{}", "{}0"])
@@ -89,23 +67,11 @@ def test_a_part_of_a_longer_word_is_no_id(viewer: Client, cart: Cart, term: str)
     assert (response.status_code, response.context["page"].carts) == (200, [])
 
 
-def test_a_profile_key_finds_the_customers_carts(
-    viewer: Client, cart: Cart, others: list[Cart]
-) -> None:
-    second = CartFactory(profile_key=cart.profile_key)
-    for term in spellings(cart.profile_key):
-        assert found(viewer, q=term) == [second, cart]
-
-
-def test_a_number_finds_the_restaurants_carts(
-    viewer: Client, cart: Cart, others: list[Cart]
-) -> None:
-    assert found(viewer, q=" 4711 ") == [cart]
-    assert found(viewer, q="-5") == found(viewer, q="99999999999") == []
-
-
-@pytest.mark.parametrize("term", ["#4711", "4711.", "“4711”,", "'4711\t", "ACME.", "“acme”"])
-def test_what_is_copied_along_with_a_key_is_left_out(
+@pytest.mark.parametrize(
+    "term",
+    [" 4711 ", "#4711", "4711.", "“4711”,", "'4711\t", "ACME", "acme", "ACME.", "“acme”"],
+)
+def test_a_number_or_a_partner_key_finds_carts_whatever_is_copied_along(
     viewer: Client, cart: Cart, others: list[Cart], term: str
 ) -> None:
     assert found(viewer, q=term) == [cart]
@@ -116,20 +82,19 @@ def test_a_partner_key_may_end_with_such_a_character(viewer: Client) -> None:
     assert found(viewer, q="#a.") == [cart]
 
 
-@pytest.mark.parametrize("term", ["ACME", "acme"])
-def test_a_partner_key_finds_the_partners_carts(
-    viewer: Client, cart: Cart, others: list[Cart], term: str
-) -> None:
-    assert found(viewer, q=term) == [cart]
-
-
 def test_a_number_that_is_a_partner_key_as_well_finds_both(viewer: Client, cart: Cart) -> None:
     partners = CartFactory(partner_key="4711", restaurant_key=2)
     both = CartFactory(partner_key="4711")
     assert found(viewer, q="4711") == [both, partners, cart]
 
 
-@pytest.mark.parametrize("term", ["no such thing", "%", "'", "٤٧١١١", "🍕" * 200, "{{ x }}"])
+@pytest.mark.parametrize(
+    "term",
+    [
+        *("no such thing", "%", "'", "٤٧١١١", "🍕" * 200, "{{ x }}"),
+        *("-5", "99999999999", str(uuid.UUID(int=5))),
+    ],
+)
 def test_what_is_no_key_finds_nothing(viewer: Client, cart: Cart, term: str) -> None:
     response = viewer.get(CARTS, {"q": term})
     assert response.context["page"].carts == []
@@ -146,32 +111,37 @@ def test_filters_that_hide_what_is_searched_can_be_left_out(viewer: Client, cart
     assert '<a href="?q=">search without the filters</a>' in response.text
 
 
-@pytest.mark.parametrize("name", ["before", "after"])
-def test_a_place_in_the_list_that_is_none_is_told(viewer: Client, cart: Cart, name: str) -> None:
-    response = viewer.get(CARTS, {name: "zzz"})
-    assert "This address does not name a place in the list." in response.text
-    assert response.context["page"].carts == []
-
-
-def test_an_unknown_guid_finds_nothing(viewer: Client, cart: Cart) -> None:
-    assert found(viewer, q=str(uuid.uuid4())) == []
+PLACE, TIME = "This address does not name a place in the list.", "Enter a valid date/time."
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("partner_key", "BIST"),
-        ("platform", "kiosk"),
-        ("ordering_channel", "WEB"),
-        ("fulfilment_channel", "PICKUP"),
-        ("currency", "gbp"),
-    ],
+    ("name", "value", "text"),
+    [("before", "zzz", PLACE), ("after", "zzz", PLACE), ("created_from", "yesterday", TIME)],
 )
-def test_filters(viewer: Client, cart: Cart, name: str, value: str) -> None:
-    wanted = CartFactory(**{name: value.upper() if name == "currency" else value})
-    assert found(viewer, **{name: value}) == [wanted]
-    assert found(viewer, **{name: value}, q=str(wanted.profile_key)) == [wanted]
-    assert found(viewer, **{name: value}, q=str(cart.profile_key)) == []
+def test_a_place_or_a_time_that_is_none_is_told(
+    viewer: Client, cart: Cart, name: str, value: str, text: str
+) -> None:
+    response = viewer.get(CARTS, {name: value})
+    assert text in response.text
+    assert response.context["page"].carts == []
+
+
+FILTERS = {
+    "partner_key": "BIST",
+    "platform": "kiosk",
+    "ordering_channel": "WEB",
+    "fulfilment_channel": "PICKUP",
+    "currency": "GBP",
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_filters(viewer: Client, cart: Cart, name: str) -> None:
+    wanted = CartFactory(**{name: FILTERS[name]})
+    chosen = {name: "gbp" if name == "currency" else FILTERS[name]}
+    assert found(viewer, **chosen) == [wanted]
+    assert found(viewer, **chosen, q=str(wanted.profile_key)) == [wanted]
+    assert found(viewer, **chosen, q=str(cart.profile_key)) == []
 
 
 def at(moment: datetime) -> str:
@@ -201,12 +171,6 @@ def test_a_zone_that_is_none_shows_utc(viewer: Client, cart: Cart, zone: str) ->
     assert "UTC" in viewer.get(CARTS).text
 
 
-def test_a_time_that_is_none_is_refused(viewer: Client, cart: Cart) -> None:
-    response = viewer.get(CARTS, {"created_from": "yesterday"})
-    assert "Enter a valid date/time." in response.text
-    assert response.context["page"].carts == []
-
-
 def walk(client: Client, query: str, way: str) -> list[list[Any]]:
     pages = []
     while query:
@@ -223,6 +187,12 @@ def ways(response: Any) -> dict[str, str]:
     return {"newer": urls.get("prev", ""), "older": urls.get("next", "")}
 
 
+def check_walk(client: Client, query: str, wanted: list[Cart]) -> None:
+    assert list(chain(*walk(client, query, "older"))) == wanted
+    back = walk(client, f"{query}&after={uuid.UUID(int=0)}", "newer")
+    assert list(chain(*back[::-1])) == wanted
+
+
 @pytest.mark.parametrize(
     "query",
     ["?", "?q=4711", "?platform=ios-app", "?q=4711&platform=ios-app", "?q=4711+naan", "?q=4711+25"],
@@ -233,12 +203,9 @@ def test_pages_hold_every_cart_once(
     naan = ItemFactory(display_name="Naan", price="12.50")
     kinds = {"platform": "web"}, {"platform": "ios-app", "items": [naan]}
     carts = [CartFactory(**kinds[n % 2]) for n in range(17)][::-1]
-    wanted = carts if query in {"?", "?q=4711"} else carts[1::2]
     monkeypatch.setattr(search, "PAGE_SIZE", 5)
     monkeypatch.setattr(search, "WINDOW", 4)
-    assert list(chain(*walk(viewer, query, "older"))) == wanted
-    back = walk(viewer, f"{query}&after={uuid.UUID(int=0)}", "newer")
-    assert list(chain(*back[::-1])) == wanted
+    check_walk(viewer, query, carts if query in {"?", "?q=4711"} else carts[1::2])
 
 
 def test_a_page_leads_both_ways_whichever_way_it_was_come_to(
@@ -263,47 +230,28 @@ def test_pages_of_a_number_that_is_a_partner_key_as_well_hold_every_cart_once(
     wanted = list(Cart.objects.filter(platform="kiosk").order_by("-id"))
     monkeypatch.setattr(search, "PAGE_SIZE", 3)
     monkeypatch.setattr(search, "WINDOW", 4)
-    query = "?q=4711&platform=kiosk"
-    assert list(chain(*walk(viewer, query, "older"))) == wanted
-    back = walk(viewer, f"{query}&after={uuid.UUID(int=0)}", "newer")
-    assert list(chain(*back[::-1])) == wanted
-
-
-def test_a_filter_looks_no_further_than_its_window(
-    viewer: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = CartFactory(platform="kiosk")
-    for _ in range(6):
-        CartFactory()
-    monkeypatch.setattr(search, "WINDOW", 4)
-    response = viewer.get(CARTS, {"platform": "kiosk"})
-    assert response.context["page"].carts == []
-    assert "Look further back" in response.text
-    assert walk(viewer, "?platform=kiosk", "older") == [[], [old]]
-
-
-def test_a_list_of_100_carts_takes_5_queries(
-    viewer: Client, django_assert_num_queries: Callable[[int], Any]
-) -> None:
-    for _ in range(101):
-        CartFactory(items=[ItemFactory(with_option=True)])
-    # session, user, two for permissions, the carts with their totals
-    with django_assert_num_queries(5):
-        response = viewer.get(CARTS)
-    assert response.text.count('class="number">22.70 EUR</td>') == 100
+    check_walk(viewer, "?q=4711&platform=kiosk", wanted)
 
 
 @pytest.mark.usefixtures("raised_limits")
-def test_the_list_costs_the_same_whatever_the_carts_hold(
+def test_a_list_takes_5_queries_whatever_carts_hold_and_a_search_6(
     viewer: Client, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
+    for _ in range(98):
+        CartFactory(items=[ItemFactory(with_option=True)])
     for _ in range(3):
         big_cart(50, 100)
+    profile = Cart.objects.latest("id").profile_key
+    # one more, to find out whether it is the id of a cart or an item
+    with django_assert_num_queries(6):
+        viewer.get(CARTS, {"q": str(profile)})
+    # session, user, two for permissions, the carts with their totals
     with django_assert_num_queries(5):
         response = viewer.get(CARTS)
+    assert response.text.count('class="number">22.70 EUR</td>') == 97
     assert response.text.count('class="number">13,510.00 EUR</td>') == 3
     assert response.text.count(', …<span class="words">50 items</span>') == 3
-    assert response.text.count('<bdi dir="ltr">2 × Pizza Margherita</bdi>') == 9
+    assert response.text.count('<bdi dir="ltr">2 × Pizza Margherita</bdi>') == 97 + 3 * 3
 
 
 def dishes(*names: str, **values: Any) -> Cart:
@@ -332,47 +280,26 @@ def test_the_list_shows_the_first_dishes(viewer: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "term",
+    ("item", "terms"),
     [
-        "4711 naan",
-        "naan 4711",
-        "#4711 GARLIC  N",
-        "“4711, Garlic naan.”",
-        "4711\xa0naan",
-        "4711 c n",
+        ({"display_name": "Garlic naan"}, ["4711 naan", "naan 4711", "4711\xa0naan", "4711 c n"]),
+        ({"display_name": "GARLIC NAAN"}, ["#4711 garlic  N", "“4711, Garlic naan.”"]),
+        ({"display_name": "n%n G_rlic 5% 🍕 o'n"}, ["n%n", "G_rlic", "5%", "🍕", "o'n"]),
+        ({"price": "23.5"}, ["4711 23.50", "4711 23,50", "4711 23.5", "23.50 4711"]),
+        ({"price": "1234.5"}, ["4711 1,234.50", "4711 1234.50", "4711 1234,5"]),
+        ({"price": "1200"}, ["4711 1200", "4711 1,200", "4711 1200.00"]),
     ],
 )
-def test_a_number_with_a_dish_finds_the_carts_with_it(viewer: Client, term: str) -> None:
-    carts = [dishes("Saag paneer", "Garlic naan"), dishes("GARLIC NAAN", "Garlic naan")]
-    dishes("Saag paneer")
-    dishes("Garlic naan", restaurant_key=4712)
-    assert found(viewer, q=term) == carts[::-1]
-
-
-@pytest.mark.parametrize("term", ["4711 n%n", "4711 G_rlic", "4711 100%", "4711 🍕", "4711 o'n"])
-def test_signs_in_a_dish_stand_for_themselves(viewer: Client, term: str) -> None:
-    dishes("Garlic naan")
-    wanted = dishes(f"x{term.removeprefix('4711 ')}y")
-    assert found(viewer, q=term) == [wanted]
-
-
-@pytest.mark.parametrize(
-    ("price", "terms"),
-    [
-        ("23.5", ["4711 23.50", "4711 23,50", "4711 23.5", "23.50 4711"]),
-        ("1234.5", ["4711 1,234.50", "4711 1234.50", "4711 1234,5"]),
-        ("1200", ["4711 1200", "4711 1,200", "4711 1200.00"]),
-    ],
-)
-def test_a_number_with_an_amount_finds_the_carts_of_that_subtotal(
-    viewer: Client, price: str, terms: list[str]
+def test_a_number_with_a_dish_or_an_amount_finds_the_carts_with_it(
+    viewer: Client, item: dict[str, str], terms: list[str]
 ) -> None:
-    item = ItemFactory(price=price, quantity=1)
-    cart = CartFactory(items=[item])
-    CartFactory(items=[item], restaurant_key=4712)
-    CartFactory(items=[item, ItemFactory()])
+    held = ItemFactory(quantity=1, **item)
+    wanted = CartFactory(items=[held])
+    CartFactory(items=[held], restaurant_key=4712)
+    # Of another subtotal, and with another dish.
+    CartFactory(items=[held | {"display_name": "Nuon Garlic"}, ItemFactory()])
     for term in terms:
-        assert found(viewer, q=term) == [cart]
+        assert found(viewer, q=term if "4711" in term else f"4711 {term}") == [wanted]
 
 
 def test_a_dish_is_looked_for_beside_the_filters(viewer: Client) -> None:
@@ -394,6 +321,7 @@ def test_a_dish_is_looked_for_no_further_than_the_window(
     assert reached.pk.hex in items_read.replace("-", "")
     text = " ".join(response.text.split())
     assert "None of the carts that were looked through matches." in text
+    assert "Look further back" in text
     assert f"looked through 4 carts, as far as {reached.created_on:%-d %b %Y, %H:%M} UTC" in text
     assert walk(viewer, "?q=4711+naan", "older") == [[], [old]]
 
@@ -415,23 +343,6 @@ def test_the_page_gives_an_example_that_the_demonstration_has(viewer: Client) ->
     assert {cart.restaurant_key for cart in found(viewer, q=examples[0])} == {1002}
     readme = (settings.BASE_DIR / "carts/README.md").read_text("utf-8")
     assert all(f"`{example}`" in readme for example in examples)
-
-
-@pytest.mark.parametrize("page", ["", "history/", "items/add/"])
-def test_a_search_box_stands_on_the_pages_of_a_cart(lead: Client, cart: Cart, page: str) -> None:
-    response = lead.get(f"{CARTS}{cart.pk}/{page or 'change/'}")
-    header = response.text[: response.text.index("</header>")]
-    assert f'<form action="{CARTS}" class="find-box" role="search">' in header
-    assert response.text.count('name="q"') == lead.get(CARTS).text.count('name="q"') == 1
-    assert ("autofocus" in response.text, "autofocus" in lead.get(CARTS).text) == (False, True)
-
-
-def test_a_search_takes_6_queries(
-    viewer: Client, cart: Cart, django_assert_num_queries: Callable[[int], Any]
-) -> None:
-    # one more, to find out whether it is the id of a cart or an item
-    with django_assert_num_queries(6):
-        viewer.get(CARTS, {"q": str(cart.profile_key)})
 
 
 @pytest.mark.parametrize("url", [CARTS, f"{CARTS}{STRANGER}/change/"])

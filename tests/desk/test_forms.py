@@ -1,7 +1,8 @@
 """What every form of the desk does: it takes a reason, and it changes the cart that it shows."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -10,70 +11,92 @@ from django.utils.html import escape
 
 from carts.admin import items as pages
 from carts.models import Cart
-from tests.desk.conftest import CARTS, events, form_of, item_page, page_of, put_back_page
-from tests.desk.test_cart import correct_page, delete_page
+from carts.models.change import Author
+from tests.desk.conftest import (
+    CARTS,
+    add_page,
+    correct_page,
+    delete_page,
+    form_of,
+    item_page,
+    items,
+    page_of,
+    put_back_page,
+    remove_page,
+)
+from tests.support.concurrency import held
 from tests.support.factories import CartFactory, ItemFactory
 
-LABEL = "Why (optional, for staff only)"
+AGAIN, BACK = "Saving it now replaces the above;", "puts the item back all the same;"
 
-# What the history says of a put-back before the reason given.
-BACK = "Put back as before version 2"
+# The page of each form, what is typed as the page shows it again, and how the page asks again, if
+# the cart has changed meanwhile, with which button.
+FORMS = {
+    "item": (item_page, 'value="3"', AGAIN, "Replace it with this"),
+    "add": (add_page, 'value="3"', "adds the item to the cart as it is now;", "Save"),
+    "remove": (remove_page, "", "removes the item as it is now;", "Remove the item"),
+    "put back": (put_back_page, "", BACK, "Put it back"),
+    "bring back": (partial(put_back_page, version=3), "", BACK, "Put it back"),
+    "correct": (correct_page, "Thanks</textarea>", AGAIN, "Replace it with this"),
+    "delete": (delete_page, "", "deletes the cart as it is now;", "Delete the cart"),
+}
+
+
+class Form(NamedTuple):
+    url: str
+    # What changes something, whichever form it is sent from.
+    sent: dict[str, Any]
+    typed: str
+    question: str
+    button: str
+
+    @property
+    def back(self) -> str:
+        """Return what the history says of a put-back before the reason given, or else nothing."""
+        _, before, version = self.url.rstrip("/").partition("/before/")
+        return before and f"Put back as before version {version}"
+
+    def post(self, client: Client, **changes: str) -> Any:
+        return client.post(self.url, self.sent | changes)
 
 
 @pytest.fixture
 def cart(db: None) -> Any:
-    cart = CartFactory(items=[ItemFactory()])
-    cart.items.get().change(quantity=9)
+    cart = CartFactory(items=[ItemFactory(), ItemFactory()])
+    first, second = cart.items.all()
+    first.change(quantity=9)
+    second.remove()
     return cart
 
 
-def typed(client: Client, cart: Cart) -> dict[str, dict[str, Any]]:
-    """Return for each form of the desk what a browser would send."""
-    item, add = item_page(cart), f"{CARTS}{cart.pk}/items/add/"
-    correct = form_of(client, item) | {"quantity": "3"}
-    shipped = {"platform": "ios-app", "ordering_channel": "WEB", "fulfilment_channel": "PICKUP"}
-    return {
-        item: correct,
-        add: correct,
-        f"{item}remove/": {"version": "2"},
-        put_back_page(cart, 2): {"version": "2"},
-        correct_page(cart): {**shipped, "version": "2"},
-        delete_page(cart): {"version": "2"},
-    }
+@pytest.fixture(params=FORMS)
+def form(request: pytest.FixtureRequest, lead: Client, cart: Cart) -> Form:
+    page, *told = FORMS[request.param]
+    untouched = form_of(lead, item_page(cart)) | form_of(lead, correct_page(cart))
+    return Form(page(cart), untouched | {"quantity": "3", "note": "Thanks"}, *told)
 
 
-FORMS = range(6)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_every_form_takes_a_reason(lead: Client, cart: Cart, form: int) -> None:
-    url, sent = list(typed(lead, cart).items())[form]
-    assert LABEL in lead.get(url).text
+def test_every_form_takes_a_reason(lead: Client, cart: Cart, form: Form) -> None:
+    assert "Why (optional, for staff only)" in lead.get(form.url).text
     why = "<i>" + "\U0001f355" * 197
-    assert lead.post(url, sent | {"why": f" {why} "}).status_code == 302
-    if url == delete_page(cart):
+    assert form.post(lead, why=f" {why} ").status_code == 302
+    if form.url == delete_page(cart):
         assert LogEntry.objects.get().change_message.endswith(f". Why: {why}")
         return
-    told = f"{BACK}: {why}"[:200] if url == put_back_page(cart, 2) else why
+    told = f"{form.back}: {why}"[:200] if form.back else why
     assert cart.changes.last().why == told
-    assert events(lead, cart)[0].change.author.why == told
     assert f"Why: <bdi>{escape(told)}</bdi>" in lead.get(page_of(cart)).text
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_reason_may_be_left_out(lead: Client, cart: Cart, form: int) -> None:
-    url, sent = list(typed(lead, cart).items())[form]
-    assert lead.post(url, sent | {"why": " "}).status_code == 302
-    if url == put_back_page(cart, 2):
-        assert cart.changes.last().why == BACK
-    elif cart.changes.exists():
-        assert cart.changes.last().why is None
-        assert "Why:" not in lead.get(page_of(cart)).text
-    else:
+def test_a_reason_may_be_left_out(lead: Client, cart: Cart, form: Form) -> None:
+    assert form.post(lead, why=" ").status_code == 302
+    if form.url == delete_page(cart):
         assert "Why" not in LogEntry.objects.get().change_message
+        return
+    assert cart.changes.last().why == (form.back or None)
+    assert ("Why:" in lead.get(page_of(cart)).text) == bool(form.back)
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("why", "reason"),
     [
@@ -83,34 +106,145 @@ def test_a_reason_may_be_left_out(lead: Client, cart: Cart, form: int) -> None:
     ],
 )
 def test_a_reason_that_is_no_short_line_is_refused(
-    lead: Client, cart: Cart, unchanged: Callable[[], None], form: int, why: str, reason: str
+    lead: Client, form: Form, unchanged: Callable[[], None], why: str, reason: str
 ) -> None:
-    url, sent = list(typed(lead, cart).items())[form]
     unchanged()
-    response = lead.post(url, sent | {"why": why})
+    response = form.post(lead, why=why)
     assert response.status_code == 200
     assert reason in response.text
-    assert not LogEntry.objects.exists()
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_change_at_the_last_moment_is_not_overwritten(
-    lead: Client, cart: Cart, monkeypatch: pytest.MonkeyPatch, form: int
+@pytest.mark.parametrize("late", [False, True])
+def test_a_change_meanwhile_is_shown_and_is_not_overwritten(
+    lead: Client, cart: Cart, form: Form, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
-    """It comes after the page has read the cart, and before the cart is locked."""
-    url, sent = list(typed(lead, cart).items())[form]
-    read, late = pages.read, [{"note": "Ring twice"}]
+    """It comes before the page has read the cart, or after that and before the cart is locked."""
+    item_id, read, changes = items(cart)[0]["item_id"], pages.read, [{"quantity": 8}]
+
+    def change() -> None:
+        if changes:
+            Cart.objects.by(Author("bearer", "app")).change_item(cart.pk, item_id, changes.pop())
 
     def then_changed(cart_id: Any) -> Any:
         found = read(cart_id)
-        if late:
-            Cart.objects.change_cart(cart_id, late.pop())
+        change()
         return found
 
-    monkeypatch.setattr(pages, "read", then_changed)
-    response = lead.post(url, sent)
+    if late:
+        monkeypatch.setattr(pages, "read", then_changed)
+    else:
+        change()
+
+    response = form.post(lead, why="She asked")
+
     assert response.status_code == 409
-    assert [event.change.version for event in response.context["missed"]] == [3]
-    cart.refresh_from_db()
-    assert (cart.version, cart.note, cart.item_count) == (3, "Ring twice", 1)
+    assert [event.change.version for event in response.context["missed"]] == [4]
+    for text in ("Somebody changed this cart", "Nothing was saved", "quantity 9 → 8", "She asked"):
+        assert text in response.text
+    for text in (form.typed, form.question, f">{form.button}</button>"):
+        assert text in response.text
+    # Only the history on the cart's page offers to undo.
+    assert "/before/4/" not in response.text
+    assert [item["quantity"] for item in items(cart)] == [8]
+    assert Cart.objects.values_list("version", "note").get() == (4, None)
     assert not LogEntry.objects.exists()
+    assert form.post(lead, version=response.context["cart"].version).status_code == 302
+    assert LogEntry.objects.count() == 1
+
+
+@pytest.mark.parametrize("version", ["", "-1", "99", "9" * 30, None])
+def test_a_version_that_is_none_changes_nothing(
+    lead: Client, form: Form, unchanged: Callable[[], None], version: str | None
+) -> None:
+    del form.sent["version"]
+    unchanged()
+    response = form.post(lead, **({} if version is None else {"version": version}))
+    assert response.status_code == 409
+
+
+@pytest.mark.parametrize("form", ["item", "delete"], indirect=True)
+@pytest.mark.django_db(transaction=True)
+def test_a_cart_that_somebody_holds_is_not_changed(
+    lead: Client, cart: Cart, form: Form, unchanged: Callable[[], None]
+) -> None:
+    unchanged()
+    row = Cart.objects.filter(pk=cart.pk, profile_key=cart.profile_key)
+    with held(lambda: list(row.select_for_update())):
+        response = form.post(lead)
+    assert response.status_code == 409
+    assert "This cart could not be changed just now: somebody else is changing it" in response.text
+    assert form.typed in response.text
+
+
+def test_a_cart_that_is_gone_is_told_once(lead: Client, cart: Cart, form: Form) -> None:
+    Cart.objects.delete_cart(cart.pk)
+    sent = lead.post(form.url, form.sent, follow=True)
+    for response in (sent, lead.get(form.url, follow=True)):
+        assert response.redirect_chain == [(CARTS, 302)]
+        assert [str(message) for message in response.context["messages"]] == [
+            "This cart was deleted meanwhile. Nothing was saved."
+        ]
+    assert not Cart.objects.exists()
+    assert not LogEntry.objects.exists()
+
+
+def test_who_may_only_view_is_offered_no_form(
+    viewer: Client, lead: Client, cart: Cart, form: Form, unchanged: Callable[[], None]
+) -> None:
+    assert f'href="{form.url}"' in lead.get(page_of(cart)).text
+    assert f'href="{form.url}"' not in viewer.get(page_of(cart)).text
+    unchanged()
+    for response in (viewer.get(form.url), form.post(viewer)):
+        assert response.status_code == 403
+        assert "You may not do this" in response.text
+    for response in (Client().get(form.url), form.post(Client())):
+        assert response.url.startswith("/admin/login/")
+
+
+def test_a_form_without_its_token_is_refused(
+    lead: Client, form: Form, unchanged: Callable[[], None]
+) -> None:
+    unchanged()
+    lead.handler.enforce_csrf_checks = True
+    response = form.post(lead)
+    assert response.status_code == 403
+    assert "This form is out of date" in response.text
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "value", "text"),
+    [
+        (item_page, "quantity", "0", "greater than or equal to 1"),
+        (item_page, "quantity", "10000", "less than or equal to 9999"),
+        (item_page, "quantity", "5.5", "Enter a whole number"),
+        (item_page, "price", "1.23456", "no more than 4 decimal places"),
+        (item_page, "price", "-1", "greater than or equal to 0"),
+        (item_page, "price", "NaN", "Enter a number"),
+        (item_page, "price", "9,50", "Enter a number with a point, such as 9.50."),
+        (item_page, "display_name", "   ", "cannot be blank"),
+        (item_page, "display_name", "x" * 101, "at most 100 characters"),
+        (item_page, "display_name", "a\x1bb", "control character U+001B"),
+        (item_page, "special_instructions", "x" * 301, "at most 300 characters"),
+        (item_page, "menu_item_key", str(2**63), "less than or equal to"),
+        (item_page, "options-0-display_name", "", "required"),
+        (item_page, "options-0-option_set_key", str(-(2**63) - 1), "greater than or equal to"),
+        (correct_page, "platform", " ", "cannot be blank"),
+        (correct_page, "ordering_channel", "", "required"),
+        (correct_page, "fulfilment_channel", "x" * 51, "at most 50 characters"),
+        (correct_page, "note", "x" * 301, "at most 300 characters"),
+        (correct_page, "special_instructions", "a\x1bb", "control character U+001B"),
+    ],
+)
+def test_what_the_specification_refuses_is_refused_here(
+    lead: Client,
+    unchanged: Callable[[], None],
+    page: Callable[[Cart], str],
+    name: str,
+    value: str,
+    text: str,
+) -> None:
+    cart = CartFactory(items=[ItemFactory(with_option=True)])
+    unchanged()
+    response = lead.post(page(cart), form_of(lead, page(cart)) | {name: value})
+    assert response.status_code == 200
+    assert text in response.text

@@ -14,22 +14,12 @@ from django.utils import timezone
 
 from carts.models import Cart
 from carts.models.change import Author
-from tests.desk.conftest import big_cart, form_of, item_page, items, page_of
+from tests.desk.conftest import big_cart, events, form_of, item_page, items, page_of
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.costs import calls
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.stored import unguarded
-
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "{{ request.user.password }}{% debug %}",
-    "\u202e\u2066 olleh \u2069\u2069\u2069",
-    "🍕👨‍👩‍👧‍👦 𝔘𝔫𝔦",
-    "'\"><img src=x onerror=alert(1)>",
-    "</pre><!--",
-    "W" * 100,
-]
 
 
 def test_a_cart_reads_like_the_order(viewer: Client) -> None:
@@ -56,26 +46,12 @@ def test_a_cart_reads_like_the_order(viewer: Client) -> None:
     assert words.startswith("Qty Item Price Value 2 × Ramen 1,200 2,600 + Negi 100 No egg")
     assert words.endswith("Subtotal in JPY 2,600")
     for text in (
-        str(cart.id),
-        str(cart.profile_key),
-        "4711",
-        "ACME",
-        "MOBILE",
-        "DELIVERY",
-        "ios-app",
-        "2\xa0days ago",
-        "UTC",
-        "No egg",
-        "Ring twice",
-        "Invoice to the office",
+        *(str(cart.id), str(cart.profile_key), "4711", "ACME", "MOBILE", "DELIVERY", "ios-app"),
+        *("2\xa0days ago", "UTC", "Ring twice", "Invoice to the office"),
         "A cart is no order: whether the customer has ordered or paid is not known here.",
     ):
         assert text in response.text
-
-
-def test_who_may_only_view_is_offered_no_change(viewer: Client, lead: Client, cart: Cart) -> None:
-    assert "/items/" not in viewer.get(page_of(cart)).text
-    assert "/items/" in lead.get(page_of(cart)).text
+    assert "autofocus" not in response.text  # it would scroll away from the item
 
 
 def test_the_time_line_tells_what_happened(viewer: Client, db: None) -> None:
@@ -84,14 +60,15 @@ def test_the_time_line_tells_what_happened(viewer: Client, db: None) -> None:
     cart_id = api.post(body=bodies.bare_cart()).json()["data"]["cartId"]
     item_id = api.post(f"/{cart_id}/items", item).json()["data"]["itemId"]
     path = f"/{cart_id}/items/{item_id}"
-    assert api.put(path, {**item, "quantity": 3}, X_Request_ID="req-12345").status_code == 200
+    stew = {**item, "displayName": "Stew", "quantity": 3}
+    assert api.put(path, stew, X_Request_ID="req-12345").status_code == 200
     assert api.delete(path).status_code == 200
     cart = Cart.objects.get(pk=cart_id)
     page = viewer.get(page_of(cart))
-    events = page.context["timeline"]["events"]
-    assert [(c.version, c.operation, c.item_name, lines) for c, lines in events] == [
-        (4, "Remove Item", "Soup", ["3 × Soup, 10.10"]),
-        (3, "Update Item", "Soup", ["quantity 1 → 3"]),
+    told = page.context["timeline"]["events"]
+    assert [(c.version, c.operation, c.item_name, lines) for c, lines in told] == [
+        (4, "Remove Item", "Stew", ["3 × Stew, 10.10"]),
+        (3, "Update Item", "Stew", ["name “Soup” → “Stew”", "quantity 1 → 3"]),
         (2, "Add Item", "Soup", ["1 × Soup, 10.10"]),
         (1, "Create Cart", None, []),
     ]
@@ -101,7 +78,7 @@ def test_the_time_line_tells_what_happened(viewer: Client, db: None) -> None:
         "0.00 → 10.10 EUR",
     ]
     assert page.text.count('API <bdi class="who">kiosk-7</bdi>') == 4
-    assert events[1].change.request_id == "req-12345"
+    assert told[1].change.request_id == "req-12345"
     assert 'request <span class="key">req-12345</span>' in page.text
 
 
@@ -112,7 +89,7 @@ def test_the_time_line_tells_what_an_item_was_before(viewer: Client) -> None:
     item.change(options=options[1:], special_instructions="Without onions")
     item.change(special_instructions=None, options=[OptionFactory(display_name="Grana")])
 
-    later, sooner = viewer.get(page_of(item.cart)).context["timeline"]["events"][:2]
+    later, sooner = events(viewer, item.cart)[:2]
 
     assert sooner.lines == [
         "instructions for the kitchen nothing → “Without onions”",
@@ -145,47 +122,21 @@ def test_a_long_time_line_is_read_page_by_page(
 
     assert versions == [*range(106, 6, -1), 1]
     assert "5 changes after the creation are no longer kept" in page.text
+    # What the cart was created with is not guessed.
+    for before in ("?before=8", "?before=3", "?before=2"):
+        created = events(viewer, cart, before)[-1]
+        assert (created.change.operation, created.lines) == ("Create Cart", [])
 
 
 def test_an_empty_cart_says_so(viewer: Client) -> None:
     assert "The cart is empty." in viewer.get(page_of(CartFactory())).text
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_text_shows_as_text(lead: Client, text: str) -> None:
-    cart = CartFactory(
-        platform=text[:50],
-        note=text * 3,
-        special_instructions=text * 3,
-        items=[
-            ItemFactory(
-                display_name=text,
-                special_instructions=text,
-                options=[OptionFactory(display_name=text)],
-            )
-        ],
-    )
-    item_id = items(cart)[0]["item_id"]
-    for url in (
-        "/admin/carts/cart/",
-        page_of(cart),
-        f"/admin/carts/cart/{cart.pk}/items/{item_id}/",
-        f"/admin/carts/cart/{cart.pk}/items/{item_id}/remove/",
-    ):
-        response = lead.get(url)
-        assert response.status_code == 200
-        for markup in ("<script>alert", "<img src=x", "</pre><!--"):
-            assert markup not in response.text
-
-
-@pytest.mark.parametrize(("count", "options"), [(1, 5), (50, 5)])
+@pytest.mark.parametrize("count", [1, 50])
 def test_a_page_takes_6_queries(
-    viewer: Client,
-    count: int,
-    options: int,
-    django_assert_num_queries: Callable[[int], Any],
+    viewer: Client, count: int, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
-    cart = big_cart(count, options)
+    cart = big_cart(count, 5)
     carts = Cart.objects.by(Author("staff", "anna"))
     carts.add_item(cart.pk, ItemFactory())
     carts.remove_item(cart.pk, cart.items.last().pk)
@@ -196,30 +147,29 @@ def test_a_page_takes_6_queries(
     assert len(response.context["part"]["items"]) == count
 
 
-def shown(client: Client, url: str) -> list[str]:
-    return re.findall('<tbody id="item-([^"]+)"', client.get(url).text)
-
-
-@pytest.mark.parametrize(("count", "options"), [(1, 100), (30, 9), (31, 9), (70, 12), (7, 100)])
+@pytest.mark.parametrize(("count", "options"), [(1, 100), (30, 9), (31, 9), (70, 12)])
 def test_a_long_order_is_shown_in_parts(viewer: Client, count: int, options: int) -> None:
     cart = big_cart(count, options)
-    parts, url = [], page_of(cart)
-    while url:
-        page = viewer.get(url)
-        parts.append(shown(viewer, url))
+
+    def shown(url: str) -> tuple[list[str], str]:
+        text = viewer.get(f"{page_of(cart)}{url}").text
+        return re.findall('<tbody id="item-([^"]+)"', text), text
+
+    parts, following = [], [""]
+    while following:
+        part, text = shown(following[0])
+        parts.append(part)
         # An item is one line, and so is each of its options.
-        assert len(parts[-1]) * (1 + options) <= 300
-        following = re.search(r'href="([^"]+)" rel="next"', page.text)
-        url = following and page.request["PATH_INFO"] + following[1]
+        assert len(part) * (1 + options) <= 300
+        following = re.findall(r'href="([^"]+)" rel="next"', text)
     every = [str(item["item_id"]) for item in items(cart)]
     assert list(chain(*parts)) == every
     assert len(parts) == -(-count // (300 // (1 + options)))
     # An item's own link opens the part that holds it.
     for part in parts:
-        for item_id in part:
-            assert shown(viewer, f"{page_of(cart)}?item={item_id}") == part
+        assert shown(f"?item={part[0]}")[0] == shown(f"?item={part[-1]}")[0] == part
     if len(parts) > 1:
-        last = viewer.get(f"{page_of(cart)}?item={every[-1]}").text
+        last = shown(f"?item={every[-1]}")[1]
         assert f"Items {count - len(parts[-1]) + 1} to {count} of {count}" in last
         assert f'href="?item={parts[-2][0]}#order-heading" rel="prev"' in last
 
@@ -263,6 +213,7 @@ def log_of(cart: Cart) -> str:
 def test_the_log_of_staff_is_newest_first(
     viewer: Client, lead: Client, cart: Cart, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
+    assert "Staff have not changed this cart." in viewer.get(log_of(cart)).text
     User.objects.filter(username="anna").update(first_name="Anna", last_name="Ek")
     page = item_page(cart)
     lead.post(page, {**form_of(lead, page), "quantity": "7"})
@@ -275,14 +226,6 @@ def test_the_log_of_staff_is_newest_first(
     first = text.index("Item “Pizza Margherita” removed")
     assert first < text.index("Item “Pizza Margherita”: quantity 2 → 7")
     assert re.search(r"\d{4}, \d\d:\d\d:\d\d JST +·  anna  \( Anna Ek \)", text[first:])
-
-
-def test_a_log_without_entries_says_so(viewer: Client, cart: Cart) -> None:
-    Cart.objects.add_item(cart.pk, ItemFactory())
-    text = viewer.get(log_of(cart)).text
-    assert "Staff have not changed this cart." in text
-    assert "admin site" not in text
-    assert f'<a href="{page_of(cart)}#history-heading">history of the cart</a>' in text
 
 
 def test_a_long_log_is_read_page_by_page(viewer: Client, cart: Cart) -> None:

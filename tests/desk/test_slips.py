@@ -7,29 +7,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from carts.admin.slips import ISOLATE, LONGEST, amount, customer_slip, kitchen_docket
-from carts.models import Cart
 from tests.support.costs import calls
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+
+cart = CartFactory.build
 
 
-def cart(**changes: Any) -> Cart:
-    values = {"restaurant_key": 4711, "fulfilment_channel": "DELIVERY", "currency": "EUR"}
-    return Cart(**values | {"note": None, "special_instructions": None} | changes)
-
-
-def option(name: str = "Extra mozzarella", price: str = "1.25") -> dict[str, Any]:
-    return {"display_name": name, "price": Decimal(price)}
+def option(name: str) -> dict[str, Any]:
+    return OptionFactory(display_name=name)
 
 
 def item(name: str = "Pizza Margherita", **changes: Any) -> dict[str, Any]:
-    return {
-        "display_name": name,
-        "quantity": 2,
-        "price": Decimal("10.10"),
-        "value": Decimal("22.70"),
-        "special_instructions": None,
-        "options": [option()],
-        **changes,
-    }
+    values = {"value": Decimal("22.70"), "special_instructions": None}
+    return ItemFactory(display_name=name, with_option=True, **values | changes)
 
 
 def test_the_kitchen_reads_what_to_make_and_no_prices() -> None:
@@ -58,6 +48,7 @@ def test_the_customer_reads_prices_totals_and_the_note() -> None:
         cart(special_instructions="Ring twice", note="Invoice to the office"),
         [
             item(special_instructions="No basil"),
+            item("Lassi", options=[], value=Decimal("20.20")),
             item("Cola", quantity=1, options=[], value=Decimal("2.50")),
         ],
     )
@@ -68,21 +59,15 @@ def test_the_customer_reads_prices_totals_and_the_note() -> None:
         "2 × Pizza Margherita                 22.70",
         "    each                 10.10",
         "    + Extra mozzarella    1.25",
+        "2 × Lassi                            20.20",
+        "    each                 10.10",
         "1 × Cola                              2.50",
         "------------------------------------------",
-        "SUBTOTAL EUR                         25.20",
+        "SUBTOTAL EUR                         45.40",
         "------------------------------------------",
         "NOTE",
         "    Invoice to the office",
         "==========================================",
-    ]
-
-
-def test_the_customer_reads_what_one_of_several_costs() -> None:
-    slip = customer_slip(cart(), [item("Cola", quantity=2, options=[], value=Decimal(5))])
-    assert slip.splitlines()[3:5] == [
-        "2 × Cola                              5.00",
-        "    each                 10.10",
     ]
 
 
@@ -106,34 +91,26 @@ def test_wide_characters_take_two_columns() -> None:
     assert wcwidth.width(line) == 42
 
 
-def test_text_from_right_to_left_is_isolated() -> None:
-    docket = kitchen_docket(cart(), [item("شاورما", options=[])])
-    assert docket.splitlines()[3] == "2 × \u2068شاورما\u2069"
-
-
-def test_marks_of_direction_do_not_reach_the_sheet() -> None:
-    docket = kitchen_docket(cart(), [item("\u202e\u2069evil\u2066", options=[])])
-    assert docket.splitlines()[3] == "2 × evil"
-
-
-def test_long_text_is_wrapped_below_its_beginning() -> None:
-    docket = kitchen_docket(cart(), [item("W" * 100, options=[option("two words " * 8)])])
-    assert docket.splitlines()[3:8] == [
-        "2 × " + "W" * 38,
-        "    " + "W" * 38,
-        "    " + "W" * 24,
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("شاورما", ["2 × \u2068شاورما\u2069"]),
+        ("\u202e\u2069evil\u2066", ["2 × evil"]),
+        ("W" * 100, ["2 × " + "W" * 38, "    " + "W" * 38, "    " + "W" * 24]),
+        # A word is cut only if it is longer than a line.
+        (
+            f"two {'W' * 38} {'V' * 39}",
+            ["2 × two", "    " + "W" * 38, "    " + "V" * 38, "    V"],
+        ),
+    ],
+    ids=["from right to left", "marks of direction", "long word", "long words"],
+)
+def test_a_name_stays_in_its_place(name: str, lines: list[str]) -> None:
+    docket = kitchen_docket(cart(), [item(name, options=[option("two words " * 7)])])
+    assert docket.splitlines()[3:-1] == [
+        *lines,
         "    + two words two words two words two",
         "      words two words two words two words",
-    ]
-
-
-def test_a_word_is_cut_only_if_it_is_longer_than_a_line() -> None:
-    docket = kitchen_docket(cart(), [item("two " + "W" * 38 + " " + "V" * 39, options=[])])
-    assert docket.splitlines()[3:7] == [
-        "2 × two",
-        "    " + "W" * 38,
-        "    " + "V" * 38,
-        "    V",
     ]
 
 
