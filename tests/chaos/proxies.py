@@ -70,6 +70,7 @@ class Proxy:
 
     def reload(self) -> None:
         """Have nginx read its files again, and wait until the old workers are gone."""
+        wait_until(self.workers)  # it may just have started
         old = self.workers()
         self.process.send_signal(signal.SIGHUP)
         wait_until(lambda: (workers := self.workers()) and not workers & old)

@@ -1,6 +1,7 @@
 """Real servers on free ports, each in its own folder, stopped when the test ends."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import requests
 
 from tests.support.callers import HttpApi
+from tests.support.clusters import Cluster
 from tests.support.programs import free_port, missing, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +25,17 @@ RAISED = {"MAX_BODY_BYTES": "1048576", "MAX_ITEMS": "500", "MAX_CART_OPTIONS": "
 # Settings for a test that holds a row for longer than a request may wait.
 PATIENT = "tests.support.patient"
 SIGNING_KEY = "the-signing-key-of-the-chaos-tests-0123456789"
+
+
+def session_limits(role: str) -> str:
+    """Return SQL for a role that has no `options` of its connection, as behind a pooler."""
+    limits = {
+        "jit": "off",
+        "lock_timeout": "2s",
+        "statement_timeout": "3s",
+        "idle_in_transaction_session_timeout": "10s",
+    }
+    return "; ".join(f"ALTER ROLE {role} SET {name} = '{limits[name]}'" for name in limits)
 
 
 class Service:
@@ -95,6 +108,12 @@ class Service:
             int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         ]
 
+    def lose_a_worker(self) -> None:
+        """Kill a worker, and wait until another is in its place."""
+        *others, dead = self.workers()  # the youngest
+        os.kill(dead, signal.SIGKILL)
+        wait_until(lambda: dead not in (now := self.workers()) and len(now) == len(others) + 1, 10)
+
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(40)
@@ -103,6 +122,37 @@ class Service:
         self.stop()
         self.env |= env
         self.start()
+
+
+def is_ready(url: str) -> bool:
+    with suppress(requests.RequestException):
+        return requests.get(f"{url}/readyz", timeout=60).ok
+    return False
+
+
+def scrape(server: Service) -> dict[str, float]:
+    """Return the service's own metrics."""
+    text = requests.get(f"http://{server.env['METRICS_BIND']}/metrics", timeout=60).text
+    pairs = re.findall(r"^(cartsvc_\S+(?: \S+)*?) (\S+)$", text, re.MULTILINE)
+    return {name: float(value) for name, value in pairs}
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """Have a process answer nobody meanwhile."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def held_row(cluster: Cluster, cart: str) -> Iterator[None]:
+    """Hold the row of a cart, as another transaction would."""
+    with cluster.connect() as other, other.transaction():
+        other.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [cart])
+        yield
 
 
 @contextmanager
