@@ -18,14 +18,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.chaos.histories import Operation, judge, loaded
-from tests.chaos.servers import SIGNING_KEY
+from tests.chaos.servers import SIGNING_KEY, Service
 from tests.support import bodies
 from tests.support.callers import HttpApi
 from tests.support.tokens import mint
 
-# A careful client repeats these; 502 and 504 are HAProxy's, of an instance that died or froze.
-RETRIED = frozenset({409, 503})
+# 502 and 504 are HAProxy's, of an instance that died or froze.
 UNKNOWN = frozenset({502, 503, 504})
+RETRIED = UNKNOWN | {409}  # by a careful client
 # Others change the same carts, and some updates have the wrong currency.
 EXPECTED = {"read": {404}, "update": {400, 404, 412}, "remove": {404}}
 CHANGES = 60  # of a cart before another takes its place: short histories are judged in no time
@@ -55,13 +55,10 @@ def cents(amount: Any) -> int:
 
 
 class Client:
-    """One caller with one connection, and a file with a line for each of its attempts.
+    """One caller with one connection, and a file with a line for each of its attempts."""
 
-    `kept=False` opens a new connection for each request.
-    """
-
-    def __init__(self, ledger: "Ledger", name: str, *, kept: bool = True) -> None:
-        self.ledger, self.name, self.kept = ledger, name, kept
+    def __init__(self, ledger: "Ledger", name: str) -> None:
+        self.ledger, self.name = ledger, name
         self.file = ledger.folder / f"{name}.json"
         self.connection = HTTPConnection(ledger.address, timeout=ledger.timeout)
         self.headers = {
@@ -141,8 +138,6 @@ class Client:
             self.connection.close()
             self.ledger.refusals[type(error).__name__] += 1
             return 503, b"", None
-        if not self.kept:
-            self.connection.close()
         if answer.status != 200:
             self.ledger.refusals[answer.status] += 1
         return found
@@ -242,20 +237,12 @@ class Ledger:
     """Callers of one customer's carts. They repeat a request whose answer is one of `retried`.
 
     Their histories are in `folder`, or where the variable HISTORIES says. `stale` reads may show
-    what was; nothing else may. A proxy may answer for an instance that is gone, if it is `proxied`.
+    what was; nothing else may.
     """
 
-    def __init__(
-        self,
-        url: str,
-        folder: Path,
-        *,
-        stale: bool = False,
-        proxied: bool = False,
-        timeout: float = 60,
-    ) -> None:
-        self.url, self.stale, self.timeout = url, stale, timeout
-        self.retried = RETRIED | ({404} if stale else set()) | ({502, 504} if proxied else set())
+    def __init__(self, url: str, folder: Path, *, stale: bool = False, timeout: float = 60) -> None:
+        self.stale, self.timeout = stale, timeout
+        self.retried = RETRIED | ({404} if stale else set())
         self.profile = uuid.uuid4()
         # A folder of its own for each ledger: one profile has one history.
         self.folder = (FOLDER if FOLDER.name else folder) / f"history-{self.profile}"
@@ -272,13 +259,14 @@ class Ledger:
         self.over = threading.Event()
         # Commits are cancelled: PostgreSQL shows them to readers, and a failover takes them back.
         self.dirty_reads = False
-        self.hand = Client(self, "hand", kept=False)
+        self.hand = Client(self, "hand")
         # One cart and one item in it, which all callers replace.
         self.shared_cart = self.hand.create(1)
         self.shared_item: str = self.hand.read(self.shared_cart)["items"][0][0]
 
-    def everybody(self) -> HttpApi:
-        return HttpApi(self.url, self.profile, key=SIGNING_KEY)
+    def caller(self, server: Service) -> HttpApi:
+        """Return a caller for the same customer, who records nothing."""
+        return HttpApi(server.url, self.profile, key=SIGNING_KEY)
 
     def count(self, done: Operation) -> None:
         self.attempts += 1
@@ -322,6 +310,7 @@ class Ledger:
 
         A `snapshot` was made while the callers were writing. What came later may not be in it.
         """
+        self.hand.connection.close()
         last = list(self.stored(connection, snapshot=snapshot))
         if not snapshot:
             lines = [json.dumps(read) + "\n" for read in last]
