@@ -28,7 +28,7 @@ from subprocess import SubprocessError, TimeoutExpired
 import psycopg
 
 from tests.chaos.ledger import Ledger
-from tests.chaos.nodes import Nodes, three_nodes
+from tests.chaos.nodes import Node, Nodes, three_nodes
 from tests.chaos.proxies import haproxy
 from tests.chaos.servers import (
     CLOCKS,
@@ -40,7 +40,7 @@ from tests.chaos.servers import (
 )
 from tests.chaos.wire import Wire, wire
 from tests.support.poolers import Pooler, pooled
-from tests.support.programs import free_port, wait_until
+from tests.support.programs import free_port, send, wait_until
 
 CALLERS = 8
 HOLD_SECONDS = (1.0, 5.0)
@@ -77,12 +77,7 @@ def kill_a_worker(system: System) -> Mend:
 
 def stop(pid: int) -> Mend:
     os.kill(pid, signal.SIGSTOP)
-    return partial(go_on, pid)
-
-
-def go_on(pid: int) -> None:
-    with suppress(ProcessLookupError):  # an upgrade has ended it meanwhile
-        os.kill(pid, signal.SIGCONT)
+    return partial(send, signal.SIGCONT, pid)  # an upgrade may have ended it
 
 
 def kill_the_pooler(system: System) -> Mend:
@@ -106,9 +101,7 @@ def restart(instance: Service, **env: str) -> None:
     try:
         instance.stop()
     except TimeoutExpired:  # a frozen worker does not end; systemd kills it, too
-        for pid in (instance.process.pid, *workers):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        send(signal.SIGKILL, instance.process.pid, *workers)
         instance.process.wait()
     instance.env |= env
 
@@ -152,32 +145,36 @@ def terminate_connections(system: System) -> Mend:
     return nothing
 
 
-def kill_postgresql(system: System) -> Mend:
-    primary = system.nodes.wait_for_primary()
-    os.kill(primary.postgres()[0], signal.SIGKILL)
-    system.nodes.wait_for_primary(primary)
+def of_primary(begin: Callable[[Node], Mend]) -> Callable[[System], Mend]:
+    """Return a fault of the primary, which is over when there is another one."""
+
+    def fault(system: System) -> Mend:
+        primary = system.nodes.wait_for_primary()
+        mend = begin(primary)
+        system.nodes.wait_for_primary(primary)
+        return mend
+
+    return fault
+
+
+def kill_postgresql(node: Node) -> Mend:
+    os.kill(node.postgres()[0], signal.SIGKILL)
     return nothing
 
 
-def lose_the_primary(system: System) -> Mend:
-    primary = system.nodes.wait_for_primary()
-    primary.lose()
-    system.nodes.wait_for_primary(primary)
-    return primary.start
+def lose(node: Node) -> Mend:
+    node.lose()
+    return node.start
 
 
-def freeze_the_primary(system: System) -> Mend:
-    primary = system.nodes.wait_for_primary()
-    primary.send(signal.SIGSTOP)
-    system.nodes.wait_for_primary(primary)
-    return partial(primary.send, signal.SIGCONT)
+def freeze(node: Node) -> Mend:
+    node.send(signal.SIGSTOP)
+    return partial(node.send, signal.SIGCONT)
 
 
-def switch_over(system: System) -> Mend:
-    primary = system.nodes.wait_for_primary()
+def switch_over(primary: Node) -> Mend:
     # It refuses as long as the standby has not caught up.
     wait_until(lambda: primary.post("switchover", {"leader": primary.name}).ok, 60)
-    system.nodes.wait_for_primary(primary)
     return nothing
 
 
@@ -186,24 +183,11 @@ def restart_the_primary(system: System) -> Mend:
     return nothing
 
 
-def lose_the_standby(system: System) -> Mend:
-    standby = system.nodes.synchronous()
-    standby.lose()
-    return standby.start
-
-
-def freeze_the_standby(system: System) -> Mend:
-    standby = system.nodes.synchronous()
-    standby.send(signal.SIGSTOP)
-    return partial(standby.send, signal.SIGCONT)
-
-
 COMMITS = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
 
-def cancel_commits(system: System) -> Mend:
+def cancel_commits(primary: Node) -> Mend:
     """Cancel commits that wait for their standby, and lose the only node that has them."""
-    primary = system.nodes.wait_for_primary()
     with primary.connect() as connection:
 
         def one_waits() -> bool:
@@ -215,9 +199,7 @@ def cancel_commits(system: System) -> Mend:
         for _ in range(3):
             wait_until(one_waits)
             connection.execute(f"SELECT pg_cancel_backend(pid) {COMMITS}")
-    primary.lose()
-    system.nodes.wait_for_primary(primary)
-    return primary.start
+    return lose(primary)
 
 
 @dataclass
@@ -236,17 +218,17 @@ FAULTS = {
     "clock stepped": Fault("instances", step_a_clock),
     "upgrade": Fault("instances", upgrade),
     "connections terminated": Fault("connections", terminate_connections),
-    "PostgreSQL killed": Fault("nodes", kill_postgresql),
-    "primary lost": Fault("nodes", lose_the_primary),
-    "primary frozen": Fault("nodes", freeze_the_primary),
+    "PostgreSQL killed": Fault("nodes", of_primary(kill_postgresql)),
+    "primary lost": Fault("nodes", of_primary(lose)),
+    "primary frozen": Fault("nodes", of_primary(freeze)),
     "primary restarted": Fault("nodes", restart_the_primary),
-    "switched over": Fault("nodes", switch_over),
-    "standby lost": Fault("nodes", lose_the_standby),
-    "standby frozen": Fault("nodes", freeze_the_standby),
+    "switched over": Fault("nodes", of_primary(switch_over)),
+    "standby lost": Fault("nodes", lambda system: lose(system.nodes.synchronous())),
+    "standby frozen": Fault("nodes", lambda system: freeze(system.nodes.synchronous())),
 }
 # It happens alone only, because it needs commits that pass.
 CANCELLED = "commits cancelled, primary lost"
-ALL = {**FAULTS, CANCELLED: Fault("nodes", cancel_commits)}
+ALL = {**FAULTS, CANCELLED: Fault("nodes", of_primary(cancel_commits))}
 
 
 @contextmanager

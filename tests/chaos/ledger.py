@@ -33,6 +33,13 @@ ITEMS = 6  # in a cart, about
 FOLDER = Path(os.environ.get("HISTORIES", ""))
 
 
+ITEMS_AND_OPTIONS = """
+    SELECT i.cart_id, i.id, i.display_name, i.quantity, i.value, o.display_name
+    FROM carts_cartitem i LEFT JOIN carts_cartitemoption o ON o.item_id = i.id
+    ORDER BY i.cart_id, i.position, o.position
+"""
+
+
 def item(name: str) -> dict[str, Any]:
     """Return an item whose rows all have its name. The name's last digit counts the options."""
     options = int(name[-1])
@@ -45,9 +52,16 @@ def item(name: str) -> dict[str, Any]:
 
 def seen_as(name: str, quantity: int, options: list[str]) -> str:
     """Return the name of an item that is as its writer sent it, of any other all that it has."""
+    if not name[-1:].isdigit():
+        return name
     whole = item(name)
     sent = (whole["quantity"], [option["displayName"] for option in whole["options"]])
     return name if sent == (quantity, options) else f"{name} x {quantity} with {options}"
+
+
+def as_seen(shown: dict[str, Any]) -> str:
+    options = [option["displayName"] for option in shown["options"]]
+    return seen_as(shown["displayName"], shown["quantity"], options)
 
 
 def cents(amount: Any) -> int:
@@ -151,16 +165,7 @@ class Client:
         elif done["op"] == "read":
             done |= {"key": data["note"], "subtotal": cents(data["subtotal"])}
             done["items"] = [
-                [
-                    each["itemId"],
-                    seen_as(
-                        each["displayName"],
-                        each["quantity"],
-                        [option["displayName"] for option in each["options"]],
-                    ),
-                    cents(each["value"]),
-                ]
-                for each in data["items"]
+                [each["itemId"], as_seen(each), cents(each["value"])] for each in data["items"]
             ]
             if self.ledger.stale:
                 done["snapshot"] = True
@@ -320,18 +325,10 @@ class Ledger:
 
     def stored(self, connection: Any, *, snapshot: bool) -> Iterator[Operation]:
         """Yield all carts of the profile as reads."""
-        options: dict[Any, list[str]] = defaultdict(list)
-        for item_id, name in connection.execute(
-            "SELECT item_id, display_name FROM carts_cartitemoption ORDER BY item_id, position"
-        ):
-            options[item_id].append(name)
-        items: dict[str, list[Any]] = defaultdict(list)
-        for key, cart, name, quantity, value in connection.execute(
-            "SELECT id, cart_id, display_name, quantity, value FROM carts_cartitem"
-            " ORDER BY cart_id, position"
-        ):
-            seen = seen_as(name, quantity, options[key]) if name[-1:].isdigit() else name
-            items[text(cart)].append([text(key), seen, cents(value)])
+        items: dict[str, dict[str, Any]] = defaultdict(dict)
+        for cart, key, name, quantity, value, option in connection.execute(ITEMS_AND_OPTIONS):
+            row = items[text(cart)].setdefault(text(key), (name, quantity, value, []))
+            row[3].extend([option] if option else [])
         now = time.monotonic()
         facts = {"client": "database", "op": "read", "outcome": "ok", "start": now, "end": now}
         if snapshot:
@@ -342,7 +339,11 @@ class Ledger:
         ):
             if text(profile) == str(self.profile):
                 found.add(cart := text(key))
-                there = {"cart": cart, "key": note, "items": items[cart], "version": version}
+                rows = [
+                    [key, seen_as(name, quantity, options), cents(value)]
+                    for key, (name, quantity, value, options) in items[cart].items()
+                ]
+                there = {"cart": cart, "key": note, "items": rows, "version": version}
                 yield {**facts, **there, "subtotal": cents(subtotal)}
         for cart in () if snapshot else self.created.keys() - found:
             yield {**facts, "cart": cart, "version": 0, "items": [], "subtotal": 0}

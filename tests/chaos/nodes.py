@@ -20,10 +20,12 @@ import requests
 from tests.chaos.servers import ROOT
 from tests.support.programs import (
     POSTGRESQL,
+    children,
     free_port,
     missing,
     program,
     running,
+    send,
     wait_until,
 )
 
@@ -91,18 +93,14 @@ class Node:
 
     def postgres(self) -> list[int]:
         """Return the ids of PostgreSQL's processes, the postmaster's first."""
-        try:
-            postmaster = (self.data / "postmaster.pid").read_text().partition("\n")[0]
-            children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text()
-        except FileNotFoundError:
-            return []
-        return [int(postmaster), *map(int, children.split())]
+        with suppress(FileNotFoundError):
+            postmaster = int((self.data / "postmaster.pid").read_text().partition("\n")[0])
+            return [postmaster, *children(postmaster)]
+        return []
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to all that runs on this machine."""
-        for process in [self.process.pid, *self.postgres()]:
-            with suppress(ProcessLookupError):
-                os.kill(process, number)
+        send(number, self.process.pid, *self.postgres())
 
     def lose(self) -> None:
         """End it all at once, as a power cut does."""

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -17,7 +16,7 @@ import requests
 
 from tests.support.callers import HttpApi
 from tests.support.clusters import Cluster
-from tests.support.programs import free_port, missing, wait_until
+from tests.support.programs import children, free_port, send, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 # The limits up to which everything is promised to hold.
@@ -103,10 +102,7 @@ class Service:
         return False
 
     def workers(self) -> list[int]:
-        pid = self.process.pid
-        return [
-            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        ]
+        return children(self.process.pid)
 
     def lose_a_worker(self) -> None:
         """Kill a worker, and wait until another is in its place."""
@@ -173,9 +169,8 @@ def service(
                 left = server.workers()
             server.process.kill()
             server.process.wait()
-            for worker in left:  # under libfaketime, one may not notice that its parent is gone
-                with suppress(ProcessLookupError):
-                    os.kill(worker, signal.SIGKILL)
+            # Under libfaketime, one may not notice that its parent is gone.
+            send(signal.SIGKILL, *left)
 
 
 ISSUER = "https://id.example.com/"
@@ -198,8 +193,6 @@ def with_clock(file: Path) -> dict[str, str]:
 
     Only the clock of the day is: durations stay right.
     """
-    if not CLOCKS:
-        missing("faketime")
     file.write_text("+0")
     return {
         "LD_PRELOAD": str(CLOCKS[0]),
@@ -214,9 +207,7 @@ def timed(caller: HttpApi, *request: Any, **headers: str) -> tuple[requests.Resp
 
     The delay is taken to be ten times the time of /healthz, which waits for nothing.
     """
-    times = [time.monotonic()]
-    requests.get(f"{caller.base.partition('/v2.0')[0]}/healthz", timeout=60)
-    times.append(time.monotonic())
+    url = f"{caller.base.partition('/v2.0')[0]}/healthz"
+    delay = 10 * requests.get(url, timeout=60).elapsed.total_seconds()
     answer = caller.request(*request, **headers)
-    times.append(time.monotonic())
-    return answer, times[2] - times[1] - 10 * (times[1] - times[0])
+    return answer, answer.elapsed.total_seconds() - delay

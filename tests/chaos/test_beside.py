@@ -8,7 +8,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -133,53 +133,47 @@ cd "$0" && exec "$@"
 NAME_SERVERS = ("127.53.53.53", "127.53.53.54")
 
 
-@contextmanager
-def without_names(folder: Path) -> Iterator[Service]:
-    """Run the service, whose next start meets name servers that answer nothing."""
+@pytest.fixture
+def without_names(cluster: Cluster, tmp_path: Path) -> Iterator[Service]:
+    """The service, whose next start meets name servers that answer nothing."""
     servers = "".join(f"nameserver {address}\n" for address in NAME_SERVERS)
-    (folder / "resolv.conf").write_text(f"{servers}search one.example.com two.example.com\n")
-    (folder / "nsswitch.conf").write_text("hosts: files dns\n")
-    (folder / "hosts").write_text("127.0.0.9 known.example.com\n127.0.0.1 known.example.com\n")
+    (tmp_path / "resolv.conf").write_text(f"{servers}search one.example.com two.example.com\n")
+    (tmp_path / "nsswitch.conf").write_text("hosts: files dns\n")
+    (tmp_path / "hosts").write_text("127.0.0.9 known.example.com\n127.0.0.1 known.example.com\n")
     if subprocess.run(["unshare", "--mount", "true"]).returncode:
         missing("the right to mount a file system")
-    with ExitStack() as stack:
-        for address in NAME_SERVERS:
-            silent = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-            try:
-                silent.bind((address, 53))
-            except PermissionError:
-                missing("the right to listen at port 53")
-        server = stack.enter_context(service(WEB_CONCURRENCY="1"))
-        within = ["unshare", "--mount", f"--wd={folder}", "sh", "-c", SILENT, str(server.root)]
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as two,
+        service(cluster.url(), WEB_CONCURRENCY="1") as server,
+    ):
+        for silent, address in zip((one, two), NAME_SERVERS, strict=True):
+            silent.bind((address, 53))  # as root, like the mounts
+        within = ["unshare", "--mount", f"--wd={tmp_path}", "sh", "-c", SILENT, str(server.root)]
         server.command = [*within, *server.command]
         yield server
-
-
-def test_name_servers_that_do_not_answer(tmp_path: Path) -> None:
-    """No request waits longer than a client does, with the names of both servers looked up."""
-    with without_names(tmp_path) as server:
-        server.restart(
-            DATABASE_URL="postgres://cartsvc@one.example.com,two.example.com/carts",
-            CACHE_URL="redis://cache:6379/0",
-            THROTTLE_RATE="600/min",
-        )
-        for _ in range(3):
-            callers = [server.caller() for _ in range(4)]  # as many as there are threads
-            with ThreadPoolExecutor(4) as pool:
-                answers = list(pool.map(lambda caller: caller.get(), callers))
-            assert {answer.status_code for answer in answers} == {503}
-            assert max(answer.elapsed.total_seconds() for answer in answers) < 5
         ends(server)
+
+
+def test_name_servers_that_do_not_answer(without_names: Service) -> None:
+    """No request waits longer than a client does, with the names of both servers looked up."""
+    server = without_names
+    server.restart(
+        DATABASE_URL="postgres://cartsvc@one.example.com,two.example.com,three.example.com/carts",
+        CACHE_URL="redis://cache:6379/0",
+        THROTTLE_RATE="600/min",
+    )
+    for _ in range(3):
+        callers = [server.caller() for _ in range(4)]  # as many as there are threads
+        with ThreadPoolExecutor(4) as pool:
+            answers = list(pool.map(lambda caller: caller.get(), callers))
+        assert {answer.status_code for answer in answers} == {503}
+        assert max(answer.elapsed.total_seconds() for answer in answers) < 5
 
 
 def test_each_known_address_is_tried_while_other_names_are_silent(
-    cluster: Cluster, tmp_path: Path
+    cluster: Cluster, without_names: Service
 ) -> None:
-    cluster.execute("CREATE DATABASE named")
-    named = cluster.url("named").replace("127.0.0.1", "silent.example.com:1,known.example.com")
-    with without_names(tmp_path) as server:
-        server.env["DATABASE_URL"] = cluster.url("named")
-        server.manage("migrate", "--verbosity=0")
-        server.restart(DATABASE_URL=named)
-        assert server.caller().get().status_code == 200
-        ends(server)
+    hosts = "silent.example.com:1,known.example.com"
+    without_names.restart(DATABASE_URL=cluster.url().replace("127.0.0.1", hosts))
+    serves(without_names, 1)

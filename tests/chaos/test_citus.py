@@ -1,6 +1,5 @@
 """Carts spread by customer over the servers of a Citus cluster: one coordinator, two workers."""
 
-import os
 import re
 import signal
 import uuid
@@ -17,7 +16,7 @@ from tests.support import bodies
 from tests.support.callers import HttpApi
 from tests.support.citus import citus, has_citus
 from tests.support.clusters import Cluster
-from tests.support.programs import wait_until
+from tests.support.programs import children, send, wait_until
 
 pytestmark = pytest.mark.skipif(not has_citus(), reason="PostgreSQL has no Citus here")
 
@@ -130,10 +129,9 @@ def test_an_operation_goes_to_one_shard_group(
 
 def kill(worker: Cluster) -> None:
     """Kill all processes of the server at once."""
-    children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text().split()
-    for pid in (worker.pid, *map(int, children)):
-        os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in children), 60)
+    others = children(worker.pid)
+    send(signal.SIGKILL, worker.pid, *others)
+    wait_until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in others), 60)
 
 
 @pytest.mark.usefixtures("empty")

@@ -27,16 +27,6 @@ def two_workers() -> Iterator[Service]:
         yield server
 
 
-def test_callers_who_say_nothing_take_no_thread(two_workers: Service) -> None:
-    with ExitStack() as stack:
-        for number in range(40):
-            silent = socket.create_connection(("127.0.0.1", two_workers.port))
-            stack.enter_context(silent).sendall(b"GET /healthz HT"[: number % 15])
-        for _ in range(20):
-            # These are answered while the slow callers are still silent.
-            assert requests.get(f"{two_workers.url}/healthz", timeout=5).status_code == 200
-
-
 def test_who_does_not_finish_a_head_is_dropped(two_workers: Service) -> None:
     with socket.create_connection(("127.0.0.1", two_workers.port), timeout=30) as silent:
         silent.sendall(b"GET /healthz HTTP/1.1\r\nHost: localh")
