@@ -35,7 +35,8 @@ FOLDER = Path(os.environ.get("HISTORIES", ""))
 
 ITEMS_AND_OPTIONS = """
     SELECT i.cart_id, i.id, i.display_name, i.quantity, i.value, o.display_name
-    FROM carts_cartitem i LEFT JOIN carts_cartitemoption o ON o.item_id = i.id
+    FROM carts_cartitem i LEFT JOIN carts_cartitemoption o
+    ON o.item_id = i.id AND o.profile_key = i.profile_key
     ORDER BY i.cart_id, i.position, o.position
 """
 
