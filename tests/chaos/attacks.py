@@ -21,14 +21,16 @@ import os
 import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import django
 import psycopg
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from tests.chaos.hostile import ATTACKS, LARGE, LONGEST, Target
+from tests.chaos.hostile import ATTACKS, LARGE, Target
 from tests.chaos.servers import ISSUER, RAISED, SIGNING_KEY, Service, service, with_issuer
 from tests.chaos.trial import Caller, Result, honest, tried
 from tests.support import bodies
@@ -64,7 +66,7 @@ def made(target: Target, body: Any) -> str:
 
 def prepared(target: Target) -> Target:
     """Make what the attacks read and change."""
-    target.largest, target.longest = made(target, LARGE), made(target, LONGEST)
+    target.largest = made(target, LARGE)
     cart_id = made(target, bodies.cart())
     _, answer = Caller(target, kept=False).ask(target.request("GET", f"{target.carts}/{cart_id}"))
     item_id = json.loads(answer)["data"]["items"][0]["itemId"]
@@ -85,23 +87,28 @@ def with_copies(target: Target, server: Service) -> Target:
         with psycopg.connect(database) as connection:
             connection.execute(COPIES.format(new_id="gen_random_uuid()"))
     *_log, target.session = server.manage("shell", "--no-imports", "-c", SIGNED_IN).splitlines()
-    target.metrics_port = int(server.env["METRICS_BIND"].rpartition(":")[2])
     return prepared(target)
 
 
-def metrics_port() -> str:
-    return f"127.0.0.1:{free_port()}"
+@contextmanager
+def with_key(database: str, *, through_nginx: bool) -> Iterator[Target]:
+    from tests.chaos.proxies import HOST, nginx  # noqa: PLC0415 (needs Django's settings)
+
+    port = free_port()
+    env = {"METRICS_BIND": f"127.0.0.1:{port}", "ALLOWED_HOSTS": f"{HOST},127.0.0.1"}
+    https = str(through_nginx).lower()
+    with ExitStack() as stack:
+        server = stack.enter_context(service(database, HTTPS_ONLY=https, **env, **RAISED))
+        target = Target(server.port, {"key": SIGNING_KEY}, metrics_port=port)
+        if through_nginx:
+            proxy = stack.enter_context(nginx(server))
+            target = replace(target, port=proxy.port, certificate=proxy.certificate, host=HOST)
+        yield with_copies(target, server)
 
 
 @contextmanager
-def plain(database: str) -> Iterator[Target]:
-    with service(database, METRICS_BIND=metrics_port(), **RAISED) as server:
-        yield with_copies(Target(server.port, {"key": SIGNING_KEY}), server)
-
-
-@contextmanager
-def asking_issuer(database: str) -> Iterator[Target]:
-    from tests.support.issuers import running  # noqa: PLC0415 (needs Django's settings)
+def with_issuers_keys(database: str) -> Iterator[Target]:
+    from tests.support.issuers import running  # noqa: PLC0415 (as above)
 
     # As text, which a process can be handed.
     key = (
@@ -116,19 +123,6 @@ def asking_issuer(database: str) -> Iterator[Target]:
         issuer.pause = 1
         signing = {"algorithm": "RS256", "key": key, "headers": {"kid": "known"}, "iss": ISSUER}
         yield prepared(Target(server.port, signing))
-
-
-@contextmanager
-def behind_nginx(database: str) -> Iterator[Target]:
-    from tests.chaos.proxies import HOST, nginx  # noqa: PLC0415 (as above)
-
-    env = {"ALLOWED_HOSTS": f"{HOST},127.0.0.1", "HTTPS_ONLY": "true", **RAISED}
-    with service(database, METRICS_BIND=metrics_port(), **env) as server, nginx(server) as proxy:
-        target = Target(proxy.port, {"key": SIGNING_KEY}, proxy.certificate, HOST)
-        yield with_copies(target, server)
-
-
-SERVICES = {"plain": plain, "issuer": asking_issuer, "nginx": behind_nginx}
 
 
 @contextmanager
@@ -159,13 +153,9 @@ def main() -> int:
     print("| Attack | Before | During | After | Attackers' answers | Bounds |")
     print("|---|---|---|---|---|---|")
     missed = 0
-    for kind, running_service in SERVICES.items():
-        names = [
-            name
-            for name, attack in ATTACKS.items()
-            if options.only in name
-            and ("nginx" if options.nginx and attack.service == "plain" else attack.service) == kind
-        ]
+    own_key = partial(with_key, through_nginx=options.nginx)
+    for issuer, running_service in ((False, own_key), (True, with_issuers_keys)):
+        names = [n for n in ATTACKS if options.only in n and ATTACKS[n].issuer == issuer]
         if not names:
             continue
         with database_of(options.database) as database, running_service(database) as target:

@@ -1,12 +1,13 @@
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.chaos.servers import Service, service
 from tests.support.clusters import Cluster, private_cluster
-from tests.support.programs import free_port, program, running
+from tests.support.programs import free_port, missing, program, running
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +26,15 @@ def on_postgres(cluster: Cluster) -> Iterator[Service]:
 def on_sqlite() -> Iterator[Service]:
     with service() as server:
         yield server
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", folder]).returncode:
+            missing("the right to mount a file system")
+        yield Path(folder)
+        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 @pytest.fixture

@@ -21,14 +21,17 @@ told of is searched among the unknown attempts.
 
 import json
 import sys
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import accumulate, chain
 from math import inf
 from pathlib import Path
 from typing import Any
 
 Operation = dict[str, Any]
 Items = tuple[tuple[str, str], ...]  # each item's id and name, in the cart's order
+State = tuple[Items, frozenset[str]]  # with the pending changes that are used up
 CHANGES = frozenset({"add", "update", "remove"})  # a create that is repeated makes no version
 TOO_MANY = 20_000  # states of a version that are possible as far as is known
 
@@ -44,27 +47,25 @@ def described(op: Operation) -> str:
 def judge(history: Iterable[Operation]) -> list[str]:
     """Return the contradictions of a history. An empty list is a history without one."""
     found: list[str] = []
-    creates: dict[str, list[Operation]] = defaultdict(list)  # by key
+    creates: dict[str | None, list[Operation]] = defaultdict(list)  # by key
     carts: dict[str, list[Operation]] = defaultdict(list)  # what was done to each, and its reads
-    made: dict[str, set[str]] = defaultdict(set)  # key → carts
+    made: dict[str | None, list[str]] = defaultdict(list)  # key → carts
     for op in history:
         if op["op"] == "create":
             creates[op["key"]].append(op)
-        if op["op"] != "create" or op["outcome"] == "ok":
+        if op.get("cart"):
             carts[op["cart"]].append(op)
-        if op.get("cart") and (op["op"] in {"create", "read"} and op.get("key")):
-            made[op["key"]].add(op["cart"])
-    for key, those in made.items():
-        attempts = creates[key]
-        if len(those) > 1:
-            found.append(f"create {key} made {len(those)} carts: {', '.join(sorted(those))}")
-        if not any(op["outcome"] != "refused" for op in attempts):
-            found.append(f"create {key} was refused or never sent, but made {', '.join(those)}")
-        for cart in those if attempts else ():
-            values = attempts[0]["values"]
-            found += [f"cart {cart}: {text}" for text in Cart(carts[cart], values).judge()]
-    nobodys = carts.keys() - set().union(*made.values())
-    return found + [f"cart {cart} exists for nobody" for cart in sorted(nobodys)]
+    for cart, ops in carts.items():
+        keys = (op.get("key") for op in ops if op["op"] in {"create", "read"})
+        key = next(filter(None, keys), None)
+        made[key].append(cart)
+        if any(op["outcome"] != "refused" for op in creates[key]):
+            values = creates[key][0]["values"]
+            found += [f"cart {cart}: {text}" for text in Cart(ops, values).judge()]
+        else:
+            found.append(f"cart {cart}: its create {key} was refused or never sent")
+    doubled = {key: those for key, those in made.items() if len(those) > 1}
+    return found + [f"create {key} made {len(those)} carts" for key, those in doubled.items()]
 
 
 class Cart:
@@ -73,58 +74,52 @@ class Cart:
     def __init__(self, history: list[Operation], values: list[str]) -> None:
         self.history, self.values = history, values
         known = [op for op in history if op["outcome"] == "ok" and op["version"] is not None]
-        self.known = sorted(known, key=lambda op: op["version"])
-        self.timed = [op for op in self.known if not op.get("snapshot")]
-        self.reads: dict[int, Operation] = {}
-        self.writes: dict[int, Operation] = {}
+        self.timed = [op for op in known if not op.get("snapshot")]
+        self.ended = sorted(self.timed, key=lambda op: op["end"])
+        self.newest = list(accumulate((op["version"] for op in self.ended), max))
+        self.reads: dict[int, list[Operation]] = defaultdict(list)
+        self.writes: dict[int, list[Operation]] = defaultdict(list)
+        for op in known:
+            if op["version"] and op["op"] in {"read", *CHANGES}:
+                (self.reads if op["op"] == "read" else self.writes)[op["version"]].append(op)
         self.pending: list[Operation] = []  # changes that may have made any version
         self.ids: dict[str, str] = {}  # the name that an item is created with → its id
         self.states: dict[int, set[Items]] = {}  # version → what it may have been
 
     def judge(self) -> Iterator[str]:
         """Yield the cart's contradictions."""
-        yield from self.seen()
-        yield from self.changed()
-        yield from self.against_time()
-        yield from self.keys()
-        yield from self.order()
-        yield from self.not_found()
+        for check in (self.versions, self.against_time, self.keys, self.order, self.not_found):
+            yield from check()
 
-    def seen(self) -> Iterator[str]:
-        """Collect the reads. Yield what one version cannot have been."""
+    def versions(self) -> Iterator[str]:
+        """Yield what one version cannot have been."""
         born = {*self.values, *(op["value"] for op in self.history if op["op"] == "add")}
-        for op in self.known:
-            if op["op"] != "read" or not op["version"]:
-                continue
-            if (first := self.reads.setdefault(op["version"], op)) is op:
-                if sum(worth for *_, worth in op["items"]) != op["subtotal"]:
-                    yield f"half of a change, subtotal {op['subtotal']}: {described(op)}"
-                for item, name, _ in op["items"]:
-                    if name in born:
-                        self.ids.setdefault(name, item)
-            elif (first["items"], first["subtotal"]) != (op["items"], op["subtotal"]):
-                yield f"one version, two states: {described(first)} | {described(op)}"
-
-    def changed(self) -> Iterator[str]:
-        """Collect the changes that were acknowledged with their version."""
-        for op in self.known:
-            if op["op"] in CHANGES:
-                if (first := self.writes.setdefault(op["version"], op)) is not op:
-                    yield f"two changes made one version: {described(first)} | {described(op)}"
+        for op in chain(*self.reads.values()):
+            self.ids |= {name: item for item, name, _ in op["items"] if name in born}
+            if sum(worth for *_, worth in op["items"]) != op["subtotal"]:
+                yield f"half of a change, subtotal {op['subtotal']}: {described(op)}"
+        for ops in self.writes.values():
+            if len(ops) > 1:
+                yield f"two changes made one version: {' | '.join(map(described, ops))}"
+            for op in ops:
                 if op.get("match") and op["version"] != op["match"] + 1:
                     yield f"it does not follow what it matched: {described(op)}"
 
+    def seen_before(self, moment: float) -> int:
+        """Return the newest version that an operation showed which had ended by then."""
+        ended = bisect_left(self.ended, moment, key=lambda op: op["end"])
+        return self.newest[ended - 1] if ended else 0
+
+    def seen_after(self, moment: float) -> float:
+        """Return the oldest version that an operation showed which began later."""
+        return min((op["version"] for op in self.timed if op["start"] > moment), default=inf)
+
     def against_time(self) -> Iterator[str]:
         """Yield what shows an earlier version than an operation that had ended before it."""
-        ended = iter(sorted(self.timed, key=lambda op: op["end"]))
-        last, newest = next(ended, None), None
-        for op in sorted(self.timed, key=lambda op: op["start"]):
-            while last and last["end"] < op["start"]:
-                if not newest or last["version"] > newest["version"]:
-                    newest = last
-                last = next(ended, None)
-            if newest and newest["version"] + (op["op"] in CHANGES) > op["version"]:
-                yield f"{described(newest)} was over before {described(op)}"
+        for op in self.timed:
+            seen = self.seen_before(op["start"])
+            if seen + (op["op"] in CHANGES) > op["version"]:
+                yield f"version {seen} was over before {described(op)}"
 
     def keys(self) -> Iterator[str]:
         """Collect the changes whose version nobody was told. Yield what one key has done twice."""
@@ -132,61 +127,62 @@ class Cart:
         for op in self.history:
             if op["op"] == "add":
                 keyed[op["key"]].append(op)
-            elif op["op"] in {"update", "remove"} and op["outcome"] == "unknown":
+            elif op["op"] in CHANGES and op["outcome"] == "unknown":
                 self.pending.append({**op, "by": inf, "identity": str(len(self.pending))})
         for key, attempts in keyed.items():
             done = [op for op in attempts if op["outcome"] == "ok"]
             first = [op for op in done if op["version"] is not None]
+            sent = [op for op in attempts if op["outcome"] != "refused"]
             self.ids |= {op["value"]: op["item"] for op in done}
             if len(first) > 1 or len({op["item"] for op in done}) > 1:
                 yield f"one key, done twice: {' | '.join(map(described, done))}"
-            elif not first and (sent := [op for op in attempts if op["outcome"] != "refused"]):
+            elif sent and not first:
                 # A replay says that it was done. Who looks later must see it.
-                over = min((op["end"] for op in done), default=inf)
-                by = min((op["version"] for op in self.timed if op["start"] > over), default=inf)
+                by = self.seen_after(min((op["end"] for op in done), default=inf))
                 start = min(op["start"] for op in sent)
                 self.pending.append({**sent[0], "start": start, "by": by, "identity": f"key {key}"})
 
     def order(self) -> Iterator[str]:
         """Make the changes again, version by version. Yield the first that nothing explains."""
         last = max([1, *self.reads, *self.writes])
-        over = [inf] * (last + 2)  # when an operation that saw this version or a later one ended
+        over = [inf] * (last + 1)  # when an operation that saw this version or a later one ended
         for op in self.timed:
             over[op["version"]] = min(over[op["version"]], op["end"])
-        for version in range(last, -1, -1):
-            over[version] = min(over[version], over[version + 1])
-        first: Items = tuple((self.ids.get(name, name), name) for name in self.values)
-        possible: set[tuple[Items, frozenset[str]]] = {(first, frozenset())}
+        over = list(accumulate(reversed(over), min))[::-1]
+        first = tuple((self.ids.get(name, name), name) for name in self.values)
+        possible: set[State] = {(first, frozenset())}
         for version in range(1, last + 1):
-            if version > 1:
-                possible = self.after(possible, version, over[version])
-            read = self.reads.get(version)
-            seen = tuple((item, name) for item, name, _ in read["items"]) if read else None
+            before, possible = possible, self.after(possible, version, over[version])
+            seen = {
+                tuple((item, name) for item, name, _ in op["items"]) for op in self.reads[version]
+            }
             due = {op["identity"] for op in self.pending if op["by"] <= version}
-            possible = {(s, used) for s, used in possible if seen in {None, s} and due <= used}
+            possible = {(s, used) for s, used in possible if seen <= {s} and due <= used}
             if not possible or len(possible) > TOO_MANY:
-                what = "nothing explains" if not possible else "too much may explain"
-                yield f"{what} version {version}: {self.evidence(version, due)}"
+                known = [*self.writes[version], *self.reads[version]]
+                was = [[name for _, name in state] for state, _ in list(before)[:3]]
+                what = f"{len(possible)} states explain version {version} after {was}"
+                yield " | ".join([what, *due, *map(described, known)])
                 return
             self.states[version] = {state for state, _ in possible}
 
-    def after(
-        self, possible: set[tuple[Items, frozenset[str]]], version: int, over: float
-    ) -> set[tuple[Items, frozenset[str]]]:
-        """Return the states of a version, each with the pending changes that are used up.
+    def after(self, possible: set[State], version: int, over: float) -> set[State]:
+        """Return what a version may be, by what the one before may be.
 
-        An update that nobody saw is not: it might have been any, and all would have to be tried.
+        An update that nobody saw is not used up: it might have been any, and all would have to be
+        tried.
         """
-        write, found = self.writes.get(version), set()
-        changes = [write] if write else [op for op in self.pending if op["start"] < over]
+        if version == 1:
+            return possible
+        write, found = self.writes[version], set()
         for state, used in possible:
             tried = set()  # attempts that send the same are alike
-            for op in changes:
+            for op in write or [op for op in self.pending if op["start"] < over]:
                 effect, identity = (op["op"], op.get("item"), op.get("value")), op.get("identity")
                 if effect not in tried and identity not in used:
                     tried.add(effect)
                     if (new := self.applied(op, state)) is not None:
-                        unseen = op["op"] == "update" and version not in self.reads
+                        unseen = op["op"] == "update" and not self.reads[version]
                         found.add((new, used if write or unseen else used | {identity}))
         return found
 
@@ -204,23 +200,10 @@ class Cart:
         """Yield each 404 for an item that was there all the while."""
         for op in self.history:
             if op.get("gone"):
-                low = max((o["version"] for o in self.timed if o["end"] < op["start"]), default=1)
-                later = [o["version"] for o in self.timed if o["start"] > op["end"]]
-                high = min(later, default=0)
-                states = [s for n in range(low, high + 1) for s in self.states.get(n, {()})]
+                low, high = self.seen_before(op["start"]), self.seen_after(op["end"])
+                states = [s for n in self.states if low <= n <= high < inf for s in self.states[n]]
                 if states and all(op["item"] in dict(state) for state in states):
                     yield f"not found, but in versions {low} to {high}: {described(op)}"
-
-    def evidence(self, version: int, due: set[str]) -> str:
-        """Return what is known of a version: who made and saw it, and the one before."""
-        here = [op for op in (self.writes.get(version), self.reads.get(version)) if op]
-        names = {name for op in here for _, name, _ in op.get("items") or () if op["op"] == "read"}
-        must = [op for op in self.pending if op["identity"] in due]
-        sent = [op for op in self.history if op.get("value") in names and op not in here]
-        before = [[name for _, name in s] for s in list(self.states.get(version - 1, ()))[:3]]
-        return " | ".join(
-            [*map(described, [*here, *must, *sent[-9:]]), f"version {version - 1} was {before}"]
-        )
 
 
 def loaded(paths: Iterable[Path]) -> Iterator[Operation]:

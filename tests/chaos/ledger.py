@@ -18,19 +18,27 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.chaos.histories import Operation, judge, loaded
-from tests.chaos.servers import SIGNING_KEY
+from tests.chaos.servers import SIGNING_KEY, Service
 from tests.support import bodies
 from tests.support.callers import HttpApi
 from tests.support.tokens import mint
 
-# A careful client repeats these; 502 and 504 are HAProxy's, of an instance that died or froze.
-RETRIED = frozenset({409, 503})
+# 502 and 504 are HAProxy's, of an instance that died or froze.
 UNKNOWN = frozenset({502, 503, 504})
+RETRIED = UNKNOWN | {409}  # by a careful client
 # Others change the same carts, and some updates have the wrong currency.
 EXPECTED = {"read": {404}, "update": {400, 404, 412}, "remove": {404}}
 CHANGES = 60  # of a cart before another takes its place: short histories are judged in no time
 ITEMS = 6  # in a cart, about
 FOLDER = Path(os.environ.get("HISTORIES", ""))
+
+
+ITEMS_AND_OPTIONS = """
+    SELECT i.cart_id, i.id, i.display_name, i.quantity, i.value, o.display_name
+    FROM carts_cartitem i LEFT JOIN carts_cartitemoption o
+    ON o.item_id = i.id AND o.profile_key = i.profile_key
+    ORDER BY i.cart_id, i.position, o.position
+"""
 
 
 def item(name: str) -> dict[str, Any]:
@@ -45,9 +53,16 @@ def item(name: str) -> dict[str, Any]:
 
 def seen_as(name: str, quantity: int, options: list[str]) -> str:
     """Return the name of an item that is as its writer sent it, of any other all that it has."""
+    if not name[-1:].isdigit():
+        return name
     whole = item(name)
     sent = (whole["quantity"], [option["displayName"] for option in whole["options"]])
     return name if sent == (quantity, options) else f"{name} x {quantity} with {options}"
+
+
+def as_seen(shown: dict[str, Any]) -> str:
+    options = [option["displayName"] for option in shown["options"]]
+    return seen_as(shown["displayName"], shown["quantity"], options)
 
 
 def cents(amount: Any) -> int:
@@ -55,13 +70,10 @@ def cents(amount: Any) -> int:
 
 
 class Client:
-    """One caller with one connection, and a file with a line for each of its attempts.
+    """One caller with one connection, and a file with a line for each of its attempts."""
 
-    `kept=False` opens a new connection for each request.
-    """
-
-    def __init__(self, ledger: "Ledger", name: str, *, kept: bool = True) -> None:
-        self.ledger, self.name, self.kept = ledger, name, kept
+    def __init__(self, ledger: "Ledger", name: str) -> None:
+        self.ledger, self.name = ledger, name
         self.file = ledger.folder / f"{name}.json"
         self.connection = HTTPConnection(ledger.address, timeout=ledger.timeout)
         self.headers = {
@@ -141,8 +153,6 @@ class Client:
             self.connection.close()
             self.ledger.refusals[type(error).__name__] += 1
             return 503, b"", None
-        if not self.kept:
-            self.connection.close()
         if answer.status != 200:
             self.ledger.refusals[answer.status] += 1
         return found
@@ -156,16 +166,7 @@ class Client:
         elif done["op"] == "read":
             done |= {"key": data["note"], "subtotal": cents(data["subtotal"])}
             done["items"] = [
-                [
-                    each["itemId"],
-                    seen_as(
-                        each["displayName"],
-                        each["quantity"],
-                        [option["displayName"] for option in each["options"]],
-                    ),
-                    cents(each["value"]),
-                ]
-                for each in data["items"]
+                [each["itemId"], as_seen(each), cents(each["value"])] for each in data["items"]
             ]
             if self.ledger.stale:
                 done["snapshot"] = True
@@ -242,20 +243,12 @@ class Ledger:
     """Callers of one customer's carts. They repeat a request whose answer is one of `retried`.
 
     Their histories are in `folder`, or where the variable HISTORIES says. `stale` reads may show
-    what was; nothing else may. A proxy may answer for an instance that is gone, if it is `proxied`.
+    what was; nothing else may.
     """
 
-    def __init__(
-        self,
-        url: str,
-        folder: Path,
-        *,
-        stale: bool = False,
-        proxied: bool = False,
-        timeout: float = 60,
-    ) -> None:
-        self.url, self.stale, self.timeout = url, stale, timeout
-        self.retried = RETRIED | ({404} if stale else set()) | ({502, 504} if proxied else set())
+    def __init__(self, url: str, folder: Path, *, stale: bool = False, timeout: float = 60) -> None:
+        self.stale, self.timeout = stale, timeout
+        self.retried = RETRIED | ({404} if stale else set())
         self.profile = uuid.uuid4()
         # A folder of its own for each ledger: one profile has one history.
         self.folder = (FOLDER if FOLDER.name else folder) / f"history-{self.profile}"
@@ -272,13 +265,14 @@ class Ledger:
         self.over = threading.Event()
         # Commits are cancelled: PostgreSQL shows them to readers, and a failover takes them back.
         self.dirty_reads = False
-        self.hand = Client(self, "hand", kept=False)
+        self.hand = Client(self, "hand")
         # One cart and one item in it, which all callers replace.
         self.shared_cart = self.hand.create(1)
         self.shared_item: str = self.hand.read(self.shared_cart)["items"][0][0]
 
-    def everybody(self) -> HttpApi:
-        return HttpApi(self.url, self.profile, key=SIGNING_KEY)
+    def caller(self, server: Service) -> HttpApi:
+        """Return a caller for the same customer, who records nothing."""
+        return HttpApi(server.url, self.profile, key=SIGNING_KEY)
 
     def count(self, done: Operation) -> None:
         self.attempts += 1
@@ -322,6 +316,7 @@ class Ledger:
 
         A `snapshot` was made while the callers were writing. What came later may not be in it.
         """
+        self.hand.connection.close()
         last = list(self.stored(connection, snapshot=snapshot))
         if not snapshot:
             lines = [json.dumps(read) + "\n" for read in last]
@@ -331,18 +326,10 @@ class Ledger:
 
     def stored(self, connection: Any, *, snapshot: bool) -> Iterator[Operation]:
         """Yield all carts of the profile as reads."""
-        options: dict[Any, list[str]] = defaultdict(list)
-        for item_id, name in connection.execute(
-            "SELECT item_id, display_name FROM carts_cartitemoption ORDER BY item_id, position"
-        ):
-            options[item_id].append(name)
-        items: dict[str, list[Any]] = defaultdict(list)
-        for key, cart, name, quantity, value in connection.execute(
-            "SELECT id, cart_id, display_name, quantity, value FROM carts_cartitem"
-            " ORDER BY cart_id, position"
-        ):
-            seen = seen_as(name, quantity, options[key]) if name[-1:].isdigit() else name
-            items[text(cart)].append([text(key), seen, cents(value)])
+        items: dict[str, dict[str, Any]] = defaultdict(dict)
+        for cart, key, name, quantity, value, option in connection.execute(ITEMS_AND_OPTIONS):
+            row = items[text(cart)].setdefault(text(key), (name, quantity, value, []))
+            row[3].extend([option] if option else [])
         now = time.monotonic()
         facts = {"client": "database", "op": "read", "outcome": "ok", "start": now, "end": now}
         if snapshot:
@@ -353,7 +340,11 @@ class Ledger:
         ):
             if text(profile) == str(self.profile):
                 found.add(cart := text(key))
-                there = {"cart": cart, "key": note, "items": items[cart], "version": version}
+                rows = [
+                    [key, seen_as(name, quantity, options), cents(value)]
+                    for key, (name, quantity, value, options) in items[cart].items()
+                ]
+                there = {"cart": cart, "key": note, "items": rows, "version": version}
                 yield {**facts, **there, "subtotal": cents(subtotal)}
         for cart in () if snapshot else self.created.keys() - found:
             yield {**facts, "cart": cart, "version": 0, "items": [], "subtotal": 0}

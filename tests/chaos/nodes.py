@@ -20,10 +20,12 @@ import requests
 from tests.chaos.servers import ROOT
 from tests.support.programs import (
     POSTGRESQL,
+    children,
     free_port,
     missing,
     program,
     running,
+    send,
     wait_until,
 )
 
@@ -53,16 +55,11 @@ def shipped(name: str, ports: dict[str, int], **values: object) -> dict[str, str
 class Node:
     """One of the machines."""
 
-    def __init__(
-        self, folder: Path, number: int, etcd: str, ports: tuple[int, int], disk: str
-    ) -> None:
+    def __init__(self, folder: Path, number: int, etcd: str, ports: tuple[int, int]) -> None:
         self.name, self.host = f"node{number + 1}", HOSTS[number]
         self.postgresql_port, self.patroni_port = ports
         self.data = folder / self.name / "data"
         self.data.parent.mkdir()
-        self.disk = disk
-        if disk:
-            self.mount(f"size={disk}", "-t", "tmpfs", "tmpfs")
         self.log = folder / f"{self.name}.log"
         if os.geteuid() == 0:
             shutil.chown(self.data.parent, "postgres", "postgres")
@@ -80,19 +77,6 @@ class Node:
             "PATRONI_ETCD3_HOSTS": etcd,
         }
 
-    def mount(self, options: str, *which: str) -> None:
-        subprocess.run(["mount", "-o", options, *which, self.data.parent], check=True)
-
-    def fill(self) -> None:
-        """Leave no room on the node's disk, and wait until PostgreSQL complains."""
-        known = self.log.stat().st_size
-        used = shutil.disk_usage(self.data.parent).used
-        self.mount(f"remount,size={(used >> 10) + 1024}k")
-        wait_until(lambda: b"No space left on device" in self.log.read_bytes()[known:], 60)
-
-    def make_room(self) -> None:
-        self.mount(f"remount,size={self.disk}")
-
     def start(self) -> None:
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
@@ -109,24 +93,14 @@ class Node:
 
     def postgres(self) -> list[int]:
         """Return the ids of PostgreSQL's processes, the postmaster's first."""
-        try:
-            postmaster = (self.data / "postmaster.pid").read_text().partition("\n")[0]
-            children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text()
-        except FileNotFoundError:
-            return []
-        return [int(postmaster), *map(int, children.split())]
+        with suppress(FileNotFoundError):
+            postmaster = int((self.data / "postmaster.pid").read_text().partition("\n")[0])
+            return [postmaster, *children(postmaster)]
+        return []
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to all that runs on this machine."""
-        for process in [self.process.pid, *self.postgres()]:
-            with suppress(ProcessLookupError):
-                os.kill(process, number)
-
-    def freeze(self) -> None:
-        self.send(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        self.send(signal.SIGCONT)
+        send(number, self.process.pid, *self.postgres())
 
     def lose(self) -> None:
         """End it all at once, as a power cut does."""
@@ -157,12 +131,9 @@ class Node:
 class Nodes:
     """The three machines together."""
 
-    def __init__(self, folder: Path, etcd: str, disk: str) -> None:
+    def __init__(self, folder: Path, etcd: str) -> None:
         self.postgresql_port, self.patroni_port = ports = (free_port(), free_port())
-        self.all = [Node(folder, number, etcd, ports, disk) for number in range(len(HOSTS))]
-
-    def primary(self) -> Node | None:
-        return next((node for node in self.all if self.is_primary(node)), None)
+        self.all = [Node(folder, number, etcd, ports) for number in range(len(HOSTS))]
 
     @staticmethod
     def is_primary(node: Node) -> bool:
@@ -171,14 +142,9 @@ class Nodes:
 
     def wait_for_primary(self, *others: Node) -> Node:
         """Wait until there is a primary that is none of the others, and return it."""
-        found: list[Node] = []
-
-        def there_is_one() -> bool:
-            found[:] = [n for n in self.all if n not in others and self.is_primary(n)]
-            return bool(found)
-
-        wait_until(there_is_one, 90)
-        return found[0]
+        rest = [node for node in self.all if node not in others]
+        wait_until(lambda: any(map(self.is_primary, rest)), 90)
+        return next(filter(self.is_primary, rest))
 
     def modes(self) -> dict[str, str]:
         """Return what each node is to Patroni, such as `sync_standby`, if it is up and follows."""
@@ -192,22 +158,18 @@ class Nodes:
                 }
         return {}
 
-    def wait_until_whole(self, *, standbys: str = "replica sync_standby") -> Node:
-        """Wait until a primary has two standbys of these modes. Return the primary."""
-        wanted = sorted(["leader", *standbys.split()])
+    def wait_until_whole(self) -> Node:
+        """Wait until a primary has its two standbys. Return the primary."""
 
         def whole() -> bool:
-            return sorted(self.modes().values()) == wanted
+            return sorted(self.modes().values()) == ["leader", "replica", "sync_standby"]
 
         for mend in (self.make_anew, self.replace):
             with suppress(AssertionError):
                 wait_until(whole, 45)
                 return self.wait_for_primary()
             mend()
-        try:
-            wait_until(whole, 240)
-        except AssertionError as error:
-            raise AssertionError(self.told()) from error
+        wait_until(whole, 240)
         return self.wait_for_primary()
 
     def make_anew(self) -> None:
@@ -228,11 +190,6 @@ class Nodes:
                 shutil.rmtree(node.data, ignore_errors=True)
                 node.start()
 
-    def told(self) -> str:
-        """Return what the nodes say of themselves."""
-        logs = [node.log.read_text()[-5000:] for node in self.all]
-        return "\n\n".join([str(self.modes()), *logs])
-
     def synchronous(self) -> Node:
         """Return the standby that each acknowledged write has reached."""
         modes = self.modes()
@@ -246,8 +203,7 @@ class Nodes:
 
 
 @contextmanager
-def three_nodes(*, disk: str = "") -> Iterator[Nodes]:
-    """Run the machines, as root with a disk in memory of such a size (`2g`) for each."""
+def three_nodes() -> Iterator[Nodes]:
     if not find_spec("patroni"):
         missing("patroni")
     with ExitStack() as stack:
@@ -258,7 +214,7 @@ def three_nodes(*, disk: str = "") -> Iterator[Nodes]:
         folder = Path(stack.enter_context(place))
         folder.chmod(0o755)
         etcd = stack.enter_context(running_etcd(folder))
-        nodes = Nodes(folder, etcd, disk)
+        nodes = Nodes(folder, etcd)
         try:
             for node in nodes.all:
                 node.start()
@@ -269,8 +225,6 @@ def three_nodes(*, disk: str = "") -> Iterator[Nodes]:
         finally:
             for node in nodes.all:
                 node.lose()
-                if disk:
-                    subprocess.run(["umount", "--lazy", node.data.parent], check=True)
 
 
 @contextmanager

@@ -1,19 +1,18 @@
-"""A real Prometheus with the shipped alert rules, and the exporters that the rules read."""
+"""A real Prometheus with the shipped alert rules, and the exporter that asks /readyz."""
 
 import json
-import os
 import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import requests
 
 from tests.chaos.servers import ROOT
-from tests.support.programs import accepts, free_port, missing, program, running, wait_until
+from tests.support.programs import accepts, free_port, program, running, wait_until
 
 RULES = ROOT / "cartsvc/deploy/alerts.yml"
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -48,27 +47,15 @@ class Prometheus:
 
     def wait_until_firing(self, *alerts: str, besides: str = "") -> None:
         """Wait until these fire and no others. It does not count whether `besides` does."""
-        wanted, firing = set(alerts), set[str]()
-
-        def they_do() -> bool:
-            firing.clear()
-            firing.update(self.firing() - {besides})
-            return firing == wanted
-
         try:
-            wait_until(they_do, 180)
+            wait_until(lambda: self.firing() - {besides} == set(alerts), 180)
         except AssertionError as error:
-            raise AssertionError(f"{sorted(firing)} fire, not {sorted(wanted)}") from error
+            raise AssertionError(f"{self.firing()} fire, not {alerts}") from error
 
 
 @contextmanager
 def prometheus(
-    rules: str,
-    step: str,
-    *,
-    metrics: Sequence[int] = (),
-    ready: Sequence[int] = (),
-    node: int | None = None,
+    rules: str, step: str, metrics: Sequence[int], ready: Sequence[int]
 ) -> Iterator[Prometheus]:
     """Run Prometheus with these rules, which scrapes these ports each `step`, such as `15s`.
 
@@ -77,44 +64,32 @@ def prometheus(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cartsvc-")))
         blackbox, own = free_port(), free_port()
-        if ready:
-            modules = folder / "blackbox.yml"
-            modules.write_text(json.dumps({"modules": {"ready": {"prober": "http"}}}))
-            command = [
-                program("prometheus-blackbox-exporter"),
-                f"--config.file={modules}",
-                f"--web.listen-address=127.0.0.1:{blackbox}",
-                "--timeout-offset=0",
-            ]
-            stack.enter_context(running(command, lambda: accepts(blackbox), **QUIET))
-        asked = [f"http://127.0.0.1:{port}/readyz" for port in ready]
-        jobs: list[dict[str, Any]] = [
-            {"job_name": "cartsvc", "static_configs": targets(metrics)},
-            {
-                "job_name": "cartsvc-ready",
-                "metrics_path": "/probe",
-                "params": {"module": ["ready"]},
-                "static_configs": [{"targets": asked}],
-                "relabel_configs": [
-                    {"source_labels": ["__address__"], "target_label": "__param_target"},
-                    {"source_labels": ["__address__"], "target_label": "instance"},
-                    {"target_label": "__address__", "replacement": f"127.0.0.1:{blackbox}"},
-                ],
-            },
-            {
-                "job_name": "node",
-                "static_configs": targets([node] if node else []),
-                # Other disks are not the test's.
-                "metric_relabel_configs": [
-                    {"source_labels": ["mountpoint"], "regex": "(.*/disk)?", "action": "keep"}
-                ],
-            },
-        ]
+        probe = {
+            "metrics_path": "/probe",
+            "params": {"module": ["ready"]},
+            "relabel_configs": [
+                {"source_labels": ["__address__"], "target_label": "__param_target"},
+                {"source_labels": ["__address__"], "target_label": "instance"},
+                {"target_label": "__address__", "replacement": f"127.0.0.1:{blackbox}"},
+            ],
+        }
         every = {"scrape_interval": step, "scrape_timeout": step, "evaluation_interval": step}
+        jobs = [
+            job("cartsvc", metrics),
+            {**job("cartsvc-ready", ready, "http://127.0.0.1:{}/readyz"), **probe},
+        ]
         config = {"global": every, "rule_files": ["rules.yml"], "scrape_configs": jobs}
+        modules = {"modules": {"ready": {"prober": "http"}}}
         (folder / "rules.yml").write_text(rules)
         (folder / "config.yml").write_text(json.dumps(config))
-        command = [
+        (folder / "blackbox.yml").write_text(json.dumps(modules))
+        exporter = [
+            program("prometheus-blackbox-exporter"),
+            f"--config.file={folder}/blackbox.yml",
+            f"--web.listen-address=127.0.0.1:{blackbox}",
+            "--timeout-offset=0",
+        ]
+        watcher = [
             program("prometheus"),
             f"--config.file={folder}/config.yml",
             f"--storage.tsdb.path={folder}/data",
@@ -125,112 +100,11 @@ def prometheus(
         def is_ready() -> bool:
             return accepts(own) and requests.get(f"{url}/-/ready", timeout=60).ok
 
-        stack.enter_context(running(command, is_ready, **QUIET))
+        stack.enter_context(running(exporter, lambda: accepts(blackbox), **QUIET))
+        stack.enter_context(running(watcher, is_ready, **QUIET))
         yield Prometheus(url)
 
 
-def targets(ports: Sequence[int]) -> list[dict[str, list[str]]]:
-    return [{"targets": [f"127.0.0.1:{port}" for port in ports]}]
-
-
-DISK = 16 << 20  # bytes
-HOUSEKEEPING = """\
-[Service]
-Type=oneshot
-ExecStart=/bin/sh -c 'while test -e {folder}/hangs; do sleep 0.1; done; ! test -e {folder}/fails'
-"""
-INSTANCE = "[Service]\nExecStart=/bin/sleep infinity\n"
-# A tmpfs at /run, so that this systemd takes the machine for one that it has started.
-BOOT = """\
-mount -t tmpfs tmpfs /run
-mkdir -p /run/systemd/system
-mount -o loop "$1/image" "$1/disk"
-exec "$2" --user --unit=basic.target
-"""
-EVERY_SIX_SECONDS = """\
-[Timer]
-OnCalendar=
-OnCalendar=*:*:0/6
-RandomizedDelaySec=1s
-AccuracySec=1ms
-"""
-
-
-class Machine:
-    """A systemd with the shipped timer, and a disk of some megabytes, in a namespace of its own.
-
-    Stand-ins are in place of the services. The housekeeping fails while there is a file `fails`
-    in the folder, and hangs while there is one `hangs`.
-    """
-
-    def __init__(self, folder: Path, pid: int) -> None:
-        self.folder, self.port = folder, free_port()
-        self.filler = Path(f"/proc/{pid}/root/{folder}/disk/filler")
-        self.enter = [program("nsenter"), "-t", str(pid), "-m"]
-
-    def systemctl(self, *arguments: str) -> str:
-        command = [*self.enter, program("systemctl"), "--user", *arguments]
-        done = subprocess.run(
-            command, env=environment(self.folder), capture_output=True, text=True, timeout=60
-        )
-        return done.stdout + done.stderr
-
-    def hurry(self) -> None:
-        """Have the timer come every six seconds."""
-        other = self.folder / "systemd/user/cartsvc-housekeeping.timer.d/hour.conf"
-        other.parent.mkdir()
-        other.write_text(EVERY_SIX_SECONDS)
-        self.systemctl("daemon-reload")
-        self.systemctl("restart", "cartsvc-housekeeping.timer")
-
-    def fill_disk(self) -> None:
-        with suppress(OSError), self.filler.open("wb") as filler:
-            filler.write(bytes(DISK))
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """Return the variables that make this folder and /run those of the machine's systemd."""
-    paths = {"XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
-    return {"PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": "/run", **paths}
-
-
-@contextmanager
-def machine() -> Iterator[Machine]:
-    """Run a machine, and the exporter of what it says."""
-    if os.geteuid() != 0:
-        missing("root, who can mount a disk")
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cartsvc-")))
-        units = folder / "systemd/user"
-        name = "cartsvc-housekeeping"
-        timer = (ROOT / f"cartsvc/deploy/{name}.timer").read_text()
-        for path, text in {
-            f"{name}.service": HOUSEKEEPING.format(folder=folder),
-            f"{name}.timer": timer,
-            "cartsvc@.service": INSTANCE,
-        }.items():
-            (units / path).parent.mkdir(parents=True, exist_ok=True)
-            (units / path).write_text(text)
-        (folder / "disk").mkdir()
-        with (folder / "image").open("wb") as image:
-            image.truncate(DISK)
-        subprocess.run([program("mke2fs"), "-q", folder / "image"], check=True)
-        boot = [program("unshare"), "--mount", "sh", "-euc", BOOT, "sh", folder, program("systemd")]
-        how = {"env": environment(folder), **QUIET}
-        systemd = stack.enter_context(running(boot, **how))
-        made = Machine(folder, systemd.pid)
-        wait_until(lambda: made.systemctl("is-system-running") == "running\n", 60)
-        made.systemctl("start", f"{name}.timer", "cartsvc@1.service")
-        # The exporter shows the disks of process 1.
-        (folder / "proc").mkdir()
-        (folder / "proc/1").symlink_to(f"/proc/{systemd.pid}")
-        exporter = [
-            *made.enter,
-            program("prometheus-node-exporter"),
-            f"--web.listen-address=127.0.0.1:{made.port}",
-            *("--collector.disable-defaults", "--collector.filesystem", "--collector.systemd"),
-            f"--path.procfs={folder}/proc",
-            "--collector.systemd.private",  # this systemd has no bus
-        ]
-        stack.enter_context(running(exporter, lambda: accepts(made.port), **QUIET))
-        yield made
+def job(name: str, ports: Sequence[int], address: str = "127.0.0.1:{}") -> dict[str, Any]:
+    targets = [address.format(port) for port in ports]
+    return {"job_name": name, "static_configs": [{"targets": targets}]}

@@ -16,7 +16,7 @@ from string import Template
 from tests.chaos.servers import ROOT, SIGNING_KEY, Service
 from tests.support.callers import HttpApi
 from tests.support.certificates import make_certificate
-from tests.support.programs import accepts, free_port, program, running, wait_until
+from tests.support.programs import accepts, children, free_port, program, running, wait_until
 
 HOST = "localhost"
 
@@ -70,13 +70,13 @@ class Proxy:
 
     def reload(self) -> None:
         """Have nginx read its files again, and wait until the old workers are gone."""
+        wait_until(self.workers)  # it may just have started
         old = self.workers()
         self.process.send_signal(signal.SIGHUP)
         wait_until(lambda: (workers := self.workers()) and not workers & old)
 
     def workers(self) -> set[int]:
-        pid = self.process.pid
-        return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+        return set(children(self.process.pid))
 
     def caller(self) -> HttpApi:
         caller = HttpApi(self.url, uuid.uuid4(), key=SIGNING_KEY)

@@ -1,11 +1,11 @@
 """Real servers on free ports, each in its own folder, stopped when the test ends."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,7 +15,8 @@ from typing import Any
 import requests
 
 from tests.support.callers import HttpApi
-from tests.support.programs import free_port, missing, wait_until
+from tests.support.clusters import Cluster
+from tests.support.programs import children, free_port, send, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 # The limits up to which everything is promised to hold.
@@ -23,6 +24,17 @@ RAISED = {"MAX_BODY_BYTES": "1048576", "MAX_ITEMS": "500", "MAX_CART_OPTIONS": "
 # Settings for a test that holds a row for longer than a request may wait.
 PATIENT = "tests.support.patient"
 SIGNING_KEY = "the-signing-key-of-the-chaos-tests-0123456789"
+
+
+def session_limits(role: str) -> str:
+    """Return SQL for a role that has no `options` of its connection, as behind a pooler."""
+    limits = {
+        "jit": "off",
+        "lock_timeout": "2s",
+        "statement_timeout": "3s",
+        "idle_in_transaction_session_timeout": "10s",
+    }
+    return "; ".join(f"ALTER ROLE {role} SET {name} = '{limits[name]}'" for name in limits)
 
 
 class Service:
@@ -90,10 +102,13 @@ class Service:
         return False
 
     def workers(self) -> list[int]:
-        pid = self.process.pid
-        return [
-            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        ]
+        return children(self.process.pid)
+
+    def lose_a_worker(self) -> None:
+        """Kill a worker, and wait until another is in its place."""
+        *others, dead = self.workers()  # the youngest
+        os.kill(dead, signal.SIGKILL)
+        wait_until(lambda: dead not in (now := self.workers()) and len(now) == len(others) + 1, 10)
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
@@ -103,6 +118,37 @@ class Service:
         self.stop()
         self.env |= env
         self.start()
+
+
+def is_ready(url: str) -> bool:
+    with suppress(requests.RequestException):
+        return requests.get(f"{url}/readyz", timeout=60).ok
+    return False
+
+
+def scrape(server: Service) -> dict[str, float]:
+    """Return the service's own metrics."""
+    text = requests.get(f"http://{server.env['METRICS_BIND']}/metrics", timeout=60).text
+    pairs = re.findall(r"^(cartsvc_\S+(?: \S+)*?) (\S+)$", text, re.MULTILINE)
+    return {name: float(value) for name, value in pairs}
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """Have a process answer nobody meanwhile."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def held_row(cluster: Cluster, cart: str) -> Iterator[None]:
+    """Hold the row of a cart, as another transaction would."""
+    with cluster.connect() as other, other.transaction():
+        other.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [cart])
+        yield
 
 
 @contextmanager
@@ -123,9 +169,8 @@ def service(
                 left = server.workers()
             server.process.kill()
             server.process.wait()
-            for worker in left:  # under libfaketime, one may not notice that its parent is gone
-                with suppress(ProcessLookupError):
-                    os.kill(worker, signal.SIGKILL)
+            # Under libfaketime, one may not notice that its parent is gone.
+            send(signal.SIGKILL, *left)
 
 
 ISSUER = "https://id.example.com/"
@@ -148,8 +193,6 @@ def with_clock(file: Path) -> dict[str, str]:
 
     Only the clock of the day is: durations stay right.
     """
-    if not CLOCKS:
-        missing("faketime")
     file.write_text("+0")
     return {
         "LD_PRELOAD": str(CLOCKS[0]),
@@ -164,9 +207,7 @@ def timed(caller: HttpApi, *request: Any, **headers: str) -> tuple[requests.Resp
 
     The delay is taken to be ten times the time of /healthz, which waits for nothing.
     """
-    times = [time.monotonic()]
-    requests.get(f"{caller.base.partition('/v2.0')[0]}/healthz", timeout=60)
-    times.append(time.monotonic())
+    url = f"{caller.base.partition('/v2.0')[0]}/healthz"
+    delay = 10 * requests.get(url, timeout=60).elapsed.total_seconds()
     answer = caller.request(*request, **headers)
-    times.append(time.monotonic())
-    return answer, times[2] - times[1] - 10 * (times[1] - times[0])
+    return answer, answer.elapsed.total_seconds() - delay

@@ -27,6 +27,7 @@ def target(cluster: Cluster) -> Iterator[Target]:
         "bad bodies, 500 items of 100 empty options",
         "lawful bodies, 500 items of 10 options",
         "numbers of 300 digits",
+        "stalled heads, 64",
         "stalled bodies, and reads of the largest cart",
     ],
 )

@@ -5,16 +5,15 @@ import re
 import signal
 import sqlite3
 import subprocess
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.chaos.ledger import Ledger
-from tests.chaos.servers import ROOT, SIGNING_KEY, Service, service
-from tests.support import bodies
-from tests.support.callers import HttpApi
+from tests.chaos.servers import ROOT, Service, service
+from tests.support.carts import created, shown
 from tests.support.clusters import Cluster, private_cluster
 from tests.support.programs import wait_until
 
@@ -39,26 +38,16 @@ def contents(connection: Any) -> dict[str, list[Any]]:
     }
 
 
-def under_load(ledger: Ledger, backup: Any) -> None:
+def under_load(ledger: Ledger, backup: Callable[[], object]) -> None:
     """Call `backup` while two clients are writing."""
-    clients = [threading.Thread(target=ledger.write, args=[number]) for number in range(2)]
-    for client in clients:
-        client.start()
-    try:
-        ledger.wait_for_progress()
-        backup()
-    finally:
-        ledger.over.set()
-        for client in clients:
-            client.join()
+    ledger.run(2, [ledger.wait_for_progress, backup])
 
 
 def assert_serves(server: Service, ledger: Ledger) -> None:
     """Check that the restored service has the carts and can create new ones."""
-    restored = HttpApi(server.url, ledger.profile, key=SIGNING_KEY)
-    cart = restored.get(f"/{ledger.shared_cart}").json()["data"]
-    assert cart["items"][0]["itemId"] == ledger.shared_item
-    assert restored.post("", bodies.cart()).status_code == 200
+    caller = ledger.caller(server)
+    assert shown(caller, ledger.shared_cart)["items"][0]["itemId"] == ledger.shared_item
+    assert created(caller)
 
 
 def test_postgresql(tmp_path: Path) -> None:
@@ -100,19 +89,30 @@ def restored(folder: Path) -> Iterator[Cluster]:
     """Restore the backup in the folder into a new, empty cluster."""
     with private_cluster() as copy:
         copy.execute("CREATE ROLE cartsvc")
-        run(RESTORE_DUMP, folder, copy, {"PGUSER": "postgres", "FRESH_DATABASE": "fresh"})
+        run(RESTORE_DUMP, folder, copy, {"FRESH_DATABASE": "fresh"})
         yield copy
 
 
-def run(command: str, folder: Path, cluster: Cluster, variables: dict[str, str]) -> None:
+def run(
+    command: str,
+    folder: Path | str,
+    cluster: Cluster,
+    variables: dict[str, str],
+    *,
+    user: str | None = None,
+) -> None:
     """Run a command of the README in a folder. The environment says which cluster it is about."""
     subprocess.run(
         ["bash", "-euc", command],
+        user=user,
+        group=user,
+        extra_groups=[] if user else None,
         cwd=folder,
         env={
             "PATH": f"{cluster.programs}:{os.environ['PATH']}",
             "PGHOST": "127.0.0.1",
             "PGPORT": str(cluster.port),
+            "PGUSER": "postgres",
             **variables,
         },
         check=True,
@@ -124,48 +124,30 @@ def test_postgresql_to_a_moment_between_two_writes(tmp_path: Path) -> None:
     with private_cluster() as cluster:
         home = cluster.data.parent
         variables = {"BACKUP": f"{home}/backup", "PGDATA": f"{home}/restored"}
-        run_as_postgres(cluster, ARCHIVE, variables)
+        as_postgres = partial(run, folder="/", cluster=cluster, user=cluster.user)
+        as_postgres(ARCHIVE, variables=variables)
         cluster.stop("fast")
         cluster.start()
         with service(cluster.url()) as server:
             ledger = Ledger(server.url, tmp_path)
-            under_load(ledger, lambda: run_as_postgres(cluster, BASE, variables))
+            under_load(ledger, lambda: as_postgres(BASE, variables=variables))
             before = ledger.hand.create(2)
             [[moment]] = cluster.execute("SELECT clock_timestamp()::text")
-            after = ledger.everybody().post(body=bodies.cart()).json()["data"]["cartId"]
+            after = created(ledger.caller(server))
             [[segment]] = cluster.execute("SELECT pg_walfile_name(pg_switch_wal())")
             wait_until((home / "backup/wal" / segment).exists)
         cluster.stop("immediate")
-        run_as_postgres(cluster, RESTORE, variables | {"MOMENT": moment})
+        as_postgres(RESTORE, variables=variables | {"MOMENT": moment})
         cluster.data = home / "restored"
         cluster.start()
         wait_until(lambda: cluster.execute("SELECT pg_is_in_recovery()") == [(False,)])
         with cluster.connect() as connection:
             assert ledger.audit(connection) == []
         with service(cluster.url()) as server:
-            caller = HttpApi(server.url, ledger.profile, key=SIGNING_KEY)
+            caller = ledger.caller(server)
             assert caller.get(f"/{before}").status_code == 200
             assert caller.get(f"/{after}").status_code == 404
             assert_serves(server, ledger)
-
-
-def run_as_postgres(cluster: Cluster, commands: str, variables: dict[str, str]) -> None:
-    subprocess.run(
-        ["bash", "-euc", commands],
-        user=cluster.user,
-        group=cluster.user,
-        extra_groups=[] if cluster.user else None,
-        cwd="/",
-        env={
-            "PATH": f"{cluster.programs}:{os.environ['PATH']}",
-            "PGHOST": "127.0.0.1",
-            "PGPORT": str(cluster.port),
-            "PGUSER": "postgres",
-            **variables,
-        },
-        check=True,
-        timeout=60,
-    )
 
 
 def test_sqlite(tmp_path: Path) -> None:
@@ -181,7 +163,7 @@ def test_sqlite(tmp_path: Path) -> None:
         with closing(sqlite3.connect(live)) as connection:
             original = contents(connection)
         # What the backup does not have stands in the log beside the file, as after a power cut.
-        later = ledger.everybody().post(body=bodies.cart()).json()["data"]["cartId"]
+        later = created(ledger.caller(server))
         for process in (*server.workers(), server.process.pid):
             os.kill(process, signal.SIGKILL)
     assert Path(f"{live}-wal").stat().st_size
@@ -191,8 +173,7 @@ def test_sqlite(tmp_path: Path) -> None:
         assert ledger.audit(connection) == []
     with service(f"sqlite:///{live}") as server:
         assert_serves(server, ledger)
-        caller = HttpApi(server.url, ledger.profile, key=SIGNING_KEY)
-        assert caller.get(f"/{later}").status_code == 404
+        assert ledger.caller(server).get(f"/{later}").status_code == 404
 
 
 def in_folder(command: str, folder: Path) -> None:

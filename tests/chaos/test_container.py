@@ -10,14 +10,13 @@ import re
 import shlex
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 import yaml
 
 from tests.chaos.servers import ROOT
 from tests.support.clusters import private_cluster
-from tests.support.programs import free_port, program, wait_until
+from tests.support.programs import free_port, program, running, wait_until
 
 DEPLOY = ROOT / "cartsvc/deploy"
 CONTAINERFILE = (DEPLOY / "Containerfile").read_text().replace("\\\n", "")
@@ -30,32 +29,18 @@ def instruction(name: str) -> str:
     return str(value)
 
 
-def test_the_service_is_not_root_and_its_root_is_read_only() -> None:
+HEALTH = json.loads(instruction("HEALTHCHECK").partition("CMD ")[2])
+
+
+def test_compose_says_what_the_image_the_service_and_nginx_want() -> None:
     assert instruction("USER") == f"{USER}:{USER}"
     for name in ("migrate", "one", "two"):
         described = COMPOSE["services"][name]
-        assert described["read_only"]
-        assert described["tmpfs"] == ["/tmp"]
-        assert described["cap_drop"] == ["ALL"]
-
-
-def test_podman_and_compose_ask_for_the_health_of_the_service() -> None:
-    """Without --format=docker, podman drops the HEALTHCHECK of the image."""
-    (build,) = re.findall(r"podman build .*", CONTAINERFILE)
-    assert "--format=docker" in build
-    asked = json.loads(instruction("HEALTHCHECK").partition("CMD ")[2])
-    for name in ("one", "two"):
-        described = COMPOSE["services"][name]["healthcheck"]
-        assert described["test"] == ["CMD", *asked]
-
-
-def test_what_is_copied_is_here() -> None:
+        rights = (described["read_only"], described["tmpfs"], described["cap_drop"])
+        assert rights == (True, ["/tmp"], ["ALL"])
+        assert name == "migrate" or described["healthcheck"]["test"] == ["CMD", *HEALTH]
     for sources in re.findall(r"^COPY (.*) \S+$", CONTAINERFILE, re.MULTILINE):
         assert (ROOT / sources).exists()
-    assert (DEPLOY / COMPOSE["x-service"]["build"]["context"]).resolve() == ROOT
-
-
-def test_variables_and_names_are_those_of_the_service_and_of_nginx() -> None:
     documented = re.findall(
         r"^\| `([A-Z_]+)` \|", (ROOT / "cartsvc/README.md").read_text(), re.MULTILINE
     )
@@ -67,14 +52,11 @@ def test_variables_and_names_are_those_of_the_service_and_of_nginx() -> None:
     assert COMPOSE["x-service"]["environment"]["FORWARDED_ALLOW_IPS"] == proxy
 
 
-@pytest.fixture
 def confined() -> list[str]:
     """Return what goes before a command: no rights, another user, and nothing to write but /tmp.
 
     One right is left, to read what is in root's own folders: Python or the clone may be there.
     """
-    if os.geteuid() != 0:
-        pytest.skip("only root can make a file system read-only")
     script = (
         f"mount --make-rprivate /; mount --bind -o ro {shlex.quote(str(ROOT))} /srv; cd /srv; "
         "mount --bind /tmp /tmp; mount -o remount,bind,ro /; "
@@ -82,15 +64,20 @@ def confined() -> list[str]:
         "--bounding-set=-all,+dac_read_search --inh-caps=-all,+dac_read_search "
         '--ambient-caps=+dac_read_search --no-new-privs "$@"'
     )
-    return [program("unshare"), "--mount", "sh", "-euc", script, "sh"]
+    return [program("unshare"), "--mount", "sh", "-euc", script, "sh", sys.executable]
 
 
-def test_the_commands_need_no_rights(confined: list[str]) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a file system read-only")
+def test_the_commands_need_no_rights() -> None:
     program_, script = json.loads(instruction("ENTRYPOINT"))
     (command,) = json.loads(instruction("CMD"))
-    health: list[Any] = json.loads(instruction("HEALTHCHECK").partition("CMD ")[2])
-    assert program_ == health[0] == "python"
-    port = free_port()
+    assert program_ == HEALTH[0] == "python"
+    port, here = free_port(), confined()
+    ask = [part.replace("127.0.0.1:8000", f"127.0.0.1:{port}") for part in HEALTH[1:]]
+
+    def healthy() -> bool:
+        return subprocess.run([*here, *ask], capture_output=True, timeout=60).returncode == 0
+
     with private_cluster() as cluster:
         env = {
             "PATH": os.environ["PATH"],
@@ -100,17 +87,8 @@ def test_the_commands_need_no_rights(confined: list[str]) -> None:
             "BIND": f"127.0.0.1:{port}",
             "METRICS_BIND": f"127.0.0.1:{free_port()}",
         }
-        here = [*confined, sys.executable]
         subprocess.run([*here, script, "migrate", "--verbosity=0"], env=env, check=True)
-        ask = [part.replace("127.0.0.1:8000", f"127.0.0.1:{port}") for part in health[1:]]
-
-        def healthy() -> bool:
-            return subprocess.run([*here, *ask], capture_output=True, timeout=60).returncode == 0
-
         assert not healthy()
-        process = subprocess.Popen([*here, script, command], env=env)
-        try:
+        with running([*here, script, command], env=env) as process:
             wait_until(healthy, 90)
-        finally:
-            process.terminate()
-            assert process.wait(60) == 0
+        assert process.returncode == 0

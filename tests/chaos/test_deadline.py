@@ -9,9 +9,10 @@ import pytest
 import requests
 
 from tests.chaos.servers import Service, service, timed
-from tests.chaos.test_recovery import new_cart, unavailable
+from tests.chaos.test_recovery import unavailable
 from tests.support import bodies
 from tests.support.callers import HttpApi
+from tests.support.carts import created, shown
 from tests.support.clusters import Cluster
 from tests.support.programs import wait_until
 
@@ -48,15 +49,15 @@ def items_of_carts(cluster: Cluster, caller: HttpApi) -> list[int]:
 
 def test_a_frozen_server(cluster: Cluster, server: Service) -> None:
     caller = server.caller()
-    cart = new_cart(caller)
-    item = caller.get(f"/{cart}").json()["data"]["items"][0]["itemId"]
+    cart = created(caller)
+    item = shown(caller, cart)["items"][0]["itemId"]
     calls = [
         lambda: timed(caller, "GET", f"/{cart}"),
         lambda: timed(caller, "POST", "", bodies.cart(items=3)),
-        lambda: timed(caller, "PUT", f"/{cart}/items/{item}", bodies.item(quantity=7)),
+        lambda: timed(caller, "PUT", f"/{cart}/items/{item}", bodies.item()),
     ]
     assert all(answer.ok for answer in answered(calls))  # each thread has a connection now
-    before = caller.get(f"/{cart}").json()
+    before = shown(caller, cart)
     with cluster.frozen(), ThreadPoolExecutor(1) as pool:
         kept = pool.submit(answered, calls)
         while not kept.done():
@@ -64,7 +65,7 @@ def test_a_frozen_server(cluster: Cluster, server: Service) -> None:
         assert all(map(unavailable, kept.result()))
         # Those connections are gone, and new ones cannot be made.
         assert all(map(unavailable, answered(calls)))
-    assert caller.get(f"/{cart}").json() == before
+    assert shown(caller, cart) == before
     assert all(answer.ok for answer in answered(calls))
     assert items_of_carts(cluster, caller) == [1, 3, 3]
 
@@ -88,7 +89,7 @@ def committing(cluster: Cluster) -> list[int]:
 
 def test_a_commit_whose_standby_is_gone(cluster: Cluster, server: Service) -> None:
     caller = server.caller()
-    cart = new_cart(caller)
+    cart = created(caller)
     with standby_gone(cluster):
         create = ("POST", "", bodies.cart(items=3))
         assert unavailable(*answered([lambda: timed(caller, *create, Idempotency_Key="once")]))

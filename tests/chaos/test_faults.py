@@ -10,40 +10,23 @@ import random
 import shutil
 import signal
 import sqlite3
-import subprocess
-import tempfile
 import time
 import uuid
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import psycopg
-import pytest
 
 from tests.chaos.ledger import Ledger
-from tests.chaos.servers import Service, service, with_clock
+from tests.chaos.servers import Service, held_row, service
 from tests.support import bodies
 from tests.support.clusters import Cluster
-from tests.support.programs import missing
 
 ROUNDS = int(os.environ.get("FAULTS", "1"))
 
 
 def kill_a_worker(server: Service) -> None:
     os.kill(random.choice(server.workers()), signal.SIGKILL)
-
-
-def freeze_a_worker(server: Service) -> None:
-    worker = random.choice(server.workers())
-    os.kill(worker, signal.SIGSTOP)
-    time.sleep(2)
-    os.kill(worker, signal.SIGCONT)
-
-
-def step(clock: Path, seconds: str) -> None:
-    clock.write_text(seconds)
-    time.sleep(2)  # it is read again each second
 
 
 def terminate_connections(cluster: Cluster) -> None:
@@ -60,29 +43,23 @@ def crash(cluster: Cluster) -> None:
 
 
 def hold_a_row(cluster: Cluster, ledger: Ledger) -> None:
-    with cluster.connect() as other, other.transaction():
-        other.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [ledger.shared_cart])
+    with held_row(cluster, ledger.shared_cart):
         time.sleep(2.5)
 
 
-def test_on_postgresql(cluster: Cluster, tmp_path: Path) -> None:
-    clock = tmp_path / "clock"
-    with service(cluster.url(), **with_clock(clock)) as server:
-        ledger = Ledger(server.url, tmp_path)
-        faults = [
-            lambda: kill_a_worker(server),
-            lambda: freeze_a_worker(server),
-            lambda: terminate_connections(cluster),
-            lambda: crash(cluster),
-            lambda: hold_a_row(cluster, ledger),
-            lambda: step(clock, "+600"),
-            lambda: step(clock, "-600"),
-        ] * ROUNDS
-        random.shuffle(faults)
-        ledger.run(6, faults)
-        with cluster.connect() as fresh:
-            assert ledger.audit(fresh) == []
-    report("PostgreSQL", len(faults), ledger)
+def test_on_postgresql(cluster: Cluster, on_postgres: Service, tmp_path: Path) -> None:
+    ledger = Ledger(on_postgres.url, tmp_path)
+    faults = [
+        lambda: kill_a_worker(on_postgres),
+        lambda: terminate_connections(cluster),
+        lambda: crash(cluster),
+        lambda: hold_a_row(cluster, ledger),
+    ] * ROUNDS
+    random.shuffle(faults)
+    ledger.run(6, faults)
+    with cluster.connect() as fresh:
+        assert ledger.audit(fresh) == []
+    print(f"\nPostgreSQL: {len(faults)} faults, {ledger}")
 
 
 def test_on_sqlite(tmp_path: Path) -> None:
@@ -94,20 +71,7 @@ def test_on_sqlite(tmp_path: Path) -> None:
             # The CHECK constraints call functions that only Django registers.
             fresh.execute("PRAGMA ignore_check_constraints = on")
             assert fresh.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    report("SQLite", 3 * ROUNDS, ledger)
-
-
-def report(database: str, faults: int, ledger: Ledger) -> None:
-    print(f"\n{database}: {faults} faults, {ledger}")
-
-
-@pytest.fixture
-def small_disk() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as folder:
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", folder]).returncode:
-            missing("the right to mount a file system")
-        yield Path(folder)
-        subprocess.run(["umount", "--lazy", folder], check=True)
+    print(f"\nSQLite: {3 * ROUNDS} faults, {ledger}")
 
 
 def test_a_full_disk_under_sqlite(small_disk: Path) -> None:

@@ -35,46 +35,53 @@ def migrating(url: str, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def test_one_of_two_migrations_waits_for_the_other(cluster: Cluster) -> None:
-    cluster.execute("CREATE DATABASE twice")
-    both = [migrating(cluster.url("twice")) for _ in range(2)]
-    printed = [process.communicate(timeout=60)[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0], printed
-    assert sorted("No migrations to apply" in text for text in printed) == [False, True]
-
-
-def test_it_waits_for_longer_than_for_a_row(cluster: Cluster) -> None:
-    """No timeout holds for a waiting migration."""
-    cluster.execute("CREATE DATABASE held")
-    longer = f"{WAITING} AND xact_start < clock_timestamp() - interval '3 seconds'"
-    with cluster.connect("held") as other, other.transaction():
-        other.execute("SELECT pg_advisory_xact_lock(hashtext('cartsvc.migrate'))")
-        process = migrating(cluster.url("held"))
-        wait_until(lambda: cluster.execute(longer, "held"))
-        assert other.execute("SELECT to_regclass('django_migrations')").fetchone() == (None,)
+def succeeds(process: subprocess.Popen[str]) -> str:
     printed, _ = process.communicate(timeout=60)
     assert process.returncode == 0, printed
-
-
-def test_an_index_is_built_while_another_migration_waits(cluster: Cluster) -> None:
-    """A concurrent build waits for the statements that run, so the waiting must not be one."""
-    cluster.execute("CREATE DATABASE building")
-    cluster.execute("CREATE TABLE built (id int)", "building")
-    with cluster.connect("building") as other, other.transaction():
-        other.execute("SELECT pg_advisory_xact_lock(hashtext('cartsvc.migrate'))")
-        process = migrating(cluster.url("building"))
-        wait_until(lambda: cluster.execute(WAITING, "building"))
-        with cluster.connect("building") as building:
-            building.execute("SET lock_timeout = '5s'")
-            building.execute("CREATE INDEX CONCURRENTLY built_id ON built (id)")
-    printed, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, printed
+    return printed
 
 
 def ended(url: str, *command: str, **environment: str) -> tuple[int, str]:
     done = manage(*command, **SECRETS, **{"DATABASE_URL": url, **environment})
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr
+
+
+def migrated(cluster: Cluster, name: str) -> str:
+    cluster.execute(f"CREATE DATABASE {name}")
+    assert ended(cluster.url(name), "migrate", "--verbosity=0") == (0, "")
+    return cluster.url(name)
+
+
+def until_said(process: subprocess.Popen[str], text: str) -> None:
+    assert process.stdout
+    assert any(text in line for line in process.stdout)
+
+
+def test_one_of_two_migrations_waits_for_the_other(cluster: Cluster) -> None:
+    cluster.execute("CREATE DATABASE twice")
+    both = [migrating(cluster.url("twice")) for _ in range(2)]
+    printed = [succeeds(process) for process in both]
+    assert sorted("No migrations to apply" in text for text in printed) == [False, True]
+
+
+def test_a_migration_waits_for_another_without_a_limit_and_in_nobodys_way(
+    cluster: Cluster,
+) -> None:
+    """No timeout holds for it. A concurrent build waits for the statements that run."""
+    cluster.execute("CREATE DATABASE held")
+    cluster.execute("CREATE TABLE built (id int)", "held")
+    longer = f"{WAITING} AND xact_start < clock_timestamp() - interval '3 seconds'"
+    with cluster.connect("held") as other, other.transaction():
+        other.execute("SELECT pg_advisory_xact_lock(hashtext('cartsvc.migrate'))")
+        process = migrating(cluster.url("held"))
+        wait_until(lambda: cluster.execute(WAITING, "held"))
+        with cluster.connect("held") as building:
+            building.execute("SET lock_timeout = '5s'")
+            building.execute("CREATE INDEX CONCURRENTLY built_id ON built (id)")
+        wait_until(lambda: cluster.execute(longer, "held"))
+        assert other.execute("SELECT to_regclass('django_migrations')").fetchone() == (None,)
+    succeeds(process)
 
 
 def test_a_role_that_may_make_no_table_is_told_what_to_do(cluster: Cluster) -> None:
@@ -108,11 +115,6 @@ def test_a_pooler_that_refuses_is_told(cluster: Cluster) -> None:
             assert "set DATABASE_ADMIN_URL to the database itself" in told
 
 
-def until_said(process: subprocess.Popen[str], text: str) -> None:
-    assert process.stdout
-    assert any(text in line for line in process.stdout)
-
-
 def test_it_waits_for_a_database_that_starts_late() -> None:
     with private_cluster() as late:
         late.stop()
@@ -120,8 +122,7 @@ def test_it_waits_for_a_database_that_starts_late() -> None:
         until_said(process, "Connection refused")
         until_said(process, "Attempt 2 of 12 follows in 5 seconds.")
         late.start()
-        printed, _ = process.communicate(timeout=60)
-        assert process.returncode == 0, printed
+        succeeds(process)
 
 
 def test_it_waits_no_longer_than_it_says(cluster: Cluster) -> None:
@@ -151,12 +152,6 @@ def test_it_tries_once_where_the_server_refuses_the_role(cluster: Cluster) -> No
         assert what in said
 
 
-def migrated(cluster: Cluster, name: str) -> str:
-    cluster.execute(f"CREATE DATABASE {name}")
-    assert ended(cluster.url(name), "migrate", "--verbosity=0") == (0, "")
-    return cluster.url(name)
-
-
 def test_it_lets_traffic_pass_and_tries_again_for_a_lock(cluster: Cluster) -> None:
     url = migrated(cluster, "busy")
     with cluster.connect("busy") as other, other.transaction():
@@ -167,8 +162,7 @@ def test_it_lets_traffic_pass_and_tries_again_for_a_lock(cluster: Cluster) -> No
         with cluster.connect("busy") as customer:
             customer.execute("SET lock_timeout = '4s'")
             assert customer.execute("SELECT count(*) FROM carts_cart").fetchone() == (0,)
-    printed, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, printed
+    succeeds(process)
     assert cluster.execute("SELECT to_regclass('carts_cart')", "busy") == [(None,)]
 
 

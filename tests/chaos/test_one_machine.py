@@ -78,10 +78,6 @@ class Machine:
         assert not check or done.returncode == 0, done.stdout[-3000:]
         return done.stdout
 
-    def end(self) -> None:
-        self.run("systemctl poweroff")
-        self.process.wait(60)
-
 
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Machine]:
@@ -89,6 +85,7 @@ def machine() -> Iterator[Machine]:
     program("systemd-nspawn")
     with tempfile.TemporaryDirectory(prefix="cartsvc-", ignore_cleanup_errors=True) as folder:
         root = Path(folder, "root")
+        wanted = root / "wanted.txt"
         bare = "--include=systemd,systemd-sysv,dbus,ca-certificates"
         execute(program("debootstrap"), "--variant=minbase", bare, "bookworm", str(root))
         shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
@@ -97,11 +94,9 @@ def machine() -> Iterator[Machine]:
         execute("chroot", str(root), "apt-get", "install", "-qd", *packages.split())
         # Which packages are wanted depends on the version of Python. All may lie there.
         locked = (ROOT / "cartsvc/requirements.lock").read_text()
-        wanted = re.sub(r" ; .*(?= \\$)", "", locked, flags=re.MULTILINE)
-        (root / "wanted.txt").write_text(wanted)
+        wanted.write_text(re.sub(r" ; .*(?= \\$)", "", locked, flags=re.MULTILINE))
         wheels = ["--only-binary=:all:", "--python-version=3.11", f"--dest={root}/opt/wheels"]
-        requirements = str(root / "wanted.txt")
-        execute(sys.executable, "-m", "pip", "download", "-q", *wheels, "-r", requirements)
+        execute(sys.executable, "-m", "pip", "download", "-q", *wheels, "-r", str(wanted))
         (root / "etc/pip.conf").write_text("[global]\nno-index = 1\nfind-links = /opt/wheels\n")
         (root / "etc/hosts").write_text("127.0.0.1 localhost carts.example.com\n::1 localhost\n")
         (root / "usr/local/bin/certbot").write_text(CERTBOT)
@@ -115,7 +110,8 @@ def machine() -> Iterator[Machine]:
             assert "Superuser created successfully." in running.run(ANSWERED, check=True)
             yield running
         finally:
-            running.end()
+            running.run("systemctl poweroff")
+            running.process.wait(60)
 
 
 def execute(*command: str) -> None:

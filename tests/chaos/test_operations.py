@@ -8,34 +8,24 @@ import socket
 import stat
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 import requests
 
 from cartsvc import __version__
 from cartsvc.serving.server import GRACEFUL_TIMEOUT_SECONDS
-from tests.chaos.servers import PATIENT, ROOT, Service, service
+from tests.chaos.servers import PATIENT, ROOT, Service, held_row, scrape, service
 from tests.support import bodies
+from tests.support.carts import created
 from tests.support.clusters import Cluster
-from tests.support.programs import free_port, program, wait_until
-
-
-def scrape(port: int) -> dict[str, float]:
-    text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text
-    return {
-        name: float(value)
-        for name, value in re.findall(r"^(cartsvc_\S+(?: \S+)*?) (\S+)$", text, re.MULTILINE)
-    }
+from tests.support.programs import free_port, program, running, wait_until
 
 
 def test_metrics_are_right_across_workers_and_outlive_them() -> None:
-    port = free_port()
-    with service(METRICS_BIND=f"127.0.0.1:{port}") as server:
+    with service(METRICS_BIND=f"127.0.0.1:{free_port()}") as server:
         callers = [server.caller() for _ in range(8)]
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda n: callers[n % 8].post(body=bodies.cart()), range(64)))
@@ -55,23 +45,15 @@ def test_metrics_are_right_across_workers_and_outlive_them() -> None:
             'cartsvc_conflicts_total{operation="Create Cart"}': 1,
             "cartsvc_database_errors_total": 0,
         }
-        counted = scrape(port)
+        counted = scrape(server)
         assert {name: counted[name] for name in expected} == expected
 
-        dead = server.workers()[0]
-        os.kill(dead, signal.SIGKILL)
-        wait_until(lambda: dead not in server.workers() and len(server.workers()) == 2)
+        server.lose_a_worker()
         wait_until(server.is_up)
         callers[0].get()
-        counted = scrape(port)
+        counted = scrape(server)
         expected['cartsvc_requests_total{operation="List Carts",status="200"}'] = 1
         assert {name: counted[name] for name in expected} == expected
-
-
-def lines(server: Service) -> list[dict[str, Any]]:
-    """Return the log lines of requests, and check that the server's own are JSON, too."""
-    found = map(json.loads, server.log.read_text().splitlines())
-    return [line for line in found if line["logger"] == "cartsvc.access"]
 
 
 def test_each_request_is_one_line_with_no_secret_in_it() -> None:
@@ -89,8 +71,9 @@ def test_each_request_is_one_line_with_no_secret_in_it() -> None:
         requests.get(f"{server.url}/v2.0/%0d%0aforged", timeout=60)
         requests.get(f"{server.url}/healthz", timeout=60)
         assert answer.status_code == 200
-        found = lines(server)
         text = server.log.read_text()
+        written = map(json.loads, text.splitlines())  # the server's own lines are JSON, too
+        found = [line for line in written if line["logger"] == "cartsvc.access"]
     assert [line["status"] for line in found] == [200, 400, 404]
     created = found[0]
     assert created.pop("time")
@@ -115,18 +98,16 @@ def test_each_request_is_one_line_with_no_secret_in_it() -> None:
 def test_a_stop_finishes_what_runs(cluster: Cluster) -> None:
     with service(cluster.url(), DJANGO_SETTINGS_MODULE=PATIENT) as server:
         caller = server.caller()
-        cart = caller.post(body=bodies.cart()).json()["data"]["cartId"]
-        with cluster.connect() as other, ThreadPoolExecutor() as pool:
-            with other.transaction():
-                other.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [cart])
-                running = pool.submit(caller.request, "POST", f"/{cart}/items", bodies.item())
+        cart = created(caller)
+        with ThreadPoolExecutor() as pool:
+            with held_row(cluster, cart):
+                adding = pool.submit(caller.post, f"/{cart}/items", bodies.item())
                 time.sleep(0.5)
-                stopping = threading.Thread(target=server.stop)
-                stopping.start()
+                stopping = pool.submit(server.stop)
                 time.sleep(1)
-                assert not running.done()
-            assert running.result().status_code == 200
-        stopping.join(20)
+                assert not adding.done()
+            assert adding.result().status_code == 200
+            stopping.result(20)
         assert server.process.returncode == 0
         with pytest.raises(requests.ConnectionError):
             requests.get(f"{server.url}/healthz", timeout=2)
@@ -155,37 +136,26 @@ def test_an_interrupt_does_not_drain() -> None:
 
 
 UNITS = ("cartsvc@.service", "cartsvc-housekeeping.service", "patroni.service")
-TIMER = "cartsvc-housekeeping.timer"
 
 
-def systemd_analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [program("systemd-analyze"), *arguments], capture_output=True, text=True, timeout=60
-    )
+def systemd_analyze(*arguments: str | Path) -> None:
+    command = [program("systemd-analyze"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
-@pytest.fixture
-def units(tmp_path: Path) -> Path:
-    """The folder of the unit files, with a program that is here in place of theirs."""
-    for name in (*UNITS, TIMER):
-        shipped = (ROOT / "cartsvc/deploy" / name).read_text()
-        here = re.sub("/srv/(cartsvc/.venv|patroni)/bin/[a-z]+", sys.executable, shipped)
-        (tmp_path / name).write_text(here)
-    return tmp_path
-
-
-@pytest.mark.parametrize("name", [*UNITS, TIMER])
-def test_the_unit_files_are_sound(name: str, units: Path) -> None:
-    done = systemd_analyze("verify", units / name)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("name", UNITS[:2])
-def test_the_service_may_do_little(name: str, units: Path) -> None:
-    unit = units / name.replace("@", "@1")
-    unit.write_text((units / name).read_text())
-    done = systemd_analyze("security", "--offline=true", "--threshold=20", "--no-pager", unit)
-    assert done.returncode == 0, done.stdout
+@pytest.mark.parametrize("name", [*UNITS, "cartsvc-housekeeping.timer"])
+def test_the_unit_files_are_sound_and_the_service_may_do_little(name: str, tmp_path: Path) -> None:
+    """A program that is here is in place of theirs."""
+    for shipped in (ROOT / "cartsvc/deploy").glob("*.[st]*"):
+        here = re.sub(
+            "/srv/(cartsvc/.venv|patroni)/bin/[a-z]+", sys.executable, shipped.read_text()
+        )
+        (tmp_path / shipped.name.replace("@", "@1")).write_text(here)
+    unit = tmp_path / name.replace("@", "@1")
+    systemd_analyze("verify", unit)
+    if name in UNITS[:2]:
+        systemd_analyze("security", "--offline=true", "--threshold=20", "--no-pager", unit)
 
 
 def directives(name: str) -> dict[str, str]:
@@ -193,34 +163,22 @@ def directives(name: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines if re.match("[A-Z]", line))
 
 
-def test_the_unit_leaves_the_time_that_a_stop_takes() -> None:
-    assert int(directives(UNITS[0])["TimeoutStopSec"]) >= 5 + GRACEFUL_TIMEOUT_SECONDS
-
-
-def test_the_unit_never_gives_up() -> None:
+def test_the_unit_leaves_the_time_that_a_stop_takes_and_never_gives_up() -> None:
     """systemd's own limit, five starts in ten seconds, would end it before the database is up."""
     unit = directives(UNITS[0])
-    assert unit["Restart"] == "always"
-    assert unit["StartLimitIntervalSec"] == "0"
-    assert int(unit["RestartSec"]) >= 1
+    assert int(unit["TimeoutStopSec"]) >= 5 + GRACEFUL_TIMEOUT_SECONDS
+    assert (unit["Restart"], unit["StartLimitIntervalSec"]) == ("always", "0")
 
 
 def test_the_group_of_the_unit_may_connect_to_a_socket_file(tmp_path: Path) -> None:
     """nginx runs as another user. The server makes the file as the unit's UMask says."""
     path = tmp_path / "socket"
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "serve"],
-        cwd=ROOT,
-        env={"DATABASE_URL": f"sqlite:///{tmp_path}/x.sqlite3", "BIND": f"unix:{path}"},
-        umask=int(directives(UNITS[0])["UMask"], 8),
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        wait_until(path.exists)
+    env = {"DATABASE_URL": f"sqlite:///{tmp_path}/x.sqlite3", "BIND": f"unix:{path}"}
+    umask = int(directives(UNITS[0])["UMask"], 8)
+    command = [sys.executable, "manage.py", "serve"]
+    quiet = subprocess.DEVNULL
+    with running(command, path.exists, cwd=ROOT, env=env, umask=umask, stdout=quiet):
         assert stat.S_IMODE(path.stat().st_mode) == 0o770
-    finally:
-        process.terminate()
-        process.wait(40)
 
 
 @pytest.mark.parametrize("ready", [False, True])
@@ -244,15 +202,15 @@ def test_an_upgrade_ends_when_an_instance_does_not_get_ready(tmp_path: Path, rea
     assert restarted == ["restart cartsvc@1", "restart cartsvc@2"][: 2 if ready else 1]
 
 
-def test_ready_says_what_is_missing(cluster: Cluster) -> None:
-    with service(cluster.url()) as server:
-        assert requests.get(f"{server.url}/readyz", timeout=60).json() == {"status": "ok"}
-        assert requests.get(f"{server.url}/readyz", headers={"Host": "10.9.8.7"}, timeout=60).ok
-        cluster.stop()
-        try:
-            down = requests.get(f"{server.url}/readyz", timeout=60)
-            assert (down.status_code, down.json()) == (503, {"status": "database unavailable"})
-            assert requests.get(f"{server.url}/healthz", timeout=60).ok
-        finally:
-            cluster.start()
-        assert requests.get(f"{server.url}/readyz", timeout=60).ok
+def test_ready_says_what_is_missing(cluster: Cluster, on_postgres: Service) -> None:
+    ready, alive = f"{on_postgres.url}/readyz", f"{on_postgres.url}/healthz"
+    assert requests.get(ready, timeout=60).json() == {"status": "ok"}
+    assert requests.get(ready, headers={"Host": "10.9.8.7"}, timeout=60).ok
+    cluster.stop()
+    try:
+        down = requests.get(ready, timeout=60)
+        assert (down.status_code, down.json()) == (503, {"status": "database unavailable"})
+        assert requests.get(alive, timeout=60).ok
+    finally:
+        cluster.start()
+    assert requests.get(ready, timeout=60).ok

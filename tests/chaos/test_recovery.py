@@ -8,9 +8,9 @@ import psycopg
 import pytest
 import requests
 
-from tests.chaos.servers import Service, service, timed
+from tests.chaos.servers import Service, held_row, service, timed
 from tests.support import bodies
-from tests.support.callers import HttpApi
+from tests.support.carts import created
 from tests.support.clusters import Cluster, private_cluster
 from tests.support.programs import wait_until
 
@@ -27,26 +27,23 @@ def unavailable(answer: requests.Response) -> bool:
     return (answer.status_code, code) == (503, "unavailable") and "Retry-After" in answer.headers
 
 
-def new_cart(caller: HttpApi) -> str:
-    answer = caller.post("", bodies.cart())
-    assert answer.status_code == 200
-    return answer.json()["data"]["cartId"]
-
-
 def test_a_row_that_is_held(cluster: Cluster, on_postgres: Service) -> None:
     caller = on_postgres.caller()
-    cart = new_cart(caller)
-    with cluster.connect() as holder, holder.transaction():
-        holder.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [cart])
+    cart = created(caller)
+    with held_row(cluster, cart):
         answer, seconds = timed(caller, "POST", f"/{cart}/items", bodies.item())
         assert unavailable(answer)
         assert seconds < 3
     assert caller.post(f"/{cart}/items", bodies.item()).status_code == 200
 
 
-def test_a_database_that_is_down(cluster: Cluster, server: Service) -> None:
+def test_a_database_that_is_down_and_back(cluster: Cluster, server: Service) -> None:
     caller = server.caller()
-    cart = new_cart(caller)
+    cart = created(caller)
+    cluster.stop("fast")
+    cluster.start()
+    # A restart between two requests is not noticed.
+    assert caller.get(f"/{cart}").status_code == 200
     cluster.stop("immediate")
     try:
         for _ in range(2):
@@ -55,14 +52,6 @@ def test_a_database_that_is_down(cluster: Cluster, server: Service) -> None:
             assert seconds < 4
     finally:
         cluster.start()
-    assert caller.get(f"/{cart}").status_code == 200
-
-
-def test_a_restart_between_two_requests_is_not_noticed(cluster: Cluster, server: Service) -> None:
-    caller = server.caller()
-    cart = new_cart(caller)
-    cluster.stop("fast")
-    cluster.start()
     assert caller.get(f"/{cart}").status_code == 200
 
 
@@ -85,7 +74,7 @@ def test_no_connection_left() -> None:
 def test_a_sqlite_file_that_another_process_writes() -> None:
     with service() as running:
         caller = running.caller()
-        cart = new_cart(caller)
+        cart = created(caller)
         other = sqlite3.connect(running.sqlite, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         answer, seconds = timed(caller, "POST", f"/{cart}/items", bodies.item())

@@ -10,6 +10,7 @@ import requests
 from cartsvc import __version__
 from tests.chaos.servers import ROOT, Service, service
 from tests.support import bodies
+from tests.support.carts import created, shown
 from tests.support.clusters import Cluster
 
 CHANGES = (ROOT / "cartsvc/CHANGES.md").read_text()
@@ -65,32 +66,32 @@ def test_the_release_before_serves_on_a_later_database(database: str, tmp_path: 
     with service(database, root=later) as server:
         assert "[X] 0099_later" in server.manage("showmigrations", "carts")
         caller = server.caller()
-        cart = caller.post(body=bodies.cart()).json()["data"]["cartId"]
+        cart = created(caller)
         server.root = ROOT
         assert "No migrations to apply" in server.manage("migrate", "--noinput")
         server.restart()
         assert ready(server) == (200, "ok")
         assert caller.post(f"/{cart}/items", bodies.item()).status_code == 200
-        shown = caller.get(f"/{cart}").json()
+        before = shown(caller, cart)
 
         # The earlier code serves while the later one takes its column away.
         server.root = later
         server.manage("migrate", "carts", MIGRATIONS[-1])
-        assert caller.get(f"/{cart}").json() == shown
+        assert shown(caller, cart) == before
         assert caller.post(body=bodies.cart()).status_code == 200
         server.restart()
         assert ready(server) == (503, "migrations pending")
         server.manage("migrate", "--noinput")
         assert ready(server) == (200, "ok")
-        assert caller.get(f"/{cart}").json() == shown
+        assert shown(caller, cart) == before
         assert caller.delete(f"/{cart}").status_code == 200
 
 
 def test_without_the_second_migration_all_is_there_but_groups(database: str) -> None:
     with service(database) as server:
         caller = server.caller()
-        cart = caller.post(body=bodies.cart(), Idempotency_Key="once").json()["data"]["cartId"]
-        shown = caller.get(f"/{cart}").json()
+        cart = created(caller)
+        before = shown(caller, cart)
         server.manage("shell", "--no-imports", "-c", JOIN)
         assert groups(server) == "{'Cart support': 1, 'Cart support lead': 1}"
 
@@ -98,23 +99,17 @@ def test_without_the_second_migration_all_is_there_but_groups(database: str) -> 
         server.restart()
         assert ready(server) == (503, "migrations pending")
         assert groups(server) == "{}"
-        assert caller.get(f"/{cart}").json() == shown
+        assert shown(caller, cart) == before
 
         server.manage("migrate", "--noinput")
         assert ready(server) == (200, "ok")
         assert groups(server) == "{'Cart support': 0, 'Cart support lead': 0}"
-        assert caller.get(f"/{cart}").json() == shown
-        again = caller.post(body=bodies.cart(), Idempotency_Key="once")
-        assert again.json()["data"]["cartId"] == cart
+        assert shown(caller, cart) == before
 
-
-def test_without_the_first_migration_nothing_is_there(database: str) -> None:
-    with service(database) as server:
-        caller = server.caller()
-        cart = caller.post(body=bodies.cart()).json()["data"]["cartId"]
+        # Without the first one, nothing is there.
         server.manage("migrate", "carts", "zero")
         server.manage("migrate", "--noinput")
         server.restart()
         assert ready(server) == (200, "ok")
         assert caller.get(f"/{cart}").status_code == 404
-        assert caller.post(body=bodies.cart()).status_code == 200
+        assert created(caller)

@@ -1,14 +1,11 @@
 """The server without nginx: slow callers beside others, and how it and its workers end."""
 
-import os
 import signal
 import socket
-import threading
 import time
 import uuid
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -17,7 +14,9 @@ import requests
 from tests.bench import client
 from tests.chaos.servers import SIGNING_KEY, Service, service
 from tests.chaos.test_wire import head, kept
+from tests.chaos.traffic import traffic
 from tests.support import bodies
+from tests.support.carts import created
 from tests.support.programs import wait_until
 from tests.support.tokens import mint
 
@@ -26,22 +25,6 @@ from tests.support.tokens import mint
 def two_workers() -> Iterator[Service]:
     with service(WEB_CONCURRENCY="2", THREADS="2") as server:
         yield server
-
-
-def answers(server: Service) -> bool:
-    with suppress(requests.RequestException):
-        return requests.get(f"{server.url}/healthz", timeout=2).ok
-    return False
-
-
-def test_callers_who_say_nothing_take_no_thread(two_workers: Service) -> None:
-    with ExitStack() as stack:
-        for number in range(40):
-            silent = socket.create_connection(("127.0.0.1", two_workers.port))
-            stack.enter_context(silent).sendall(b"GET /healthz HT"[: number % 15])
-        for _ in range(20):
-            # These are answered while the slow callers are still silent.
-            assert requests.get(f"{two_workers.url}/healthz", timeout=5).status_code == 200
 
 
 def test_who_does_not_finish_a_head_is_dropped(two_workers: Service) -> None:
@@ -57,7 +40,7 @@ def test_slow_readers_take_no_thread(two_workers: Service) -> None:
     """Each leaves answers of 15 MB in all unread: more than what the kernel takes for it."""
     owner = two_workers.caller()
     items = [bodies.item(options=[bodies.option(displayName="x" * 100)] * 90)] * 10
-    large = owner.post("", bodies.cart(items=items)).json()["data"]["cartId"]
+    large = created(owner, bodies.cart(items=items))
     asked = kept(head("GET", path=f"{owner.base.removeprefix(two_workers.url)}/{large}"))
     with ExitStack() as stack:
         readers = 0
@@ -127,13 +110,9 @@ def test_callers_who_never_rest_do_not_keep_out_others() -> None:
 
 def test_a_worker_that_is_killed_again_and_again_is_replaced(two_workers: Service) -> None:
     """Granian gives up when a worker dies twice within seconds. The service does not."""
-    other = two_workers.workers()[1]
     for _ in range(3):
-        dead = ({*two_workers.workers()} - {other}).pop()
-        os.kill(dead, signal.SIGKILL)
-        wait_until(lambda dead=dead: dead not in two_workers.workers())
-        wait_until(lambda: len(two_workers.workers()) == 2)
-    assert wait_until(lambda: answers(two_workers)) < 5
+        two_workers.lose_a_worker()
+    assert wait_until(two_workers.is_up) < 5
     two_workers.stop()
     assert two_workers.process.returncode == 0
 
@@ -147,38 +126,15 @@ def test_workers_do_not_outlive_a_parent_that_is_killed(two_workers: Service) ->
     wait_until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers), 10)
 
     two_workers.start()
-    assert answers(two_workers)
-
-
-@contextmanager
-def callers(server: Service) -> Iterator[Counter[int | str]]:
-    """Send requests without pause, each on a new connection. Count the results."""
-    counted: Counter[int | str] = Counter()
-    over = threading.Event()
-
-    def ask() -> None:
-        while not over.is_set():
-            try:
-                counted[requests.get(f"{server.url}/healthz", timeout=10).status_code] += 1
-            except requests.RequestException as error:
-                counted[type(error).__name__] += 1
-
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    yield counted
-    over.set()
-    for thread in threads:
-        thread.join()
 
 
 def test_sighup_exchanges_the_workers_one_after_the_other(two_workers: Service) -> None:
     before = two_workers.workers()
-    with callers(two_workers) as counted:
+    with traffic([two_workers.caller(kept=False) for _ in range(4)]) as seen:
         two_workers.process.send_signal(signal.SIGHUP)
         wait_until(lambda: not set(before) & set(two_workers.workers()))
-        wait_until(lambda: counted[200] > 500)
+        wait_until(lambda: seen.answers[200] > 500, 90)
     assert len(two_workers.workers()) == 2
-    print(f"\n{dict(counted)}")
+    print(f"\n{seen}")
     # Connections that wait in the queue of a worker's own socket are lost with the worker.
-    assert counted.total() - counted[200] <= counted.total() / 100
+    assert seen.answers.total() - seen.answers[200] <= seen.answers.total() / 100

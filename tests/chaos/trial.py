@@ -32,8 +32,8 @@ Answers = Counter[str]
 class Caller:
     """Sends prepared bytes, and reads a status and a body; a connection is kept if it can be."""
 
-    def __init__(self, target: Target, *, kept: bool = True, metrics: bool = False) -> None:
-        self.target, self.kept, self.metrics = target, kept, metrics
+    def __init__(self, target: Target, *, kept: bool = True) -> None:
+        self.target, self.kept = target, kept
         self.connection: socket.socket | None = None
 
     def __enter__(self) -> "Caller":
@@ -45,7 +45,7 @@ class Caller:
 
     def ask(self, sent: bytes) -> tuple[str, bytes]:
         """Return the answer; OSError when there is none."""
-        connection = self.connection or self.target.connect(metrics=self.metrics)
+        connection = self.connection or self.target.connect()
         self.connection = None
         try:
             with suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before
@@ -69,14 +69,12 @@ class Caller:
 def attacked(name: str, target: Target, seconds: float) -> Answers:
     """Attack for so long; return how often each status came, and how often none."""
     attack, until = ATTACKS[name], time.monotonic() + seconds
+    attack_one = held if attack.holds else asked
+    if attack.metrics:
+        target = target.metrics
 
     def work(_number: int) -> Answers:
-        sent = iter(attack.requests(target))
-        return (
-            held(attack, target, sent, until)
-            if attack.holds
-            else asked(attack, target, sent, until)
-        )
+        return attack_one(attack, target, iter(attack.requests(target)), until)
 
     with ThreadPoolExecutor(ATTACKERS) as pool:
         return sum(pool.map(work, range(ATTACKERS)), Counter())
@@ -84,7 +82,7 @@ def attacked(name: str, target: Target, seconds: float) -> Answers:
 
 def asked(attack: Attack, target: Target, sent: Iterator[bytes], until: float) -> Answers:
     answers: Answers = Counter()
-    with Caller(target, kept=attack.keeps, metrics=attack.metrics) as caller:
+    with Caller(target, kept=attack.keeps) as caller:
         while time.monotonic() < until:
             try:
                 answers[caller.ask(next(sent))[0]] += 1

@@ -137,7 +137,7 @@ REFUTED = {
             read(2, 2, "a2"),
             read(3, 2, "a3"),
         ],
-        "two states",
+        "0 states explain version 2",
     ),
     "one version, two changes": (
         [update(1, "A", "a2", 2), {**update(1, "A", "a3", 2), "client": "2"}],

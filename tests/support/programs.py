@@ -77,6 +77,18 @@ def running(
         process.wait(60)
 
 
+def children(pid: int) -> list[int]:
+    """Return the ids of a process's children, the oldest first."""
+    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+def send(number: int, *pids: int) -> None:
+    """Send a signal to those of the processes that are still there."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
 def wait_until(happened: Callable[[], Any], seconds: float = 30) -> float:
     """Wait until `happened()` is true, and fail after `seconds`. Return the seconds it took.
 
