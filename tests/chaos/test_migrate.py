@@ -71,15 +71,14 @@ def test_a_migration_waits_for_another_without_a_limit_and_in_nobodys_way(
     """No timeout holds for it. A concurrent build waits for the statements that run."""
     cluster.execute("CREATE DATABASE held")
     cluster.execute("CREATE TABLE built (id int)", "held")
-    longer = f"{WAITING} AND xact_start < clock_timestamp() - interval '3 seconds'"
+    longer = f"{WAITING} AND xact_start < clock_timestamp() - interval '4 seconds'"
     with cluster.connect("held") as other, other.transaction():
         other.execute("SELECT pg_advisory_xact_lock(hashtext('cartsvc.migrate'))")
         process = migrating(cluster.url("held"))
-        wait_until(lambda: cluster.execute(WAITING, "held"))
+        wait_until(lambda: cluster.execute(longer, "held"))
         with cluster.connect("held") as building:
             building.execute("SET lock_timeout = '5s'")
             building.execute("CREATE INDEX CONCURRENTLY built_id ON built (id)")
-        wait_until(lambda: cluster.execute(longer, "held"))
         assert other.execute("SELECT to_regclass('django_migrations')").fetchone() == (None,)
     succeeds(process)
 

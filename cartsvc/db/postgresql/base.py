@@ -70,11 +70,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """
         with closing(connections.create_connection(self.alias)) as other:
             other.set_autocommit(False)
+            # A prepared statement leaves its snapshot open between two attempts.
+            other.connection.prepare_threshold = None
             with other.cursor() as cursor:
                 # Waiting for another migration may take longer than this allows.
                 cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-                # A statement that waits for the lock would have a snapshot, and who builds an
-                # index concurrently waits for all of those.
+                # Nor may it wait for the lock: it would have a snapshot, and who builds an index
+                # concurrently waits for all of those.
                 while True:
                     cursor.execute(TRY_TO_LOCK)
                     if cursor.fetchone()[0]:
