@@ -1,11 +1,9 @@
 import re
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
 
-from carts.admin.slips import amount
 from carts.models import Cart
 from carts.models.reads import items_of
 
@@ -28,10 +26,8 @@ def read(cart_id: UUID) -> tuple[Cart, Items] | None:
     return cart and (cart, items_of(cart.items_json))
 
 
-def in_words(value: Any, currency: str = "") -> str:
-    """Return a value as histories show it: a text in quotes, a price as the page does."""
-    if isinstance(value, Decimal):
-        return amount(value, currency)
+def in_words(value: Any) -> str:
+    """Return a value that is no price as histories show it: a text in quotes."""
     if isinstance(value, str):
         return f"“{value}”"
     return "nothing" if value is None else str(value)

@@ -1,6 +1,7 @@
 """The history of a cart as the desk shows it: newest first, with what was and what is."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -103,7 +104,9 @@ def _lines(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> Ite
             yield from _options(was[name], now[name], currency)
         else:
             label = LABELS.get(name, name.replace("_", " ")).lower()
-            yield f"{label} {in_words(was[name], currency)} → {in_words(now[name], currency)}"
+            # A record has a whole price as an integer.
+            words = partial(amount, currency=currency) if name == "price" else in_words
+            yield f"{label} {words(was[name])} → {words(now[name])}"
 
 
 def _whole(item: Mapping[str, Any], currency: str) -> Iterator[str]:
