@@ -5,6 +5,7 @@ from django.db import connection, transaction
 
 from carts.models import Cart, CartChange, CartItem, CartItemOption, IdempotencyRecord
 from cartsvc.db.database_url import LOCK_SECONDS
+from cartsvc.db.postgresql.base import HAS_CITUS
 from cartsvc.serving.health import pending_migrations
 
 # A table comes after those that it refers to.
@@ -19,11 +20,12 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if connection.vendor != "postgresql" or not run(HAS_CITUS):
+        database: Any = connection  # a backend of cartsvc.db
+        if database.vendor != "postgresql" or not run(HAS_CITUS)[0][0]:
             raise CommandError("There is no Citus: CREATE EXTENSION citus, on each server.")
         if pending_migrations():
             raise CommandError("Run manage.py migrate first.")
-        if not run(IS_DISTRIBUTED, TABLES[0]):
+        if not database.is_distributed:
             with transaction.atomic():
                 distribute()
             for table in reversed(TABLES):
@@ -34,8 +36,6 @@ class Command(BaseCommand):
         self.stdout.write("The carts are distributed.")
 
 
-HAS_CITUS = "SELECT 1 FROM pg_extension WHERE extname = 'citus'"
-IS_DISTRIBUTED = "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = %s::regclass"
 # Foreign keys come first.
 CONSTRAINTS = """
     SELECT conrelid::regclass::text, quote_ident(conname), contype, pg_get_constraintdef(oid)
