@@ -127,6 +127,7 @@ def sign_in(target: Target) -> bytes:
         "POST /admin/login/ HTTP/1.1",
         f"Host: {target.host}",
         f"Cookie: csrftoken={token}",
+        f"Referer: https://{target.host}/admin/login/",  # Django asks for it where HTTPS is
         f"X-Forwarded-For: {address}",
         "Content-Type: application/x-www-form-urlencoded",
         f"Content-Length: {len(form)}",
