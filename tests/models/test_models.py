@@ -69,6 +69,13 @@ def test_refuses_a_number_of_another_kind(
         assert list(error.value.error_dict) == [field]
 
 
+def test_refuses_what_a_cart_must_not_become(cart: Cart, unchanged: Callable[[], None]) -> None:
+    unchanged()
+    with pytest.raises(ValidationError) as error:
+        cart.change(platform=" ", fulfilment_channel="x" * 51, note="a\x1bb")
+    assert list(error.value.error_dict) == ["platform", "fulfilment_channel", "note"]
+
+
 def test_takes_the_noise_of_a_double_off_a_price() -> None:
     cart = CartFactory(items=[ItemFactory(price=0.1 + 0.2, options=[OptionFactory(price=1.1)])])
 
