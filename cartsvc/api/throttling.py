@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
@@ -34,11 +35,10 @@ UNITS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 
 # A cache that has not answered is left alone for so long: each request would wait for it.
 REST_SECONDS = 5
-# By address, on the clock of `monotonic`; 0 if it has answered.
-_rests_until: dict[object, float] = {}
+_rests_until: dict[object, float] = {}  # by address, on the clock of `monotonic`
 
-# The cache's client looks names up without a time-out, so a thread does it before the first answer.
-# A name server has one second, and then the next is asked.
+# The cache's client looks names up without a time-out, so a thread does it first. A name server
+# has one second, and then the next is asked.
 NAME_SECONDS = 1.25
 
 # How long a count is kept after its window ends, because the machines' clocks may differ.
@@ -46,6 +46,9 @@ SPARE_SECONDS = 10
 
 # Where a request keeps its usage, so that it counts once and asks the cache once.
 USAGE = "cartsvc.usage"
+
+# Whether this thread has a connection to the cache, as `connected`.
+_thread = threading.local()
 
 
 class Usage(NamedTuple):
@@ -100,17 +103,19 @@ def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:
     window, passed = divmod(shifted, seconds)
     key = f"cartsvc.rate.{limit}.{seconds}.{window}.{name.hexdigest()}"
     try:
-        if _rests_until.get(address) != 0 and (host := urlsplit(address or "").hostname):
+        if not getattr(_thread, "connected", False) and (host := urlsplit(address or "").hostname):
             addresses_of([host], NAME_SECONDS)
-        if counting:
-            cache.add(key, 0, seconds + SPARE_SECONDS)
-            sent = cache.incr(key)
-        else:
+        if not counting:
             sent = cache.get(key, 0)
-        _rests_until[address] = 0
+        elif cache.add(key, 1, seconds + SPARE_SECONDS):
+            sent = 1
+        else:
+            sent = cache.incr(key)
+        _thread.connected = True
     except (OSError, RedisError, ValueError) as error:
         logger.warning("The cache did not answer, so nobody is limited: %s", error)
         metrics.UNREACHABLE.labels("cache").inc()
         _rests_until[address] = time.monotonic() + REST_SECONDS
+        _thread.connected = False
         return None
     return Usage(int(limit), sent, seconds - passed)
