@@ -26,7 +26,9 @@ def addresses_of(hosts: list[str], seconds: float) -> dict[str, list[str]]:
         thread.start()
     for thread in threads:  # one that is late ends by itself
         thread.join(min(max(0, end - monotonic()), TIMEOUT_MAX))
-    if not any(found.values()):
+    # A late thread may still add to `found`, so it is read once, host by host.
+    in_time = {host: found.get(host, []) for host in hosts}
+    if not any(in_time.values()):
         late = TimeoutError("the name servers did not answer in time")
         raise OSError("; ".join(f"{host}: {errors.get(host, late)}" for host in hosts))
-    return {host: found.get(host, []) for host in hosts}
+    return in_time
