@@ -108,7 +108,8 @@ class CartAdmin(admin.ModelAdmin):
         self._check_view(request)
         if not (cart_id := parse_guid(object_id)):
             return _unknown(request, cart_id)
-        exists, entries = Cart.objects.filter(pk=cart_id).exists(), _log_of(cart_id)
+        exists = Cart.objects.filter(pk=cart_id).exists()
+        entries = _log_of(cart_id).select_related("user")
         page = self.get_paginator(request, entries, LOG_PAGE_SIZE).get_page(request.GET.get("p"))
         if not exists and not page:
             return _unknown(request, cart_id)
@@ -122,9 +123,7 @@ class CartAdmin(admin.ModelAdmin):
 
 def _log_of(cart_id: UUID) -> QuerySet[LogEntry]:
     carts = get_content_type_for_model(Cart)
-    return LogEntry.objects.filter(content_type=carts, object_id=str(cart_id)).select_related(
-        "user"
-    )
+    return LogEntry.objects.filter(content_type=carts, object_id=str(cart_id))
 
 
 def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:
