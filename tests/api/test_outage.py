@@ -55,7 +55,9 @@ def works_again(api: Api, cart: dict[str, Any]) -> None:
 
 
 def test_an_unreachable_database_is_an_outage_and_not_an_error(
-    cart: dict[str, Any], unreachable: Callable[[], AbstractContextManager[None]]
+    cart: dict[str, Any],
+    unreachable: Callable[[], AbstractContextManager[None]],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     api, counted = Api(), database_errors()
 
@@ -70,6 +72,9 @@ def test_an_unreachable_database_is_an_outage_and_not_an_error(
 
     assert database_errors() == counted + 1 + len(REQUESTS)
     works_again(api, cart)
+    said = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert len(said) == len(REQUESTS) + 1
+    assert all("The database did not serve a request: " in record.message for record in said)
 
 
 def test_a_database_that_only_reads_is_an_outage_for_writers(cart: dict[str, Any]) -> None:
