@@ -55,7 +55,7 @@ class CartAdmin(admin.ModelAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the search box and the carts found.
 
-        The id of a cart or item opens the cart; that of a cart which staff deleted, the log of it.
+        The id of a cart or item opens the cart, and that of a cart that staff deleted its log.
         """
         self._check_view(request)
         form, found = search.FindForm(request.GET), search.Page([])
