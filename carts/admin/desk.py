@@ -12,14 +12,16 @@ from django.urls import URLPattern, path, reverse
 
 from carts.admin import search
 from carts.admin.cart import CartView, DeleteCartView
-from carts.admin.display import LABELS, cart_url, part_of, read, version_of
+from carts.admin.display import LABELS, cart_url, read, version_of
 from carts.admin.items import ItemView, PutBackView, RemoveItemView
-from carts.admin.slips import customer_slip, kitchen_docket
 from carts.admin.timeline import timeline
 from carts.models import Cart
 from cartsvc.api.guids import parse_guid
 
 LOG_PAGE_SIZE = 100
+
+# The most items on the slips that the page of a cart shows. Its order has all of them.
+PRINTED_ITEMS = 100
 
 
 class CartAdmin(admin.ModelAdmin):
@@ -89,9 +91,9 @@ class CartAdmin(admin.ModelAdmin):
             title=f"Cart {cart.id}",
             cart=cart,
             labels=LABELS,
-            part=part_of(items, parse_guid(request.GET.get("item", ""))),
-            docket=kitchen_docket(cart, items),
-            slip=customer_slip(cart, items),
+            items=items,
+            printed=items[:PRINTED_ITEMS],
+            unprinted=max(0, len(items) - PRINTED_ITEMS),
             timeline=timeline(cart, items, version_of(request.GET.get("before", ""))),
         )
 

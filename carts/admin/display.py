@@ -1,8 +1,10 @@
 import re
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
+from iso4217 import Currency
 
 from carts.models import Cart
 from carts.models.reads import items_of
@@ -16,8 +18,8 @@ LABELS = {
     "special_instructions": "Instructions for the kitchen",
 }
 
-# The most items and options of an order that a page shows.
-LINES = 300
+# Of today's currencies. A cart may be in one that ISO 4217 has withdrawn since.
+DECIMALS = {currency.code: currency.exponent or 0 for currency in Currency}
 
 
 def read(cart_id: UUID) -> tuple[Cart, Items] | None:
@@ -33,6 +35,16 @@ def in_words(value: Any) -> str:
     return "nothing" if value is None else str(value)
 
 
+def amount(value: Decimal | int, currency: str) -> str:
+    """Return the exact amount with its currency's decimals, such as 1,234.50 or 1,200.
+
+    An amount with more decimals than the currency keeps them all. Zero has no sign.
+    """
+    number = Decimal(value)
+    decimals = max(DECIMALS.get(currency, 2), -int(number.normalize().as_tuple().exponent))
+    return f"{number:z,.{decimals}f}"
+
+
 def version_of(text: str) -> int | None:
     """Return the version of a cart that a form or an address names, or None if it names none."""
     return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
@@ -42,30 +54,3 @@ def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:
     """Return the path of a cart's page, at one of its items if given."""
     url = reverse("admin:carts_cart_change", args=[cart_id])
     return f"{url}?item={item_id}#item-{item_id}" if item_id else url
-
-
-def part_of(items: Items, item_id: UUID | None) -> dict[str, Any]:
-    """Return the part of the order that holds the item, or the first part without the item.
-
-    A part has at most `LINES` lines, unless a single item has more. `first` and `last` are
-    numbers of items, counted from 1. `before` and `after` are the first items of the neighbouring
-    parts.
-    """
-    starts, number, lines = [0], 0, 0
-    for place, item in enumerate(items):
-        own = 1 + len(item["options"])
-        lines += own
-        if lines > LINES and place > starts[-1]:
-            starts.append(place)
-            lines = own
-        if item["item_id"] == item_id:
-            number = len(starts) - 1
-    start, end = [*starts, len(items)][number : number + 2]
-    return {
-        "items": items[start:end],
-        "first": start + 1,
-        "last": end,
-        "total": len(items),
-        "before": items[starts[number - 1]]["item_id"] if number else None,
-        "after": items[end]["item_id"] if end < len(items) else None,
-    }

@@ -9,8 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.text import normalize_newlines
 
-from carts.admin.display import LABELS
-from carts.admin.slips import amount
+from carts.admin.display import LABELS, amount
 from carts.limits import validate_line
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.change import WHY_LENGTH

@@ -5,8 +5,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from carts.admin.display import LABELS, Items, in_words
-from carts.admin.slips import amount
+from carts.admin.display import LABELS, Items, amount, in_words
 from carts.models import Cart, CartChange
 from carts.models.change import MAX_CHANGES, difference, items_before
 

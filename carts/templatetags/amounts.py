@@ -1,6 +1,6 @@
 from django import template
 
-from carts.admin.slips import amount
+from carts.admin.display import amount
 
 register = template.Library()
 register.filter(amount)

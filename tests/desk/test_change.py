@@ -246,8 +246,8 @@ def test_a_cart_of_500_items_opens_and_saves(lead: Client) -> None:
     typed = form_of(lead, url) | {"quantity": "9", "options-99-price": "7"}
     response = lead.post(url, typed, follow=True)
     assert response.redirect_chain == [(item_of(cart, 499), 302)]
-    part, last = response.context["part"], items(cart)[499]
-    assert (part["last"], part["total"]) == (500, 500)
+    assert len(response.context["items"]) == 500
+    last = items(cart)[499]
     assert (last["quantity"], last["options"][99]["price"]) == (9, 7)
 
 

@@ -85,7 +85,7 @@ def test_a_defect_is_an_error_and_is_told_without_its_text(
     def broken(*_: Any) -> None:
         raise defect("a secret")
 
-    monkeypatch.setattr(desk, "kitchen_docket", broken)
+    monkeypatch.setattr(desk, "timeline", broken)
     answer = told(viewer).get(page_of(cart))
     assert answer.status_code == 500
     assert "Something went wrong on our side" in answer.text

@@ -1,174 +1,106 @@
+import re
 from decimal import Decimal
 from typing import Any
 
 import pytest
-import wcwidth
-from hypothesis import example, given
-from hypothesis import strategies as st
+from django.test import Client
 
-from carts.admin.slips import ISOLATE, LONGEST, amount, customer_slip, kitchen_docket
-from tests.support.costs import calls
+from carts.admin.desk import PRINTED_ITEMS
+from carts.admin.display import amount
+from tests.desk.conftest import big_cart, page_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
-cart = CartFactory.build
+RULE = "=" * 42
 
 
-def option(name: str) -> dict[str, Any]:
-    return OptionFactory(display_name=name)
+def slips(viewer: Client, **cart: Any) -> tuple[list[str], list[str]]:
+    """Return the lines of the kitchen's docket and of the customer's slip of a cart."""
+    return lines_of(viewer.get(page_of(CartFactory(**cart))).text)
 
 
-def item(name: str = "Pizza Margherita", **changes: Any) -> dict[str, Any]:
-    values = {"value": Decimal("22.70"), "special_instructions": None}
-    return ItemFactory(display_name=name, with_option=True, **values | changes)
+def lines_of(page: str) -> tuple[list[str], list[str]]:
+    _, docket, slip = (part.partition("</div>")[0] for part in page.split('class="slip"'))
+    return lines(docket), lines(slip)
 
 
-def test_the_kitchen_reads_what_to_make_and_no_prices() -> None:
-    docket = kitchen_docket(
-        cart(special_instructions="Ring twice\nSecond floor", note="Invoice to the office"),
-        [item(special_instructions="No basil"), item("Cola", quantity=1, options=[])],
-    )
-    assert docket.splitlines() == [
-        "              KITCHEN DOCKET",
-        "Restaurant 4711                   DELIVERY",
-        "==========================================",
-        "2 × Pizza Margherita",
-        "    + Extra mozzarella",
-        "    ! No basil",
-        "1 × Cola",
-        "------------------------------------------",
-        "INSTRUCTIONS",
-        "    Ring twice",
-        "    Second floor",
-        "==========================================",
-    ]
+def lines(slip: str) -> list[str]:
+    found = re.findall("<hr>|<p[^>]*>(.*?)</p>", slip, re.DOTALL)
+    return [re.sub("<[^>]+>", "", text) or RULE for text in found]
 
 
-def test_the_customer_reads_prices_totals_and_the_note() -> None:
-    slip = customer_slip(
-        cart(special_instructions="Ring twice", note="Invoice to the office"),
-        [
-            item(special_instructions="No basil"),
-            item("Lassi", options=[], value=Decimal("20.20")),
-            item("Cola", quantity=1, options=[], value=Decimal("2.50")),
+def test_the_kitchen_reads_what_to_make_and_the_customer_what_it_costs(viewer: Client) -> None:
+    docket, slip = slips(
+        viewer,
+        special_instructions="Ring twice\nSecond floor",
+        note="Invoice to the office",
+        items=[
+            ItemFactory(with_option=True, special_instructions="No basil"),
+            ItemFactory(display_name="Lassi", options=[]),
+            ItemFactory(display_name="Cola", quantity=1, options=[], price="2.5"),
         ],
     )
-    assert slip.splitlines() == [
-        "             CUSTOMER'S SLIP",
-        "Restaurant 4711                   DELIVERY",
-        "==========================================",
-        "2 × Pizza Margherita                 22.70",
-        "    each                 10.10",
-        "    + Extra mozzarella    1.25",
-        "2 × Lassi                            20.20",
-        "    each                 10.10",
-        "1 × Cola                              2.50",
-        "------------------------------------------",
-        "SUBTOTAL EUR                         45.40",
-        "------------------------------------------",
+    assert docket == [
+        "KITCHEN DOCKET",
+        "Restaurant 4711 DELIVERY",
+        RULE,
+        "2 × Pizza Margherita",
+        "+ Extra mozzarella",
+        "! No basil",
+        "2 × Lassi",
+        "1 × Cola",
+        RULE,
+        "INSTRUCTIONS",
+        "Ring twice\nSecond floor",
+        RULE,
+    ]
+    assert slip == [
+        "CUSTOMER'S SLIP",
+        "Restaurant 4711 DELIVERY",
+        RULE,
+        "2 × Pizza Margherita 22.70",
+        "each 10.10",
+        "+ Extra mozzarella 1.25",
+        "2 × Lassi 20.20",
+        "each 10.10",
+        "1 × Cola 2.50",
+        RULE,
+        "SUBTOTAL EUR 45.40",
+        RULE,
         "NOTE",
-        "    Invoice to the office",
-        "==========================================",
+        "Invoice to the office",
+        RULE,
     ]
 
 
-@pytest.mark.parametrize("space", [" ", "\t", "\u3000"])
-def test_a_customer_writes_no_second_sheet(space: str) -> None:
-    forged = f"x\n{'=' * 42}\n{space * 14}KITCHEN DOCKET\n{'-' * 42}\n{'=' * 38}"
-    order = cart(special_instructions=forged, note=forged, fulfilment_channel="=" * 42)
-    for sheet in (kitchen_docket, customer_slip):
-        lines = sheet(order, [item("=" * 100, special_instructions=forged)]).splitlines()
-        own = [line for line in lines if not line.startswith("    ") and set(line) <= set("=-")]
-        assert own == ["=" * 42, *["-" * 42] * (1 + (sheet is customer_slip)), "=" * 42]
-        # What stands below its beginning is indented by four or six columns, a title by more.
-        titles = [line for line in lines if line.startswith(" " * 7)]
-        assert [title.strip() for title in titles] in (["KITCHEN DOCKET"], ["CUSTOMER'S SLIP"])
+def test_texts_that_are_blank_or_not_sent_have_no_heading(viewer: Client) -> None:
+    for blank in (None, " \n"):
+        docket, slip = slips(viewer, special_instructions=blank, note=blank)
+        assert docket == ["KITCHEN DOCKET", "Restaurant 4711 DELIVERY", RULE, RULE]
+        assert slip[3:] == [RULE, "SUBTOTAL EUR 0.00", RULE]
 
 
-def test_wide_characters_take_two_columns() -> None:
-    slip = customer_slip(cart(currency="JPY"), [item("味噌ラーメン", value=Decimal(1200))])
-    line = slip.splitlines()[3]
-    assert line == "2 × 味噌ラーメン" + " " * 21 + "1,200"
-    assert wcwidth.width(line) == 42
+def test_a_long_order_is_cut_and_says_so(viewer: Client) -> None:
+    for more, said in ((0, []), (1, ["… and 1 more item"]), (37, ["… and 37 more items"])):
+        page = viewer.get(page_of(big_cart(PRINTED_ITEMS + more, 0))).text
+        docket, slip = lines_of(page)
+        assert docket[3 : 3 + PRINTED_ITEMS] == ["2 × Pizza Margherita"] * PRINTED_ITEMS
+        assert docket[3 + PRINTED_ITEMS : -1] == said
+        assert slip[3 + 2 * PRINTED_ITEMS :][: len(said)] == said
+        assert slip[-2] == f"SUBTOTAL EUR {amount((100 + more) * Decimal('20.2'), 'EUR')}"
 
 
-@pytest.mark.parametrize(
-    ("name", "lines"),
-    [
-        ("شاورما", ["2 × \u2068شاورما\u2069"]),
-        ("\u202e\u2069evil\u2066", ["2 × evil"]),
-        ("W" * 100, ["2 × " + "W" * 38, "    " + "W" * 38, "    " + "W" * 24]),
-        # A word is cut only if it is longer than a line.
-        (
-            f"two {'W' * 38} {'V' * 39}",
-            ["2 × two", "    " + "W" * 38, "    " + "V" * 38, "    V"],
-        ),
-    ],
-    ids=["from right to left", "marks of direction", "long word", "long words"],
-)
-def test_a_name_stays_in_its_place(name: str, lines: list[str]) -> None:
-    docket = kitchen_docket(cart(), [item(name, options=[option("two words " * 7)])])
-    assert docket.splitlines()[3:-1] == [
-        *lines,
-        "    + two words two words two words two",
-        "      words two words two words two words",
-    ]
-
-
-def test_what_belongs_to_one_letter_is_not_cut_apart() -> None:
-    family, letter = "👨‍👩‍👧", "é̂"
-    docket = kitchen_docket(cart(), [item(family * 25), item(letter * 33, options=[])])
-    sheet = "".join(line.strip() for line in docket.splitlines())
-    assert (sheet.count(family), sheet.count(letter)) == (25, 33)
-
-
-@pytest.mark.parametrize("name", ["🍕" * 100, "W" * 100, "W " * 50, "شاورما " * 14], ids=range(4))
-def test_the_sheets_of_the_largest_cart_are_cheap(name: str) -> None:
-    lines = [item(name, options=[option(name)] * 10, special_instructions=name * 3)] * 500
-    cost, _ = calls(lambda: (kitchen_docket(cart(), lines), customer_slip(cart(), lines)))
-    assert cost < 600_000  # some hundredths of a second
-
-
-@pytest.mark.parametrize("text", ["🍕", "W", "W ", "شاورما "], ids=range(4))
-def test_twice_the_text_costs_twice_as_much(text: str) -> None:
-    def cost(times: int) -> int:
-        return calls(lambda: kitchen_docket(cart(), [item(text * times, options=[])]))[0]
-
-    cost(1)
-    assert cost(400) < 2.2 * cost(200)
-
-
-def test_a_long_order_is_cut_and_says_so() -> None:
-    order = cart(special_instructions="Ring twice", note="Invoice to the office")
-    for sheet in (kitchen_docket, customer_slip):
-        whole = sheet(order, [item(options=[], quantity=1)] * LONGEST).splitlines()
-        assert not any("more line" in line for line in whole)
-        cut = sheet(order, [item(options=[], quantity=1)] * (LONGEST + 1237)).splitlines()
-        mark = cut.index("… and 1,237 more lines")
-        assert cut[:mark] == whole[:mark]
-        assert mark == LONGEST + 3
-        tail = cut[mark + 1 :]
-        assert tail[-2] in {"    Ring twice", "    Invoice to the office"}
-        assert "SUBTOTAL EUR" in tail[1] or sheet is kitchen_docket
-    one = kitchen_docket(order, [item(options=[])] * (LONGEST + 1))
-    assert "… and 1 more line\n" in one
-
-
-texts = st.text(
-    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=100
-)
-
-
-@given(texts, texts, texts)
-@example("0", "0", "\u1067")  # a combining mark without a letter
-@example("0", "0" * 14 + "\U00011720", "0")  # a mark that takes a column after a character
-def test_no_line_is_wider_than_the_sheet(name: str, choice: str, channel: str) -> None:
-    order = cart(note=name * 3, special_instructions=choice * 3, fulfilment_channel=channel[:50])
-    value = Decimal("99999999999999.9999")
-    lines = [item(name, special_instructions=choice, options=[option(choice)], value=value)]
-    for sheet in (kitchen_docket(order, lines), customer_slip(order, lines)):
-        for line in sheet.split("\n"):
-            assert wcwidth.width(line) <= 42, line
-            assert line.count(ISOLATE) == line.count("\u2069")
+def test_what_a_caller_wrote_is_isolated_and_no_markup(viewer: Client) -> None:
+    forged = f"x\n{RULE}\n<p class=title>KITCHEN DOCKET</p>"
+    option = OptionFactory(display_name="شاورما")
+    item = ItemFactory(display_name="\u202eevil", special_instructions=forged, options=[option])
+    cart = CartFactory(items=[item], note=forged, fulfilment_channel="<hr>")
+    page = viewer.get(page_of(cart)).text
+    shown = page.partition('class="slips"')[2].partition("</section>")[0]
+    assert re.findall('<p class="title">(.+?)</p>', shown) == ["KITCHEN DOCKET", "CUSTOMER'S SLIP"]
+    assert len(re.findall("<hr>", shown)) == 6
+    escaped = f"x\n{RULE}\n&lt;p class=title&gt;KITCHEN DOCKET&lt;/p&gt;"
+    for text in (escaped, "\u202eevil", "شاورما", "&lt;hr&gt;"):
+        assert shown.count(text) == shown.count(f"<bdi>{text}</bdi>") > 0
 
 
 @pytest.mark.parametrize(
