@@ -7,6 +7,7 @@ import pytest
 from carts.limits import CURRENCIES
 from cartsvc.errors import REFUSALS
 from tests.api.documented import OPERATIONS, Document, operation, ref, undescribed
+from tests.support.fields import FIELDS, by_kind
 
 DATA = {
     "createCart": "CartCreated",
@@ -16,8 +17,6 @@ DATA = {
 }
 SENT = {"CreateCart", "CartItem", "UpdateCartItem", "CartItemOption"}
 
-INT32 = {"type": "integer", "format": "int32", "minimum": -(2**31), "maximum": 2**31 - 1}
-INT64 = {"type": "integer", "format": "int64", "minimum": -(2**63), "maximum": 2**63 - 1}
 PRICE = {"type": "number", "format": "double", "minimum": 0, "maximum": 9_999_999_999.9999}
 
 
@@ -69,45 +68,31 @@ def test_a_currency_is_a_listed_one_when_sent_and_any_when_read(document: Docume
             assert undescribed(schema["properties"]["currency"]) == expected, name
 
 
-REQUIRED = {
-    "CreateCart": "partnerKey restaurantKey platform orderingChannel fulfilmentChannel currency",
-    "CartItem": "menuKey menuVersion menuItemKey displayName currency price quantity",
-    "CartItemOption": "optionSetKey optionSetItemKey displayName currency price",
-}
-MAX_LENGTHS = {
-    ("CreateCart", "partnerKey"): 4,
-    ("CreateCart", "platform"): 50,
-    ("CreateCart", "orderingChannel"): 50,
-    ("CreateCart", "fulfilmentChannel"): 50,
-    ("CreateCart", "note"): 300,
-    ("CreateCart", "specialInstructions"): 300,
-    ("CartItem", "menuKey"): 20,
-    ("CartItem", "displayName"): 100,
-    ("CartItem", "specialInstructions"): 300,
-    ("CartItemOption", "displayName"): 100,
-}
-NUMBERS = {
-    ("CreateCart", "restaurantKey"): INT32,
-    ("CartItem", "menuVersion"): INT32,
-    ("CartItem", "menuItemKey"): INT64,
-    ("CartItem", "quantity"): {**INT32, "minimum": 1, "maximum": 9999},
-    ("CartItem", "price"): PRICE,
-    ("CartItemOption", "optionSetKey"): INT64,
-    ("CartItemOption", "optionSetItemKey"): INT64,
-    ("CartItemOption", "price"): PRICE,
-}
+SCHEMAS = by_kind(
+    line=lambda limit: {"type": "string", "minLength": 1, "maxLength": limit},
+    paragraph=lambda limit: {"type": ["string", "null"], "maxLength": limit},
+    integer=lambda lowest, highest: {
+        "type": "integer",
+        "format": "int32" if highest < 2**31 else "int64",
+        "minimum": lowest,
+        "maximum": highest,
+    },
+    currency=lambda: ref("Currency"),
+    price=lambda: PRICE,
+    list=lambda limit: {"type": ["array", "null"], "maxItems": limit},
+)
+OF_PARTS = {"cart": "CreateCart", "item": "CartItem", "option": "CartItemOption"}
 
 
-def test_fields_types_and_limits(document: Document) -> None:
-    schemas = document["components"]["schemas"]
-    for name, required in REQUIRED.items():
-        assert sorted(schemas[name]["required"]) == sorted(required.split())
-    for (name, field), limit in MAX_LENGTHS.items():
-        assert schemas[name]["properties"][field]["maxLength"] == limit
-    for (name, field), schema in NUMBERS.items():
-        assert undescribed(schemas[name]["properties"][field]) == schema
-    assert schemas["CreateCart"]["properties"]["items"]["maxItems"] == 200
-    assert schemas["CartItem"]["properties"]["options"]["maxItems"] == 100
+@pytest.mark.parametrize("part", SCHEMAS)
+def test_fields_types_and_limits(document: Document, part: str) -> None:
+    schema = document["components"]["schemas"][OF_PARTS[part]]
+    optional = {name for name, (kind, *_) in FIELDS[part].items() if kind in {"list", "paragraph"}}
+    assert set(schema["required"]) == FIELDS[part].keys() - optional
+    assert schema["properties"].keys() == FIELDS[part].keys()
+    for name, expected in SCHEMAS[part].items():
+        found = schema["properties"][name]
+        assert found | expected == found
 
 
 def test_update_cart_item_is_a_model_with_the_fields_of_cart_item(document: Document) -> None:

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 
 from carts.models import Cart
 from tests.api.documented import Document
-from tests.api.operations import WITH_A_BODY, send
+from tests.api.operations import REQUESTS, WITH_A_BODY, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, problems, success
 from tests.support.callers import PROFILE, STRANGER, Api
@@ -106,7 +106,7 @@ def test_they_are_ignored_and_told_else(api: Api, prefer: str) -> None:
 def test_every_operation_with_a_body_applies_strict_handling(
     api: Api, cart_id: str, item_id: str, name: str
 ) -> None:
-    unknown = {"topping": 1}
+    unknown = REQUESTS[name][2] | {"topping": 1}
 
     refused = send(api, name, cart_id, item_id, unknown, Prefer="handling=strict")
     taken = send(api, name, cart_id, item_id, Prefer="handling=strict")
