@@ -46,16 +46,6 @@ def test_values_are_exact(api: Api, prices: list[float], quantity: int, value: s
     assert summary["subtotal"] == Decimal(value)
 
 
-@pytest.mark.parametrize(
-    ("price", "text"),
-    [(10.10, "10.1"), (10.0, "10"), (0, "0"), (1e3, "1000"), (1e-4, "0.0001")],
-)
-def test_prices_are_json_numbers_without_exponents(api: Api, price: float, text: str) -> None:
-    cart_id = created(api, bodies.cart(items=[bodies.bare_item(price=price, quantity=3)]))
-
-    assert f'"price":{text},' in api.get(f"/{cart_id}").content.decode()
-
-
 @pytest.mark.parametrize("known", ['"1"', 'W/"1"', '"7", "1"', "*", '"abc",W/"1"'])
 def test_a_known_cart_is_not_sent_again(
     api: Api, cart_id: str, django_assert_num_queries: DjangoAssertNumQueries, known: str
