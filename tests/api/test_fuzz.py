@@ -251,15 +251,6 @@ def test_any_header(service: Service, kind: str, sent: dict[str, str]) -> None:
     service.send(kind, body, **{name.replace("-", "_"): value for name, value in sent.items()})
 
 
-@given(kind=kinds, body=st.binary(max_size=200))
-@example(kind="create", body=b"\xef\xbb\xbf{}")
-@example(kind="create", body=b"[" * 100_000)
-@example(kind="create", body=b'{"a":' * 100_000)
-@example(kind="create", body=b'{"a":1,"a":1}')
-def test_any_bytes(service: Service, kind: str, body: bytes) -> None:
-    service.send(kind, body)
-
-
 segments = st.text(max_size=40) | st.sampled_from(
     ["carts", "items", "..", ".", "%00", "%2e%2e", "v2.0"]
 )
