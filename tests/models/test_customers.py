@@ -1,11 +1,9 @@
 """All that is held of a customer: it is erased, and nobody else's."""
 
 import base64
-import gc
 import json
 import re
 import sys
-import tracemalloc
 import uuid
 from collections.abc import Callable
 from datetime import datetime
@@ -15,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
@@ -398,28 +395,3 @@ def test_standard_output_is_utf_8_and_nothing_else(
     sys.stdout.flush()
     assert "Ω 🍕" in out.getvalue().decode()
     assert out.getvalue().decode() == export()
-
-
-@pytest.mark.skipif(
-    bool(settings.DATABASE_ADMIN_URL), reason="a command goes past the pooler, this test does not"
-)
-@pytest.mark.django_db(transaction=True)
-def test_memory_does_not_grow_with_the_carts() -> None:
-    class Nowhere(StringIO):
-        def write(self, text: str) -> int:
-            return len(text)
-
-    def peak(carts: int) -> int:
-        profile = uuid.uuid4()
-        for _ in range(carts):
-            CartFactory(profile_key=profile, items=[ItemFactory(with_option=True)] * 60)
-        gc.collect()
-        tracemalloc.start()
-        try:
-            call_command("export_customer", str(profile), stdout=Nowhere())
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-    peak(1)  # what is imported and compiled once
-    assert peak(80) < 1.5 * peak(20)
