@@ -97,15 +97,6 @@ def test_the_latest_changes_are_kept_and_the_creation(api: Api) -> None:
     assert Cart.objects.get().created_by.name == "partner-app"
 
 
-def test_a_reason_is_recorded_with_the_change(db: None) -> None:
-    cart = CartFactory()
-    staff = Author("staff", "anna", why="The caller asked for it")
-    Cart.objects.by(staff).add_item(cart.pk, ItemFactory())
-    cart.change(note="Thanks")
-
-    assert [change.author for change in changes()] == [staff, Author.shell()]
-
-
 def test_a_version_is_made_once(api: Api, unchanged: Callable[[], None]) -> None:
     """A change that finds its version made, as when a shard has moved, changes nothing."""
     cart_id, [item_id] = created_with_items(api, "Calzone")
