@@ -3,12 +3,11 @@
 import base64
 import json
 import re
-import sys
 import uuid
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
-from io import BytesIO, StringIO, TextIOWrapper
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -383,15 +382,3 @@ def test_a_file_that_cannot_be_made(api: Api, tmp_path: Path, name: str, why: st
     with pytest.raises(CommandError, match=f"{name} cannot be made: {why}"):
         export("--output", str(tmp_path / name))
     assert (tmp_path / "kept.json").read_text() == "kept"
-
-
-def test_standard_output_is_utf_8_and_nothing_else(
-    api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    created(api, bodies.cart(note="Ω 🍕"))
-    out = BytesIO()
-    monkeypatch.setattr("sys.stdout", TextIOWrapper(out, encoding="latin-1"))
-    call_command("export_customer", str(PROFILE))
-    sys.stdout.flush()
-    assert "Ω 🍕" in out.getvalue().decode()
-    assert out.getvalue().decode() == export()
