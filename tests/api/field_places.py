@@ -7,7 +7,7 @@ import pytest
 import simplejson
 from django.http import HttpResponse
 
-from tests.api.operations import OF_A_CHANGE
+from tests.api.operations import OF_A_CHANGE, send
 from tests.support import bodies
 from tests.support.answers import assert_refused
 from tests.support.callers import Api
@@ -40,7 +40,7 @@ class Place:
 
     def body(self, changes: dict[str, Any]) -> dict[str, Any]:
         """Return a valid body with `changes` to this part. LEFT_OUT omits a field."""
-        if self.operation == "change":
+        if self in CHANGEABLE:
             return changes
         part = sent(getattr(bodies, self.part)() | changes)
         if self.part == "option":
@@ -57,8 +57,8 @@ PLACES = [
 ]
 # A change takes these, and demands none.
 CHANGEABLE = {
-    Place("change", "cart"): OF_A_CHANGE,
-    Place("change", "item"): ("quantity", "specialInstructions"),
+    Place("change cart", "cart"): OF_A_CHANGE,
+    Place("change item", "item"): ("quantity", "specialInstructions"),
 }
 
 
@@ -67,20 +67,14 @@ class Target:
 
     def __init__(self, api: Api, place: Place) -> None:
         self.api, self.place = api, place
-        self.cart_id = "" if place.operation == "create" else created(api)
+        self.cart_id = self.item_id = ""
+        if place.operation != "create":
+            self.cart_id = created(api)
+            self.item_id = shown(api, self.cart_id)["items"][0]["itemId"]
 
     def send(self, **changes: Any) -> HttpResponse:
         body = simplejson.dumps(self.place.body(changes))
-        operation, items = self.place.operation, f"/{self.cart_id}/items"
-        if operation == "create":
-            return self.api.post(body=body)
-        if operation == "add":
-            return self.api.post(items, body)
-        if self.place.part == "cart":
-            return self.api.patch(f"/{self.cart_id}", body)
-        [item] = shown(self.api, self.cart_id)["items"]
-        method = "PUT" if operation == "update" else "PATCH"
-        return self.api.request(method, f"{items}/{item['itemId']}", body)
+        return send(self.api, self.place.operation, self.cart_id, self.item_id, body)
 
     def refuses(self, code: str, text: str, **sent: Any) -> None:
         """Send a field, which must be refused with this alone."""

@@ -26,15 +26,9 @@ WITH_A_BODY = [name for name, (_, _, body) in REQUESTS.items() if body]
 
 
 def send(
-    api: Caller,
-    name: str,
-    cart: str = "",
-    item: str = "",
-    extra: dict[str, Any] | None = None,
-    **headers: str,
+    api: Caller, name: str, cart: str = "", item: str = "", body: Any = None, **headers: str
 ) -> Any:
-    """Send the request, with `extra` members in its body."""
-    method, path, body = REQUESTS[name]
-    if extra:
-        body = body | extra
+    """Send the request, with this body if there is one."""
+    method, path, usual = REQUESTS[name]
+    body = usual if body is None else body
     return api.request(method, path.format(cart=cart, item=item), body, **headers)

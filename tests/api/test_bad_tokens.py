@@ -161,3 +161,36 @@ def test_the_public_key_is_no_shared_secret(unchanged: Unchanged, configured: st
     with verified_with(**CONFIGURED[configured]()):
         for secret in (public, public.strip(), public + "\n"):
             refused(mint(key=secret.encode()), configured)
+
+
+# A token that was verified before is believed again: that one, and no longer than it lasts.
+
+
+def ask(token: str) -> int:
+    status: int = Api(token=token).get().status_code
+    return status
+
+
+def test_a_token_that_expires_meanwhile_is_refused(db: None) -> None:
+    ends = int(time.time()) + 2
+    with verified_with(LEEWAY=30):
+        token = mint(exp=ends - 30)
+        assert ask(token) == 200
+        time.sleep(max(0, ends - time.time()))
+        assert ask(token) == 401
+
+
+def test_another_token_is_not_taken_for_it(db: None) -> None:
+    token = mint()
+    head, claims, signature = token.split(".")
+    others = mint(sub="other").split(".")[1], "A" * len(signature)
+    assert ask(token) == 200
+    assert ask(f"{head}.{others[0]}.{signature}") == 401
+    assert ask(f"{head}.{claims}.{others[1]}") == 401
+    assert ask(f"{head}.{claims}.") == 401
+    assert ask(token) == 200
+
+
+def test_a_refused_token_stays_refused(db: None) -> None:
+    for token in mint(key=b"x" * 64), mint(sub=""), mint(exp=1):
+        assert [ask(token) for _ in range(2)] == [401] * 2

@@ -90,20 +90,6 @@ def test_a_reader_never_sees_half_of_a_change(http_api: HttpApi) -> None:
         assert seen == sorted(seen, key=lambda pair: pair[0])
 
 
-def test_of_many_changes_of_one_version_one_is_made(http_api: HttpApi) -> None:
-    cart_id, path = with_item(http_api, signed(1))
-
-    answers = together(
-        partial(http_api.put, path, signed(writer), If_Match='"1"') for writer in range(2, 8)
-    )
-
-    statuses = [answer.status_code for answer in answers]
-    assert sorted(statuses) == [200, *[412] * 5]
-    winner = 2 + statuses.index(200)
-    cart = shown(http_api, cart_id)
-    assert (cart["version"], writer_of(cart["items"][0])) == (2, winner)
-
-
 def test_items_added_at_once_stand_one_behind_another(http_api: HttpApi, settings: Any) -> None:
     settings.MAX_ITEMS = 6
     cart_id = created(http_api, bodies.cart(items=[signed(1), signed(1)]))
@@ -129,16 +115,6 @@ def test_twins_with_one_key_create_one_cart(http_api: HttpApi) -> None:
     [cart] = Cart.objects.all()
     assert {answer.json()["data"]["cartId"] for answer in answers} == {str(cart.id)}
     assert sum("Idempotent-Replayed" in answer.headers for answer in answers) == 7
-
-
-def test_of_two_bodies_with_one_key_one_is_taken(http_api: HttpApi) -> None:
-    answers = together(
-        partial(http_api.post, "", bodies.cart(note=str(number)), Idempotency_Key="twins")
-        for number in range(6)
-    )
-
-    assert sorted(answer.status_code for answer in answers) == [200, *[422] * 5]
-    assert Cart.objects.count() == 1
 
 
 def test_an_item_is_never_a_mixture_of_its_writers(http_api: HttpApi) -> None:

@@ -61,6 +61,13 @@ def test_a_preflight_needs_no_token(listed: None, path: str) -> None:
     assert response["X-Request-ID"]
 
 
+def defect(_request: HttpRequest) -> HttpResponse:
+    raise ValueError
+
+
+urlpatterns = [path("v2.0/defect", defect)]
+
+
 def assert_readable(response: HttpResponse, status: int) -> None:
     assert response.status_code == status
     assert response["Access-Control-Allow-Origin"] == SHOP
@@ -69,7 +76,7 @@ def assert_readable(response: HttpResponse, status: int) -> None:
     assert response["Vary"] == "origin"
 
 
-def test_answers_and_errors_may_be_read(listed: None, api: Api) -> None:
+def test_answers_and_errors_may_be_read(listed: None, settings: Settings, api: Api) -> None:
     for response, status in (
         (api.post(body=bodies.cart(), Origin=SHOP), 200),
         (api.post(body={}, Origin=SHOP), 400),
@@ -81,16 +88,6 @@ def test_answers_and_errors_may_be_read(listed: None, api: Api) -> None:
         (Client().get("/v2.0/openapi.json", headers={"Origin": SHOP}), 200),
     ):
         assert_readable(response, status)
-
-
-def defect(_request: HttpRequest) -> HttpResponse:
-    raise ValueError
-
-
-urlpatterns = [path("v2.0/defect", defect)]
-
-
-def test_a_failure_may_be_read(listed: None, settings: Settings) -> None:
     settings.API_URLCONF = __name__
     assert_readable(Client().get("/v2.0/defect", headers={"Origin": SHOP}), 500)
 

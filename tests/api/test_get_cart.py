@@ -1,12 +1,9 @@
-from decimal import Decimal
-
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from tests.support import bodies
 from tests.support.answers import assert_refused, exact, success
 from tests.support.callers import STRANGER, Api
-from tests.support.carts import created, shown
+from tests.support.carts import shown
 from tests.support.stored import Unchanged
 
 LARGEST = 9_999_999_999.9999
@@ -18,42 +15,6 @@ def test_shows_a_cart_with_its_version(api: Api, cart_id: str) -> None:
     assert response.status_code == 200
     assert exact(response) == success("The cart was found.", shown(api, cart_id))
     assert response["ETag"] == '"1"'
-
-
-@pytest.mark.parametrize(
-    ("prices", "quantity", "value"),
-    [
-        ([0.1, 0.2], 3, "0.9"),
-        ([0], 9_999, "0"),
-        ([0.0001], 9_999, "0.9999"),
-        ([1_000_000_000], 10, "10000000000"),
-        ([LARGEST] * 3, 9_999, "299969999999997.0003"),
-        ([LARGEST] * 101, 9_999, "10098989999999899.0101"),
-        ([1234567890.1234, 0.0001], 7, "8641975230.8645"),
-    ],
-)
-def test_values_are_exact(api: Api, prices: list[float], quantity: int, value: str) -> None:
-    price, *others = prices
-    options = [bodies.option(price=other) for other in others]
-    item = bodies.item(price=price, quantity=quantity, options=options)
-
-    cart_id = created(api, bodies.cart(items=[item]))
-
-    text = api.get(f"/{cart_id}").content.decode()
-    assert f'"value":{value}}}' in text
-    assert f'"subtotal":{value},' in text
-    [summary] = exact(api.get())["data"]["carts"]
-    assert summary["subtotal"] == Decimal(value)
-
-
-@pytest.mark.parametrize(
-    ("price", "text"),
-    [(10.10, "10.1"), (10.0, "10"), (0, "0"), (1e3, "1000"), (1e-4, "0.0001")],
-)
-def test_prices_are_json_numbers_without_exponents(api: Api, price: float, text: str) -> None:
-    cart_id = created(api, bodies.cart(items=[bodies.bare_item(price=price, quantity=3)]))
-
-    assert f'"price":{text},' in api.get(f"/{cart_id}").content.decode()
 
 
 @pytest.mark.parametrize("known", ['"1"', 'W/"1"', '"7", "1"', "*", '"abc",W/"1"'])

@@ -178,7 +178,8 @@ def test_create_checks_the_partner_between_body_and_currency(unchanged: Unchange
     ]
     assert problems(api.post(body=body)) == [("invalid_type", "/note")]
     del body["note"]
-    assert problems(api.post(body=body)) == [("partner_mismatch", "/partnerKey")]
+    text = "The token is another partner's."
+    assert_refused(api.post(body=body), 403, "partner_mismatch", text, "/partnerKey")
     assert problems(Api(partnerKey="ACME").post(body=body)) == [
         ("currency_mismatch", "/items/0/currency")
     ]

@@ -78,7 +78,7 @@ def test_anothers_cart_does_not_exist(
 
     for response in (
         send(stranger, name, cart_id, item_id, If_Match='"9"'),
-        send(stranger, "add", cart_id, extra={"currency": "USD"}),
+        send(stranger, "add", cart_id, body=bodies.item(currency="USD")),
         send(stranger, name, nobodys, item_id),
     ):
         assert_refused(response, 404, "cart_not_found", "This profile has no such cart.")

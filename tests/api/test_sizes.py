@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.operations import REQUESTS
+from tests.api.operations import send
 from tests.support import bodies
 from tests.support.answers import assert_refused, problems
 from tests.support.callers import Api
@@ -55,12 +55,10 @@ def test_a_limit_is_reached_and_not_exceeded(
     cart_id, [item_id] = created_with_items(api, "Calzone")
     for name, limit in limits.items():
         setattr(settings, name, limit)
-    method, path, _ = REQUESTS[operation]
-    path = path.format(cart=cart_id, item=item_id)
 
-    assert api.request(method, path, fits).status_code == 200
+    assert send(api, operation, cart_id, item_id, fits).status_code == 200
     unchanged()
-    response = api.request(method, path, exceeds)
+    response = send(api, operation, cart_id, item_id, exceeds)
 
     assert_refused(response, 400, "too_many", *refusal)
     assert kept(cart_id) == held(cart_id)

@@ -10,16 +10,10 @@ from django.utils import timezone
 
 from carts.models import Cart, CartItem, IdempotencyRecord
 from tests.support import bodies
-from tests.support.answers import error, problems, success
+from tests.support.answers import assert_refused, problems, success
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, created_with_items, shown
 from tests.support.concurrency import held
-
-REUSED = error(
-    "idempotency_key_reused",
-    "This Idempotency-Key came with another request before.",
-    "Idempotency-Key",
-)
 
 
 def become_as_old_as(**age: int) -> None:
@@ -80,7 +74,8 @@ def test_another_request_with_the_key_is_refused(api: Api, unchanged: Callable[[
         ("key-2", f"/{second}/items", bodies.item()),
     ):
         response = api.post(path, body, Idempotency_Key=key)
-        assert (response.status_code, response.json()) == (422, REUSED)
+        text = "This Idempotency-Key came with another request before."
+        assert_refused(response, 422, "idempotency_key_reused", text, "Idempotency-Key")
 
 
 def test_another_key_and_no_key_create_anew(api: Api) -> None:
@@ -116,8 +111,7 @@ def test_a_partner_is_not_told_another_partners_answer(
             f"/{cart_id}/items", bodies.item(), Idempotency_Key="key-1"
         )
 
-        assert response.status_code == 404
-        assert problems(response) == [("cart_not_found", None)]
+        assert_refused(response, 404, "cart_not_found", "This profile has no such cart.")
 
 
 def test_a_key_is_forgotten_after_a_day(api: Api) -> None:
@@ -150,12 +144,8 @@ def test_an_expired_key_survives_a_refused_request(api: Api, unchanged: Callable
 def test_refuses_a_key_that_is_none(api: Api, unchanged: Callable[[], None], key: str) -> None:
     response = api.post(body=bodies.cart(), Idempotency_Key=key)
 
-    assert response.status_code == 400
-    assert response.json() == error(
-        "invalid_header",
-        "Idempotency-Key must be 1 to 255 visible ASCII characters.",
-        "Idempotency-Key",
-    )
+    text = "Idempotency-Key must be 1 to 255 visible ASCII characters."
+    assert_refused(response, 400, "invalid_header", text, "Idempotency-Key")
 
 
 def test_a_refused_request_leaves_its_key_free(api: Api, unchanged: Callable[[], None]) -> None:
@@ -202,10 +192,6 @@ def test_a_replay_locks_what_it_answers_from(api: Api, unchanged: Callable[[], N
     with held(lambda: IdempotencyRecord.objects.select_for_update().get(profile_key=PROFILE)):
         refused = api.post(body=bodies.cart(), Idempotency_Key="key-1")
 
-    assert refused.status_code == 409
-    assert refused.json() == error(
-        "request_in_progress",
-        "A request with this Idempotency-Key is still running.",
-        "Idempotency-Key",
-    )
+    text = "A request with this Idempotency-Key is still running."
+    assert_refused(refused, 409, "request_in_progress", text, "Idempotency-Key")
     assert api.post(body=bodies.cart(), Idempotency_Key="key-1").content == first.content

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection
 
 from carts.errors import VersionMismatch
-from carts.models import Cart, CartItem
+from carts.models import Cart
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.stored import stored
 
@@ -20,11 +20,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def cart(db: None) -> Any:
     return CartFactory(items=[ItemFactory(options=[OptionFactory(), OptionFactory()])])
-
-
-def item_of(cart: Any) -> CartItem:
-    item: CartItem = cart.items.get()
-    return item
 
 
 def test_the_time_of_the_last_change_never_goes_back(cart: Cart) -> None:
@@ -58,7 +53,7 @@ def test_takes_whole_numbers_in_any_form(cart: Cart, quantity: Any) -> None:
 def test_refuses_a_number_of_another_kind(
     cart: Cart, unchanged: Callable[[], None], field: str, value: Any
 ) -> None:
-    item = item_of(cart)
+    item = cart.items.get()
     unchanged()
     for write in (
         lambda: cart.add_item(**ItemFactory(**{field: value})),
@@ -79,7 +74,7 @@ def test_refuses_what_a_cart_must_not_become(cart: Cart, unchanged: Callable[[],
 def test_takes_the_noise_of_a_double_off_a_price() -> None:
     cart = CartFactory(items=[ItemFactory(price=0.1 + 0.2, options=[OptionFactory(price=1.1)])])
 
-    assert item_of(cart).value == Decimal("2.8")
+    assert cart.items.get().value == Decimal("2.8")
 
 
 def test_names_every_value_that_is_not_allowed(unchanged: Callable[[], None]) -> None:
@@ -102,7 +97,7 @@ def test_names_every_value_that_is_not_allowed(unchanged: Callable[[], None]) ->
 
 
 def test_refuses_another_version(cart: Cart, unchanged: Callable[[], None]) -> None:
-    item = item_of(cart)
+    item = cart.items.get()
     unchanged()
 
     for write in (
@@ -117,7 +112,7 @@ def test_refuses_another_version(cart: Cart, unchanged: Callable[[], None]) -> N
 @pytest.mark.django_db(transaction=True)
 def test_a_write_is_whole_or_not_at_all(cart: Cart) -> None:
     """The database refuses values that bypass the validators, and undoes the rest of the write."""
-    before, item = stored(), item_of(cart)
+    before, item = stored(), cart.items.get()
     broken = ItemFactory(options=[OptionFactory(), OptionFactory(price=-1)])
 
     for write in (

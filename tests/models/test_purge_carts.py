@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.models import Model
 from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from carts.errors import CartNotFound
 from carts.models import Cart, CartItem, CartItemOption, IdempotencyRecord
@@ -30,8 +31,7 @@ def purge(*arguments: str) -> list[str]:
 
 def key(age: timedelta) -> uuid.UUID:
     """Return a key made this long ago."""
-    made = (NOW - age).timestamp() * 1000
-    return uuid.UUID(int=(int(made) << 80) | (7 << 76) | (uuid.uuid4().int & ~(~0 << 76)))
+    return uuid7(nanoseconds=int((NOW - age).timestamp() * 10**9))
 
 
 def old_cart(days: int, *, untouched: int | None = None) -> Cart:

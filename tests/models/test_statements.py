@@ -10,11 +10,10 @@ from psycopg.pq import PipelineStatus
 
 from carts.models import Cart
 from carts.models.change import Author
-from carts.models.item import ITEM_FIELDS, OPTION_FIELDS
 from cartsvc.db.statements import Select, atomic, one_round_trip, parameters, update
 from tests.support.callers import PROFILE
 from tests.support.concurrency import together
-from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.factories import CartFactory, ItemFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -44,20 +43,6 @@ def test_a_statement_is_compiled_once_and_runs_with_any_values(
     assert select.rows(id=uuid.uuid4()) == []
     with pytest.raises(TypeError):
         by_id().rows(id=app.pk)
-
-
-@pytest.mark.usefixtures("raised_limits")
-@pytest.mark.parametrize("count", [0, 2, 3, 299])
-def test_a_cart_takes_any_number_of_items_and_options(count: int) -> None:
-    """A few values are sent as they are, more as arrays or, on SQLite, one by one."""
-    items = [ItemFactory(quantity=number + 1) for number in range(count)]
-    options = [OptionFactory() for _ in range(min(count, 100))]
-
-    cart = CartFactory(items=[*items, ItemFactory(options=options)])
-
-    *found, _ = cart.items.values(*ITEM_FIELDS)
-    assert found == [{**item, "special_instructions": None} for item in items]
-    assert list(cart.items.last().options.values(*OPTION_FIELDS)) == options
 
 
 def test_narrowed_carts_are_never_widened_again() -> None:

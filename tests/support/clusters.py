@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 
-from tests.support.programs import free_port, program
+from tests.support.programs import children, free_port, program, send
 
 
 class Cluster:
@@ -72,16 +72,13 @@ class Cluster:
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """Stop every process of the server. The kernel goes on acknowledging what it is sent."""
-        children = Path(f"/proc/{self.pid}/task/{self.pid}/children")
-        os.kill(self.pid, signal.SIGSTOP)  # the parent first: it starts no further one
-        stopped = [self.pid, *map(int, children.read_text().split())]
-        for pid in stopped[1:]:
-            os.kill(pid, signal.SIGSTOP)
+        send(signal.SIGSTOP, self.pid)  # the parent first: it starts no further one
+        stopped = [self.pid, *children(self.pid)]
+        send(signal.SIGSTOP, *stopped)
         try:
             yield
         finally:
-            for pid in stopped:
-                os.kill(pid, signal.SIGCONT)
+            send(signal.SIGCONT, *stopped)
 
     def configure(self, setting: str) -> None:
         """Change a setting of the running server: `SET name = value`, or `RESET name`."""
