@@ -1,12 +1,10 @@
 """The checker of histories accepts what may happen and refuses what must not."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.chaos.histories import Operation, judge, loaded
+from tests.chaos.histories import Operation, judge
 
 
 def attempt(op: str, start: float, end: float, **facts: Any) -> Operation:
@@ -191,10 +189,3 @@ def test_accepted(history: list[Operation]) -> None:
 @pytest.mark.parametrize(("history", "verdict"), REFUTED.values(), ids=REFUTED)
 def test_refuted(history: list[Operation], verdict: str) -> None:
     assert verdict in "\n".join(judge([*FIRST, *history]))
-
-
-def test_files(tmp_path: Path) -> None:
-    files = [tmp_path / "1.json", tmp_path / "2.json"]
-    for file, operation in zip(files, FIRST, strict=True):
-        file.write_text(json.dumps(operation) + "\n")
-    assert list(loaded(files)) == FIRST
