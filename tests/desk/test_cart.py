@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import pytest
 from django.contrib.admin.models import CHANGE, DELETION, LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
@@ -109,14 +108,9 @@ def test_the_id_of_a_deleted_cart_leads_to_who_deleted_it_and_why(
         assert f'href="{page_of(cart)}' not in response.text
 
 
-@pytest.mark.parametrize("case", [str.upper, str.lower])
-def test_the_address_of_a_deletion_is_in_either_case(
-    lead: Client, cart: Cart, case: Callable[[str], str]
-) -> None:
+def test_the_address_of_a_deletion_may_be_in_upper_case(lead: Client, cart: Cart) -> None:
     """Django's own page would delete the instance, which the models refuse."""
-    url = f"{CARTS}{case(str(cart.pk))}/delete/"
-    assert "Delete this cart?" in lead.get(url).text
-    assert lead.post(url, {"version": "1"}).url == CARTS
+    assert lead.post(f"{CARTS}{str(cart.pk).upper()}/delete/", {"version": "1"}).url == CARTS
     assert LogEntry.objects.get().change_message == f"Cart {cart.pk} deleted"
     assert lead.get(f"{CARTS}nonsense/delete/").url == CARTS
 

@@ -76,25 +76,18 @@ def form(request: pytest.FixtureRequest, lead: Client, cart: Cart) -> Form:
     return Form(page(cart), untouched | {"quantity": "3", "note": "Thanks"}, *told)
 
 
-def test_every_form_takes_a_reason(lead: Client, cart: Cart, form: Form) -> None:
+@pytest.mark.parametrize("why", ["<i>" + "\U0001f355" * 197, ""], ids=["given", "left out"])
+def test_every_form_takes_a_reason(lead: Client, cart: Cart, form: Form, why: str) -> None:
     assert "Why (optional, for staff only)" in lead.get(form.url).text
-    why = "<i>" + "\U0001f355" * 197
     assert form.post(lead, why=f" {why} ").status_code == 302
     if form.url == delete_page(cart):
-        assert LogEntry.objects.get().change_message.endswith(f". Why: {why}")
+        message = f"Cart {cart.pk} deleted" + (f". Why: {why}" if why else "")
+        assert LogEntry.objects.get().change_message == message
         return
-    told = f"{form.back}: {why}"[:200] if form.back else why
-    assert cart.changes.last().why == told
-    assert f"Why: <bdi>{escape(told)}</bdi>" in lead.get(page_of(cart)).text
-
-
-def test_a_reason_may_be_left_out(lead: Client, cart: Cart, form: Form) -> None:
-    assert form.post(lead, why=" ").status_code == 302
-    if form.url == delete_page(cart):
-        assert "Why" not in LogEntry.objects.get().change_message
-        return
-    assert cart.changes.last().why == (form.back or None)
-    assert ("Why:" in lead.get(page_of(cart)).text) == bool(form.back)
+    told = ": ".join(filter(None, [form.back, why]))[:200]
+    assert cart.changes.last().why == (told or None)
+    page = lead.get(page_of(cart)).text
+    assert (f"Why: <bdi>{escape(told)}</bdi>" in page) if told else ("Why:" not in page)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from operator import methodcaller
 from typing import Any
 
 import pytest
@@ -31,16 +32,9 @@ def cart(db: None) -> Any:
     return CartFactory(items=[naan, ItemFactory(display_name="Cola")])
 
 
-def update(item: Any) -> None:
-    item.replace(**ItemFactory(display_name="Peshwari naan", price=4))
-
-
-def change(item: Any) -> None:
-    item.change(quantity=9, special_instructions=None)
-
-
-def remove(item: Any) -> None:
-    item.remove()
+update = methodcaller("replace", **ItemFactory(display_name="Peshwari naan", price=4))
+change = methodcaller("change", quantity=9, special_instructions=None)
+remove = methodcaller("remove")
 
 
 @pytest.mark.parametrize(

@@ -121,13 +121,6 @@ def test_what_belongs_to_one_letter_is_not_cut_apart() -> None:
     assert (sheet.count(family), sheet.count(letter)) == (25, 33)
 
 
-@pytest.mark.parametrize("name", ["🍕" * 100, "W" * 100, "W " * 50, "شاورما " * 14], ids=range(4))
-def test_the_sheets_of_the_largest_cart_are_cheap(name: str) -> None:
-    lines = [item(name, options=[option(name)] * 10, special_instructions=name * 3)] * 500
-    cost, _ = calls(lambda: (kitchen_docket(cart(), lines), customer_slip(cart(), lines)))
-    assert cost < 600_000  # some hundredths of a second
-
-
 @pytest.mark.parametrize("text", ["🍕", "W", "W ", "شاورما "], ids=range(4))
 def test_twice_the_text_costs_twice_as_much(text: str) -> None:
     def cost(times: int) -> int:
