@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from itertools import chain
 from types import SimpleNamespace
@@ -14,6 +14,7 @@ from django.test import Client
 from carts.models import Cart
 from carts.models.reads import items_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.stored import Unchanged
 
 CARTS = "/admin/carts/cart/"
 
@@ -39,7 +40,7 @@ def staff(group: str | None = None, name: str = "anna") -> Client:
 
 
 @pytest.fixture
-def unchanged(unchanged: Callable[[], None]) -> Iterator[Callable[[], None]]:
+def unchanged(unchanged: Unchanged) -> Iterator[Unchanged]:
     """Fail the test, besides, if anything stands in the log of staff."""
     yield unchanged
     assert not LogEntry.objects.exists()

@@ -1,7 +1,5 @@
 """The pages that change a cart itself and delete it."""
 
-from collections.abc import Callable
-
 from django.contrib.admin.models import CHANGE, DELETION, LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
@@ -9,6 +7,7 @@ from django.test import Client
 from carts.models import Cart, CartChange, CartItem, CartItemOption
 from tests.desk.conftest import CARTS, correct_page, delete_page, events, form_of, page_of
 from tests.support.factories import CartFactory, ItemFactory
+from tests.support.stored import Unchanged
 
 
 def test_note_instructions_and_channels_are_changed(lead: Client) -> None:
@@ -116,7 +115,7 @@ def test_the_address_of_a_deletion_may_be_in_upper_case(lead: Client, cart: Cart
 
 
 def test_who_may_change_but_not_delete_sees_no_way_to_delete(
-    lead: Client, cart: Cart, unchanged: Callable[[], None]
+    lead: Client, cart: Cart, unchanged: Unchanged
 ) -> None:
     group = User.objects.get(username="anna").groups.get()
     group.permissions.remove(group.permissions.get(codename="delete_cart"))

@@ -12,6 +12,7 @@ from django.test import Client
 from carts.admin import desk
 from carts.models import Cart
 from tests.desk.conftest import CARTS, item_page, page_of, staff
+from tests.support.stored import Unchanged
 
 
 def told(client: Client) -> Client:
@@ -22,7 +23,7 @@ def told(client: Client) -> Client:
 
 @pytest.mark.parametrize("path", ["1/1", "1/abc", "abc/1"])
 def test_nothing_is_at_the_addresses_that_lead_to_a_site(
-    db: None, unchanged: Callable[[], None], path: str
+    db: None, unchanged: Unchanged, path: str
 ) -> None:
     """Django's own, for models that have pages of their own outside the desk."""
     for client, status in ((told(staff()), 404), (told(Client()), 302)):
@@ -110,7 +111,7 @@ def test_a_refused_page_is_one_short_line_of_the_log(
 @pytest.mark.parametrize("path", ["/admin/login/", CARTS, "/docs"])
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data"])
 def test_a_form_that_is_too_large_is_refused_on_a_protected_page(
-    viewer: Client, unchanged: Callable[[], None], path: str, kind: str
+    viewer: Client, unchanged: Unchanged, path: str, kind: str
 ) -> None:
     for client in (viewer, Client()):
         answer = client.post(path, b"a=" + b"b" * 3_000_000, content_type=f"{kind}; boundary=b")

@@ -1,7 +1,7 @@
 """What one member of staff, and strangers, may hold of a process with pages and forms."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from http.client import HTTPConnection
@@ -17,8 +17,8 @@ from pytest_django.live_server_helper import LiveServer
 from cartsvc import page_middleware
 from tests.desk.conftest import CARTS, staff
 from tests.support.concurrency import together
-from tests.support.factories import CartFactory
 from tests.support.programs import wait_until
+from tests.support.stored import Unchanged
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,14 +33,11 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_pages_asked_for_at_once_all_come(patient: None) -> None:
-    client = staff("Cart support lead")
-    for _ in range(20):
-        CartFactory()
-    cookie = client.cookies["sessionid"].value
+    cookies = staff("Cart support lead").cookies
 
     def ask() -> int:
         browser = Client()
-        browser.cookies["sessionid"] = cookie
+        browser.cookies = cookies
         return browser.get(CARTS).status_code
 
     assert together([ask] * 6) == [200] * 6
@@ -71,7 +68,7 @@ def test_a_network_whose_forms_stand_still_reads_why_it_is_refused(
     live_server: LiveServer,
     settings: Settings,
     caplog: pytest.LogCaptureFixture,
-    unchanged: Callable[[], None],
+    unchanged: Unchanged,
     path: str,
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -98,7 +95,7 @@ def test_a_network_whose_forms_stand_still_reads_why_it_is_refused(
 
 
 def test_a_form_that_does_not_arrive_whole_is_no_error_of_ours(
-    live_server: LiveServer, caplog: pytest.LogCaptureFixture, unchanged: Callable[[], None]
+    live_server: LiveServer, caplog: pytest.LogCaptureFixture, unchanged: Unchanged
 ) -> None:
     with stalled(live_server.url, "192.0.2.1"):
         pass

@@ -15,6 +15,7 @@ from carts.models import Cart
 from carts.models.change import Author
 from tests.desk.conftest import item_of, items, page_of, put_back_page
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.stored import Unchanged
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def test_several_changes_are_undone_at_once(lead: Client, cart: Cart) -> None:
 
 
 def test_an_item_that_is_so_already_is_not_written(
-    lead: Client, cart: Cart, unchanged: Callable[[], None]
+    lead: Client, cart: Cart, unchanged: Unchanged
 ) -> None:
     for quantity in (9, 2):
         cart.items.first().change(quantity=quantity)
@@ -113,7 +114,7 @@ def test_an_item_that_is_so_already_is_not_written(
 def test_what_does_not_fit_is_refused_with_the_reason(
     lead: Client,
     cart: Cart,
-    unchanged: Callable[[], None],
+    unchanged: Unchanged,
     settings: Settings,
     limits: dict[str, int],
     currency: str,
@@ -132,7 +133,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(
 
 
 def test_an_item_whose_id_is_taken_is_not_put_back(
-    lead: Client, cart: Cart, unchanged: Callable[[], None]
+    lead: Client, cart: Cart, unchanged: Unchanged
 ) -> None:
     item = cart.items.first()
     item.remove()
@@ -145,7 +146,7 @@ def test_an_item_whose_id_is_taken_is_not_put_back(
 
 @pytest.mark.parametrize("version", [1, 2, 5, 99, 2**63, 10**30])
 def test_there_is_nothing_to_put_back(
-    lead: Client, cart: Cart, unchanged: Callable[[], None], version: int
+    lead: Client, cart: Cart, unchanged: Unchanged, version: int
 ) -> None:
     """Before what is not a change, an addition or a change of the cart itself."""
     cart.add_item(**ItemFactory())
