@@ -22,16 +22,6 @@ PASSWORD = "correct horse battery"
 
 SCREENSHOTS = Path(settings.VAR_DIR) / "screenshots"
 
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-
 WATCH = """
 document.addEventListener("securitypolicyviolation", (event) => {
   console.error(`policy violated: ${event.violatedDirective} ${event.blockedURI}`);
@@ -50,7 +40,7 @@ def chromium() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         # Allowed because only the browser's driver runs an event loop in this thread.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=path)
         yield browser
         browser.close()
 
