@@ -3,7 +3,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from itertools import chain
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
@@ -172,13 +171,6 @@ def test_a_long_order_is_shown_in_parts(viewer: Client, count: int, options: int
         last = shown(f"?item={every[-1]}")[1]
         assert f"Items {count - len(parts[-1]) + 1} to {count} of {count}" in last
         assert f'href="?item={parts[-2][0]}#order-heading" rel="prev"' in last
-
-
-@pytest.mark.parametrize("item", ["", "nonsense", str(UUID(int=0)), "\0"])
-def test_an_item_that_is_none_shows_the_beginning(viewer: Client, item: str) -> None:
-    cart = big_cart(31, 9)
-    response = viewer.get(page_of(cart), {"item": item})
-    assert response.context["part"]["first"] == 1
 
 
 @pytest.mark.usefixtures("raised_limits")
