@@ -12,7 +12,6 @@ from tests.browser.conftest import (
     Open,
     check,
     complained,
-    member,
     shoot,
     sign_in,
 )
@@ -24,6 +23,7 @@ from tests.desk.conftest import (
     item_of,
     item_page,
     items,
+    member,
     page_of,
     put_back_page,
     remove_page,
@@ -46,7 +46,6 @@ HOSTILE = (
 @pytest.fixture
 def cart(db: None) -> Cart:
     member("anna", "Cart support lead")
-    member("ben", "Cart support")
     cart: Any = CartFactory(
         note="Invoice to the office",
         special_instructions="Ring twice",
@@ -65,9 +64,9 @@ def cart(db: None) -> Cart:
 def desk(cart: Cart, open_page: Open) -> Open:
     """Open the desk in a browser, signed in."""
 
-    def open_desk(width: int = 1280, scheme: str = "light", name: str = "anna") -> Any:
-        page = open_page(width, scheme)
-        sign_in(page, name)
+    def open_desk(width: int = 1280) -> Any:
+        page = open_page(width)
+        sign_in(page, "anna")
         return page
 
     return open_desk
@@ -354,7 +353,7 @@ def test_hostile_text_shows_as_text_and_breaks_no_layout(
 
 
 def test_the_copy_button_copies_the_id(cart: Cart, desk: Open) -> None:
-    page = desk(name="ben")
+    page = desk()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(page_of(cart))
     page.get_by_label("Copy the cart's id").click()

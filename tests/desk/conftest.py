@@ -17,6 +17,7 @@ from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.stored import Unchanged
 
 CARTS = "/admin/carts/cart/"
+PASSWORD = "correct horse battery"
 
 
 def support_group(name: str) -> Group:
@@ -29,13 +30,17 @@ def support_group(name: str) -> Group:
     return Group.objects.get(name=name)
 
 
-def staff(group: str | None = None, name: str = "anna") -> Client:
+def member(name: str, *groups: str, password: str | None = PASSWORD) -> User:
+    """Return an account of a member of staff."""
+    user = User.objects.create_user(name, password=password, is_staff=True)
+    user.groups.set([support_group(group) for group in groups])
+    return user
+
+
+def staff(*groups: str, name: str = "anna") -> Client:
     """Return a client that is signed in as a member of staff."""
-    user = User.objects.create_user(name, is_staff=True)
-    if group:
-        user.groups.add(support_group(group))
     client = Client()
-    client.force_login(user)
+    client.force_login(member(name, *groups, password=None))
     return client
 
 
@@ -48,7 +53,7 @@ def unchanged(unchanged: Unchanged) -> Iterator[Unchanged]:
 
 @pytest.fixture
 def viewer(db: None) -> Client:
-    return staff("Cart support", "ben")
+    return staff("Cart support", name="ben")
 
 
 @pytest.fixture

@@ -13,11 +13,10 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from carts.models import Cart
-from tests.desk.conftest import CARTS, page_of, staff, support_group
+from tests.desk.conftest import CARTS, PASSWORD, member, page_of, staff, support_group
 from tests.support.callers import Api
 
 LOGIN = "/admin/login/"
-PASSWORD = "correct horse battery"
 PASSWORD_HASHERS = settings.PASSWORD_HASHERS
 
 POLICY = (
@@ -29,12 +28,6 @@ POLICY = (
 @pytest.fixture(autouse=True)
 def cheap_passwords(settings: Any) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
-def member(name: str, *groups: str) -> User:
-    user = User.objects.create_user(name, password=PASSWORD, is_staff=True)
-    user.groups.set([support_group(group) for group in groups])
-    return user
 
 
 @pytest.fixture
