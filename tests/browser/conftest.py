@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
 
-from tests.desk.conftest import support_group
+from tests.desk.conftest import PASSWORD
 from tests.support.programs import missing, program
 
 FIND = "/admin/carts/cart/"
@@ -18,19 +17,7 @@ LOOKS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 # Opens a page.
 Open = Callable[..., Any]
 
-PASSWORD = "correct horse battery"
-
 SCREENSHOTS = Path(settings.VAR_DIR) / "screenshots"
-
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 
 WATCH = """
 document.addEventListener("securitypolicyviolation", (event) => {
@@ -50,7 +37,7 @@ def chromium() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         # Allowed because only the browser's driver runs an event loop in this thread.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=path)
         yield browser
         browser.close()
 
@@ -86,11 +73,6 @@ def open_page(chromium: Any, live_server: Any) -> Iterator[Open]:
     for context in contexts:
         context.close()
     assert complaints == []
-
-
-def member(name: str, group: str) -> None:
-    user = User.objects.create_user(name, password=PASSWORD, is_staff=True)
-    user.groups.add(support_group(group))
 
 
 def sign_in(page: Any, name: str) -> None:

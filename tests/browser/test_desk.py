@@ -12,7 +12,6 @@ from tests.browser.conftest import (
     Open,
     check,
     complained,
-    member,
     shoot,
     sign_in,
 )
@@ -24,6 +23,7 @@ from tests.desk.conftest import (
     item_of,
     item_page,
     items,
+    member,
     page_of,
     put_back_page,
     remove_page,
@@ -46,7 +46,6 @@ HOSTILE = (
 @pytest.fixture
 def cart(db: None) -> Cart:
     member("anna", "Cart support lead")
-    member("ben", "Cart support")
     cart: Any = CartFactory(
         note="Invoice to the office",
         special_instructions="Ring twice",
@@ -65,32 +64,24 @@ def cart(db: None) -> Cart:
 def desk(cart: Cart, open_page: Open) -> Open:
     """Open the desk in a browser, signed in."""
 
-    def open_desk(width: int = 1280, scheme: str = "light", name: str = "anna") -> Any:
-        page = open_page(width, scheme)
-        sign_in(page, name)
+    def open_desk(width: int = 1280) -> Any:
+        page = open_page(width)
+        sign_in(page, "anna")
         return page
 
     return open_desk
 
 
 def test_the_second_of_two_editors_decides_anew(cart: Cart, desk: Open, open_page: Open) -> None:
-    member("zoe", "Cart support lead")
-    first, second = desk(name="anna"), desk(name="zoe")
-    for page, quantity in ((first, "5"), (second, "7")):
-        page.goto(page_of(cart))
-        page.get_by_role("link", name="Correct").first.click()
-        page.get_by_label("Quantity").fill(quantity)
-    first.get_by_role("button", name="Save").click()
-    first.wait_for_url(f"**{item_of(cart)}")
-    second.get_by_role("button", name="Save").click()
-    told = second.get_by_role("alert").first.inner_text()
-    for text in ("Nothing was saved", "Staff anna", "quantity 2 → 5"):
-        assert text in told
-    assert second.get_by_label("Quantity").input_value() == "7"
-    check(second, "conflict")
-    assert items(cart)[0]["quantity"] == 5
-    second.get_by_role("button", name="Replace it with this").click()
-    second.wait_for_url(f"**{item_of(cart)}")
+    page = desk()
+    page.goto(item_page(cart))
+    page.get_by_label("Quantity").fill("7")
+    cart.items.first().change(quantity=5)
+    page.get_by_role("button", name="Save").click()
+    assert "quantity 2 → 5" in page.get_by_role("alert").first.inner_text()
+    check(page, "conflict")
+    page.get_by_role("button", name="Replace it with this").click()
+    page.wait_for_url(f"**{item_of(cart)}")
     assert items(cart)[0]["quantity"] == 7
     complained(open_page, 409)
 
@@ -359,7 +350,7 @@ def test_hostile_text_shows_as_text_and_breaks_no_layout(
 
 
 def test_the_copy_button_copies_the_id(cart: Cart, desk: Open) -> None:
-    page = desk(name="ben")
+    page = desk()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(page_of(cart))
     page.get_by_label("Copy the cart's id").click()

@@ -4,7 +4,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from cartsvc.fairness import PERSON_SECONDS, WORKING
-from tests.browser.conftest import FIND, LOOKS, Open, check, complained, member, sign_in
+from tests.browser.conftest import FIND, LOOKS, Open, check, complained, sign_in
+from tests.desk.conftest import member
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from itertools import chain
 from types import SimpleNamespace
@@ -14,8 +14,10 @@ from django.test import Client
 from carts.models import Cart
 from carts.models.reads import items_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.stored import Unchanged
 
 CARTS = "/admin/carts/cart/"
+PASSWORD = "correct horse battery"
 
 
 def support_group(name: str) -> Group:
@@ -28,18 +30,22 @@ def support_group(name: str) -> Group:
     return Group.objects.get(name=name)
 
 
-def staff(group: str | None = None, name: str = "anna") -> Client:
+def member(name: str, *groups: str, password: str | None = PASSWORD) -> User:
+    """Return an account of a member of staff."""
+    user = User.objects.create_user(name, password=password, is_staff=True)
+    user.groups.set([support_group(group) for group in groups])
+    return user
+
+
+def staff(*groups: str, name: str = "anna") -> Client:
     """Return a client that is signed in as a member of staff."""
-    user = User.objects.create_user(name, is_staff=True)
-    if group:
-        user.groups.add(support_group(group))
     client = Client()
-    client.force_login(user)
+    client.force_login(member(name, *groups, password=None))
     return client
 
 
 @pytest.fixture
-def unchanged(unchanged: Callable[[], None]) -> Iterator[Callable[[], None]]:
+def unchanged(unchanged: Unchanged) -> Iterator[Unchanged]:
     """Fail the test, besides, if anything stands in the log of staff."""
     yield unchanged
     assert not LogEntry.objects.exists()
@@ -47,7 +53,7 @@ def unchanged(unchanged: Callable[[], None]) -> Iterator[Callable[[], None]]:
 
 @pytest.fixture
 def viewer(db: None) -> Client:
-    return staff("Cart support", "ben")
+    return staff("Cart support", name="ben")
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """What one member of staff, and strangers, may hold of a process with pages and forms."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from http.client import HTTPConnection
@@ -9,16 +9,15 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from cartsvc import page_middleware
-from tests.desk.conftest import CARTS, staff
+from tests.desk.conftest import CARTS, PASSWORD, member, staff
 from tests.support.concurrency import together
-from tests.support.factories import CartFactory
 from tests.support.programs import wait_until
+from tests.support.stored import Unchanged
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,14 +32,11 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_pages_asked_for_at_once_all_come(patient: None) -> None:
-    client = staff("Cart support lead")
-    for _ in range(20):
-        CartFactory()
-    cookie = client.cookies["sessionid"].value
+    cookies = staff("Cart support lead").cookies
 
     def ask() -> int:
         browser = Client()
-        browser.cookies["sessionid"] = cookie
+        browser.cookies = cookies
         return browser.get(CARTS).status_code
 
     assert together([ask] * 6) == [200] * 6
@@ -71,7 +67,7 @@ def test_a_network_whose_forms_stand_still_reads_why_it_is_refused(
     live_server: LiveServer,
     settings: Settings,
     caplog: pytest.LogCaptureFixture,
-    unchanged: Callable[[], None],
+    unchanged: Unchanged,
     path: str,
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -98,7 +94,7 @@ def test_a_network_whose_forms_stand_still_reads_why_it_is_refused(
 
 
 def test_a_form_that_does_not_arrive_whole_is_no_error_of_ours(
-    live_server: LiveServer, caplog: pytest.LogCaptureFixture, unchanged: Callable[[], None]
+    live_server: LiveServer, caplog: pytest.LogCaptureFixture, unchanged: Unchanged
 ) -> None:
     with stalled(live_server.url, "192.0.2.1"):
         pass
@@ -107,7 +103,7 @@ def test_a_form_that_does_not_arrive_whole_is_no_error_of_ours(
 
 
 def test_staff_get_in_while_strangers_try(patient: None, caplog: pytest.LogCaptureFixture) -> None:
-    User.objects.create_user("anna", password="correct horse battery", is_staff=True)
+    member("anna")
 
     def sign_in(address: str, name: str, password: str) -> int:
         client = Client(REMOTE_ADDR=address)
@@ -116,11 +112,11 @@ def test_staff_get_in_while_strangers_try(patient: None, caplog: pytest.LogCaptu
     def strangers(first: int) -> list[int]:
         return [sign_in(f"192.0.2.{n}", "anna", "wrong") for n in range(first, 14, 3)]
 
-    def member() -> list[int]:
-        return [sign_in("198.51.100.1", "anna", "correct horse battery") for _ in range(4)]
+    def anna() -> list[int]:
+        return [sign_in("198.51.100.1", "anna", PASSWORD) for _ in range(4)]
 
     # As many at once as a process has threads.
-    *refused, let_in = together([*(partial(strangers, first) for first in range(3)), member])
+    *refused, let_in = together([*(partial(strangers, first) for first in range(3)), anna])
 
     assert [status for statuses in refused for status in statuses] == [200] * 14
     assert let_in == [302] * 4

@@ -61,12 +61,6 @@ def test_an_id_is_found_however_it_is_pasted(
         assert found(viewer, q=term) == [second, cart]
 
 
-@pytest.mark.parametrize("term", ["x{}", "{}0"])
-def test_a_part_of_a_longer_word_is_no_id(viewer: Client, cart: Cart, term: str) -> None:
-    response = viewer.get(CARTS, {"q": term.format(cart.pk)})
-    assert (response.status_code, response.context["page"].carts) == (200, [])
-
-
 @pytest.mark.parametrize(
     "term",
     [" 4711 ", "#4711", "4711.", "“4711”,", "'4711\t", "ACME", "acme", "ACME.", "“acme”"],
@@ -82,21 +76,15 @@ def test_a_partner_key_may_end_with_such_a_character(viewer: Client) -> None:
     assert found(viewer, q="#a.") == [cart]
 
 
-def test_a_number_that_is_a_partner_key_as_well_finds_both(viewer: Client, cart: Cart) -> None:
-    partners = CartFactory(partner_key="4711", restaurant_key=2)
-    both = CartFactory(partner_key="4711")
-    assert found(viewer, q="4711") == [both, partners, cart]
-
-
 @pytest.mark.parametrize(
     "term",
     [
-        *("no such thing", "%", "'", "٤٧١١١", "🍕" * 200, "{{ x }}"),
+        *("no such thing", "%", "'", "٤٧١١١", "🍕" * 200, "{{ x }}", "xID", "ID0"),
         *("-5", "99999999999", str(uuid.UUID(int=5))),
     ],
 )
 def test_what_is_no_key_finds_nothing(viewer: Client, cart: Cart, term: str) -> None:
-    response = viewer.get(CARTS, {"q": term})
+    response = viewer.get(CARTS, {"q": term.replace("ID", str(cart.pk))})
     assert response.context["page"].carts == []
     assert "No cart matches. An id must be whole (36 characters)" in response.text
     assert "without the filters" not in response.text
@@ -138,9 +126,11 @@ FILTERS = {
 @pytest.mark.parametrize("name", FILTERS)
 def test_filters(viewer: Client, cart: Cart, name: str) -> None:
     wanted = CartFactory(**{name: FILTERS[name]})
+    wanted.add_item(**ItemFactory(currency=wanted.currency))
     chosen = {name: "gbp" if name == "currency" else FILTERS[name]}
     assert found(viewer, **chosen) == [wanted]
-    assert found(viewer, **chosen, q=str(wanted.profile_key)) == [wanted]
+    for key in (str(wanted.profile_key), "4711 pizza"):
+        assert found(viewer, **chosen, q=key) == [wanted]
     assert found(viewer, **chosen, q=str(cart.profile_key)) == []
 
 
@@ -225,8 +215,10 @@ def test_pages_of_a_number_that_is_a_partner_key_as_well_hold_every_cart_once(
 ) -> None:
     """The two searches stop at different carts."""
     for number in range(24):
-        key: dict[str, Any] = {"restaurant_key": 4711} if number % 4 else {"partner_key": "4711"}
-        CartFactory(**{"restaurant_key": 1} | key, platform="web" if number % 3 else "kiosk")
+        restaurant_key = 4711 if number % 4 else 1
+        partner_key = "4711" if number % 4 < 2 else "ACME"
+        platform = "web" if number % 3 else "kiosk"
+        CartFactory(restaurant_key=restaurant_key, partner_key=partner_key, platform=platform)
     wanted = list(Cart.objects.filter(platform="kiosk").order_by("-id"))
     monkeypatch.setattr(search, "PAGE_SIZE", 3)
     monkeypatch.setattr(search, "WINDOW", 4)
@@ -300,12 +292,6 @@ def test_a_number_with_a_dish_or_an_amount_finds_the_carts_with_it(
     CartFactory(items=[held | {"display_name": "Nuon Garlic"}, ItemFactory()])
     for term in terms:
         assert found(viewer, q=term if "4711" in term else f"4711 {term}") == [wanted]
-
-
-def test_a_dish_is_looked_for_beside_the_filters(viewer: Client) -> None:
-    dishes("Naan", platform="web")
-    wanted = dishes("Naan", platform="kiosk")
-    assert found(viewer, q="4711 naan", platform="kiosk") == [wanted]
 
 
 def test_a_dish_is_looked_for_no_further_than_the_window(

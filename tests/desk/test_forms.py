@@ -26,6 +26,7 @@ from tests.desk.conftest import (
 )
 from tests.support.concurrency import held
 from tests.support.factories import CartFactory, ItemFactory
+from tests.support.stored import Unchanged
 
 AGAIN, BACK = "Saving it now replaces the above;", "puts the item back all the same;"
 
@@ -76,25 +77,18 @@ def form(request: pytest.FixtureRequest, lead: Client, cart: Cart) -> Form:
     return Form(page(cart), untouched | {"quantity": "3", "note": "Thanks"}, *told)
 
 
-def test_every_form_takes_a_reason(lead: Client, cart: Cart, form: Form) -> None:
+@pytest.mark.parametrize("why", ["<i>" + "\U0001f355" * 197, ""], ids=["given", "left out"])
+def test_every_form_takes_a_reason(lead: Client, cart: Cart, form: Form, why: str) -> None:
     assert "Why (optional, for staff only)" in lead.get(form.url).text
-    why = "<i>" + "\U0001f355" * 197
     assert form.post(lead, why=f" {why} ").status_code == 302
     if form.url == delete_page(cart):
-        assert LogEntry.objects.get().change_message.endswith(f". Why: {why}")
+        message = f"Cart {cart.pk} deleted" + (f". Why: {why}" if why else "")
+        assert LogEntry.objects.get().change_message == message
         return
-    told = f"{form.back}: {why}"[:200] if form.back else why
-    assert cart.changes.last().why == told
-    assert f"Why: <bdi>{escape(told)}</bdi>" in lead.get(page_of(cart)).text
-
-
-def test_a_reason_may_be_left_out(lead: Client, cart: Cart, form: Form) -> None:
-    assert form.post(lead, why=" ").status_code == 302
-    if form.url == delete_page(cart):
-        assert "Why" not in LogEntry.objects.get().change_message
-        return
-    assert cart.changes.last().why == (form.back or None)
-    assert ("Why:" in lead.get(page_of(cart)).text) == bool(form.back)
+    told = ": ".join(filter(None, [form.back, why]))[:200]
+    assert cart.changes.last().why == (told or None)
+    page = lead.get(page_of(cart)).text
+    assert (f"Why: <bdi>{escape(told)}</bdi>" in page) if told else ("Why:" not in page)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +100,7 @@ def test_a_reason_may_be_left_out(lead: Client, cart: Cart, form: Form) -> None:
     ],
 )
 def test_a_reason_that_is_no_short_line_is_refused(
-    lead: Client, form: Form, unchanged: Callable[[], None], why: str, reason: str
+    lead: Client, form: Form, unchanged: Unchanged, why: str, reason: str
 ) -> None:
     unchanged()
     response = form.post(lead, why=why)
@@ -141,7 +135,7 @@ def test_a_change_meanwhile_is_shown_and_is_not_overwritten(
     assert [event.change.version for event in response.context["missed"]] == [4]
     for text in ("Somebody changed this cart", "Nothing was saved", "quantity 9 → 8", "She asked"):
         assert text in response.text
-    for text in (form.typed, form.question, f">{form.button}</button>"):
+    for text in (">app<", form.typed, form.question, f">{form.button}</button>"):
         assert text in response.text
     # Only the history on the cart's page offers to undo.
     assert "/before/4/" not in response.text
@@ -154,7 +148,7 @@ def test_a_change_meanwhile_is_shown_and_is_not_overwritten(
 
 @pytest.mark.parametrize("version", ["", "-1", "99", "9" * 30, None])
 def test_a_version_that_is_none_changes_nothing(
-    lead: Client, form: Form, unchanged: Callable[[], None], version: str | None
+    lead: Client, form: Form, unchanged: Unchanged, version: str | None
 ) -> None:
     del form.sent["version"]
     unchanged()
@@ -165,7 +159,7 @@ def test_a_version_that_is_none_changes_nothing(
 @pytest.mark.parametrize("form", ["item", "delete"], indirect=True)
 @pytest.mark.django_db(transaction=True)
 def test_a_cart_that_somebody_holds_is_not_changed(
-    lead: Client, cart: Cart, form: Form, unchanged: Callable[[], None]
+    lead: Client, cart: Cart, form: Form, unchanged: Unchanged
 ) -> None:
     unchanged()
     row = Cart.objects.filter(pk=cart.pk, profile_key=cart.profile_key)
@@ -189,7 +183,7 @@ def test_a_cart_that_is_gone_is_told_once(lead: Client, cart: Cart, form: Form) 
 
 
 def test_who_may_only_view_is_offered_no_form(
-    viewer: Client, lead: Client, cart: Cart, form: Form, unchanged: Callable[[], None]
+    viewer: Client, lead: Client, cart: Cart, form: Form, unchanged: Unchanged
 ) -> None:
     assert f'href="{form.url}"' in lead.get(page_of(cart)).text
     assert f'href="{form.url}"' not in viewer.get(page_of(cart)).text
@@ -202,7 +196,7 @@ def test_who_may_only_view_is_offered_no_form(
 
 
 def test_a_form_without_its_token_is_refused(
-    lead: Client, form: Form, unchanged: Callable[[], None]
+    lead: Client, form: Form, unchanged: Unchanged
 ) -> None:
     unchanged()
     lead.handler.enforce_csrf_checks = True
@@ -237,7 +231,7 @@ def test_a_form_without_its_token_is_refused(
 )
 def test_what_the_specification_refuses_is_refused_here(
     lead: Client,
-    unchanged: Callable[[], None],
+    unchanged: Unchanged,
     page: Callable[[Cart], str],
     name: str,
     value: str,

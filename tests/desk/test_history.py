@@ -54,12 +54,6 @@ def test_of_a_large_creation_the_first_lines_are_shown(viewer: Client) -> None:
     assert created.lines[-1] == "… and 47 more"
 
 
-def test_a_record_of_no_item_of_the_cart_breaks_no_page(viewer: Client, cart: Cart) -> None:
-    cart.items.get().change(quantity=7)
-    cart.changes.all().update(item_id=cart.pk)
-    assert viewer.get(page_of(cart)).status_code == 200
-
-
 def test_the_reason_shows_nowhere_at_the_api(api: Api) -> None:
     cart_id, _ = created_with_items(api, "Calzone")
     Cart.objects.by(Author("staff", "anna", why="Out of olives")).add_item(cart_id, ItemFactory())

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from operator import methodcaller
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from carts.models import Cart
 from carts.models.change import Author
 from tests.desk.conftest import item_of, items, page_of, put_back_page
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.stored import Unchanged
 
 
 @pytest.fixture
@@ -31,16 +33,9 @@ def cart(db: None) -> Any:
     return CartFactory(items=[naan, ItemFactory(display_name="Cola")])
 
 
-def update(item: Any) -> None:
-    item.replace(**ItemFactory(display_name="Peshwari naan", price=4))
-
-
-def change(item: Any) -> None:
-    item.change(quantity=9, special_instructions=None)
-
-
-def remove(item: Any) -> None:
-    item.remove()
+update = methodcaller("replace", **ItemFactory(display_name="Peshwari naan", price=4))
+change = methodcaller("change", quantity=9, special_instructions=None)
+remove = methodcaller("remove")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +89,7 @@ def test_several_changes_are_undone_at_once(lead: Client, cart: Cart) -> None:
 
 
 def test_an_item_that_is_so_already_is_not_written(
-    lead: Client, cart: Cart, unchanged: Callable[[], None]
+    lead: Client, cart: Cart, unchanged: Unchanged
 ) -> None:
     for quantity in (9, 2):
         cart.items.first().change(quantity=quantity)
@@ -119,7 +114,7 @@ def test_an_item_that_is_so_already_is_not_written(
 def test_what_does_not_fit_is_refused_with_the_reason(
     lead: Client,
     cart: Cart,
-    unchanged: Callable[[], None],
+    unchanged: Unchanged,
     settings: Settings,
     limits: dict[str, int],
     currency: str,
@@ -138,7 +133,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(
 
 
 def test_an_item_whose_id_is_taken_is_not_put_back(
-    lead: Client, cart: Cart, unchanged: Callable[[], None]
+    lead: Client, cart: Cart, unchanged: Unchanged
 ) -> None:
     item = cart.items.first()
     item.remove()
@@ -151,7 +146,7 @@ def test_an_item_whose_id_is_taken_is_not_put_back(
 
 @pytest.mark.parametrize("version", [1, 2, 5, 99, 2**63, 10**30])
 def test_there_is_nothing_to_put_back(
-    lead: Client, cart: Cart, unchanged: Callable[[], None], version: int
+    lead: Client, cart: Cart, unchanged: Unchanged, version: int
 ) -> None:
     """Before what is not a change, an addition or a change of the cart itself."""
     cart.add_item(**ItemFactory())

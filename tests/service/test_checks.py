@@ -1,8 +1,6 @@
 """Settings that do not go together do not start, and the error says what to set."""
 
 import re
-import subprocess
-import sys
 import uuid
 from contextlib import closing
 from pathlib import Path
@@ -82,19 +80,19 @@ def test_each_check_has_an_id_of_its_own_and_a_section_to_read() -> None:
         assert f"\n## {section}\n" in readme
 
 
-def test_half_made_configuration_is_refused_with_all_its_hints() -> None:
-    wrong = {
-        "SECRET_KEY": "",
-        "JWT_SIGNING_KEY": "short",
-        "CORS_ALLOWED_ORIGINS": "shop.example.com",
-    }
-    for command in ("check", "serve"):
-        refused = manage(command, **{**RIGHT, **wrong})
-        assert refused.returncode != 0
-        for check in ("cartsvc.E001", "cartsvc.E011", "corsheaders.E013"):
-            assert check in refused.stderr
-        assert refused.stderr.count("HINT") == 3
-        assert "Traceback" not in refused.stderr
+@pytest.mark.parametrize(
+    "program",
+    [("manage.py", "check"), ("manage.py", "serve"), ("-c", "import cartsvc.wsgi")],
+    ids=["check", "serve", "any server that loads the application"],
+)
+def test_half_made_configuration_is_refused_with_all_its_hints(program: tuple[str, ...]) -> None:
+    wrong = {"SECRET_KEY": "", "JWT_SIGNING_KEY": "short", "CORS_ALLOWED_ORIGINS": "example.com"}
+    refused = manage(program=program, **{**RIGHT, **wrong})
+    assert refused.returncode != 0
+    for check in ("cartsvc.E001", "cartsvc.E011", "corsheaders.E013"):
+        assert check in refused.stderr
+    assert refused.stderr.count("HINT") == 3
+    assert "Traceback" not in refused.stderr
 
 
 def test_a_public_service_has_no_database_that_nobody_has_chosen(tmp_path: Path) -> None:
@@ -130,52 +128,37 @@ def test_right_configuration_passes_the_deployment_checks(changes: dict[str, str
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
-def test_any_server_that_loads_the_application_is_refused() -> None:
-    loaded = subprocess.run(
-        [sys.executable, "-c", "import cartsvc.wsgi"],
-        cwd=ROOT,
-        env={**RIGHT, "SECRET_KEY": ""},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert loaded.returncode != 0
-    assert "cartsvc.E001" in loaded.stderr
-    assert "Traceback" not in loaded.stderr
-
-
 CONNECTS = "from django.db import connection; print(connection.get_connection_params())"
-POOLED = {**RIGHT, "DATABASE_ADMIN_URL": "postgres://cartsvc@db.internal/cartsvc"}
-SERVING = f"import cartsvc.wsgi; {CONNECTS}"
+SHELL = ("shell", "--no-imports", "-c")
+COMMAND = ("manage.py", *SHELL, CONNECTS)
+SERVING = ("manage.py", *SHELL, f"import cartsvc.wsgi; {CONNECTS}")
+# A command waits as long as it takes, but nobody waits behind a migration that waits.
+NO_TIMEOUTS = "-c lock_timeout=2000 -c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
+TIMEOUTS = "-c statement_timeout=3000 -c idle_in_transaction_session_timeout=10000"
+POOLED = {"DATABASE_ADMIN_URL": "postgres://cartsvc@db.internal/cartsvc"}
+TENANT = {"DATABASE_URL": f"{RIGHT['DATABASE_URL']}?options=-c%20search_path%3Dtenant"}
 
 
-@pytest.mark.parametrize("program", [["manage.py"], ["-m", "django"]], ids=" ".join)
-def test_a_command_has_no_timeouts_of_requests_however_it_is_started(program: list[str]) -> None:
-    found = manage("shell", "--no-imports", "-c", CONNECTS, program=program, **RIGHT).stdout
-    assert "-c statement_timeout=0 " in found
-    assert "-c idle_in_transaction_session_timeout=0" in found
-    assert "-c lock_timeout=2000" in found  # nobody waits behind a migration that waits
-
-
-def test_what_serves_has_timeouts() -> None:
-    found = manage("shell", "--no-imports", "-c", SERVING, **RIGHT).stdout
-    assert "-c statement_timeout=3000 " in found
-    assert "-c idle_in_transaction_session_timeout=10000" in found
-
-
-def test_a_command_goes_past_the_pooler_and_requests_go_through_it() -> None:
-    found = manage("shell", "--no-imports", "-c", CONNECTS, **POOLED).stdout
-    assert "'host': 'db.internal'" in found
-    assert "-c statement_timeout=0 " in found
-    found = manage("shell", "--no-imports", "-c", SERVING, **POOLED).stdout
-    assert "'host': '127.0.0.1'" in found
-    assert "'options'" not in found  # a pooler refuses them
-
-
-def test_options_of_the_url_are_kept_beside_ours() -> None:
-    url = f"{RIGHT['DATABASE_URL']}?options=-c%20search_path%3Dtenant"
-    found = manage("shell", "--no-imports", "-c", CONNECTS, **{**RIGHT, "DATABASE_URL": url})
-    assert "'options': '-c search_path=tenant -c jit=off -c lock_timeout=2000 " in found.stdout
+@pytest.mark.parametrize(
+    ("program", "changes", "expected"),
+    [
+        (COMMAND, {}, [NO_TIMEOUTS]),
+        (("-m", "django", *SHELL, CONNECTS), {}, [NO_TIMEOUTS]),
+        (SERVING, {}, [TIMEOUTS]),
+        (COMMAND, POOLED, [NO_TIMEOUTS, "'host': 'db.internal'"]),
+        (SERVING, POOLED, ["'host': '127.0.0.1'"]),
+        (COMMAND, TENANT, ["'options': '-c search_path=tenant -c jit=off -c lock_timeout=2000 "]),
+    ],
+    ids=["command", "python -m", "requests", "past a pooler", "through it", "options of the URL"],
+)
+def test_requests_have_timeouts_and_go_through_the_pooler_and_commands_do_not(
+    program: tuple[str, ...], changes: dict[str, str], expected: list[str]
+) -> None:
+    found = manage(program=program, **{**RIGHT, **changes}).stdout
+    for text in expected:
+        assert text in found
+    # A pooler refuses them.
+    assert ("'options'" in found) == ((program, changes) != (SERVING, POOLED))
 
 
 def database_checks() -> list[str]:
@@ -195,21 +178,6 @@ def test_more_threads_than_connections(db: None, settings: Settings) -> None:
     assert database_checks() == expected
     settings.DATABASE_ADMIN_URL = "postgres://past-the-pooler"  # which lends one to many
     assert database_checks() == []
-
-
-@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no sessions")
-def test_a_session_that_is_not_what_was_asked_for(
-    db: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.WEB_CONCURRENCY, settings.THREADS = 1, 1
-    asked_for = {"jit": "off", "lock_timeout": "2000"}
-    monkeypatch.setitem(connection.settings_dict, "SESSION", asked_for)
-    assert database_checks() == []
-    asked_for.update(jit="on", lock_timeout="2001")
-    with pytest.raises(SystemCheckError) as refused:
-        call_command("check", tags=["database"], databases=["default"])
-    assert "SET jit = 'on'" in str(refused.value)
-    assert "SET lock_timeout = '2001'" in str(refused.value)
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite's texts are in UTF-8")

@@ -6,9 +6,7 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from carts.models import Cart
-from tests.support import bodies
-from tests.support.callers import PROFILE, STRANGER, Api
+from tests.support.callers import PROFILE
 from tests.support.issuers import verified_with
 from tests.support.tokens import public_pem
 
@@ -61,14 +59,6 @@ def test_token_lives_an_hour_and_names_no_profile_and_partner_unless_told() -> N
     found = claims(issue())
     assert found["exp"] - found["iat"] == 3600
     assert found.keys() == {"sub", "scope", "iat", "exp"}
-
-
-@pytest.mark.django_db
-def test_token_opens_its_profile_and_no_other() -> None:
-    token = issue(f"--profile={PROFILE}")
-    callers = [Api(profile, token=token) for profile in (PROFILE, STRANGER)]
-    assert [caller.post(body=bodies.cart()).status_code for caller in callers] == [200, 403]
-    assert [cart.profile_key for cart in Cart.objects.all()] == [PROFILE]
 
 
 def test_issuer_and_audience_are_the_configured_ones() -> None:
