@@ -53,4 +53,4 @@ def version_of(text: str) -> int | None:
 def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:
     """Return the path of a cart's page, at one of its items if given."""
     url = reverse("admin:carts_cart_change", args=[cart_id])
-    return f"{url}?item={item_id}#item-{item_id}" if item_id else url
+    return f"{url}#item-{item_id}" if item_id else url

@@ -78,7 +78,7 @@ def page_of(cart: Cart) -> str:
 def item_of(cart: Cart, number: int = 0) -> str:
     """Return the address of the cart's page at an item."""
     item_id = items(cart)[number]["item_id"]
-    return f"{page_of(cart)}?item={item_id}#item-{item_id}"
+    return f"{page_of(cart)}#item-{item_id}"
 
 
 def item_page(cart: Cart, number: int = 0) -> str:

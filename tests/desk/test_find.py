@@ -38,7 +38,7 @@ def spellings(key: uuid.UUID) -> list[str]:
         *("{0}", "\t{0} \n", "“{0}”", '"{0}",', "({0}).", "Cart {0}", "\u200b{0}\ufeff"),
         '{{"cartId": "{0}"}}',
         "https://desk.example.com/admin/carts/cart/{0}/change/",
-        f"https://desk.example.com/admin/carts/cart/{other}/change/?item={{0}}#item-{{0}}",
+        f"https://desk.example.com/admin/carts/cart/{other}/change/#item-{{0}}",
         f"https://api.example.com/v2.0/customers/{other}/carts/{{0}}",
     ]
     dashes = "\u2010\u2011\u2012\u2013\u2014\u2015"

@@ -1,10 +1,8 @@
 import os
-import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
-from io import TextIOWrapper
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -42,8 +40,6 @@ class Command(BaseCommand):
             with os.fdopen(new, "w", encoding="utf-8") as file:
                 file.writelines(document(profile_key, held))
             return
-        if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8")
         for piece in document(profile_key, held):
             self.stdout.write(piece, ending="")
 
