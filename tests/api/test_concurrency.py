@@ -117,6 +117,16 @@ def test_twins_with_one_key_create_one_cart(http_api: HttpApi) -> None:
     assert sum("Idempotent-Replayed" in answer.headers for answer in answers) == 7
 
 
+def test_of_two_bodies_with_one_key_one_is_taken(http_api: HttpApi) -> None:
+    answers = together(
+        partial(http_api.post, "", bodies.cart(note=str(number)), Idempotency_Key="twins")
+        for number in range(6)
+    )
+
+    assert sorted(answer.status_code for answer in answers) == [200, *[422] * 5]
+    assert Cart.objects.count() == 1
+
+
 def test_an_item_is_never_a_mixture_of_its_writers(http_api: HttpApi) -> None:
     cart_id, path = with_item(http_api, signed(1))
 
