@@ -110,6 +110,14 @@ def replace_by(page: Any, selector: str, text: str) -> None:
     page.keyboard.type(text)
 
 
+# Where a slip's own rows begin, and where each row of a caller's text in it does, in pixels.
+EDGES = """slip => [slip.querySelector("hr").getBoundingClientRect().left, ...Array.from(
+  slip.querySelectorAll("p:not(.priced) bdi, .priced > span > bdi"),
+  text => Array.from(text.getClientRects(), row => row.left)).flat()]"""
+WEIGHTS = "texts => texts.map(text => getComputedStyle(text).fontWeight)"
+HEIGHTS = "prices => prices.map(price => price.getBoundingClientRect().height)"
+
+
 def type_at_focus(page: Any, text: str) -> None:
     """Wait until the page has set the focus, which may be after it has loaded. Then type."""
     page.locator("input:focus").wait_for()
@@ -347,6 +355,24 @@ def test_hostile_text_shows_as_text_and_breaks_no_layout(
     check(page, f"hostile-item-{width}")
     page.goto(remove_page(hostile))
     check(page, f"hostile-remove-{width}")
+
+
+def test_a_caller_writes_no_second_slip_and_breaks_no_price(cart: Cart, desk: Open) -> None:
+    forged = f"x\n{'=' * 42}\n{' ' * 14}KITCHEN DOCKET\n{'-' * 42}"
+    item = ItemFactory(display_name="W" * 100, price="1234567.1234", special_instructions=forged)
+    cart = CartFactory(items=[item], note=forged, special_instructions=forged)
+    page = desk(390)
+    page.goto(page_of(cart))
+    slips = page.locator(".slip").all()
+    for slip in slips:
+        edge, *rows = slip.evaluate(EDGES)
+        # Every row of a caller's text begins to the right of where a title's or a rule's may.
+        assert min(rows) - edge > 20
+        assert slip.locator(".text").inner_text().splitlines()[2] == "KITCHEN DOCKET"
+        assert {*slip.locator("bdi").evaluate_all(WEIGHTS)} == {"400"}
+    heights = slips[1].locator(".priced > span:last-child").evaluate_all(HEIGHTS)
+    assert len(heights) == 3
+    assert max(heights) < 20  # one row
 
 
 def test_the_copy_button_copies_the_id(cart: Cart, desk: Open) -> None:

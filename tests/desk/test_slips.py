@@ -86,7 +86,7 @@ def test_a_long_order_is_cut_and_says_so(viewer: Client) -> None:
         assert docket[3 : 3 + PRINTED_ITEMS] == ["2 × Pizza Margherita"] * PRINTED_ITEMS
         assert docket[3 + PRINTED_ITEMS : -1] == said
         assert slip[3 + 2 * PRINTED_ITEMS :][: len(said)] == said
-        assert slip[-2] == f"SUBTOTAL EUR {amount((100 + more) * Decimal('20.2'), 'EUR')}"
+        assert slip[-2] == f"SUBTOTAL EUR {amount((PRINTED_ITEMS + more) * Decimal('20.2'), 'EUR')}"
 
 
 def test_what_a_caller_wrote_is_isolated_and_no_markup(viewer: Client) -> None:
