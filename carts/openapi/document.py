@@ -20,7 +20,7 @@ from carts.openapi.schemas import Schema, complete, envelope_name, ref, schema_n
 from cartsvc.api.envelope import failure_text, success
 from cartsvc.api.operation import Operation, operation_at
 from cartsvc.camel_case import camel_case
-from cartsvc.errors import Refusal, UnknownMember
+from cartsvc.errors import Refusal
 
 # Headers of every answer, of some statuses, and those that are not always sent.
 OF_ANY = ("X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
@@ -106,7 +106,7 @@ class DocumentGenerator(SchemaGenerator):
         value = json.loads(success(operation.message, data).content)
         done = {"success": {"summary": "The operation is done.", "value": value}}
         if sent:
-            warning = problem(UnknownMember, operation, sent)
+            warning = problem("unknown_member", operation, sent)
             value = json.loads(success(operation.message, data, [warning]).content)
             done[warning.code] = {"summary": warning.meaning, "value": value}
         # A replay is answered without asking for the cart's version.
