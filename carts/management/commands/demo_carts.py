@@ -3,9 +3,11 @@ import sys
 from argparse import ArgumentParser
 from datetime import datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
+import yaml
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from tqdm import tqdm
@@ -20,37 +22,7 @@ PARTNER = "DEMO"
 # The age of the oldest carts, and the longest time that a customer takes for a change.
 SPREAD, CHOOSING = timedelta(weeks=4), timedelta(minutes=20)
 
-# currency, menu key, items and prices, options and prices, instructions
-MENUS = (
-    (
-        "EUR",
-        "TRATTORIA-26",
-        {"Pizza Margherita": "9.50", "Tagliatelle al ragù": "12.80", "Tiramisù": "5.90"},
-        {"Extra mozzarella": "1.20", "Senza glutine": "2.00", "Prosciutto crudo": "2.50"},
-        ("No basil, please", "Ben cotta", "Allergie: Haselnüsse"),
-    ),
-    (
-        "GBP",
-        "CURRY-HOUSE",
-        {"Chicken tikka masala": "10.95", "Saag paneer": "9.25", "Garlic naan": "3.10"},
-        {"Extra hot": "0.00", "Pilau rice": "2.95", "Mango chutney": "0.80"},
-        ("Mild for the children", "Nut allergy", "Extra napkins"),
-    ),
-    (
-        "JPY",
-        "RAMEN-01",
-        {"醤油ラーメン": "880", "餃子(6個)": "420", "味噌ラーメン大盛り": "1080"},
-        {"味玉": "120", "チャーシュー増し": "300", "ネギ多め": "0"},
-        ("麺かためでお願いします", "箸は不要です", "辛さ控えめ"),
-    ),
-    (
-        "AED",
-        "SHAWARMA-7",
-        {"شاورما دجاج": "18.00", "حمص بيروتي": "14.00", "Mixed grill": "62.00"},
-        {"ثوم إضافي": "2.00", "بدون مخلل": "0.00", "خبز": "1.50"},
-        ("بدون بصل من فضلك", "Extra garlic sauce", "حار جداً"),
-    ),
-)
+MENUS = yaml.safe_load(Path(__file__).with_name("demo_menus.yaml").read_text(encoding="utf-8"))
 CHANNELS = ("MOBILE", "WEB", "KIOSK", "CALL-CENTRE")
 FULFILMENTS = ("DELIVERY", "PICKUP", "DINE-IN")
 PLATFORMS = ("ios-app", "android-app", "web-shop", "kiosk-os")
@@ -84,7 +56,7 @@ class Command(BaseCommand):
 
 def _order(chance: random.Random, profile_key: UUID, created: datetime, latest: datetime) -> None:
     """Create a cart. Some of the carts are changed soon afterwards, as customers do."""
-    number = chance.randrange(len(MENUS))
+    menu = chance.choice(MENUS)
     platform = chance.choice(PLATFORMS)
 
     def carts(moment: datetime) -> CartManager[Cart]:
@@ -94,46 +66,38 @@ def _order(chance: random.Random, profile_key: UUID, created: datetime, latest: 
         id=uuid7(nanoseconds=int(created.timestamp() * 1000) * 1_000_000),
         profile_key=profile_key,
         partner_key=PARTNER,
-        restaurant_key=1001 + number,
+        restaurant_key=menu["restaurant"],
         platform=platform,
         ordering_channel=chance.choice(CHANNELS),
         fulfilment_channel=chance.choice(FULFILMENTS),
-        currency=MENUS[number][0],
+        currency=menu["currency"],
         note=chance.choice(NOTES),
         special_instructions=chance.choice(DOORS),
-        items=[_item(chance, number) for _ in range(chance.choice((0, 1, 1, 2, 2, 3, 4, 6)))],
+        items=[_item(chance, menu) for _ in range(chance.choice((0, 1, 1, 2, 2, 3, 4, 6)))],
     )
     changed = min(created + chance.random() * CHOOSING, latest)
     if chance.random() < 0.3:
-        carts(changed).add_item(cart.id, _item(chance, number))
+        carts(changed).add_item(cart.id, _item(chance, menu))
     item = CartItem.objects.filter(cart_id=cart.id).first()
     if item and chance.random() < 0.3:
-        carts(changed).replace_item(cart.id, item.id, _item(chance, number))
+        carts(changed).replace_item(cart.id, item.id, _item(chance, menu))
 
 
-def _item(chance: random.Random, number: int) -> dict[str, Any]:
-    currency, menu_key, items, options, instructions = MENUS[number]
-    key, (name, price) = chance.choice(list(enumerate(items.items(), 7_000_000)))
-    chosen = chance.sample(
-        list(enumerate(options.items(), 9_000_000)), chance.randrange(len(options) + 1)
-    )
+def _item(chance: random.Random, menu: dict[str, Any]) -> dict[str, Any]:
+    def priced(name: str, price: str) -> dict[str, Any]:
+        return {"display_name": name, "currency": menu["currency"], "price": Decimal(price)}
+
+    key, item = chance.choice(list(enumerate(menu["items"].items(), 7_000_000)))
+    options = list(enumerate(menu["options"].items(), 9_000_000))
     return {
-        "menu_key": menu_key,
+        **priced(*item),
+        "menu_key": menu["key"],
         "menu_version": 3,
         "menu_item_key": key,
-        "display_name": name,
-        "currency": currency,
-        "price": Decimal(price),
         "quantity": chance.choice((1, 1, 1, 2, 2, 3)),
-        "special_instructions": chance.choice((None, None, *instructions)),
+        "special_instructions": chance.choice((None, None, *menu["instructions"])),
         "options": [
-            {
-                "option_set_key": 501,
-                "option_set_item_key": option_key,
-                "display_name": option,
-                "currency": currency,
-                "price": Decimal(extra),
-            }
-            for option_key, (option, extra) in chosen
+            {"option_set_key": 501, "option_set_item_key": key, **priced(*option)}
+            for key, option in chance.sample(options, chance.randrange(len(options) + 1))
         ],
     }
