@@ -23,7 +23,7 @@ from rest_framework_simplejwt.tokens import Token
 from cartsvc.api.guids import parse_guid
 from cartsvc.control_characters import control_character
 from cartsvc.errors import InvalidToken, NotAuthenticated
-from cartsvc.identity.issuer_keys import IssuerKeys
+from cartsvc.identity.issuer_keys import TIMEOUT_SECONDS, IssuerKeys
 
 # Verifying takes a seventh of a read, and a busy caller sends the same token each time. What is
 # longer is verified each time, so that remembered tokens take a few megabytes at most.
@@ -93,10 +93,10 @@ def token_backend() -> TokenBackend:
 
 
 def keep_issuer_keys() -> None:
-    """Fetch the issuer's keys, now and again before they are old, if JWT_JWK_URL is set."""
-    client = token_backend().jwks_client
-    if client:
-        cast("IssuerKeys", client).keep_fresh()
+    """Fetch the issuer's keys from now on, if JWT_JWK_URL is set. Wait for the first attempt."""
+    if client := cast("IssuerKeys | None", token_backend().jwks_client):
+        client.keep_fresh()
+        client.tried.wait(TIMEOUT_SECONDS)
 
 
 class BearerAuthentication(BaseAuthentication):

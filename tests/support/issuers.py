@@ -25,7 +25,9 @@ def verified_with(**values: Any) -> Iterator[None]:
             yield
         finally:
             if keys := token_backend().jwks_client:
-                cast("IssuerKeys", keys).stopped.set()
+                keys = cast("IssuerKeys", keys)
+                keys.stopped.set()
+                keys.wanted.set()
             token_backend.cache_clear()
 
 
