@@ -9,17 +9,8 @@ from django.http import HttpResponse, HttpResponseNotModified
 from prometheus_client import Counter
 from rest_framework.request import Request
 
-from carts import serializers
+from carts import errors, serializers
 from carts.base_view import WARNINGS, CartServiceViewSet
-from carts.errors import (
-    CannotChange,
-    CartNotFound,
-    IdempotencyKeyReused,
-    ItemNotFound,
-    PartnerMismatch,
-    RequestInProgress,
-    VersionMismatch,
-)
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.headers import entity_tag, versions
 from cartsvc.api.operation import Operation
@@ -34,8 +25,10 @@ PAGE = ("limit", "cursor")
 # RFC 7396: what is not sent stays as it is.
 MERGE_PATCH = ("application/json", "application/merge-patch+json")
 
-# What may be wrong with an Idempotency-Key.
-KEY_REFUSALS = (RequestInProgress, IdempotencyKeyReused)
+# What may be wrong with an Idempotency-Key, a cart that is changed, and an item of it.
+KEY_REFUSALS = (errors.RequestInProgress, errors.IdempotencyKeyReused)
+CART_REFUSALS = (errors.CartNotFound, errors.VersionMismatch)
+ITEM_REFUSALS = (*CART_REFUSALS, errors.ItemNotFound)
 
 writes = partial(Operation, scope="Cart.Write")
 reads = partial(writes, other_scopes=("Cart.Read",))
@@ -55,7 +48,7 @@ class CartViewSet(CartServiceViewSet):
         data="CartCreated",
         takes=("Idempotency-Key", "Prefer"),
         gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
-        problems=(*KEY_REFUSALS, PartnerMismatch),
+        problems=(*KEY_REFUSALS, errors.PartnerMismatch),
         specified=True,
         counter=CREATED,
     )
@@ -63,7 +56,7 @@ class CartViewSet(CartServiceViewSet):
         key = self.idempotency_key()
         body, values = self.read()
         if bearer_of(request).partner_key not in (None, values["partner_key"]):
-            raise PartnerMismatch(field="/partnerKey")
+            raise errors.PartnerMismatch(field="/partnerKey")
         values["profile_key"] = profile_key
         create = partial(self.carts.create_with_items, validate=False, **values)
         return self.create_once("cartId", key, body, lambda new_id: create(id=new_id).version)
@@ -92,7 +85,7 @@ class CartViewSet(CartServiceViewSet):
         data="Cart",
         takes=("If-None-Match",),
         gives=("ETag",),
-        problems=(CartNotFound,),
+        problems=(errors.CartNotFound,),
     )
     def retrieve(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         carts = self.carts
@@ -103,7 +96,7 @@ class CartViewSet(CartServiceViewSet):
                 return HttpResponseNotModified(headers={"ETag": entity_tag(version)})
         found = carts.find(cart_id)
         if found is None:
-            raise CartNotFound
+            raise errors.CartNotFound
         version, text = found
         return self.success(text, version=version)
 
@@ -113,7 +106,7 @@ class CartViewSet(CartServiceViewSet):
         message="The cart was changed.",
         body=serializers.ChangeCartSerializer(),
         media_types=MERGE_PATCH,
-        problems=(CannotChange, CartNotFound, VersionMismatch),
+        problems=(errors.CannotChange, *CART_REFUSALS),
     )
     def partial_update(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         return self.change(self.carts.change_cart, cart_id=cart_id)
@@ -123,7 +116,7 @@ class CartViewSet(CartServiceViewSet):
         description="Deletes a cart with its items and its history.",
         message="The cart was deleted.",
         takes=("If-Match",),
-        problems=(CartNotFound, VersionMismatch),
+        problems=CART_REFUSALS,
     )
     def destroy(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         expected = self.expected_versions()
@@ -145,7 +138,7 @@ class CartItemViewSet(CartServiceViewSet):
         data="ItemAdded",
         takes=("Idempotency-Key", "If-Match", "Prefer"),
         gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
-        problems=(*KEY_REFUSALS, CartNotFound, VersionMismatch),
+        problems=(*KEY_REFUSALS, *CART_REFUSALS),
     )
     def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         key, expected = self.idempotency_key(), self.expected_versions()
@@ -158,7 +151,7 @@ class CartItemViewSet(CartServiceViewSet):
         description="Replaces an item entirely, options included: what is not sent is not kept.",
         message="The item was updated.",
         body=serializers.UpdateCartItemSerializer(),
-        problems=(CartNotFound, ItemNotFound, VersionMismatch),
+        problems=ITEM_REFUSALS,
         specified=True,
     )
     def update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
@@ -170,7 +163,7 @@ class CartItemViewSet(CartServiceViewSet):
         message="The item was changed.",
         body=serializers.ChangeCartItemSerializer(),
         media_types=MERGE_PATCH,
-        problems=(CannotChange, CartNotFound, ItemNotFound, VersionMismatch),
+        problems=(errors.CannotChange, *ITEM_REFUSALS),
     )
     def partial_update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         return self.change(self.carts.change_item, **keys)
@@ -181,7 +174,7 @@ class CartItemViewSet(CartServiceViewSet):
         message="The item was removed.",
         takes=("If-Match",),
         gives=("ETag",),
-        problems=(CartNotFound, ItemNotFound, VersionMismatch),
+        problems=ITEM_REFUSALS,
     )
     def destroy(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         expected = self.expected_versions()

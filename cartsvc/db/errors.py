@@ -3,29 +3,20 @@
 import re
 
 from django.db import Error, InterfaceError, OperationalError
-from psycopg.errors import (
-    FeatureNotSupported,
-    IdleInTransactionSessionTimeout,
-    InternalError,
-    LockNotAvailable,
-    ReadOnlySqlTransaction,
-    TransactionTimeout,
-    UndefinedColumn,
-    UndefinedTable,
-)
+from psycopg import errors
 
 # The driver files these under other kinds, with the defects.
 OUTAGES = (
     # A primary that has been demoted reads only.
-    ReadOnlySqlTransaction,
+    errors.ReadOnlySqlTransaction,
     # A server ends a session that stood still, or took long, in a transaction.
-    IdleInTransactionSessionTimeout,
-    TransactionTimeout,
+    errors.IdleInTransactionSessionTimeout,
+    errors.TransactionTimeout,
     # The code is ahead of the database, whose migrations are not applied yet. `/readyz` says so.
-    UndefinedColumn,
-    UndefinedTable,
+    errors.UndefinedColumn,
+    errors.UndefinedTable,
     # A migration has changed a column's type since a statement was prepared.
-    FeatureNotSupported,
+    errors.FeatureNotSupported,
 )
 
 
@@ -38,13 +29,13 @@ def is_outage(error: Error) -> bool:
         # Not the server's error but the driver's, which got more answers than it had asked for:
         # the server's last words, and then the pooler's. With a code it is Citus's, which has lost
         # a worker at COMMIT.
-        or (isinstance(cause, InternalError) and cause.sqlstate in (None, "XX000"))
+        or (isinstance(cause, errors.InternalError) and cause.sqlstate in (None, "XX000"))
     )
 
 
 def is_held(error: Error) -> bool:
     """Return whether another transaction held a row for too long. SQLite does not lock rows."""
-    return isinstance(error.__cause__, LockNotAvailable)
+    return isinstance(error.__cause__, errors.LockNotAvailable)
 
 
 def is_poolers(error: Error) -> bool:
