@@ -51,7 +51,7 @@ CRASH_LOOPS_SECONDS = 120
 WORKER_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 
-def run(bind: str, workers: int, prepare: Callable[[], None]) -> None:
+def run(bind: str, prepare: Callable[[], None]) -> None:
     """Serve at HOST:PORT or unix:PATH until SIGTERM or SIGINT; SIGHUP replaces the workers.
 
     SIGTERM drains first, for DRAIN_SECONDS. A second one stops at once, as SIGINT does.
@@ -73,7 +73,7 @@ def run(bind: str, workers: int, prepare: Callable[[], None]) -> None:
     start_worker = partial(_start_worker, drainable, os.getpid(), prepare)
     crashed: deque[float] = deque(maxlen=CRASH_LOOPS)
     while True:
-        server = _server(bind, workers)
+        server = _server(bind)
         server.on_startup(partial(_drain_before_stop, drainable))
         with suppress(SystemExit):  # it has given up
             server.serve(target_loader=start_worker, wrap_loader=False)
@@ -93,14 +93,14 @@ def run(bind: str, workers: int, prepare: Callable[[], None]) -> None:
         sys.exit("The workers die again and again: the lines above say why.")
 
 
-def _server(bind: str, workers: int) -> MPServer:
+def _server(bind: str) -> MPServer:
     return MPServer(
         settings.WSGI_APPLICATION,
         **address_of(bind),
         interface=Interfaces.WSGI,
         http=HTTPModes.http1,
         websockets=False,
-        workers=workers,
+        workers=settings.WEB_CONCURRENCY,
         blocking_threads=settings.THREADS,
         blocking_threads_idle_timeout=THREAD_IDLE_TIMEOUT_SECONDS,
         http1_settings=HTTP1Settings(

@@ -166,7 +166,7 @@ def test_an_address_in_use_is_named(settings: Settings, name: str, advice: str) 
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Replace the server, and return the list of the calls that would have started it."""
     asked: list[Any] = []
-    monkeypatch.setattr(server, "run", lambda bind, workers, _: asked.append((bind, workers)))
+    monkeypatch.setattr(server, "run", lambda bind, _: asked.append(bind))
     return asked
 
 
@@ -174,13 +174,13 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_server_is_started_as_asked_or_as_configured(
     started: list[Any], settings: Settings
 ) -> None:
-    settings.BIND, settings.WEB_CONCURRENCY = f"127.0.0.1:{free_port()}", 7
+    settings.BIND = f"127.0.0.1:{free_port()}"
     bind = f"127.0.0.1:{free_port()}"
 
     call_command("serve", stdout=StringIO())
-    call_command("serve", f"--bind={bind}", "--workers=3", stdout=StringIO())
+    call_command("serve", f"--bind={bind}", stdout=StringIO())
 
-    assert started == [(settings.BIND, 7), (bind, 3)]
+    assert started == [settings.BIND, bind]
 
 
 @pytest.mark.django_db
@@ -210,7 +210,7 @@ def test_socket_file_is_taken_over_from_a_server_that_was_killed(
 
     call_command("serve", f"--bind=unix:{path}", stdout=StringIO())
 
-    assert started == [(f"unix:{path}", settings.WEB_CONCURRENCY)]
+    assert started == [f"unix:{path}"]
     assert not path.exists()
 
     path.write_text("theirs")

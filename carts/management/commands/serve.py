@@ -41,12 +41,6 @@ class Command(BaseCommand):
             "--bind", default=settings.BIND, help="HOST:PORT or unix:/path (%(default)s)"
         )
         parser.add_argument(
-            "--workers",
-            type=int,
-            default=settings.WEB_CONCURRENCY,
-            help="worker processes (%(default)s)",
-        )
-        parser.add_argument(
             "--demo", action="store_true", help="fill the database with carts, if it has none"
         )
 
@@ -61,8 +55,6 @@ class Command(BaseCommand):
         _check_free(bind, "--bind ")
         if settings.METRICS_BIND:
             _check_free(settings.METRICS_BIND, "METRICS_BIND=")
-        if options["workers"] < 1:
-            raise CommandError("--workers takes 1 or more.")
         if settings.EMBEDDED:
             call_command("migrate", verbosity=0)
         if options["demo"]:
@@ -76,7 +68,7 @@ class Command(BaseCommand):
             if not bind.startswith("unix:"):  # behind a proxy, whose address is not known here
                 self._welcome(bind)
         self.stdout.flush()
-        server.run(bind, options["workers"], keep_issuer_keys)
+        server.run(bind, keep_issuer_keys)
 
     def _look_at_database(self) -> None:
         """Warn if it does not answer or is not migrated. Refuse it if its sessions are not right.
