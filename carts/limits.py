@@ -45,20 +45,13 @@ def validate_line(value: str) -> None:
     """Refuse a text that is blank or holds a control character."""
     if not value or value.isspace():
         raise Blank
-    _refuse(control_character(value))
+    if found := control_character(value):
+        raise ControlCharacter(code_point=ord(found))
 
 
 def validate_paragraph(value: str) -> None:
     """Refuse a text with a control character other than tab, line feed and carriage return."""
-    _refuse(control_character(value, multiline=True))
-
-
-def _refuse(found: str | None) -> None:
-    if found and "\ud800" <= found <= "\udfff":
-        raise ControlCharacter(
-            f"This text holds the lone surrogate U+{ord(found):04X}: half of a character."
-        )
-    if found:
+    if found := control_character(value, multiline=True):
         raise ControlCharacter(code_point=ord(found))
 
 

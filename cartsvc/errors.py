@@ -154,7 +154,7 @@ class UnknownParameter(Refusal):
 
 
 class ControlCharacter(InvalidValue):
-    text = "This text holds the control character U+%(code_point)04X."
+    text = "This text holds U+%(code_point)04X: a control character or a lone surrogate."
     meaning = "A text holds a character that a printer takes for a command, or a lone surrogate."
     remedy = "Remove it. Tabs and line breaks may stand in note and specialInstructions."
 

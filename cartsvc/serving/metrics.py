@@ -9,15 +9,9 @@ from pathlib import Path
 
 from django.conf import settings
 from django.http import HttpResponse
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Histogram,
-    Info,
-    multiprocess,
-    start_http_server,
-)
+from prometheus_client import Counter, Histogram, Info, multiprocess, start_http_server
 from prometheus_client.exposition import ThreadingWSGIServer
+from prometheus_client.registry import CollectorRegistry
 
 from cartsvc import __version__
 

@@ -65,9 +65,7 @@ ALL_COMMANDS |= {"\ud800"}
 
 def holding(character: str) -> Refused:
     point = f"U+{ord(character):04X}"
-    text = f"This text holds the control character {point}."
-    if "\ud800" <= character <= "\udfff":
-        text = f"This text holds the lone surrogate {point}: half of a character."
+    text = f"This text holds {point}: a control character or a lone surrogate."
     return f"a{character}b", "control_character", text
 
 

@@ -22,12 +22,7 @@ PARTNER = "DEMO"
 # The age of the oldest carts, and the longest time that a customer takes for a change.
 SPREAD, CHOOSING = timedelta(weeks=4), timedelta(minutes=20)
 
-MENUS = yaml.safe_load(Path(__file__).with_name("demo_menus.yaml").read_text(encoding="utf-8"))
-CHANNELS = ("MOBILE", "WEB", "KIOSK", "CALL-CENTRE")
-FULFILMENTS = ("DELIVERY", "PICKUP", "DINE-IN")
-PLATFORMS = ("ios-app", "android-app", "web-shop", "kiosk-os")
-NOTES = (None, None, None, "Invoice to the office, please", "Happy birthday, Mia! 🎂")
-DOORS = (None, None, "Ring twice\nSecond floor", "Leave at reception", "Cutlery for four")
+SAMPLES = yaml.safe_load(Path(__file__).with_name("demo_carts.yaml").read_text(encoding="utf-8"))
 
 
 class Command(BaseCommand):
@@ -56,24 +51,20 @@ class Command(BaseCommand):
 
 def _order(chance: random.Random, profile_key: UUID, created: datetime, latest: datetime) -> None:
     """Create a cart. Some of the carts are changed soon afterwards, as customers do."""
-    menu = chance.choice(MENUS)
-    platform = chance.choice(PLATFORMS)
+    menu = chance.choice(SAMPLES["menus"])
+    values = {name: chance.choice(samples) for name, samples in SAMPLES["carts"].items()}
 
     def carts(moment: datetime) -> CartManager[Cart]:
-        return Cart.objects.by(Author("bearer", platform, uuid4().hex)).at(moment)
+        return Cart.objects.by(Author("bearer", values["platform"], uuid4().hex)).at(moment)
 
     cart = carts(created).create_with_items(
         id=uuid7(nanoseconds=int(created.timestamp() * 1000) * 1_000_000),
         profile_key=profile_key,
         partner_key=PARTNER,
         restaurant_key=menu["restaurant"],
-        platform=platform,
-        ordering_channel=chance.choice(CHANNELS),
-        fulfilment_channel=chance.choice(FULFILMENTS),
         currency=menu["currency"],
-        note=chance.choice(NOTES),
-        special_instructions=chance.choice(DOORS),
         items=[_item(chance, menu) for _ in range(chance.choice((0, 1, 1, 2, 2, 3, 4, 6)))],
+        **values,
     )
     changed = min(created + chance.random() * CHOOSING, latest)
     if chance.random() < 0.3:

@@ -7,11 +7,13 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from tqdm import tqdm
 
-from carts.management.batches import batch_size, batches
+from carts.management.batches import batches
 from carts.models import Cart, CartItem
 from carts.models.cart_state import Totals
 from carts.models.item_draft import ItemDraft
 from carts.models.reads import items_of
+
+BATCH = 200  # carts read at once
 
 
 class Command(BaseCommand):
@@ -25,14 +27,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--check", action="store_true", help="change nothing; fail if a cart differs"
         )
-        parser.add_argument(
-            "--batch", type=batch_size, default=200, help="carts read at once (%(default)s)"
-        )
 
-    def handle(self, *args: Any, check: bool, batch: int, **options: Any) -> None:
+    def handle(self, *args: Any, check: bool, **options: Any) -> None:
         different = 0
         with tqdm(desc="carts", unit="", file=sys.stderr, disable=None) as progress:
-            for rows in batches(Cart.objects.with_items(), batch):
+            for rows in batches(Cart.objects.with_items(), BATCH):
                 # One statement reads them, so that each cart is as it was at some moment.
                 for cart in rows:
                     line = _difference(cart)
@@ -41,7 +40,7 @@ class Command(BaseCommand):
                     if line:
                         different += 1
                         self.stdout.write(line)
-                progress.update(batch)
+                progress.update(BATCH)
         self.stdout.write(f"{different} carts differed.")
         if check and different:
             raise CommandError("Nothing was changed. Run again without --check to mend them.")
