@@ -4,18 +4,17 @@ Each request is one atomic increment. The framework's own throttles read a list 
 and write it back, so concurrent requests overwrite each other's entries and exceed the limit.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import re
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.cache import cache
+from django.http import HttpRequest
 from redis import RedisError
 from rest_framework.throttling import BaseThrottle
 
@@ -23,11 +22,6 @@ from cartsvc.environment import RATE
 from cartsvc.identity.bearer_tokens import Bearer
 from cartsvc.names import addresses_of
 from cartsvc.serving import metrics
-
-if TYPE_CHECKING:  # a circular import: the framework's views import their throttle classes
-    from django.http import HttpRequest
-    from rest_framework.request import Request
-    from rest_framework.views import APIView
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +61,8 @@ class Usage(NamedTuple):
 class BearerThrottle(BaseThrottle):
     """Limits each bearer to THROTTLE_RATE."""
 
-    def allow_request(self, request: Request, view: APIView) -> bool:
+    # The framework's own types would be imported in a circle.
+    def allow_request(self, request: Any, view: Any) -> bool:
         self.usage = None
         if isinstance(request.user, Bearer):  # the API document is open to everyone
             self.usage = request.META[USAGE] = _usage(request.user, counting=True)

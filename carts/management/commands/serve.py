@@ -44,13 +44,10 @@ class Command(BaseCommand):
             "--demo", action="store_true", help="fill the database with carts, if it has none"
         )
 
+    @server.shared_counts()
     def handle(self, **options: Any) -> None:
         # Seconds for each name server. The next is then asked while a request still waits.
         os.environ.setdefault("RES_OPTIONS", "timeout:1 attempts:1")
-        with server.shared_counts():
-            self._serve(**options)
-
-    def _serve(self, **options: Any) -> None:
         bind = options["bind"]
         _check_free(bind, "--bind ")
         if settings.METRICS_BIND:
