@@ -16,14 +16,12 @@ import sys
 import tempfile
 import time
 import traceback
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 from pathlib import Path
-from subprocess import SubprocessError, TimeoutExpired
+from subprocess import Popen, SubprocessError, TimeoutExpired
 
 import psycopg
 
@@ -38,17 +36,14 @@ from tests.chaos.servers import (
     session_limits,
     with_clock,
 )
-from tests.chaos.wire import Wire, wire
 from tests.support.poolers import Pooler, pooled
-from tests.support.programs import free_port, send, wait_until
+from tests.support.programs import ROOT, accepts, free_port, running, send, wait_until
 
 CALLERS = 8
 HOLD_SECONDS = (1.0, 5.0)
 
 # No worker, primary or synchronous standby is there at the moment.
 NOT_MADE = (AssertionError, IndexError, OSError, StopIteration, psycopg.Error)
-
-Mend = Callable[[], object]
 
 
 @dataclass
@@ -57,7 +52,7 @@ class System:
 
     url: str
     nodes: Nodes
-    wire: Wire
+    wire: Popen[bytes]
     pooler: Pooler
     instances: list[Service]
     clock: Path
@@ -66,33 +61,23 @@ class System:
         return random.choice([pid for each in self.instances for pid in each.workers()])
 
 
-def nothing() -> None:
-    """Mend nothing: it comes back by itself."""
+# A fault, and in the stack what mends it, unless it comes back by itself.
+Begin = Callable[[System, ExitStack], object]
 
 
-def kill_a_worker(system: System) -> Mend:
-    os.kill(system.worker(), signal.SIGKILL)
-    return nothing
-
-
-def stop(pid: int) -> Mend:
+def freeze(pid: int, after: ExitStack) -> None:
     os.kill(pid, signal.SIGSTOP)
-    return partial(send, signal.SIGCONT, pid)  # an upgrade may have ended it
+    after.callback(send, signal.SIGCONT, pid)  # an upgrade may have ended it
 
 
-def kill_the_pooler(system: System) -> Mend:
+def kill_the_pooler(system: System, after: ExitStack) -> None:
     system.pooler.kill()
-    return system.pooler.start
+    after.callback(system.pooler.start)
 
 
-def cut_the_network(system: System) -> Mend:
-    system.wire.cut()
-    return system.wire.mend
-
-
-def slow_the_network(system: System) -> Mend:
-    system.wire.slow()
-    return system.wire.slow
+def slow_the_network(system: System, after: ExitStack) -> None:
+    system.wire.send_signal(signal.SIGUSR1)
+    after.callback(system.wire.send_signal, signal.SIGUSR1)
 
 
 def restart(instance: Service, **env: str) -> None:
@@ -115,78 +100,64 @@ def restart(instance: Service, **env: str) -> None:
     wait_until(starts, 120)
 
 
-def step_a_clock(system: System) -> Mend:
+def step_a_clock(system: System, after: ExitStack) -> None:
     """Step the clock of an instance that has one only as long, because it doubles the work."""
     instance = random.choice(system.instances)
-
-    def mend() -> None:
-        system.clock.write_text("+0")
-        time.sleep(2)  # it is read once a second
-        restart(instance, LD_PRELOAD="")
-
+    after.callback(restart, instance, LD_PRELOAD="")
     restart(instance, **with_clock(system.clock))
+    after.callback(time.sleep, 2)  # it is read once a second
+    after.callback(system.clock.write_text, "+0")
     time.sleep(1)
     system.clock.write_text(random.choice(["-600", "-20", "+20", "+600"]))
-    return mend
 
 
-def upgrade(system: System) -> Mend:
+def upgrade(system: System, _after: ExitStack) -> None:
     """Migrate and restart one instance after the other."""
     for instance in system.instances:
         restart(instance)
-    return nothing
 
 
-def terminate_connections(system: System) -> Mend:
+def terminate_connections(system: System, _after: ExitStack) -> None:
     with system.nodes.wait_for_primary().connect() as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'carts'"
         )
-    return nothing
 
 
-def of_primary(begin: Callable[[Node], Mend]) -> Callable[[System], Mend]:
+def of_primary(begin: Callable[[Node, ExitStack], object]) -> Begin:
     """Return a fault of the primary, which is over when there is another one."""
 
-    def fault(system: System) -> Mend:
+    def fault(system: System, after: ExitStack) -> None:
         primary = system.nodes.wait_for_primary()
-        mend = begin(primary)
+        begin(primary, after)
         system.nodes.wait_for_primary(primary)
-        return mend
 
     return fault
 
 
-def kill_postgresql(node: Node) -> Mend:
-    os.kill(node.postgres()[0], signal.SIGKILL)
-    return nothing
-
-
-def lose(node: Node) -> Mend:
+def lose(node: Node, after: ExitStack) -> None:
     node.lose()
-    return node.start
+    after.callback(node.start)
 
 
-def freeze(node: Node) -> Mend:
+def freeze_all(node: Node, after: ExitStack) -> None:
+    after.callback(node.send, signal.SIGCONT)
     node.send(signal.SIGSTOP)
-    return partial(node.send, signal.SIGCONT)
 
 
-def switch_over(primary: Node) -> Mend:
+def switch_over(primary: Node, _after: ExitStack) -> None:
     # It refuses as long as the standby has not caught up.
     wait_until(lambda: primary.post("switchover", {"leader": primary.name}).ok, 60)
-    return nothing
 
 
-def restart_the_primary(system: System) -> Mend:
+def restart_the_primary(system: System, _after: ExitStack) -> None:
     assert system.nodes.wait_for_primary().post("restart", {}).ok
-    return nothing
 
 
 COMMITS = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
 
-def cancel_commits(primary: Node) -> Mend:
+def cancel_commits(primary: Node, after: ExitStack) -> None:
     """Cancel commits that wait for their standby, and lose the only node that has them."""
     with primary.connect() as connection:
 
@@ -199,32 +170,37 @@ def cancel_commits(primary: Node) -> Mend:
         for _ in range(3):
             wait_until(one_waits)
             connection.execute(f"SELECT pg_cancel_backend(pid) {COMMITS}")
-    return lose(primary)
+    lose(primary, after)
 
 
 @dataclass
 class Fault:
     subject: str
-    begin: Callable[[System], Mend]
+    begin: Begin
 
 
 FAULTS = {
-    "worker killed": Fault("worker", kill_a_worker),
-    "worker frozen": Fault("worker", lambda system: stop(system.worker())),
+    "worker killed": Fault("worker", lambda system, _: os.kill(system.worker(), signal.SIGKILL)),
+    "worker frozen": Fault("worker", lambda system, after: freeze(system.worker(), after)),
     "pooler killed": Fault("pooler", kill_the_pooler),
-    "pooler frozen": Fault("pooler", lambda system: stop(system.pooler.process.pid)),
-    "network cut": Fault("network", cut_the_network),
+    "pooler frozen": Fault(
+        "pooler", lambda system, after: freeze(system.pooler.process.pid, after)
+    ),
+    # As on a network, nobody learns of it.
+    "network cut": Fault("network", lambda system, after: freeze(system.wire.pid, after)),
     "network slow": Fault("network", slow_the_network),
     "clock stepped": Fault("instances", step_a_clock),
     "upgrade": Fault("instances", upgrade),
     "connections terminated": Fault("connections", terminate_connections),
-    "PostgreSQL killed": Fault("nodes", of_primary(kill_postgresql)),
+    "PostgreSQL killed": Fault("nodes", of_primary(lambda node, _: node.kill_postgresql())),
     "primary lost": Fault("nodes", of_primary(lose)),
-    "primary frozen": Fault("nodes", of_primary(freeze)),
+    "primary frozen": Fault("nodes", of_primary(freeze_all)),
     "primary restarted": Fault("nodes", restart_the_primary),
     "switched over": Fault("nodes", of_primary(switch_over)),
-    "standby lost": Fault("nodes", lambda system: lose(system.nodes.synchronous())),
-    "standby frozen": Fault("nodes", lambda system: freeze(system.nodes.synchronous())),
+    "standby lost": Fault("nodes", lambda system, after: lose(system.nodes.synchronous(), after)),
+    "standby frozen": Fault(
+        "nodes", lambda system, after: freeze_all(system.nodes.synchronous(), after)
+    ),
 }
 # It happens alone only, because it needs commits that pass.
 CANCELLED = "commits cancelled, primary lost"
@@ -237,26 +213,27 @@ def started() -> Iterator[System]:
         enter = stack.enter_context
         folder = enter(tempfile.TemporaryDirectory())
         nodes = enter(three_nodes())
-        port = free_port()
+        port, wired = free_port(), free_port()
         ports = {"postgresql": nodes.postgresql_port, "patroni": nodes.patroni_port}
         balanced = enter(haproxy(cartsvc=port, **ports))
         direct = nodes.url(balanced.primary)
         # Until it has asked them for the first time, HAProxy takes every node for the primary.
-        wait_until(lambda: all(accepts(direct) for _ in range(2 * len(nodes.all))))
+        wait_until(lambda: all(answers(direct) for _ in range(2 * len(nodes.all))))
         with psycopg.connect(direct, autocommit=True) as connection:
             connection.execute(session_limits("postgres"))
-        network = enter(wire(balanced.primary))
-        pooler = enter(pooled(nodes.url(f"127.0.0.1:{network.port}")))
+        command = [sys.executable, "-m", "tests.chaos.wire", wired, balanced.primary]
+        wire = enter(running(command, lambda: accepts(wired), cwd=ROOT))
+        pooler = enter(pooled(nodes.url(f"127.0.0.1:{wired}")))
         url = pooler.variables["DATABASE_URL"]
         instances = [
             enter(service(url, DATABASE_ADMIN_URL=direct, BIND=f"127.0.0.{number}:{port}"))
             for number in (2, 3)
         ]
         wait_until(lambda: is_ready(balanced.url), 60)
-        yield System(balanced.url, nodes, network, pooler, instances, Path(folder, "clock"))
+        yield System(balanced.url, nodes, wire, pooler, instances, Path(folder, "clock"))
 
 
-def accepts(url: str) -> bool:
+def answers(url: str) -> bool:
     with suppress(psycopg.OperationalError):
         psycopg.connect(url).close()
         return True
@@ -268,30 +245,23 @@ class Campaign:
 
     def __init__(self, system: System, ledger: Ledger) -> None:
         self.system, self.ledger = system, ledger
-        self.outages: dict[str, list[float]] = defaultdict(list)
         self.done = 0
         self.kinds = [name for name in FAULTS if CLOCKS or name != "clock stepped"]
 
-    def rounds(self, faults: int, operations: int, seconds: float) -> Iterator[Callable[[], None]]:
+    def rounds(self, faults: int, operations: int) -> Iterator[Callable[[], None]]:
         """Yield each kind as often as the others, half of them two at once, until it is enough."""
-        until, waiting = time.monotonic() + seconds, list[str]()
-
-        def enough() -> bool:
-            done = self.done >= faults and self.ledger.attempts >= operations
-            return done or time.monotonic() > until
-
-        while not enough():
-            if not waiting:
-                waiting = random.sample(self.kinds, len(self.kinds))
+        waiting = list[str]()
+        while self.done < faults or self.ledger.attempts < operations:
+            waiting = waiting or random.sample(self.kinds, len(self.kinds))
             names = [waiting.pop()]
             others = [n for n in waiting if FAULTS[n].subject != FAULTS[names[0]].subject]
             if others and random.random() < 0.5:
                 names.append(random.choice(others))
                 waiting.remove(names[1])
-            yield lambda names=names: self.strike(*names)
+            yield partial(self.strike, *names)
             # The callers do their share for the faults so far.
-            while self.ledger.attempts < self.done * operations / faults and not enough():
-                time.sleep(1)
+            while self.ledger.attempts < min(self.done / faults, 1) * operations:
+                self.ledger.wait_for_progress()
 
     def strike(self, *names: str) -> None:
         """Let these faults happen at once, mend them, and wait until writes pass again."""
@@ -300,30 +270,26 @@ class Campaign:
         if any(ALL[name].subject in {"nodes", "connections"} for name in names):
             self.system.nodes.wait_until_whole()
             self.ledger.wait_for_progress()
-        began, mends = time.monotonic(), list[Mend]()
+        began = time.monotonic()
         self.ledger.dirty_reads = CANCELLED in names
-        try:
+        with ExitStack() as after:
             for name in names:
                 try:
-                    mends.append(ALL[name].begin(self.system))
+                    ALL[name].begin(self.system, after)
                     self.done += 1
                 except NOT_MADE as error:
                     print(f"     {name} could not be made: {error!r}"[:200])
             self.ledger.dirty_reads = False
             time.sleep(random.uniform(*HOLD_SECONDS))
-        finally:
-            for mend in reversed(mends):
-                mend()
         try:
             self.ledger.wait_for_progress(60)
         except AssertionError:
             # Nothing is acknowledged as long as no standby follows the new primary.
             self.system.nodes.wait_until_whole()
             self.ledger.wait_for_progress()
-        outage = self.ledger.longest_pause(began)
-        self.outages[" + ".join(sorted(names))].append(outage)
         print(
-            f"{self.done:4} {' and '.join(names)}: {outage:.1f} s without a write; "
+            f"{self.done:4} {' and '.join(names)}: "
+            f"{self.ledger.longest_pause(began):.1f} s without a write; "
             f"{self.ledger.attempts} attempts so far",
             flush=True,
         )
@@ -333,7 +299,6 @@ def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("--faults", type=int, default=100)
     options.add_argument("--operations", type=int, default=0)
-    options.add_argument("--seconds", type=float, default=inf, help="stop earlier")
     options.add_argument("--folder", type=Path, required=True, help="where the histories are left")
     asked = options.parse_args()
     logging.disable(logging.WARNING)
@@ -342,7 +307,7 @@ def main() -> int:
         campaign = Campaign(system, ledger)
         began, failed = time.monotonic(), False
         try:
-            ledger.run(CALLERS, campaign.rounds(asked.faults, asked.operations, asked.seconds))
+            ledger.run(CALLERS, campaign.rounds(asked.faults, asked.operations))
         except (AssertionError, OSError, SubprocessError):  # what was seen is judged nevertheless
             traceback.print_exc()
             failed = True
@@ -350,9 +315,6 @@ def main() -> int:
         with system.nodes.wait_until_whole().connect("carts") as fresh:
             found = ledger.audit(fresh)
     print(f"{campaign.done} faults in {seconds:.0f} s; {ledger}; histories in {ledger.folder}")
-    for name, outages in sorted(campaign.outages.items()):
-        if " + " not in name:
-            print(f"  {name}: {len(outages)}, {min(outages):.1f} to {max(outages):.1f} s")
     print("\n".join(found) or "no contradiction")
     return failed or bool(found)
 

@@ -107,11 +107,13 @@ class Node:
         self.send(signal.SIGKILL)
         self.process.wait()
 
-    def state(self) -> dict[str, Any]:
+    def kill_postgresql(self) -> None:
+        os.kill(self.postgres()[0], signal.SIGKILL)
+
+    def is_primary(self) -> bool:
         with suppress(requests.RequestException):
-            found: dict[str, Any] = requests.get(f"{self.api}/patroni", timeout=1).json()
-            return found
-        return {}
+            return requests.get(f"{self.api}/primary", timeout=1).ok
+        return False
 
     def post(self, path: str, body: Any = None) -> requests.Response:
         return requests.post(f"{self.api}/{path}", json=body, timeout=60)
@@ -135,16 +137,11 @@ class Nodes:
         self.postgresql_port, self.patroni_port = ports = (free_port(), free_port())
         self.all = [Node(folder, number, etcd, ports) for number in range(len(HOSTS))]
 
-    @staticmethod
-    def is_primary(node: Node) -> bool:
-        state = node.state()
-        return state.get("role") in {"primary", "master"} and state.get("state") == "running"
-
     def wait_for_primary(self, *others: Node) -> Node:
         """Wait until there is a primary that is none of the others, and return it."""
         rest = [node for node in self.all if node not in others]
-        wait_until(lambda: any(map(self.is_primary, rest)), 90)
-        return next(filter(self.is_primary, rest))
+        wait_until(lambda: any(map(Node.is_primary, rest)), 90)
+        return next(filter(Node.is_primary, rest))
 
     def modes(self) -> dict[str, str]:
         """Return what each node is to Patroni, such as `sync_standby`, if it is up and follows."""
@@ -164,27 +161,19 @@ class Nodes:
         def whole() -> bool:
             return sorted(self.modes().values()) == ["leader", "replica", "sync_standby"]
 
-        for mend in (self.make_anew, self.replace):
-            with suppress(AssertionError):
-                wait_until(whole, 45)
-                return self.wait_for_primary()
-            mend()
+        with suppress(AssertionError):
+            wait_until(whole, 60)
+            return self.wait_for_primary()
+        self.replace()
         wait_until(whole, 240)
         return self.wait_for_primary()
 
-    def make_anew(self) -> None:
-        """Copy the primary to each node that does not follow by itself, as an operator would."""
-        modes = self.modes()
-        for node in self.all:
-            if node.name not in modes and node.state():
-                print(f"{node.name} is made anew")
-                node.post("reinitialize", {"force": True})
-
     def replace(self) -> None:
-        """Replace each node that does not follow by an empty one. Its Patroni may refuse more."""
+        """Make each node anew that does not follow the primary by itself, as an operator would."""
+        self.wait_for_primary()
         modes = self.modes()
         for node in self.all:
-            if node.name not in modes and not self.is_primary(node):
+            if node.name not in modes and not node.is_primary():
                 print(f"{node.name} is replaced")
                 node.lose()
                 shutil.rmtree(node.data, ignore_errors=True)

@@ -1,49 +1,17 @@
 """A network that can be cut and slowed: it passes on what comes, in a process of its own.
 
 python -m tests.chaos.wire PORT HOST:PORT
+
+While it is stopped (SIGSTOP), it passes nothing on, and nobody learns of it. SIGUSR1 delays all
+that is passed on from now on, or no longer.
 """
 
 import asyncio
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from subprocess import Popen
-
-from tests.support.programs import ROOT, accepts, free_port, running
+from contextlib import suppress
 
 DELAY_SECONDS = 0.1
-
-
-class Wire:
-    """Where the wire is reached, and what can be done to it."""
-
-    def __init__(self, port: int, process: Popen[bytes]) -> None:
-        self.port, self.process = port, process
-
-    def cut(self) -> None:
-        """Pass nothing on. As on a network, nobody learns of it."""
-        self.process.send_signal(signal.SIGSTOP)
-
-    def mend(self) -> None:
-        self.process.send_signal(signal.SIGCONT)
-
-    def slow(self) -> None:
-        """Delay all that is passed on, from now on or until now."""
-        self.process.send_signal(signal.SIGUSR1)
-
-
-@contextmanager
-def wire(address: str) -> Iterator[Wire]:
-    """Run a wire that leads to this address."""
-    port = free_port()
-    command = [sys.executable, "-m", "tests.chaos.wire", port, address]
-    with running(command, lambda: accepts(port), cwd=ROOT) as process:
-        there = Wire(port, process)
-        try:
-            yield there
-        finally:
-            there.mend()
 
 
 async def pass_on(port: int, host: str, target: int) -> None:
