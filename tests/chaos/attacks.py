@@ -16,84 +16,64 @@ number of attacks during which one did not.
 """
 
 import argparse
-import json
 import os
-import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 import django
-import psycopg
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.chaos.hostile import ATTACKS, LARGE, Target
+from tests.chaos.proxies import HOST, nginx
 from tests.chaos.servers import ISSUER, RAISED, SIGNING_KEY, Service, service, with_issuer
-from tests.chaos.trial import Caller, Result, honest, tried
-from tests.support import bodies
+from tests.chaos.trial import Result, honest, tried
+from tests.support.callers import HttpApi
+from tests.support.carts import created, created_with_items
 from tests.support.clusters import private_cluster
 from tests.support.programs import free_port
-from tests.support.tokens import generated, public_jwk
+from tests.support.tokens import public_jwk
 
 # A list reads what is kept with a cart, and no items: those need not be copied.
 COPIES = """
-    CREATE TEMP TABLE copied AS SELECT carts_cart.* FROM carts_cart, (
-        WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 100)
-        SELECT n FROM number) AS numbers;
-    UPDATE copied SET id = {new_id};
-    INSERT INTO carts_cart SELECT * FROM copied;
-"""
-
-SIGNED_IN = """
+import uuid
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.test import Client
+from carts.models import Cart
+[cart] = Cart.objects.values()
+QuerySet(Cart).bulk_create(Cart(**cart | {"id": uuid.uuid4()}) for _ in range(100))
 client = Client()
 client.force_login(User.objects.create_superuser("attacker"))
 print(client.cookies["sessionid"].value)
 """
 
 
-def made(target: Target, body: Any) -> str:
-    """Create a cart; return its key."""
-    sent = target.request("POST", target.carts, json.dumps(body).encode())
-    status, answer = Caller(target, kept=False).ask(sent)
-    assert status == "200", answer
-    return str(json.loads(answer)["data"]["cartId"])
-
-
 def prepared(target: Target) -> Target:
     """Make what the attacks read and change."""
-    target.largest = made(target, LARGE)
-    cart_id = made(target, bodies.cart())
-    _, answer = Caller(target, kept=False).ask(target.request("GET", f"{target.carts}/{cart_id}"))
-    item_id = json.loads(answer)["data"]["items"][0]["itemId"]
+    caller = caller_at(target)
+    target.largest = created(caller, LARGE)
+    cart_id, [item_id] = created_with_items(caller, "Pizza")
     target.hot = f"{cart_id}/items/{item_id}"
     return target
 
 
+def caller_at(target: Target) -> HttpApi:
+    scheme = "https" if target.certificate else "http"
+    caller = HttpApi(f"{scheme}://localhost:{target.port}", target.profile, **target.signing)
+    caller.verify = target.certificate or True
+    return caller
+
+
 def with_copies(target: Target, server: Service) -> Target:
     """Make a hundred copies of the largest cart, and a session at the desk, which lists them."""
-    target.largest = made(target, LARGE)
-    database = server.env["DATABASE_URL"]
-    if database.startswith("sqlite"):
-        with closing(sqlite3.connect(server.sqlite)) as connection, connection:
-            # They call functions that only Django provides.
-            connection.execute("PRAGMA ignore_check_constraints = on")
-            connection.executescript(COPIES.format(new_id="lower(hex(randomblob(16)))"))
-    else:
-        with psycopg.connect(database) as connection:
-            connection.execute(COPIES.format(new_id="gen_random_uuid()"))
-    *_log, target.session = server.manage("shell", "--no-imports", "-c", SIGNED_IN).splitlines()
+    created(caller_at(target), LARGE)
+    *_log, target.session = server.manage("shell", "--no-imports", "-c", COPIES).splitlines()
     return prepared(target)
 
 
 @contextmanager
 def with_key(database: str, *, through_nginx: bool) -> Iterator[Target]:
-    from tests.chaos.proxies import HOST, nginx  # noqa: PLC0415 (needs Django's settings)
-
     port = free_port()
     env = {"METRICS_BIND": f"127.0.0.1:{port}", "ALLOWED_HOSTS": f"{HOST},127.0.0.1"}
     https = str(through_nginx).lower()
@@ -102,37 +82,21 @@ def with_key(database: str, *, through_nginx: bool) -> Iterator[Target]:
         target = Target(server.port, {"key": SIGNING_KEY}, metrics_port=port)
         if through_nginx:
             proxy = stack.enter_context(nginx(server))
-            target = replace(target, port=proxy.port, certificate=proxy.certificate, host=HOST)
+            target = replace(target, port=proxy.port, certificate=proxy.certificate)
         yield with_copies(target, server)
 
 
 @contextmanager
 def with_issuers_keys(database: str) -> Iterator[Target]:
-    from tests.support.issuers import running  # noqa: PLC0415 (as above)
+    from tests.support.issuers import running  # noqa: PLC0415 (needs Django's settings)
 
-    # As text, which a process can be handed.
-    key = (
-        generated("RS256", 0)
-        .private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        .decode()
-    )
     with (
         running(public_jwk("RS256", kid="known")) as issuer,
         with_issuer(issuer.url, database, **RAISED) as server,
     ):
         issuer.pause = 1
-        signing = {"algorithm": "RS256", "key": key, "headers": {"kid": "known"}, "iss": ISSUER}
+        signing = {"algorithm": "RS256", "headers": {"kid": "known"}, "iss": ISSUER}
         yield prepared(Target(server.port, signing))
-
-
-@contextmanager
-def database_of(kind: str) -> Iterator[str]:
-    """Yield the address of a new database; an empty one is a file of the service's own."""
-    if kind == "sqlite":
-        yield ""
-    else:
-        with private_cluster() as cluster:
-            yield cluster.url()
 
 
 def row(name: str, result: Result) -> str:
@@ -153,12 +117,18 @@ def main() -> int:
     print("| Attack | Before | During | After | Attackers' answers | Bounds |")
     print("|---|---|---|---|---|---|")
     missed = 0
-    own_key = partial(with_key, through_nginx=options.nginx)
-    for issuer, running_service in ((False, own_key), (True, with_issuers_keys)):
+    for issuer in (False, True):
         names = [n for n in ATTACKS if options.only in n and ATTACKS[n].issuer == issuer]
         if not names:
             continue
-        with database_of(options.database) as database, running_service(database) as target:
+        with ExitStack() as stack:
+            enter = stack.enter_context
+            sqlite = options.database == "sqlite"
+            database = "" if sqlite else enter(private_cluster()).url()
+            if issuer:
+                target = enter(with_issuers_keys(database))
+            else:
+                target = enter(with_key(database, through_nginx=options.nginx))
             honest(target, 1)  # fills caches and pools
             for name in names:
                 result = tried(name, target, options.seconds)

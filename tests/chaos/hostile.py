@@ -1,21 +1,19 @@
 """What one caller may send to keep the service from the others: named attacks."""
 
-import itertools
 import json
+import random
 import secrets
 import socket
-import ssl
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from tests.bench.client import request
+from tests.bench import client
+from tests.chaos.servers import connected
 from tests.support import bodies
 from tests.support.tokens import mint
-
-Requests = Callable[["Target"], Iterator[bytes]]
 
 
 @dataclass
@@ -28,7 +26,6 @@ class Target:
     port: int
     signing: dict[str, Any]
     certificate: str = ""
-    host: str = "localhost"
     profile: uuid.UUID = field(default_factory=uuid.uuid4)
     largest: str = ""
     hot: str = ""
@@ -41,148 +38,95 @@ class Target:
 
     @cached_property
     def token(self) -> str:
-        return self.signed()
+        return mint(**self.signing)
 
-    def signed(self, **headers: str) -> str:
-        signing = {**self.signing, "headers": {**self.signing.get("headers", {}), **headers}}
-        return f"Bearer {mint(**signing)}"
+    def connect(self, **how: Any) -> socket.socket:
+        return connected(self.port, self.certificate, **how)
 
-    @property
-    def metrics(self) -> "Target":
-        return replace(self, port=self.metrics_port, certificate="")
-
-    def connect(self, *, receive: int = 0) -> socket.socket:
-        """Connect, through TLS if there is a certificate; `receive` is a buffer's bytes."""
-        plain = socket.socket()
-        plain.settimeout(30)
-        if receive:
-            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
-            plain.bind(("127.0.0.2", 0))  # nginx limits what an address has under way
-        plain.connect(("127.0.0.1", self.port))
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if not self.certificate:
-            return plain
-        context = ssl.create_default_context(cafile=self.certificate)
-        return context.wrap_socket(plain, server_hostname=self.host)
-
-    def request(self, method: str, path: str, body: bytes = b"", *headers: str) -> bytes:
+    def request(self, method: str, path: str, body: Any = b"", *headers: str) -> bytes:
         """Return a request with a good token."""
-        sent = request(method, path, self.token, body)
-        return with_headers(sent, *headers, host=self.host)
+        written = body if isinstance(body, bytes) else json.dumps(body).encode()
+        sent = client.request(method, path, f"Bearer {self.token}", written)
+        head, separator, body = sent.partition(b"\r\n\r\n")
+        return head + "".join(f"\r\n{line}" for line in headers).encode() + separator + body
 
+    def get(self, path: str = "", *headers: str) -> bytes:
+        return self.request("GET", f"{self.carts}{path}", b"", *headers)
 
-def with_headers(sent: bytes, *headers: str, host: str = "localhost") -> bytes:
-    head, separator, body = sent.partition(b"\r\n\r\n")
-    head = head.replace(b"Host: localhost", f"Host: {host}".encode(), 1)
-    return head + "".join(f"\r\n{header}" for header in headers).encode() + separator + body
+    def post(self, body: Any, *headers: str) -> bytes:
+        return self.request("POST", self.carts, body, *headers)
+
+    def put(self, *headers: str) -> bytes:
+        """Return a request that replaces the hot item."""
+        return self.request("PUT", f"{self.carts}/{self.hot}", bodies.item(), *headers)
+
+    def at_desk(self, path: str) -> bytes:
+        """Return a request of a member of staff."""
+        return self.request("GET", path, b"", f"Cookie: sessionid={self.session}")
 
 
 @dataclass(frozen=True)
 class Attack:
-    """What each attacker sends, endlessly.
+    """What each attacker sends, endlessly: the same bytes, or other ones each time if `anew`.
 
     `holds` is how many connections each of them leaves open unread in place of that.
     `metrics` is for the port of the metrics, in place of the service's. `issuer` is for a service
     with RS256, keys by address and an issuer that drips.
     """
 
-    requests: Requests
+    make: Callable[[Target], bytes]
+    anew: bool = False
     holds: int = 0
     keeps: bool = True
     metrics: bool = False
     issuer: bool = False
 
-
-def same(method: str, path: str = "{carts}", body: Any = b"", *headers: str) -> Requests:
-    """One request over and over, made once."""
-    written = body if isinstance(body, bytes) else json.dumps(body).encode()
-
-    def requests(target: Target) -> Iterator[bytes]:
-        shown = path.format(carts=target.carts, largest=target.largest, hot=target.hot)
-        return itertools.repeat(target.request(method, shown, written, *headers))
-
-    return requests
-
-
-def each(make: Callable[[Target], bytes]) -> Requests:
-    """Another request each time."""
-
-    def requests(target: Target) -> Iterator[bytes]:
+    def requests(self, target: Target) -> Iterator[bytes]:
+        sent = self.make(target)
         while True:
-            yield make(target)
-
-    return requests
-
-
-def bare(sent: bytes) -> Requests:
-    return lambda _target: itertools.repeat(sent)
+            yield sent
+            sent = self.make(target) if self.anew else sent
 
 
 def sign_in(target: Target) -> bytes:
     """A new name from a new address each time, with a CSRF pair that is good."""
     token = secrets.token_hex(16)
     form = f"username={uuid.uuid4()}&password=wrong&csrfmiddlewaretoken={token}".encode()
-    address = ".".join(str(secrets.randbelow(250) + 1) for _ in range(4))
-    lines = [
-        "POST /admin/login/ HTTP/1.1",
-        f"Host: {target.host}",
+    sent = target.request(
+        "POST",
+        "/admin/login/",
+        form,
         f"Cookie: csrftoken={token}",
-        f"Referer: https://{target.host}/admin/login/",  # Django asks for it where HTTPS is
-        f"X-Forwarded-For: {address}",
-        "Content-Type: application/x-www-form-urlencoded",
-        f"Content-Length: {len(form)}",
-    ]
-    return "\r\n".join([*lines, "", ""]).encode() + form
-
-
-def at_desk(path: str) -> Requests:
-    """A page of the desk, for a member of staff."""
-
-    def requests(target: Target) -> Iterator[bytes]:
-        lines = [
-            f"GET {path} HTTP/1.1",
-            f"Host: {target.host}",
-            f"Cookie: sessionid={target.session}",
-        ]
-        return itertools.repeat("\r\n".join([*lines, "", ""]).encode())
-
-    return requests
-
-
-def with_key(target: Target) -> bytes:
-    body = json.dumps(bodies.bare_cart()).encode()
-    return target.request("POST", target.carts, body, f"Idempotency-Key: {uuid.uuid4()}")
+        "Referer: https://localhost/admin/login/",  # Django asks for it where HTTPS is
+        "X-Forwarded-For: " + ".".join(str(secrets.randbelow(250) + 1) for _ in range(4)),
+    )
+    return sent.replace(b"application/json", b"application/x-www-form-urlencoded")
 
 
 def unknown_kid(target: Target) -> bytes:
-    token = target.signed(kid=str(uuid.uuid4()))
-    return request("GET", target.carts, token)
+    other = {"headers": {"kid": str(uuid.uuid4())}}
+    return replace(target, signing={**target.signing, **other}).get()
 
 
-def forged(target: Target) -> Iterator[bytes]:
+def forged(target: Target) -> bytes:
     """A token of the known key's name, its signature wrong in the last bytes."""
-    head, _, signature = target.token.rpartition(".")
-    turned = signature[:-8] + signature[-8:].swapcase()
-    return itertools.repeat(request("GET", target.carts, f"{head}.{turned}"))
+    end = target.token[-8:].encode()
+    return target.get().replace(end, end.swapcase())
 
 
-def stalled(target: Target) -> Iterator[bytes]:
+def stalled(target: Target) -> bytes:
     """A body of which half arrives."""
-    whole = target.request("POST", target.carts, json.dumps(bodies.cart()).encode())
-    return itertools.repeat(whole[: len(whole) - 100])
+    return target.post(bodies.cart())[:-100]
 
 
-def stalled_or_read(target: Target) -> Iterator[bytes]:
-    """By turns a body of which half arrives, and a read of the largest cart."""
-    read = target.request("GET", f"{target.carts}/{target.largest}")
-    return itertools.cycle([next(stalled(target)), read])
+def stalled_or_read(target: Target) -> bytes:
+    return random.choice([stalled(target), target.get(f"/{target.largest}")])
 
 
-def chunks(target: Target) -> Iterator[bytes]:
+def chunks(target: Target) -> bytes:
     """256 KiB of a body, a byte a chunk."""
-    head = target.request("POST", target.carts, b"", "Content-Type: application/json")
-    body = b"1\r\n \r\n" * 256 * 1024 + b"0\r\n\r\n"
-    return itertools.repeat(with_headers(head, "Transfer-Encoding: chunked") + body)
+    head = target.post(b"", "Content-Type: application/json", "Transfer-Encoding: chunked")
+    return head + b"1\r\n \r\n" * 256 * 1024 + b"0\r\n\r\n"
 
 
 def padded(value: Any) -> bytes:
@@ -196,51 +140,57 @@ UNKNOWN = {**bodies.bare_cart(), **{f"member{number}": 1 for number in range(58_
 DIGITS = bodies.bare_cart(
     items=[{**dict.fromkeys(bodies.item(), int("9" * 300)), "options": []} for _ in range(380)]
 )
+SEMICOLONS = '"' + ";" * 8000 + '"'
 HEADERS = [f"X-{number}: {'a' * 8000}" for number in range(7)]
-METRICS = b"GET /metrics HTTP/1.0\r\n\r\n"
 
 ATTACKS = {
-    "bad bodies, 500 items of 100 empty options": Attack(same("POST", "{carts}", BAD)),
-    "lawful bodies, 500 items of 10 options": Attack(same("POST", "{carts}", LARGE)),
-    "1 MiB of unknown members": Attack(same("POST", "{carts}", UNKNOWN)),
-    "numbers of 300 digits": Attack(same("POST", "{carts}", DIGITS)),
-    "sign-ins, each a new name and address": Attack(each(sign_in)),
-    "lists of 100 of the largest carts": Attack(same("GET", "{carts}?limit=100")),
-    "reads of the largest cart": Attack(same("GET", "{carts}/{largest}")),
-    "slow readers, 16 of the largest cart": Attack(same("GET", "{carts}/{largest}"), holds=2),
-    "stalled heads, 64": Attack(bare(b"GET /healthz HTTP/1.1\r\nHost: loc"), holds=8),
+    "bad bodies, 500 items of 100 empty options": Attack(lambda to: to.post(BAD)),
+    "lawful bodies, 500 items of 10 options": Attack(lambda to: to.post(LARGE)),
+    "1 MiB of unknown members": Attack(lambda to: to.post(UNKNOWN)),
+    "numbers of 300 digits": Attack(lambda to: to.post(DIGITS)),
+    "sign-ins, each a new name and address": Attack(sign_in, anew=True),
+    "lists of 100 of the largest carts": Attack(lambda to: to.get("?limit=100")),
+    "reads of the largest cart": Attack(lambda to: to.get(f"/{to.largest}")),
+    "slow readers, 16 of the largest cart": Attack(lambda to: to.get(f"/{to.largest}"), holds=2),
+    "stalled heads, 64": Attack(lambda to: b"GET /healthz HTTP/1.1\r\nHost: loc", holds=8),
     "stalled bodies, 64": Attack(stalled, holds=8),
-    "stalled bodies, and reads of the largest cart": Attack(stalled_or_read, holds=8),
-    "/readyz": Attack(same("GET", "/readyz")),
-    "the metrics' port": Attack(bare(METRICS), keeps=False, metrics=True),
-    "the desk's list of the largest carts": Attack(at_desk("/admin/carts/cart/")),
-    "carts with new idempotency keys": Attack(each(with_key)),
-    "one hot item, replaced by eight": Attack(same("PUT", "{carts}/{hot}", bodies.item())),
-    "100,000 nested arrays": Attack(same("POST", "{carts}", padded(b"[" * 10**5 + b"]" * 10**5))),
-    "56 KB of headers": Attack(same("GET", "{carts}", b"", *HEADERS)),
+    "stalled bodies, and reads of the largest cart": Attack(stalled_or_read, anew=True, holds=8),
+    "/readyz": Attack(lambda to: to.request("GET", "/readyz")),
+    "the metrics' port": Attack(
+        lambda to: b"GET /metrics HTTP/1.0\r\n\r\n", keeps=False, metrics=True
+    ),
+    "the desk's list of the largest carts": Attack(lambda to: to.at_desk("/admin/carts/cart/")),
+    "carts with new idempotency keys": Attack(
+        lambda to: to.post(bodies.bare_cart(), f"Idempotency-Key: {uuid.uuid4()}"), anew=True
+    ),
+    "one hot item, replaced by eight": Attack(lambda to: to.put()),
+    "100,000 nested arrays": Attack(lambda to: to.post(padded(b"[" * 10**5 + b"]" * 10**5))),
+    "56 KB of headers": Attack(lambda to: to.get("", *HEADERS)),
     "forged RS256 tokens": Attack(forged, issuer=True),
-    "unknown keys at an issuer that drips": Attack(each(unknown_kid), issuer=True),
-    "a path of 1 MB": Attack(same("GET", "/" + "a" * 10**6), keeps=False),
-    "10,000 query parameters": Attack(same("GET", "{carts}?" + "&a=b" * 10_000)),
+    "unknown keys at an issuer that drips": Attack(unknown_kid, anew=True, issuer=True),
+    "a path of 1 MB": Attack(lambda to: to.request("GET", "/" + "a" * 10**6), keeps=False),
+    "10,000 query parameters": Attack(lambda to: to.get("?" + "&a=b" * 10_000)),
     "60,000 decimals such as 1e-999999": Attack(
-        same("POST", "{carts}", padded(b"[" + b"1e-999999," * 60_000 + b"0]"))
+        lambda to: to.post(padded(b"[" + b"1e-999999," * 60_000 + b"0]"))
     ),
     "100,000 times the same member": Attack(
-        same("POST", "{carts}", b"{" + b'"note":1,' * 10**5 + b'"note":1}')
+        lambda to: to.post(b"{" + b'"note":1,' * 10**5 + b'"note":1}')
     ),
     "256 KiB of one-byte chunks": Attack(chunks),
-    "a connection for each request": Attack(same("GET"), keeps=False),
+    "a connection for each request": Attack(lambda to: to.get(), keeps=False),
     "desk search with %00 and 10,000 characters": Attack(
-        at_desk(f"/admin/carts/cart/?q=%00{'a' * 10_000}")
+        lambda to: to.at_desk(f"/admin/carts/cart/?q=%00{'a' * 10_000}")
     ),
     "a Content-Type of 8 KB of semicolons": Attack(
-        same("GET", "/nothing", b"", f'Content-Type: application/json;"{";" * 8000}')
+        lambda to: to.request(
+            "GET", "/nothing", b"", f"Content-Type: application/json;{SEMICOLONS}"
+        )
     ),
     "a cookie of 30 KB of backslashes": Attack(
-        same("GET", "/admin/login/", b"", 'Cookie: a="' + "\\" * 30_000 + '"')
+        lambda to: to.request("GET", "/admin/login/", b"", 'Cookie: a="' + "\\" * 30_000 + '"')
     ),
     "If-Match of 1,000 bytes, which is lawful": Attack(
-        same("PUT", "{carts}/{hot}", bodies.item(), "If-Match: " + ", ".join(['"9"'] * 200))
+        lambda to: to.put("If-Match: " + ", ".join(['"9"'] * 200))
     ),
-    "1 MiB of UTF-16": Attack(same("POST", "{carts}", ("\ufeff" + " " * 520_000).encode("utf-16"))),
+    "1 MiB of UTF-16": Attack(lambda to: to.post(("\ufeff" + " " * 520_000).encode("utf-16"))),
 }

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -12,8 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
+from typing import Any, cast
 
-from tests.chaos.servers import ROOT, SIGNING_KEY, Service
+from tests.chaos.servers import ROOT, SIGNING_KEY, Service, connected
 from tests.support.callers import HttpApi
 from tests.support.certificates import make_certificate
 from tests.support.programs import accepts, children, free_port, program, running, wait_until
@@ -83,18 +83,11 @@ class Proxy:
         caller.verify = self.certificate
         return caller
 
-    def raw(self, sent: bytes, *, receive: int = 0, address: str = "127.0.0.1") -> ssl.SSLSocket:
-        """Send from an address of loopback."""
-        context = ssl.create_default_context(cafile=self.certificate)
-        plain = socket.socket()
-        plain.settimeout(30)
-        if receive:
-            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
-        plain.bind((address, 0))
-        plain.connect(("127.0.0.1", self.port))
-        connection = context.wrap_socket(plain, server_hostname=HOST)
+    def raw(self, sent: bytes, **how: Any) -> ssl.SSLSocket:
+        """Send on a connection that is made so: see `connected`."""
+        connection = connected(self.port, self.certificate, **how)
         connection.sendall(sent)
-        return connection
+        return cast("ssl.SSLSocket", connection)
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 import os
 import re
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -131,6 +133,27 @@ def scrape(server: Service) -> dict[str, float]:
     text = requests.get(f"http://{server.env['METRICS_BIND']}/metrics", timeout=60).text
     pairs = re.findall(r"^(cartsvc_\S+(?: \S+)*?) (\S+)$", text, re.MULTILINE)
     return {name: float(value) for name, value in pairs}
+
+
+def connected(
+    port: int, certificate: str = "", *, receive: int = 0, address: str = ""
+) -> socket.socket:
+    """Connect from this address of loopback, through TLS if there is a certificate.
+
+    `receive` is the size of the buffer for what comes, in bytes.
+    """
+    plain = socket.socket()
+    plain.settimeout(30)
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if receive:
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+    if address:
+        plain.bind((address, 0))
+    plain.connect(("127.0.0.1", port))
+    if not certificate:
+        return plain
+    context = ssl.create_default_context(cafile=certificate)
+    return context.wrap_socket(plain, server_hostname="localhost")
 
 
 @contextmanager

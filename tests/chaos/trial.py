@@ -8,11 +8,11 @@ import statistics
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from http.client import HTTPException, HTTPResponse
+from itertools import islice
 
 from tests.chaos.hostile import ATTACKS, Attack, Target
 from tests.support import bodies
@@ -27,6 +27,7 @@ LOWEST_PRIORITY = 19
 SLOWEST, TIMES_AS_LONG, RATE_KEPT = 2, 5, 1 / 3
 
 Answers = Counter[str]
+NO_ANSWER = (OSError, HTTPException)
 
 
 class Caller:
@@ -36,33 +37,25 @@ class Caller:
         self.target, self.kept = target, kept
         self.connection: socket.socket | None = None
 
-    def __enter__(self) -> "Caller":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         if self.connection:
             self.connection.close()
+        self.connection = None
 
     def ask(self, sent: bytes) -> tuple[str, bytes]:
-        """Return the answer; OSError when there is none."""
-        connection = self.connection or self.target.connect()
-        self.connection = None
+        """Return the answer; NO_ANSWER is raised when there is none."""
+        self.connection = self.connection or self.target.connect()
+        kept = False
         try:
             with suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before
-                connection.sendall(sent)
-            answer = HTTPResponse(connection, method="HEAD" if sent.startswith(b"HEAD") else "")
+                self.connection.sendall(sent)
+            answer = HTTPResponse(self.connection)
             answer.begin()
             body = answer.read()
-        except HTTPException as error:
-            connection.close()
-            raise ConnectionError from error
-        except BaseException:
-            connection.close()
-            raise
-        if answer.will_close or not self.kept:
-            connection.close()
-        else:
-            self.connection = connection
+            kept = self.kept and not answer.will_close
+        finally:
+            if not kept:
+                self.close()
         return str(answer.status), body
 
 
@@ -71,31 +64,34 @@ def attacked(name: str, target: Target, seconds: float) -> Answers:
     attack, until = ATTACKS[name], time.monotonic() + seconds
     attack_one = held if attack.holds else asked
     if attack.metrics:
-        target = target.metrics
+        target = replace(target, port=target.metrics_port, certificate="")
 
     def work(_number: int) -> Answers:
-        return attack_one(attack, target, iter(attack.requests(target)), until)
+        return attack_one(attack, target, until)
 
     with ThreadPoolExecutor(ATTACKERS) as pool:
         return sum(pool.map(work, range(ATTACKERS)), Counter())
 
 
-def asked(attack: Attack, target: Target, sent: Iterator[bytes], until: float) -> Answers:
+def asked(attack: Attack, target: Target, until: float) -> Answers:
     answers: Answers = Counter()
-    with Caller(target, kept=attack.keeps) as caller:
-        while time.monotonic() < until:
+    with closing(Caller(target, kept=attack.keeps)) as caller:
+        for sent in attack.requests(target):
+            if time.monotonic() > until:
+                break
             try:
-                answers[caller.ask(next(sent))[0]] += 1
-            except OSError:
+                answers[caller.ask(sent)[0]] += 1
+            except NO_ANSWER:
                 answers["none"] += 1
     return answers
 
 
-def held(attack: Attack, target: Target, sent: Iterator[bytes], until: float) -> Answers:
+def held(attack: Attack, target: Target, until: float) -> Answers:
     with ExitStack() as stack:
-        for _ in range(attack.holds):
-            connection = stack.enter_context(target.connect(receive=2048))
-            connection.sendall(next(sent))
+        for sent in islice(attack.requests(target), attack.holds):
+            # nginx limits what an address has under way.
+            connection = stack.enter_context(target.connect(receive=2048, address="127.0.0.2"))
+            connection.sendall(sent)
         time.sleep(max(0, until - time.monotonic()))
     return Counter({"held": attack.holds})
 
@@ -126,21 +122,19 @@ class Seen:
 def honest(target: Target, seconds: float) -> Seen:
     """Create a cart and read it, over and over, with a pause between any two requests."""
     owner = replace(target, profile=uuid.uuid4(), signing={**target.signing, "sub": "honest"})
-    create = owner.request(
-        "POST", owner.carts, json.dumps(bodies.cart(items=3, options=2)).encode()
-    )
+    create = owner.post(bodies.cart(items=3, options=2))
     seen, sent, began = Seen(seconds), create, time.monotonic()
-    with Caller(target) as caller:
+    with closing(Caller(target)) as caller:
         while time.monotonic() - began < seconds:
             asked_at = time.monotonic()
             try:
                 status, body = caller.ask(sent)
-            except OSError as error:
+            except NO_ANSWER as error:
                 status, body = type(error).__name__, b""
             took = time.monotonic() - asked_at
             seen.waits.append(took)
             if status == "200" and sent is create:
-                sent = owner.request("GET", f"{owner.carts}/{json.loads(body)['data']['cartId']}")
+                sent = owner.get(f"/{json.loads(body)['data']['cartId']}")
             else:
                 sent = create
             if status != "200":
