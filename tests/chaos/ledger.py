@@ -6,22 +6,21 @@ import random
 import threading
 import time
 import uuid
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from decimal import Decimal
-from http.client import HTTPConnection, HTTPException
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+
+import requests
 
 from tests.chaos.histories import Operation, judge, loaded
 from tests.chaos.servers import SIGNING_KEY, Service
 from tests.support import bodies
 from tests.support.callers import HttpApi
-from tests.support.tokens import mint
 
 # 502 and 504 are HAProxy's, of an instance that died or froze.
 UNKNOWN = frozenset({502, 503, 504})
@@ -33,11 +32,14 @@ ITEMS = 6  # in a cart, about
 FOLDER = Path(os.environ.get("HISTORIES", ""))
 
 
-ITEMS_AND_OPTIONS = """
-    SELECT i.cart_id, i.id, i.display_name, i.quantity, i.value, o.display_name
-    FROM carts_cartitem i LEFT JOIN carts_cartitemoption o
-    ON o.item_id = i.id AND o.profile_key = i.profile_key
-    ORDER BY i.cart_id, i.position, o.position
+CARTS = """
+    SELECT c.id, c.note, c.version, c.subtotal, i.id, i.display_name, i.quantity, i.value,
+        o.display_name
+    FROM carts_cart c
+    LEFT JOIN carts_cartitem i ON i.cart_id = c.id AND i.profile_key = c.profile_key
+    LEFT JOIN carts_cartitemoption o ON o.item_id = i.id AND o.profile_key = i.profile_key
+    WHERE replace(CAST(c.profile_key AS text), '-', '') = '{profile}'
+    ORDER BY c.id, i.position, o.position
 """
 
 
@@ -70,16 +72,14 @@ def cents(amount: Any) -> int:
 
 
 class Client:
-    """One caller with one connection, and a file with a line for each of its attempts."""
+    """One caller, and a file with a line for each of its attempts."""
 
     def __init__(self, ledger: "Ledger", name: str) -> None:
         self.ledger, self.name = ledger, name
         self.file = ledger.folder / f"{name}.json"
-        self.connection = HTTPConnection(ledger.address, timeout=ledger.timeout)
-        self.headers = {
-            "Authorization": f"Bearer {mint(key=SIGNING_KEY, exp=int(time.time()) + 10**6)}",
-            "Content-Type": "application/json",
-        }
+        forever = int(time.time()) + 10**6
+        self.api = HttpApi(ledger.url, ledger.profile, key=SIGNING_KEY, exp=forever)
+        self.api.timeout = ledger.timeout
         self.sent = 0
         self.seen: dict[str, Operation] = {}  # cart → what the last read showed
 
@@ -110,25 +110,26 @@ class Client:
         self, op: str, method: str, path: str, body: Any, facts: dict[str, Any]
     ) -> tuple[Operation, int]:
         """Send a request once. Return what is to be recorded of it, and its status."""
-        headers = dict(self.headers)
+        headers = {}
         if "key" in facts:
-            headers["Idempotency-Key"] = facts["key"]
+            headers["Idempotency_Key"] = facts["key"]
         if "match" in facts:
-            headers["If-Match"] = f'"{facts["match"]}"'
+            headers["If_Match"] = f'"{facts["match"]}"'
         dirty = self.ledger.dirty_reads
         done: Operation = {"client": self.name, "op": op, **facts, "start": time.monotonic()}
-        status, text, tag = self.send(method, path, body, headers)
+        answer = self.send(method, path, body, headers)
         done["end"] = time.monotonic()
         dirty = dirty or self.ledger.dirty_reads
+        status, tag = answer.status_code, answer.headers.get("ETag")
         done["version"] = int(tag.strip('"')) if tag and status == 200 else None
         done["outcome"] = "unknown" if status in UNKNOWN else "refused"
         missing = status == 404 and not self.ledger.stale
         if status == 200:
             done["outcome"] = "ok"
-            self.understand(done, json.loads(text).get("data"))
+            self.understand(done, answer.json().get("data"))
         elif missing and op == "read":
             done |= {"outcome": "ok", "version": 0, "items": [], "subtotal": 0}
-        elif missing and b"item_not_found" in text:
+        elif missing and "item_not_found" in answer.text:
             done["gone"] = not dirty
         if dirty and op == "read":
             done["outcome"] = "unknown"
@@ -137,25 +138,21 @@ class Client:
         self.ledger.count(done)
         # A client could not act on any other answer.
         lawful = {200, *self.ledger.retried, *EXPECTED.get(op, ())}
-        assert status in lawful, (status, text)
+        assert status in lawful, (status, answer.text)
         return done, status
 
-    def send(
-        self, method: str, path: str, body: Any, headers: dict[str, str]
-    ) -> tuple[int, bytes, str | None]:
-        """Return status, body and ETag of the response; 503 if there is none."""
+    def send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> requests.Response:
+        """Return the answer, or an empty one with 503 if there is none."""
         try:
-            sent = None if body is None else json.dumps(body)
-            self.connection.request(method, self.ledger.path + path, sent, headers)
-            answer = self.connection.getresponse()
-            found = answer.status, answer.read(), answer.headers["ETag"]
-        except (OSError, HTTPException) as error:
-            self.connection.close()
+            answer: requests.Response = self.api.request(method, path, body, **headers)
+        except requests.RequestException as error:
+            answer = requests.Response()
+            answer.status_code = 503
             self.ledger.refusals[type(error).__name__] += 1
-            return 503, b"", None
-        if answer.status != 200:
-            self.ledger.refusals[answer.status] += 1
-        return found
+            return answer
+        if answer.status_code != 200:
+            self.ledger.refusals[answer.status_code] += 1
+        return answer
 
     def understand(self, done: Operation, data: Any) -> None:
         """Add to a successful operation what its answer says."""
@@ -247,14 +244,12 @@ class Ledger:
     """
 
     def __init__(self, url: str, folder: Path, *, stale: bool = False, timeout: float = 60) -> None:
-        self.stale, self.timeout = stale, timeout
+        self.url, self.stale, self.timeout = url, stale, timeout
         self.retried = RETRIED | ({404} if stale else set())
         self.profile = uuid.uuid4()
         # A folder of its own for each ledger: one profile has one history.
         self.folder = (FOLDER if FOLDER.name else folder) / f"history-{self.profile}"
         self.folder.mkdir(parents=True)
-        self.address = urlsplit(url).netloc
-        self.path = f"/v2.0/customers/{self.profile}/carts"
         self.created: dict[str, str] = {}  # cart → its key
         self.carts: dict[int, str] = {}  # the cart that each caller has in hand
         self.operations: Counter[str] = Counter()  # acknowledged ones
@@ -282,15 +277,10 @@ class Ledger:
             if done["op"] != "read":
                 self.writes.append(done["end"])
 
-    def write(self, number: int) -> None:
-        client = Client(self, str(number))
-        with closing(client.connection):
-            client.work(number)
-
     def run(self, clients: int, faults: Iterable[Callable[[], Any]]) -> None:
         """Let the clients write while the faults happen one after another."""
         with ThreadPoolExecutor(clients) as pool:
-            running = [pool.submit(self.write, client) for client in range(clients)]
+            running = [pool.submit(Client(self, f"{n}").work, n) for n in range(clients)]
             try:
                 for fault in faults:
                     fault()
@@ -316,7 +306,6 @@ class Ledger:
 
         A `snapshot` was made while the callers were writing. What came later may not be in it.
         """
-        self.hand.connection.close()
         last = list(self.stored(connection, snapshot=snapshot))
         if not snapshot:
             lines = [json.dumps(read) + "\n" for read in last]
@@ -326,26 +315,22 @@ class Ledger:
 
     def stored(self, connection: Any, *, snapshot: bool) -> Iterator[Operation]:
         """Yield all carts of the profile as reads."""
-        items: dict[str, dict[str, Any]] = defaultdict(dict)
-        for cart, key, name, quantity, value, option in connection.execute(ITEMS_AND_OPTIONS):
-            row = items[text(cart)].setdefault(text(key), (name, quantity, value, []))
-            row[3].extend([option] if option else [])
         now = time.monotonic()
         facts = {"client": "database", "op": "read", "outcome": "ok", "start": now, "end": now}
         if snapshot:
             facts["snapshot"] = True
         found = set()
-        for key, note, version, subtotal, profile in connection.execute(
-            "SELECT id, note, version, subtotal, profile_key FROM carts_cart"
-        ):
-            if text(profile) == str(self.profile):
-                found.add(cart := text(key))
-                rows = [
-                    [key, seen_as(name, quantity, options), cents(value)]
-                    for key, (name, quantity, value, options) in items[cart].items()
-                ]
-                there = {"cart": cart, "key": note, "items": rows, "version": version}
-                yield {**facts, **there, "subtotal": cents(subtotal)}
+        carts = connection.execute(CARTS.format(profile=self.profile.hex))
+        for (cart, note, version, subtotal), of_cart in groupby(carts, itemgetter(0, 1, 2, 3)):
+            found.add(text(cart))
+            items = []
+            for (key, *shown), rows in groupby(of_cart, itemgetter(4, 5, 6, 7)):
+                if key:
+                    name, quantity, value = shown
+                    options = [option for *_, option in rows if option]
+                    items.append([text(key), seen_as(name, quantity, options), cents(value)])
+            there = {"cart": text(cart), "key": note, "items": items, "version": version}
+            yield {**facts, **there, "subtotal": cents(subtotal)}
         for cart in () if snapshot else self.created.keys() - found:
             yield {**facts, "cart": cart, "version": 0, "items": [], "subtotal": 0}
 

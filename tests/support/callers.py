@@ -81,6 +81,7 @@ class HttpApi(Caller):
         self.base = f"{url}/v2.0/customers/{profile}/carts"
         self.token = mint(key=key, **claims)
         self.verify: bool | str = True
+        self.timeout = 60.0
         self.session = requests.Session() if kept else None
 
     def request(self, method: str, path: str = "", body: Any = None, **headers: str) -> Any:
@@ -94,7 +95,7 @@ class HttpApi(Caller):
                 f"{self.base}{path}",
                 data=None if body is None else written(body),
                 headers=sent if self.session else {**sent, "Connection": "close"},
-                timeout=60,
+                timeout=self.timeout,
                 verify=self.verify,
             )
 
