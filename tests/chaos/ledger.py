@@ -9,6 +9,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from decimal import Decimal
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -117,7 +118,10 @@ class Client:
             headers["If_Match"] = f'"{facts["match"]}"'
         dirty = self.ledger.dirty_reads
         done: Operation = {"client": self.name, "op": op, **facts, "start": time.monotonic()}
-        answer = self.send(method, path, body, headers)
+        answer = requests.Response()
+        answer.status_code = 503  # of our own, if there is none
+        with suppress(requests.RequestException):
+            answer = self.api.request(method, path, body, **headers)
         done["end"] = time.monotonic()
         dirty = dirty or self.ledger.dirty_reads
         status, tag = answer.status_code, answer.headers.get("ETag")
@@ -140,19 +144,6 @@ class Client:
         lawful = {200, *self.ledger.retried, *EXPECTED.get(op, ())}
         assert status in lawful, (status, answer.text)
         return done, status
-
-    def send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> requests.Response:
-        """Return the answer, or an empty one with 503 if there is none."""
-        try:
-            answer: requests.Response = self.api.request(method, path, body, **headers)
-        except requests.RequestException as error:
-            answer = requests.Response()
-            answer.status_code = 503
-            self.ledger.refusals[type(error).__name__] += 1
-            return answer
-        if answer.status_code != 200:
-            self.ledger.refusals[answer.status_code] += 1
-        return answer
 
     def understand(self, done: Operation, data: Any) -> None:
         """Add to a successful operation what its answer says."""
@@ -252,9 +243,7 @@ class Ledger:
         self.folder.mkdir(parents=True)
         self.created: dict[str, str] = {}  # cart → its key
         self.carts: dict[int, str] = {}  # the cart that each caller has in hand
-        self.operations: Counter[str] = Counter()  # acknowledged ones
-        self.refusals: Counter[int | str] = Counter()
-        self.attempts = 0
+        self.outcomes: Counter[str] = Counter()
         self.writes: list[float] = [time.monotonic()]  # when each was acknowledged
         self.slowest = 0.0  # seconds to the slowest answer
         self.over = threading.Event()
@@ -269,11 +258,14 @@ class Ledger:
         """Return a caller for the same customer, who records nothing."""
         return HttpApi(server.url, self.profile, key=SIGNING_KEY)
 
+    @property
+    def attempts(self) -> int:
+        return self.outcomes.total()
+
     def count(self, done: Operation) -> None:
-        self.attempts += 1
+        self.outcomes[done["outcome"]] += 1
         if done["outcome"] == "ok":
             self.slowest = max(self.slowest, done["end"] - done["start"])
-            self.operations[done["op"]] += 1
             if done["op"] != "read":
                 self.writes.append(done["end"])
 
@@ -335,10 +327,7 @@ class Ledger:
             yield {**facts, "cart": cart, "version": 0, "items": [], "subtotal": 0}
 
     def __str__(self) -> str:
-        return (
-            f"{self.attempts} attempts, acknowledged {dict(self.operations)}, "
-            f"other answers {dict(self.refusals)}, slowest {self.slowest:.1f} s"
-        )
+        return f"{self.attempts} attempts: {dict(self.outcomes)}, slowest {self.slowest:.1f} s"
 
 
 def text(key: Any) -> str:

@@ -22,6 +22,7 @@ from tests.support.programs import (
     POSTGRESQL,
     children,
     free_port,
+    is_ok,
     missing,
     program,
     running,
@@ -111,9 +112,7 @@ class Node:
         os.kill(self.postgres()[0], signal.SIGKILL)
 
     def is_primary(self) -> bool:
-        with suppress(requests.RequestException):
-            return requests.get(f"{self.api}/primary", timeout=1).ok
-        return False
+        return is_ok(f"{self.api}/primary", timeout=1)
 
     def post(self, path: str, body: Any = None) -> requests.Response:
         return requests.post(f"{self.api}/{path}", json=body, timeout=60)
@@ -224,13 +223,10 @@ def running_etcd(folder: Path) -> Iterator[str]:
     variables["ETCD_INITIAL_CLUSTER"] = f"node1=http://127.0.0.1:{ports['2380']}"  # itself alone
     variables["ETCD_DATA_DIR"] = str(folder / "etcd")
     address = f"127.0.0.1:{ports['2379']}"
-    with (folder / "etcd.log").open("w") as log:
-        how = {"env": {"PATH": os.environ["PATH"], **variables}, "stdout": log, "stderr": log}
-        with running([program("etcd")], lambda: healthy(address), **how):
-            yield address
-
-
-def healthy(address: str) -> bool:
-    with suppress(requests.RequestException):
-        return requests.get(f"http://{address}/health", timeout=2).json() == {"health": "true"}
-    return False
+    env = {"PATH": os.environ["PATH"], **variables}
+    health = f"http://{address}/health"
+    with (
+        (folder / "etcd.log").open("w") as log,
+        running([program("etcd")], lambda: is_ok(health, 2), env=env, stdout=log, stderr=log),
+    ):
+        yield address

@@ -5,16 +5,31 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from string import Template
 
 import requests
 
 from tests.chaos.servers import ROOT
-from tests.support.programs import accepts, free_port, program, running, wait_until
+from tests.support.programs import free_port, is_ok, program, running, wait_until
 
 RULES = ROOT / "cartsvc/deploy/alerts.yml"
+CONFIG = Template("""
+global: {scrape_interval: $step, scrape_timeout: $step, evaluation_interval: $step}
+rule_files: [rules.yml]
+scrape_configs:
+  - job_name: cartsvc
+    static_configs: [targets: $metrics]
+  - job_name: cartsvc-ready
+    metrics_path: /probe
+    params: {module: [ready]}
+    static_configs: [targets: $ready]
+    relabel_configs:
+      - {source_labels: [__address__], target_label: __param_target}
+      - {source_labels: [__address__], target_label: instance}
+      - {target_label: __address__, replacement: $exporter}
+""")
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
@@ -61,50 +76,31 @@ def prometheus(
 
     `metrics` are those of METRICS_BIND. Of the `ready` ones, an exporter asks /readyz.
     """
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cartsvc-")))
-        blackbox, own = free_port(), free_port()
-        probe = {
-            "metrics_path": "/probe",
-            "params": {"module": ["ready"]},
-            "relabel_configs": [
-                {"source_labels": ["__address__"], "target_label": "__param_target"},
-                {"source_labels": ["__address__"], "target_label": "instance"},
-                {"target_label": "__address__", "replacement": f"127.0.0.1:{blackbox}"},
-            ],
-        }
-        every = {"scrape_interval": step, "scrape_timeout": step, "evaluation_interval": step}
-        jobs = [
-            job("cartsvc", metrics),
-            {**job("cartsvc-ready", ready, "http://127.0.0.1:{}/readyz"), **probe},
-        ]
-        config = {"global": every, "rule_files": ["rules.yml"], "scrape_configs": jobs}
-        modules = {"modules": {"ready": {"prober": "http"}}}
-        (folder / "rules.yml").write_text(rules)
-        (folder / "config.yml").write_text(json.dumps(config))
-        (folder / "blackbox.yml").write_text(json.dumps(modules))
-        exporter = [
+    own, exporter = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    config = CONFIG.substitute(
+        step=step,
+        metrics=json.dumps([f"127.0.0.1:{port}" for port in metrics]),
+        ready=json.dumps([f"http://127.0.0.1:{port}/readyz" for port in ready]),
+        exporter=exporter,
+    )
+    with tempfile.TemporaryDirectory(prefix="cartsvc-") as folder:
+        Path(folder, "rules.yml").write_text(rules)
+        Path(folder, "config.yml").write_text(config)
+        Path(folder, "blackbox.yml").write_text("modules: {ready: {prober: http}}")
+        asking = [
             program("prometheus-blackbox-exporter"),
             f"--config.file={folder}/blackbox.yml",
-            f"--web.listen-address=127.0.0.1:{blackbox}",
+            f"--web.listen-address={exporter}",
             "--timeout-offset=0",
         ]
-        watcher = [
+        watching = [
             program("prometheus"),
             f"--config.file={folder}/config.yml",
             f"--storage.tsdb.path={folder}/data",
-            f"--web.listen-address=127.0.0.1:{own}",
+            f"--web.listen-address={own}",
         ]
-        url = f"http://127.0.0.1:{own}"
-
-        def is_ready() -> bool:
-            return accepts(own) and requests.get(f"{url}/-/ready", timeout=60).ok
-
-        stack.enter_context(running(exporter, lambda: accepts(blackbox), **QUIET))
-        stack.enter_context(running(watcher, is_ready, **QUIET))
-        yield Prometheus(url)
-
-
-def job(name: str, ports: Sequence[int], address: str = "127.0.0.1:{}") -> dict[str, Any]:
-    targets = [address.format(port) for port in ports]
-    return {"job_name": name, "static_configs": [{"targets": targets}]}
+        with (
+            running(asking, **QUIET),
+            running(watching, lambda: is_ok(f"http://{own}/-/ready"), **QUIET),
+        ):
+            yield Prometheus(f"http://{own}")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-from typing import Any, cast
+from typing import Any
 
 from tests.chaos.servers import ROOT, SIGNING_KEY, Service, connected
 from tests.support.callers import HttpApi
@@ -87,7 +87,7 @@ class Proxy:
         """Send on a connection that is made so: see `connected`."""
         connection = connected(self.port, self.certificate, **how)
         connection.sendall(sent)
-        return cast("ssl.SSLSocket", connection)
+        return connection
 
 
 @contextmanager

@@ -16,9 +16,10 @@ from typing import Any
 
 import requests
 
+from cartsvc.db.database_url import connection_settings
 from tests.support.callers import HttpApi
 from tests.support.clusters import Cluster
-from tests.support.programs import children, free_port, send, wait_until
+from tests.support.programs import children, free_port, is_ok, manage, send, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 # The limits up to which everything is promised to hold.
@@ -30,12 +31,7 @@ SIGNING_KEY = "the-signing-key-of-the-chaos-tests-0123456789"
 
 def session_limits(role: str) -> str:
     """Return SQL for a role that has no `options` of its connection, as behind a pooler."""
-    limits = {
-        "jit": "off",
-        "lock_timeout": "2s",
-        "statement_timeout": "3s",
-        "idle_in_transaction_session_timeout": "10s",
-    }
+    limits = connection_settings("postgres://", serves=True)["SESSION"]
     return "; ".join(f"ALTER ROLE {role} SET {name} = '{limits[name]}'" for name in limits)
 
 
@@ -67,14 +63,7 @@ class Service:
         self.start()
 
     def manage(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=self.root,
-            env=self.env,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        done = manage(*arguments, cwd=self.root, **self.env)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -99,9 +88,7 @@ class Service:
 
     def is_up(self) -> bool:
         assert self.process.poll() is None, self.log.read_text()
-        with suppress(requests.RequestException):
-            return requests.get(f"{self.url}/healthz", timeout=2).ok
-        return False
+        return is_ok(f"{self.url}/healthz", timeout=2)
 
     def workers(self) -> list[int]:
         return children(self.process.pid)
@@ -123,9 +110,7 @@ class Service:
 
 
 def is_ready(url: str) -> bool:
-    with suppress(requests.RequestException):
-        return requests.get(f"{url}/readyz", timeout=60).ok
-    return False
+    return is_ok(f"{url}/readyz")
 
 
 def scrape(server: Service) -> dict[str, float]:

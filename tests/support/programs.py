@@ -12,6 +12,7 @@ from time import monotonic, sleep
 from typing import Any, Never
 
 import pytest
+import requests
 
 ROOT = Path(__file__).resolve().parents[2]
 POSTGRESQL = sorted(
@@ -32,12 +33,15 @@ def program(name: str) -> str:
 
 
 def manage(
-    *arguments: str, program: Sequence[str] = ("manage.py",), **environment: str
+    *arguments: str,
+    program: Sequence[str] = ("manage.py",),
+    cwd: Path = ROOT,
+    **environment: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of the service with these variables and no others."""
     return subprocess.run(
         [sys.executable, *program, *arguments],
-        cwd=ROOT,
+        cwd=cwd,
         env={
             "PATH": os.environ["PATH"],
             "DJANGO_SETTINGS_MODULE": "cartsvc.settings",
@@ -60,6 +64,13 @@ def accepts(port: int) -> bool:
     """Return whether a program listens at this port of loopback."""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
         return True
+    return False
+
+
+def is_ok(url: str, timeout: float = 60) -> bool:
+    """Return whether something answers 200 at this address."""
+    with suppress(requests.RequestException):
+        return requests.get(url, timeout=timeout).ok
     return False
 
 
