@@ -5,14 +5,9 @@ python -m tests.chaos.attacks --only body          those whose name holds the wo
 python -m tests.chaos.attacks --database sqlite    on SQLite, not on PostgreSQL
 python -m tests.chaos.attacks --nginx              all through the shipped nginx
 
-Two workers of the service run on a private PostgreSQL cluster, or on a file. An honest caller
-creates a cart of 3 items with 2 options each and reads it, over and over, 25 requests a
-second. Then eight attackers begin, who wait for nothing but their answers, and it goes on;
-then they stop, and it goes on. All share the machine's cores. The attackers' process has the
-lowest priority, because in earnest their processors are their own. Nothing else holds them up.
-
-The last column says whether the bounds held; see `tests.chaos.trial`. The exit status is the
-number of attacks during which one did not.
+tests/chaos/README.md says what it does, and shows what it last printed. The last column says
+whether the bounds of `tests.chaos.trial` held. The exit status is the number of attacks during
+which one did not.
 """
 
 import argparse

@@ -1,7 +1,6 @@
 """Callers that record what they sent and saw, for the checker of histories to judge."""
 
 import json
-import os
 import random
 import threading
 import time
@@ -30,7 +29,6 @@ RETRIED = UNKNOWN | {409}  # by a careful client
 EXPECTED = {"read": {404}, "update": {400, 404, 412}, "remove": {404}}
 CHANGES = 60  # of a cart before another takes its place: short histories are judged in no time
 ITEMS = 6  # in a cart, about
-FOLDER = Path(os.environ.get("HISTORIES", ""))
 
 
 CARTS = """
@@ -230,8 +228,7 @@ class Client:
 class Ledger:
     """Callers of one customer's carts. They repeat a request whose answer is one of `retried`.
 
-    Their histories are in `folder`, or where the variable HISTORIES says. `stale` reads may show
-    what was; nothing else may.
+    Their histories are in `folder`. `stale` reads may show what was; nothing else may.
     """
 
     def __init__(self, url: str, folder: Path, *, stale: bool = False, timeout: float = 60) -> None:
@@ -239,7 +236,7 @@ class Ledger:
         self.retried = RETRIED | ({404} if stale else set())
         self.profile = uuid.uuid4()
         # A folder of its own for each ledger: one profile has one history.
-        self.folder = (FOLDER if FOLDER.name else folder) / f"history-{self.profile}"
+        self.folder = folder / f"history-{self.profile}"
         self.folder.mkdir(parents=True)
         self.created: dict[str, str] = {}  # cart → its key
         self.carts: dict[int, str] = {}  # the cart that each caller has in hand

@@ -6,40 +6,28 @@ import pytest
 
 from tests.chaos.histories import Operation, judge
 
+ATTEMPT = {"client": "1", "cart": "C", "outcome": "ok", "version": None}
+
 
 def attempt(op: str, start: float, end: float, **facts: Any) -> Operation:
     """Return an attempt on cart C, acknowledged unless the facts say otherwise."""
-    return {
-        "client": "1",
-        "op": op,
-        "cart": "C",
-        "outcome": "ok",
-        "version": None,
-        "start": start,
-        "end": end,
-        **facts,
-    }
+    return {**ATTEMPT, "op": op, "start": start, "end": end, **facts}
 
 
 def create(*values: str, **facts: Any) -> Operation:
-    return attempt("create", 1, 2, **{"key": "l", "values": values, "version": 1, **facts})
+    return attempt("create", 0, 0.1, **{"key": "k", "values": values, "version": 1, **facts})
 
 
 def read(at: float, version: int, *names: str, **facts: Any) -> Operation:
     items = [[name[0].upper(), name, 100] for name in names]
-    return attempt(
-        "read",
-        at,
-        at + 0.5,
-        **{"version": version, "key": "k", "items": items, "subtotal": 100 * len(names), **facts},
-    )
+    shown = {"version": version, "key": "k", "items": items, "subtotal": 100 * len(names)}
+    return attempt("read", at, at + 0.5, **shown | facts)
 
 
 def add(at: float, value: str, version: int | None = None, **facts: Any) -> Operation:
     known = {"item": value[0].upper()} if facts.get("outcome", "ok") == "ok" else {}
-    return attempt(
-        "add", at, at + 0.5, **{"value": value, "key": value, "version": version, **known, **facts}
-    )
+    sent = {"value": value, "key": value, "version": version}
+    return attempt("add", at, at + 0.5, **sent | known | facts)
 
 
 def update(at: float, item: str, value: str, version: int | None = None, **facts: Any) -> Operation:
@@ -50,7 +38,7 @@ def remove(at: float, item: str, version: int | None = None, **facts: Any) -> Op
     return attempt("remove", at, at + 0.5, item=item, version=version, **facts)
 
 
-FIRST = [attempt("create", 0, 0.1, key="k", values=["a"], version=1), read(0.2, 1, "a")]
+FIRST = [create("a"), read(0.2, 1, "a")]
 LOST: dict[str, Any] = {"outcome": "unknown", "version": None}
 REFUSED: dict[str, Any] = {"outcome": "refused", "version": None}
 
@@ -86,14 +74,17 @@ ACCEPTED = {
     ],
     "a backup made before the last change": [add(1, "b", 2), read(9, 1, "a", snapshot=True)],
     "a create and an add, each repeated with its key": [
-        create("a", key="k"),
+        {**create("a"), "start": 1, "end": 2},
         add(2, "b", 2),
         add(3, "b", None),
         update(4, "B", "b2", 3),
         add(5, "b", None),
         read(6, 3, "a", "b2"),
     ],
-    "a create whose answer was lost": [create(cart=None, **LOST), read(3, 1, key="l", cart="D")],
+    "a create whose answer was lost": [
+        create(key="l", cart=None, **LOST),
+        read(3, 1, key="l", cart="D"),
+    ],
 }
 
 REFUTED = {

@@ -7,28 +7,21 @@ from typing import Any
 
 def success(text: str, data: Any = None) -> dict[str, Any]:
     """Return the whole body of a 200 answer. Without `data`, it has no such property."""
-    body: dict[str, Any] = {
-        "message": text,
-        "notifications": [
-            {"severity": "Success", "text": text, "code": None, "additionalData": None}
-        ],
-    }
+    body = {"message": text, "notifications": [notification("Success", text)]}
     return body if data is None else {**body, "data": data}
 
 
 def error(code: str, text: str, field: str | None = None) -> dict[str, Any]:
     """Return the whole body of an answer with one problem."""
-    return {
-        "message": f"{field}: {text}" if field and field not in text else text,
-        "notifications": [
-            {
-                "severity": "Error",
-                "text": text,
-                "code": code,
-                "additionalData": None if field is None else {"field": field},
-            }
-        ],
-    }
+    message = f"{field}: {text}" if field and field not in text else text
+    return {"message": message, "notifications": [notification("Error", text, code, field)]}
+
+
+def notification(
+    severity: str, text: str, code: str | None = None, field: str | None = None
+) -> dict[str, Any]:
+    data = None if field is None else {"field": field}
+    return {"severity": severity, "text": text, "code": code, "additionalData": data}
 
 
 def assert_refused(
@@ -43,15 +36,11 @@ def problems(response: Any) -> list[tuple[str, str | None]]:
     """Return the code and the field of each notification of an error."""
     body = response.json()
     assert set(body) == {"message", "notifications"}
-    assert all(
-        set(notification) == {"severity", "text", "code", "additionalData"}
-        and notification["severity"] == "Error"
-        for notification in body["notifications"]
-    )
-    return [
-        (notification["code"], (notification["additionalData"] or {}).get("field"))
-        for notification in body["notifications"]
-    ]
+    found = body["notifications"]
+    for each in found:
+        assert set(each) == {"severity", "text", "code", "additionalData"}
+        assert each["severity"] == "Error"
+    return [(each["code"], (each["additionalData"] or {}).get("field")) for each in found]
 
 
 def exact(response: Any) -> Any:

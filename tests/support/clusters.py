@@ -3,7 +3,6 @@
 It keeps initdb's durable settings: every commit reaches the disk, as in production.
 """
 
-import os
 import shutil
 import signal
 import subprocess
@@ -15,15 +14,14 @@ from typing import Any
 
 import psycopg
 
-from tests.support.programs import children, free_port, program, send
+from tests.support.programs import AS_POSTGRES, children, free_port, program, send
 
 
 class Cluster:
     def __init__(self, folder: Path, **settings: object) -> None:
         self.pg_ctl = program("pg_ctl")
         self.data = folder / "data"
-        # PostgreSQL refuses to run as root.
-        self.user = "postgres" if os.geteuid() == 0 else None
+        self.user = AS_POSTGRES.get("user")
         if self.user:
             shutil.chown(folder, self.user, self.user)
         self.port = free_port()
@@ -54,13 +52,11 @@ class Cluster:
     def run(self, command: str, *options: str) -> None:
         subprocess.run(
             [self.pg_ctl, command, "-D", self.data, *options],
-            user=self.user,
-            group=self.user,
-            extra_groups=[] if self.user else None,
             cwd="/",
             check=True,
             stdout=subprocess.DEVNULL,
             timeout=60,
+            **AS_POSTGRES,
         )
 
     def start(self) -> None:

@@ -17,9 +17,9 @@ from pathlib import Path
 from string import Template
 
 from cartsvc.db.database_url import database_at
-from tests.support.programs import accepts, free_port, program, wait_until
+from tests.support.programs import AS_POSTGRES, ROOT, accepts, free_port, program, wait_until
 
-SHIPPED = Path(__file__).resolve().parents[2] / "cartsvc/deploy/pgbouncer.ini"
+SHIPPED = ROOT / "cartsvc/deploy/pgbouncer.ini"
 
 
 @dataclass
@@ -31,16 +31,12 @@ class Pooler:
     variables: dict[str, str]
 
     def start(self) -> None:
-        # PgBouncer refuses to run as root.
-        user = "postgres" if os.geteuid() == 0 else None
         with Path(self.folder, "log").open("a") as log:
             self.process = subprocess.Popen(
                 [program("pgbouncer"), Path(self.folder, "pgbouncer.ini")],
-                user=user,
-                group=user,
-                extra_groups=[] if user else None,
                 cwd="/",
                 stderr=log,
+                **AS_POSTGRES,
             )
         try:
             wait_until(lambda: accepts(self.port))
@@ -73,8 +69,8 @@ def pooled(url: str) -> Iterator[Pooler]:
                 AUTH_FILE=users,
             )
         )
-        if os.geteuid() == 0:
-            shutil.chown(folder, "postgres")
+        if AS_POSTGRES:
+            shutil.chown(folder, AS_POSTGRES["user"])
         address = f"postgres://{database['USER']}@127.0.0.1:{port}/{database['NAME']}"
         variables = {"DATABASE_URL": address, "DATABASE_ADMIN_URL": url}
         pooler = Pooler(folder, port, variables)

@@ -18,6 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 POSTGRESQL = sorted(
     Path("/usr/lib/postgresql").glob("*/bin"), key=lambda home: float(home.parts[-2]), reverse=True
 )
+# How to run what refuses to run as root.
+AS_POSTGRES: dict[str, Any] = (
+    {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
+)
 FOLDERS = os.pathsep.join([*map(str, POSTGRESQL), os.environ.get("PATH", ""), "/usr/sbin"])
 
 
