@@ -21,22 +21,23 @@ import django
 
 from tests.chaos.hostile import ATTACKS, LARGE, Target
 from tests.chaos.proxies import HOST, nginx
-from tests.chaos.servers import ISSUER, RAISED, SIGNING_KEY, Service, service, with_issuer
+from tests.chaos.servers import ISSUER, RAISED, SIGNING_KEY, service, with_issuer
 from tests.chaos.trial import Result, honest, tried
 from tests.support.callers import HttpApi
 from tests.support.carts import created, created_with_items
 from tests.support.clusters import private_cluster
-from tests.support.programs import free_port
+from tests.support.programs import free_port, wait_until
 from tests.support.tokens import public_jwk
 
-# A list reads what is kept with a cart, and no items: those need not be copied.
+# Makes a hundred copies of the largest cart, and a session at the desk, which lists them. A list
+# reads what is kept with a cart, and no items: those need not be copied.
 COPIES = """
 import uuid
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.test import Client
 from carts.models import Cart
-[cart] = Cart.objects.values()
+cart = Cart.objects.order_by("-item_count").values()[0]
 QuerySet(Cart).bulk_create(Cart(**cart | {"id": uuid.uuid4()}) for _ in range(100))
 client = Client()
 client.force_login(User.objects.create_superuser("attacker"))
@@ -60,13 +61,6 @@ def caller_at(target: Target) -> HttpApi:
     return caller
 
 
-def with_copies(target: Target, server: Service) -> Target:
-    """Make a hundred copies of the largest cart, and a session at the desk, which lists them."""
-    created(caller_at(target), LARGE)
-    *_log, target.session = server.manage("shell", "--no-imports", "-c", COPIES).splitlines()
-    return prepared(target)
-
-
 @contextmanager
 def with_key(database: str, *, through_nginx: bool) -> Iterator[Target]:
     port = free_port()
@@ -78,7 +72,9 @@ def with_key(database: str, *, through_nginx: bool) -> Iterator[Target]:
         if through_nginx:
             proxy = stack.enter_context(nginx(server))
             target = replace(target, port=proxy.port, certificate=proxy.certificate)
-        yield with_copies(target, server)
+        prepared(target)
+        *_log, target.session = server.manage("shell", "--no-imports", "-c", COPIES).splitlines()
+        yield target
 
 
 @contextmanager
@@ -89,6 +85,7 @@ def with_issuers_keys(database: str) -> Iterator[Target]:
         running(public_jwk("RS256", kid="known")) as issuer,
         with_issuer(issuer.url, database, **RAISED) as server,
     ):
+        wait_until(lambda: issuer.asked == 2)  # each worker has the keys
         issuer.pause = 1
         signing = {"algorithm": "RS256", "headers": {"kid": "known"}, "iss": ISSUER}
         yield prepared(Target(server.port, signing))

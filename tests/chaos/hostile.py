@@ -77,7 +77,6 @@ class Attack:
     make: Callable[[Target], bytes]
     anew: bool = False
     holds: int = 0
-    keeps: bool = True
     metrics: bool = False
     issuer: bool = False
 
@@ -156,9 +155,7 @@ ATTACKS = {
     "stalled bodies, 64": Attack(stalled, holds=8),
     "stalled bodies, and reads of the largest cart": Attack(stalled_or_read, anew=True, holds=8),
     "/readyz": Attack(lambda to: to.request("GET", "/readyz")),
-    "the metrics' port": Attack(
-        lambda to: b"GET /metrics HTTP/1.0\r\n\r\n", keeps=False, metrics=True
-    ),
+    "the metrics' port": Attack(lambda to: b"GET /metrics HTTP/1.0\r\n\r\n", metrics=True),
     "the desk's list of the largest carts": Attack(lambda to: to.at_desk("/admin/carts/cart/")),
     "carts with new idempotency keys": Attack(
         lambda to: to.post(bodies.bare_cart(), f"Idempotency-Key: {uuid.uuid4()}"), anew=True
@@ -168,7 +165,7 @@ ATTACKS = {
     "56 KB of headers": Attack(lambda to: to.get("", *HEADERS)),
     "forged RS256 tokens": Attack(forged, issuer=True),
     "unknown keys at an issuer that drips": Attack(unknown_kid, anew=True, issuer=True),
-    "a path of 1 MB": Attack(lambda to: to.request("GET", "/" + "a" * 10**6), keeps=False),
+    "a path of 1 MB": Attack(lambda to: to.request("GET", "/" + "a" * 10**6)),
     "10,000 query parameters": Attack(lambda to: to.get("?" + "&a=b" * 10_000)),
     "60,000 decimals such as 1e-999999": Attack(
         lambda to: to.post(padded(b"[" + b"1e-999999," * 60_000 + b"0]"))
@@ -177,7 +174,7 @@ ATTACKS = {
         lambda to: to.post(b"{" + b'"note":1,' * 10**5 + b'"note":1}')
     ),
     "256 KiB of one-byte chunks": Attack(chunks),
-    "a connection for each request": Attack(lambda to: to.get(), keeps=False),
+    "a connection for each request": Attack(lambda to: to.get("", "Connection: close")),
     "desk search with %00 and 10,000 characters": Attack(
         lambda to: to.at_desk(f"/admin/carts/cart/?q=%00{'a' * 10_000}")
     ),

@@ -36,11 +36,12 @@ PASSWORD = "the-password-of-the-chaos-tests"
 # keep busy, etcd and Patroni would take each other for dead.
 MEMORY = Path("/dev/shm")  # a folder of its own is made in it
 ROOM = 4 << 30  # bytes
-# PostgreSQL refuses to run as root. The capability is for a Python in root's own folder.
-AS_POSTGRES = [
-    *("setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"),
-    *("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search", "--"),
-]
+PATRONI = [sys.executable, "-m", "patroni", ROOT / "cartsvc/deploy/patroni.yml"]
+if os.geteuid() == 0:
+    # PostgreSQL refuses to run as root. The capability is for a Python in root's own folder.
+    rights = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    user = ["--reuid=postgres", "--regid=postgres", "--clear-groups"]
+    PATRONI = ["setpriv", *user, *rights, "--", *PATRONI]
 
 
 def shipped(name: str, ports: dict[str, int], **values: object) -> dict[str, str]:
@@ -80,17 +81,7 @@ class Node:
 
     def start(self) -> None:
         with self.log.open("a") as log:
-            self.process = subprocess.Popen(
-                [
-                    *(AS_POSTGRES if os.geteuid() == 0 else []),
-                    *(sys.executable, "-m", "patroni"),
-                    ROOT / "cartsvc/deploy/patroni.yml",
-                ],
-                env=self.env,
-                stdout=log,
-                stderr=log,
-                cwd="/",
-            )
+            self.process = subprocess.Popen(PATRONI, env=self.env, stdout=log, stderr=log, cwd="/")
 
     def postgres(self) -> list[int]:
         """Return the ids of PostgreSQL's processes, the postmaster's first."""
@@ -118,15 +109,8 @@ class Node:
         return requests.post(f"{self.api}/{path}", json=body, timeout=60)
 
     def connect(self, database: str = "postgres") -> psycopg.Connection[Any]:
-        return psycopg.connect(
-            host=self.host,
-            port=self.postgresql_port,
-            user="postgres",
-            password=PASSWORD,
-            dbname=database,
-            autocommit=True,
-            connect_timeout=3,
-        )
+        address = f"{self.host}:{self.postgresql_port}/{database}?connect_timeout=3"
+        return psycopg.connect(f"postgres://postgres:{PASSWORD}@{address}", autocommit=True)
 
 
 class Nodes:

@@ -6,9 +6,9 @@ import ssl
 import subprocess
 import tempfile
 import uuid
+from collections import namedtuple
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -98,12 +98,8 @@ def nginx(server: Service, *others: Service) -> Iterator[Proxy]:
             yield proxy
 
 
-@dataclass(frozen=True)
-class Balancers:
-    """Where HAProxy balances the instances, and where it leads to PostgreSQL's primary."""
-
-    url: str
-    primary: str
+# Where HAProxy balances the instances, and where it leads to PostgreSQL's primary.
+Balancers = namedtuple("Balancers", ["url", "primary"])
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def attacked(name: str, target: Target, seconds: float) -> Answers:
 
 def asked(attack: Attack, target: Target, until: float) -> Answers:
     answers: Answers = Counter()
-    with closing(Caller(target, kept=attack.keeps)) as caller:
+    with closing(Caller(target)) as caller:
         for sent in attack.requests(target):
             if time.monotonic() > until:
                 break

@@ -1,14 +1,9 @@
 """LEFT_OUT stands for a member or claim that is not sent at all. None is sent as null."""
 
 from typing import Any
+from unittest.mock import sentinel
 
-
-class _LeftOut:
-    def __repr__(self) -> str:  # part of tests' ids, so it must be the same in every process
-        return "LEFT_OUT"
-
-
-LEFT_OUT: Any = _LeftOut()
+LEFT_OUT: Any = sentinel.LEFT_OUT
 
 
 def sent(values: dict[str, Any]) -> dict[str, Any]:
