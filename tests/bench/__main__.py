@@ -11,28 +11,11 @@ parser.add_argument("--seconds", type=float, default=3, help="of a server's turn
 parser.add_argument("--concurrency", type=int, default=8, help="connections of the client")
 parser.add_argument("--only", action="append", choices=NAMES, help="scenario; may be repeated")
 parser.add_argument("--quick", action="store_true", help="one short round: does it run?")
-parser.add_argument(
-    "--growth",
-    type=lambda sizes: [int(size) for size in sizes.split(",")],
-    metavar="CARTS,CARTS",
-    help="measure the service alone, with so many carts in the database",
-)
-parser.add_argument(
-    "--open-loop",
-    action="store_true",
-    help="measure what callers wait who do not wait for each other, at half of saturation",
-)
-parser.add_argument(
-    "--citus", action="store_true", help="measure what each server of a Citus cluster spends"
-)
+for name, run in {"--open-loop": measure.open_loop, "--citus": measure.spread}.items():
+    parser.add_argument(name, dest="run", action="store_const", const=run, help=run.__doc__)
+parser.set_defaults(run=measure.rivals)
+parser.add_argument("--growth", type=int, nargs="+", metavar="CARTS", help=measure.growth.__doc__)
 options = parser.parse_args()
 if options.quick:
     options.rounds, options.seconds = 1, 0.5
-if options.open_loop:
-    print(measure.open_loop(options))
-elif options.citus:
-    print(measure.citus(options))
-elif options.growth:
-    print(measure.growth(options))
-else:
-    print(measure.rivals(options))
+print((measure.growth if options.growth else options.run)(options))

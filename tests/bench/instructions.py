@@ -16,22 +16,23 @@ import gc
 import io
 import itertools
 import json
-import os
 import re
 import subprocess
 import sys
 import tempfile
-import uuid
 from collections.abc import Callable
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
-from wsgiref.util import setup_testing_defaults
+
+from django.db import connection
+from django.test import RequestFactory
 
 from tests.bench import servers
-from tests.bench.scenarios import replacements
-from tests.support import bodies
+from tests.bench.scenarios import prepare
 from tests.support.clusters import private_cluster
+from tests.support.tokens import mint
 
 RECORD = Path(__file__).with_suffix(".json")
 # An answer of PostgreSQL comes in more or fewer pieces, by machine: 3 % of a large read.
@@ -39,17 +40,11 @@ TOLERANCE = 0.05
 FEW, MORE = 4, 14
 WARM_UP = 3
 
-Counts = dict[str, int]
-
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.instructions")
     parser.add_argument("--update", action="store_true")
-    parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.inside:
-        run_inside(options.inside)
-        return 0
     counts, record = measure(), json.loads(RECORD.read_text())
     recorded = record["instructions"]
     # The record names the packages whose code runs in a request.
@@ -74,15 +69,16 @@ def main() -> int:
     return bool(moved)
 
 
-def measure() -> Counts:
+def measure() -> dict[str, int]:
     with private_cluster() as cluster, tempfile.TemporaryDirectory() as folder:
-        servers.migrate(cluster, "service")
-        variables = servers.environment(cluster, "service", PYTHONHASHSEED="0")
+        servers.migrate(cluster, "postgres")
+        variables = servers.environment(cluster, "postgres", PYTHONHASHSEED="0")
         # Everything takes fifty times as long under valgrind.
         variables |= {f"DB_{name}_TIMEOUT": "3600" for name in ("LOCK", "STATEMENT", "IDLE")}
         valgrind = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={folder}/%p"]
+        program = f"from tests.bench import instructions; instructions.count({folder!r})"
         subprocess.run(
-            [*valgrind, sys.executable, "-m", "tests.bench.instructions", f"--inside={folder}"],
+            [*valgrind, sys.executable, "-c", program],
             cwd=servers.ROOT,
             env=variables,
             stdout=subprocess.DEVNULL,  # the access log
@@ -101,11 +97,17 @@ def total(folder: str, pid: int) -> int:
     return int(found[1])
 
 
-def run_inside(folder: Path) -> None:
+def count(folder: str) -> None:
     """Prepare, then fork a child for each scenario and number of requests. Runs under valgrind."""
-    from django.db import connection  # noqa: PLC0415
 
-    calls = prepare()
+    def ask(*request: Any) -> Any:
+        return json.loads(caller(*request)())["data"]
+
+    calls = {}
+    for name, requests in prepare(ask, customers=1, large=1).items():
+        # Those of one path, so that each is replaced by another.
+        method, path, _ = requests[0]
+        calls[name] = caller(method, path, *(sent for _, one, sent in requests if one == path))
     connection.close()
     gc.collect()
     gc.freeze()
@@ -115,32 +117,6 @@ def run_inside(folder: Path) -> None:
     Path(folder, "pids").write_text(json.dumps(pids))
 
 
-def prepare() -> dict[str, Callable[[], bytes]]:
-    profile = uuid.UUID(int=1)
-    carts = f"/v2.0/customers/{profile}/carts"
-
-    def made(items: int, options: int) -> str:
-        body = bodies.cart(items=items, options=options)
-        return f"{carts}/{json.loads(caller('POST', carts, body)())['data']['cartId']}"
-
-    small, large = made(3, 2), made(50, 5)
-    page = f"/v2.0/customers/{uuid.UUID(int=2)}/carts"
-    for _ in range(20):
-        caller("POST", page, bodies.cart(items=3, options=2))()
-    item_id = json.loads(caller("GET", small)())["data"]["items"][0]["itemId"]
-    item = f"{small}/items/{item_id}"
-    return {
-        "create empty": caller("POST", carts, bodies.cart(items=0)),
-        "create 3x2": caller("POST", carts, bodies.cart(items=3, options=2)),
-        "create 50x5": caller("POST", carts, bodies.cart(items=50, options=5)),
-        "replace, 2 options": caller("PUT", item, *replacements(options=2)),
-        "replace, 10 options": caller("PUT", item, *replacements(options=10)),
-        "read 3x2": caller("GET", small),
-        "read 50x5": caller("GET", large),
-        "list 20": caller("GET", page),
-    }
-
-
 def caller(method: str, path: str, *sent: Any) -> Callable[[], bytes]:
     """Return a function that calls the application with a request and returns the answer.
 
@@ -148,29 +124,19 @@ def caller(method: str, path: str, *sent: Any) -> Callable[[], bytes]:
     """
     from cartsvc.wsgi import application  # noqa: PLC0415
 
-    written = [json.dumps(body).encode() for body in sent] or [b""]
-    environ = {
-        "REQUEST_METHOD": method,
-        "PATH_INFO": path,
-        "QUERY_STRING": "",
-        "SERVER_PROTOCOL": "HTTP/1.1",
-        "REMOTE_ADDR": "127.0.0.1",
-        "CONTENT_TYPE": "application/json" if sent else "",
-        "HTTP_HOST": "localhost",
-        "HTTP_AUTHORIZATION": servers.bearer(os.environ["JWT_SIGNING_KEY"]),
-        "HTTP_ACCEPT": "*/*",
-        "HTTP_USER_AGENT": "bench",
-    }
-    setup_testing_defaults(environ)
-    requests = itertools.cycle(
-        [({**environ, "CONTENT_LENGTH": str(len(body) or "")}, body) for body in written]
-    )
+    headers = {"Host": "localhost", "Authorization": f"Bearer {mint()}", "Accept": "*/*"}
+    written = [b"" if body is None else json.dumps(body).encode() for body in sent or [None]]
+    environs = [
+        RequestFactory(headers=headers).generic(method, path, body, "application/json").environ
+        for body in written
+    ]
+    requests = itertools.cycle(zip(environs, written, strict=True))
 
     def call() -> bytes:
-        request, body = next(requests)
+        environ, body = next(requests)
         status = []
         answer = application(
-            {**request, "wsgi.input": io.BytesIO(body)}, lambda *head: status.append(head[0])
+            {**environ, "wsgi.input": io.BytesIO(body)}, lambda *head: status.append(head[0])
         )
         content = b"".join(answer)
         answer.close()
@@ -183,18 +149,17 @@ def caller(method: str, path: str, *sent: Any) -> Callable[[], bytes]:
 
 def counted_child(call: Callable[[], bytes], times: int) -> int:
     """Fork a process that makes this many calls, and return the process's id."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            for _ in range(WARM_UP + times):
-                call()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(pid, 0)
-    if status:
+
+    def calls() -> None:
+        for _ in range(WARM_UP + times):
+            call()
+
+    child = get_context("fork").Process(target=calls)
+    child.start()
+    child.join()
+    if child.exitcode:
         raise SystemExit("A counted child failed.")
-    return pid
+    return child.pid
 
 
 if __name__ == "__main__":

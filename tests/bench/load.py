@@ -28,36 +28,35 @@ CREATE FUNCTION pg_temp.uuid7(moment timestamptz, seed text) RETURNS uuid LANGUA
         || '7' || substr(md5(seed), 1, 3) || '8' || substr(md5(seed), 4, 15)
     )::uuid
 $$;
-CREATE TEMPORARY TABLE copied (
-    number bigint, template uuid, id uuid, profile_key uuid, created_on timestamptz
-);
 """
 
 # Keys grow with the time of creation, like the service's own.
 COPY = """
-INSERT INTO copied
-SELECT number, (%(templates)s::uuid[])[1 + number %% cardinality(%(templates)s::uuid[])],
-    pg_temp.uuid7(moment, %(salt)s || number),
-    md5(%(salt)s || number * 7919 %% greatest(1, %(carts)s / 4))::uuid, moment
-FROM generate_series(%(first)s::bigint, %(last)s::bigint) AS number,
-    LATERAL (SELECT now() - interval '365 days' * (1 - number / %(carts)s::float8)) AS at (moment);
-
-INSERT INTO carts_cart
-SELECT new.* FROM copied JOIN carts_cart AS cart ON cart.id = template,
-    LATERAL jsonb_populate_record(cart, jsonb_build_object(
-        'id', copied.id, 'profile_key', copied.profile_key,
-        'created_on', copied.created_on, 'modified_on', copied.created_on
-    )) AS new
-ORDER BY number;
-
-INSERT INTO carts_cartitem
-SELECT new.* FROM copied JOIN carts_cartitem AS item ON item.cart_id = template,
-    LATERAL jsonb_populate_record(item, jsonb_build_object(
-        'id', pg_temp.uuid7(created_on, item.id::text || copied.id),
-        'cart_id', copied.id, 'profile_key', copied.profile_key
-    )) AS new
-ORDER BY number, item.position;
-
+WITH copied AS MATERIALIZED (
+    SELECT number, (%(templates)s::uuid[])[1 + number %% %(number)s] AS template,
+        created_on, pg_temp.uuid7(created_on, %(salt)s || number) AS id,
+        md5(%(salt)s || number * 7919 %% greatest(1, %(carts)s / 4))::uuid AS profile_key
+    FROM generate_series(%(first)s::bigint, %(last)s::bigint) AS number,
+        LATERAL (
+            SELECT now() - interval '365 days' * (1 - number / %(carts)s::float8) AS created_on
+        ) AS at
+), carts AS (
+    INSERT INTO carts_cart
+    SELECT new.* FROM copied JOIN carts_cart AS cart ON cart.id = template,
+        LATERAL jsonb_populate_record(cart, jsonb_build_object(
+            'id', copied.id, 'profile_key', copied.profile_key,
+            'created_on', copied.created_on, 'modified_on', copied.created_on
+        )) AS new
+    ORDER BY number
+), items AS (
+    INSERT INTO carts_cartitem
+    SELECT new.* FROM copied JOIN carts_cartitem AS item ON item.cart_id = template,
+        LATERAL jsonb_populate_record(item, jsonb_build_object(
+            'id', pg_temp.uuid7(created_on, item.id::text || copied.id),
+            'cart_id', copied.id, 'profile_key', copied.profile_key
+        )) AS new
+    ORDER BY number, item.position
+)
 INSERT INTO carts_cartitemoption
 SELECT new.* FROM copied JOIN carts_cartitem AS item ON item.cart_id = template
     JOIN carts_cartitemoption AS option ON option.item_id = item.id,
@@ -65,9 +64,7 @@ SELECT new.* FROM copied JOIN carts_cartitem AS item ON item.cart_id = template
         'item_id', pg_temp.uuid7(created_on, item.id::text || copied.id),
         'profile_key', copied.profile_key
     )) AS new
-ORDER BY number, item.position, option.position;
-
-TRUNCATE copied;
+ORDER BY number, item.position, option.position
 """
 
 
@@ -96,7 +93,8 @@ def template(number: int, items: int, options: int) -> uuid.UUID:
 def load(database_url: str, carts: int, items: int, options: int) -> None:
     """Add this many carts to those that exist."""
     templates = [template(number, items, options) for number in range(TEMPLATES)]
-    values = {"carts": carts, "templates": templates, "salt": secrets.token_hex(4)}
+    salt = secrets.token_hex(4)
+    values = {"carts": carts, "templates": templates, "number": TEMPLATES, "salt": salt}
     with psycopg.connect(
         database_url, autocommit=True, cursor_factory=psycopg.ClientCursor
     ) as connection:

@@ -1,59 +1,52 @@
-"""The benchmark's runs, written as Markdown. Each round measures every server, in a new order."""
+"""The benchmark's runs, written as Markdown."""
 
 import argparse
-import itertools
+import os
 import statistics
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from tests.bench import client, processes, scenarios, servers
+from tests.bench import scenarios, servers
 from tests.bench.client import Sample
+from tests.bench.scenarios import Request
 from tests.bench.servers import Server
+from tests.support.citus import citus
 from tests.support.clusters import Cluster
+from tests.support.programs import manage
 
 WARM_UP = 0.3
 NO_LARGE = ["create 3x2", "replace, 2 options", "read 3x2", "list 20"]
 
+# Paths of lists, carts and items from the whole year.
+LOADED = """
+SELECT list, list || '/' || cart_id, list || '/' || cart_id || '/items/' || id
+FROM carts_cartitem, concat('/v2.0/customers/', profile_key, '/carts') AS list
+WHERE position = 1 ORDER BY random() LIMIT 5000
+"""
+
 
 @dataclass
-class Cell:
-    """What was measured of one server and scenario in one round. Times are in seconds."""
+class Cell(Sample):
+    """What was measured of one server and scenario in one round. The costs are a request's."""
 
-    rate: float
-    latencies: list[float]
-    server_cpu: float
-    wal: float
-    postgres_cpu: list[float]  # of each of its servers
+    wal: float = 0.0  # bytes
+    server_cpu: float = 0.0  # seconds
+    postgres_cpu: list[float] = field(default_factory=list)  # of each of its servers
 
 
-def table(header: list[Any], rows: Iterable[list[Any]]) -> str:
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
-
-
-def seconds(limit: float) -> Callable[[Sample, float], bool]:
-    return lambda _, elapsed: elapsed < limit
+Cells = dict[tuple[str, str], list[Cell]]  # by scenario and server
 
 
 def rivals(options: argparse.Namespace) -> str:
     """Measure the service, its floor, two rivals, and the service again for the error bar."""
-    chosen = options.only or scenarios.NAMES
     everyone = "service", "floor", "tutorial", "fastapi", "again"
-    with servers.cluster_with(*everyone) as (cluster, running):
-        for server in running:
-            scenarios.verify(server)
-        prepared = {server.name: scenarios.prepare(server, chosen) for server in running}
-        cells: dict[tuple[str, str], list[Cell]] = {
-            (name, server.name): [] for name in chosen for server in running
-        }
-        for turn in range(options.rounds):
-            shift = turn % len(running)
-            for name in chosen:
-                for server in running[shift:] + running[:shift]:
-                    cell = measure([cluster], server, prepared[server.name][name], options)
-                    cells[name, server.name].append(cell)
-            print(f"round {turn + 1} of {options.rounds}", flush=True)
+    cells: Cells = defaultdict(list)
+    for name, server, _, cell in turns(options, scenarios.NAMES, *everyone):
+        cells[name, server.name].append(cell)
     header = ["", "", "requests a second", "service ÷ it", "p50 ms", "p99 ms"]
     return table(
         [*header, "server CPU ms", "PostgreSQL CPU ms"],
@@ -61,26 +54,53 @@ def rivals(options: argparse.Namespace) -> str:
     )
 
 
+def turns(
+    options: argparse.Namespace, names: list[str], *everyone: str
+) -> Iterator[tuple[str, Server, list[Request], Cell]]:
+    """Measure these servers in each scenario and round. Each round has a new order."""
+    with servers.cluster_with(*everyone) as (cluster, running):
+        for server in running:
+            scenarios.verify(server.ask)
+        prepared = {server.name: scenarios.prepare(server.ask) for server in running}
+        for turn in range(options.rounds):
+            shift = turn % len(running)
+            for name in options.only or names:
+                for server in running[shift:] + running[:shift]:
+                    requests = prepared[server.name][name]
+                    yield name, server, requests, measure([cluster], server, requests, options)
+            print(f"round {turn + 1} of {options.rounds}", flush=True)
+
+
 def measure(
-    clusters: list[Cluster], server: Server, requests: list[bytes], options: argparse.Namespace
+    clusters: list[Cluster], server: Server, requests: list[Request], options: argparse.Namespace
 ) -> Cell:
-    load = {"requests": requests, "concurrency": options.concurrency}
-    client.run(server.port, **load, more=seconds(WARM_UP))
+    server.load(requests, WARM_UP, options.concurrency)
 
     def spent() -> list[float]:
         [(wal,)] = clusters[0].execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint")
-        pids = server.pid, *(cluster.pid for cluster in clusters)
-        return [wal, *map(processes.cpu_seconds, pids)]
+        return [wal, *map(cpu_seconds, (server.pid, *(cluster.pid for cluster in clusters)))]
 
     before = spent()
-    sample = client.run(server.port, **load, more=seconds(options.seconds))
+    sample = server.load(requests, options.seconds, options.concurrency)
     wal, server_cpu, *postgres_cpu = [
         (b - a) / len(sample.latencies) for a, b in zip(before, spent(), strict=True)
     ]
-    return Cell(sample.rate, sample.latencies, server_cpu, wal, postgres_cpu)
+    return Cell(**vars(sample), wal=wal, server_cpu=server_cpu, postgres_cpu=postgres_cpu)
 
 
-def ratio(cells: dict[tuple[str, str], list[Cell]], name: str, rival: str) -> float:
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time of a process and its descendants, including those that have ended."""
+    process, found = Path(f"/proc/{pid}"), 0.0
+    with suppress(OSError):  # it has just ended
+        ended = (process / "stat").read_text().rpartition(")")[2].split()[13:15]
+        found += sum(map(int, ended)) / os.sysconf("SC_CLK_TCK")
+        for task in (process / "task").iterdir():
+            found += int((task / "schedstat").read_text().split()[0]) / 1e9
+            found += sum(map(cpu_seconds, map(int, (task / "children").read_text().split())))
+    return found
+
+
+def ratio(cells: Cells, name: str, rival: str) -> float:
     """Return the median of the rounds' ratios. Noise in a round affects both sides of a ratio.
 
     Both runs of the service count, except where they are compared with each other.
@@ -104,10 +124,28 @@ def row(cells: list[Cell], service_to_it: float) -> list[str]:
     ]
 
 
-def quantile(measured: Iterable[Cell | Sample], share: float) -> float:
+def quantile(samples: Iterable[Sample], share: float) -> float:
     """Return how many milliseconds this share of all requests took at most."""
-    latencies = sorted(latency for one in measured for latency in one.latencies)
+    latencies = sorted(latency for sample in samples for latency in sample.latencies)
     return 1000 * latencies[int(len(latencies) * share)]
+
+
+def table(header: list[Any], rows: Iterable[list[Any]]) -> str:
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def alone(
+    clusters: list[Cluster],
+    server: Server,
+    requests: dict[str, list[Request]],
+    options: argparse.Namespace,
+) -> dict[str, list[Cell]]:
+    """Measure one server, with all rounds of a scenario after each other."""
+    return {
+        name: [measure(clusters, server, requests[name], options) for _ in range(options.rounds)]
+        for name in options.only or NO_LARGE
+    }
 
 
 def growth(options: argparse.Namespace) -> str:
@@ -119,84 +157,54 @@ def growth(options: argparse.Namespace) -> str:
             # Clean up after loading, so that the requests do not pay for it.
             cluster.execute("VACUUM", "service")
             cluster.execute("CHECKPOINT")
-            requests = loaded_carts(cluster, server)
-            found = {
-                name: [measure([cluster], server, sent, options) for _ in range(options.rounds)]
-                for name, sent in requests.items()
-            }
+            lists, carts, items = zip(*cluster.execute(LOADED, "service"), strict=True)
+            requests = scenarios.requests(lists, carts, items)
+            found = alone([cluster], server, requests, options)
             [(disk,)] = cluster.execute("SELECT pg_database_size('service')")
-        medians = [f"{quantile(cells, 0.5):.2f}" for cells in found.values()]
-        wal = [
-            f"{statistics.median(cell.wal for cell in found[name]) / 1000:.1f}"
-            for name in ("create 3x2", "replace, 2 options")
-        ]
-        rows.append([f"{size:,} carts", f"{disk / 1e9:.2f}", *medians, *wal])
-    names = [f"{name}: p50 ms" for name in requests]
-    return table(["", "GB", *names, "kB of WAL: create", "replace"], rows)
-
-
-def loaded_carts(cluster: Cluster, server: Server) -> dict[str, list[bytes]]:
-    """Return the requests of each scenario, for carts from the whole year."""
-    rows = cluster.execute(
-        "SELECT profile_key, cart_id, id FROM carts_cartitem WHERE position = 1"
-        " ORDER BY random() LIMIT 5000",
-        "service",
-    )
-    lists = [scenarios.carts_path(profile) for profile, _, _ in rows]
-    carts = [f"{scenarios.carts_path(profile)}/{cart}" for profile, cart, _ in rows]
-    items = [f"{cart}/items/{item}" for cart, (_, _, item) in zip(carts, rows, strict=True)]
-    return {
-        "create 3x2": scenarios.create(server, items=3, options=2),
-        "replace, 2 options": scenarios.replace(server, items, options=2),
-        "read 3x2": scenarios.read(server, carts),
-        "list 20": scenarios.read(server, lists),
-    }
+        row = [f"{size:,} carts", f"{disk / 1e9:.2f}"]
+        for cells in found.values():
+            wal = statistics.median(cell.wal for cell in cells)
+            row.append(f"{quantile(cells, 0.5):.2f} ms, {wal / 1000:.1f} kB")
+        rows.append(row)
+    return table(["p50, WAL of a request", "GB", *found], rows)
 
 
 def open_loop(options: argparse.Namespace) -> str:
     """Measure what callers of the service and the floor wait, at half of each one's saturation."""
-    chosen = options.only or NO_LARGE[:3]
-    samples: dict[tuple[str, str], list[Sample]] = {}
-    with servers.cluster_with("service", "floor") as (cluster, running):
-        prepared = {server.name: scenarios.prepare(server, chosen) for server in running}
-        for number in range(options.rounds):
-            # In turn, each goes first.
-            for server, name in itertools.product(running[:: (-1) ** number], chosen):
-                requests = prepared[server.name][name]
-                full = measure([cluster], server, requests, options)
-                open_loop = {"concurrency": 64, "rate": full.rate / 2}
-                more = seconds(4 * options.seconds)
-                sample = client.run(server.port, requests, more=more, **open_loop)
-                samples.setdefault((name, server.name), []).append(sample)
+    sides: dict[str, dict[str, list[Sample]]] = defaultdict(lambda: defaultdict(list))
+    for name, server, requests, full in turns(options, NO_LARGE[:3], "service", "floor"):
+        sample = server.load(requests, 4 * options.seconds, concurrency=64, rate=full.rate / 2)
+        sides[name][server.name].append(sample)
     rows = []
-    for name in chosen:
-        mine, floors = samples[name, "service"], samples[name, "floor"]
-        rates = [statistics.mean(one.rate for one in side) for side in (mine, floors)]
-        row = [name, f"{rates[0]:.0f}, {rates[1]:.0f}"]
+    for name, samples in sides.items():
+        both = [samples["service"], samples["floor"]]
+        rates = [f"{statistics.mean(sample.rate for sample in side):.0f}" for side in both]
+        row = [name, ", ".join(rates)]
         for share in 0.5, 0.99, 0.999:
-            waits = quantile(mine, share), quantile(floors, share)
-            row.append(f"{waits[0]:.1f}, {waits[1]:.1f} ({waits[0] / waits[1]:.2f})")
+            mine, floors = (quantile(side, share) for side in both)
+            row.append(f"{mine:.1f}, {floors:.1f} ({mine / floors:.2f})")
         rows.append(row)
     header = ["waits, ms: service, floor (ratio)", "requests a second", "median", "p99", "p99.9"]
     return table(header, rows)
 
 
-def citus(options: argparse.Namespace) -> str:
+def spread(options: argparse.Namespace) -> str:
     """Measure the CPU time of one PostgreSQL, and of three with Citus, through two of them."""
     rows: list[list[str]] = []
 
     def add(through: str, nodes: list[Cluster], server: Server) -> None:
-        for name, requests in scenarios.prepare(server, options.only or NO_LARGE).items():
-            rounds = [measure(nodes, server, requests, options) for _ in range(options.rounds)]
-            nodes_cpu = zip(*(cell.postgres_cpu for cell in rounds), strict=True)
+        found = alone(nodes, server, scenarios.prepare(server.ask), options)
+        for name, cells in found.items():
+            nodes_cpu = zip(*(cell.postgres_cpu for cell in cells), strict=True)
             each = [1e6 * statistics.median(cpu) for cpu in nodes_cpu]
             rows.append([name, through, *(f"{one:.0f}" for one in (sum(each), *each))])
 
     with servers.cluster_with("service") as (cluster, [server]):
         add("one PostgreSQL", [cluster], server)
-    with servers.spread() as nodes:
+    with citus("service") as nodes:
+        token = servers.migrate(nodes[0], "service")
+        manage("distribute", **servers.environment(nodes[0], "service")).check_returncode()
         for through, gate in zip(("the coordinator", "a worker"), nodes, strict=False):
-            command, variables = servers.commands()["service"], servers.environment(gate, "service")
-            with servers.serving("service", command, variables, servers.bearer()) as server:
+            with servers.started(gate, "service", token) as server:
                 add(through, nodes, server)
     return table(["PostgreSQL CPU µs", "through", "all", "coordinator", "worker", "worker"], rows)

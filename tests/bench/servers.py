@@ -1,5 +1,6 @@
 """The service and its rivals: how each is installed, migrated and started."""
 
+import json
 import os
 import secrets
 import subprocess
@@ -9,19 +10,21 @@ import venv
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from tests.support.citus import citus
+from tests.bench import client
+from tests.bench.scenarios import Request
 from tests.support.clusters import Cluster, private_cluster
-from tests.support.programs import ROOT, accepts, free_port, running
+from tests.support.programs import ROOT, accepts, free_port, manage, running
 from tests.support.tokens import mint
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 ENVIRONMENT = ROOT / "var" / "bench-venv"
 SIGNING_KEY = secrets.token_urlsafe(48)
 WORKERS, THREADS = "2", "4"
-TUTORIAL = "tests.bench.rivals.tutorial"
 
 
 @dataclass
@@ -32,6 +35,29 @@ class Server:
     pid: int
     port: int
     token: str
+
+    def written(self, method: str, path: str, body: Any = None) -> bytes:
+        """Return the bytes of a request."""
+        return client.request(
+            method, path, self.token, b"" if body is None else json.dumps(body).encode()
+        )
+
+    def ask(self, *request: Any) -> Any:
+        """Send a request, and return the data of its answer."""
+        answer = json.loads(client.ask(self.port, self.written(*request)), parse_float=Decimal)
+        return answer.get("data", answer)
+
+    def load(
+        self, requests: list[Request], seconds: float, concurrency: int, rate: float | None = None
+    ) -> client.Sample:
+        """Send the requests over and over, for so long."""
+        return client.run(
+            self.port,
+            [self.written(*request) for request in requests],
+            concurrency=concurrency,
+            more=lambda _, elapsed: elapsed < seconds,
+            rate=rate,
+        )
 
 
 def bench_python() -> str:
@@ -46,12 +72,32 @@ def bench_python() -> str:
     return str(python)
 
 
-def environment(cluster: Cluster, database: str, **more: str) -> dict[str, str]:
+def command(name: str, port: int) -> list[str]:
+    """Return the command of a server."""
+    if name in {"service", "again"}:
+        return [sys.executable, "manage.py", "serve"]
+    if name == "fastapi":
+        return [
+            *(bench_python(), "-m", "uvicorn", "tests.bench.rivals.fastapi_cart:app"),
+            *("--loop=uvloop", "--http=httptools"),
+            *(f"--port={port}", f"--workers={WORKERS}", "--no-access-log"),
+        ]
+    django = "django.core.wsgi:get_wsgi_application()"
+    return [
+        *(bench_python(), "-m", "gunicorn"),
+        django if name == "tutorial" else "tests.bench.rivals.floor:application",
+        *(f"--bind=127.0.0.1:{port}", f"--workers={WORKERS}", f"--threads={THREADS}"),
+        "--no-control-socket",
+    ]
+
+
+def environment(cluster: Cluster, name: str, **more: str) -> dict[str, str]:
+    """Return the variables of a server, whose database has its name."""
+    project = "tests.bench.rivals.tutorial" if name == "tutorial" else "cartsvc"
     return {
         **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "DJANGO_SETTINGS_MODULE": "cartsvc.settings",
-        "DATABASE_URL": cluster.url(database),
+        "DJANGO_SETTINGS_MODULE": f"{project}.settings",
+        "DATABASE_URL": cluster.url(name),
         "SECRET_KEY": secrets.token_urlsafe(64),
         "JWT_SIGNING_KEY": SIGNING_KEY,
         "WEB_CONCURRENCY": WORKERS,
@@ -61,100 +107,41 @@ def environment(cluster: Cluster, database: str, **more: str) -> dict[str, str]:
     }
 
 
-def bearer(key: str = SIGNING_KEY) -> str:
-    return f"Bearer {mint(key=key, sub='bench', exp=int(time.time()) + 86_400)}"
-
-
-def migrate(cluster: Cluster, database: str) -> None:
-    cluster.execute(f"CREATE DATABASE {database}")
-    manage(environment(cluster, database), "migrate", "--verbosity=0")
-
-
-def manage(variables: dict[str, str], *command: str, python: str = sys.executable) -> str:
-    return subprocess.run(
-        [python, "-m", "django", *command],
-        cwd=ROOT,
-        env=variables,
-        check=True,
-        text=True,
-        stdout=subprocess.PIPE,
-    ).stdout
-
-
-def commands() -> dict[str, list[str]]:
-    """Return the command of each server that has the service's tables. {port} is its port."""
-    service = [sys.executable, "manage.py", "serve"]
-    uvicorn = [
-        *(bench_python(), "-m", "uvicorn", "tests.bench.rivals.fastapi_cart:app"),
-        *("--loop=uvloop", "--http=httptools"),
-        *("--port={port}", f"--workers={WORKERS}", "--no-access-log"),
-    ]
-    floor = gunicorn("tests.bench.rivals.floor:application")
-    return {"service": service, "floor": floor, "fastapi": uvicorn, "again": service}
-
-
-def gunicorn(application: str) -> list[str]:
-    """Return the command that runs a rival under a plain gunicorn."""
-    return [
-        *(bench_python(), "-m", "gunicorn", application, "--bind=127.0.0.1:{port}"),
-        *(f"--workers={WORKERS}", f"--threads={THREADS}", "--no-control-socket"),
-    ]
+def migrate(cluster: Cluster, name: str) -> str:
+    """Migrate a server's database, and return how a caller of the server is authorised."""
+    django = partial(manage, program=("-m", "django"), **environment(cluster, name))
+    django("migrate", "--run-syncdb", "--verbosity=0").check_returncode()
+    if name != "tutorial":
+        return f"Bearer {mint(key=SIGNING_KEY, sub='bench', exp=int(time.time()) + 86_400)}"
+    django("createsuperuser", "--noinput", "--username=bench", "--email=bench@localhost")
+    return f"Token {django('drf_create_token', 'bench').stdout.split()[2]}"
 
 
 @contextmanager
-def started(cluster: Cluster, name: str) -> Iterator[Server]:
-    """Run the server of this name on a database of its own."""
-    if name == "tutorial":
-        variables, token = migrated_tutorial(cluster)
-        command = gunicorn("django.core.wsgi:get_wsgi_application()")
-    else:
-        migrate(cluster, name)
-        variables, token, command = environment(cluster, name), bearer(), commands()[name]
-    with serving(name, command, variables, token) as server:
-        yield server
-
-
-@contextmanager
-def serving(
-    name: str, command: list[str], variables: dict[str, str], token: str
-) -> Iterator[Server]:
+def started(cluster: Cluster, name: str, token: str) -> Iterator[Server]:
+    """Run a server on its database."""
     port = free_port()
     with running(
-        [part.format(port=port) for part in command],
+        command(name, port),
         lambda: accepts(port),
         cwd=ROOT,
-        env={**variables, "BIND": f"127.0.0.1:{port}"},
+        env=environment(cluster, name, BIND=f"127.0.0.1:{port}"),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
         yield Server(name, process.pid, port, token)
 
 
-def migrated_tutorial(cluster: Cluster) -> tuple[dict[str, str], str]:
-    """Return the variables and the token of a tutorial's cart with a database."""
-    cluster.execute("CREATE DATABASE tutorial")
-    variables = environment(cluster, "tutorial", DJANGO_SETTINGS_MODULE=f"{TUTORIAL}.settings")
-    variables["DJANGO_SUPERUSER_PASSWORD"] = "bench"
-    manage_rival = partial(manage, variables, python=bench_python())
-    manage_rival("migrate", "--run-syncdb", "--verbosity=0")
-    manage_rival("createsuperuser", "--noinput", "--username=bench", "--email=bench@localhost")
-    return variables, f"Token {manage_rival('drf_create_token', 'bench').split()[2]}"
-
-
 @contextmanager
 def cluster_with(*names: str) -> Iterator[tuple[Cluster, list[Server]]]:
     """Run these servers on a private cluster."""
     with private_cluster(max_connections=300) as cluster, ExitStack() as stack:
-        yield cluster, [stack.enter_context(started(cluster, name)) for name in names]
-
-
-@contextmanager
-def spread() -> Iterator[list[Cluster]]:
-    """Run a Citus cluster, the coordinator first, with the customers spread over both workers."""
-    with citus("service") as nodes:
-        for command in "migrate", "distribute":
-            manage(environment(nodes[0], "service"), command)
-        yield nodes
+        servers = []
+        for name in names:
+            cluster.execute(f"CREATE DATABASE {name}")
+            server = started(cluster, name, migrate(cluster, name))
+            servers.append(stack.enter_context(server))
+        yield cluster, servers
 
 
 def load(cluster: Cluster, carts: int) -> None:

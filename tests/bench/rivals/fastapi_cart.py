@@ -4,9 +4,7 @@ The same schema, validation and token check, as a team would write them that wan
 faster: no ORM, one statement a table, bodies written by pydantic and not validated once more.
 """
 
-import itertools
 import os
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -25,7 +23,6 @@ from pydantic_core import from_json
 from uuid_utils.compat import uuid7
 
 from tests.bench.rivals import floor
-from tests.bench.rivals.floor import AUTHOR, MAX_CHANGES, difference
 
 CARTS = "/v2.0/customers/{profile_key}/carts"
 
@@ -166,42 +163,20 @@ def check_currency(currency: str, items: list[ItemIn]) -> None:
             raise HTTPException(400, "currency_mismatch")
 
 
-def numbered(sql: str) -> str:
-    """Return a statement of psycopg's as asyncpg takes it."""
-    number = itertools.count(1)
-    return re.sub("%s", lambda _: f"${next(number)}", sql)
+CART_NAMES = [name for name in CartIn.model_fields if name != "items"]
+ITEM_NAMES = [name for name in ItemIn.model_fields if name != "options"]
+OPTION_NAMES = list(OptionIn.model_fields)
 
-
-INSERT_CART = numbered(floor.INSERT_CART)
-INSERT_ITEMS = numbered(floor.INSERT_ITEMS)
-INSERT_OPTIONS = numbered(floor.INSERT_OPTIONS)
-LOCK = numbered(floor.LOCK)
-UPDATE_CART = numbered(floor.UPDATE_CART)
-UPDATE_ITEM = numbered(floor.UPDATE_ITEM)
-DELETE_OPTIONS = numbered(floor.DELETE_OPTIONS)
-INSERT_CHANGE = numbered(floor.INSERT_CHANGE)
-DELETE_CHANGE = numbered(floor.DELETE_CHANGE)
-HEAD = """
-    id, profile_key, partner_key, restaurant_key, platform, ordering_channel, fulfilment_channel,
-    currency, note, special_instructions, subtotal, created_on, modified_on, version, item_count
+LOOK = f"SELECT {', '.join(ITEM_NAMES)}, value FROM carts_cartitem WHERE id = $1 AND cart_id = $2"
+LOOK_OPTIONS = f"""
+SELECT {", ".join(OPTION_NAMES)} FROM carts_cartitemoption WHERE item_id = $1 ORDER BY position
 """
-LOOK = """
-SELECT menu_key, menu_version, menu_item_key, display_name, currency, price, quantity,
-    special_instructions, value
-FROM carts_cartitem WHERE id = $1 AND cart_id = $2
-"""
-LOOK_OPTIONS = """
-SELECT option_set_key, option_set_item_key, display_name, currency, price
-FROM carts_cartitemoption WHERE item_id = $1 ORDER BY position
-"""
+HEAD = ", ".join(CartSummary.model_fields)
 READ = f"""
 SELECT {HEAD}, (
     SELECT json_agg(json_build_array(
-        i.id, i.menu_key, i.menu_version, i.menu_item_key, i.display_name, i.currency, i.price,
-        i.quantity, i.special_instructions, i.value, (
-            SELECT json_agg(json_build_array(
-                o.option_set_key, o.option_set_item_key, o.display_name, o.currency, o.price
-            ) ORDER BY o.position)
+        i.id, {", ".join(ITEM_NAMES)}, i.value, (
+            SELECT json_agg(json_build_array({", ".join(OPTION_NAMES)}) ORDER BY o.position)
             FROM carts_cartitemoption o WHERE o.item_id = i.id
         )
     ) ORDER BY i.position)
@@ -210,10 +185,6 @@ SELECT {HEAD}, (
 FROM carts_cart c WHERE id = $1 AND profile_key = $2
 """
 LIST = f"SELECT {HEAD} FROM carts_cart WHERE profile_key = $1 ORDER BY id DESC LIMIT 20"
-
-CART_NAMES = [name for name in CartIn.model_fields if name != "items"]
-ITEM_NAMES = [name for name in ItemIn.model_fields if name != "options"]
-OPTION_NAMES = list(OptionIn.model_fields)
 
 
 async def nothing_to_reset(_: asyncpg.Connection) -> None:
@@ -270,11 +241,11 @@ async def create(profile_key: UUID, body: CartIn) -> Response:
         items.append((*keys, *values(item, ITEM_NAMES), value(item)))
         options += option_rows(profile_key, item_id, item)
     totals = len(items), len(options), sum(map(value, body.items), Decimal(0))
-    row = cart_id, profile_key, *values(body, CART_NAMES), *totals, now, now, *AUTHOR
+    row = cart_id, profile_key, *values(body, CART_NAMES), *totals, now, now, *floor.AUTHOR
     async with app.state.pool.acquire() as connection, connection.transaction():
-        await connection.execute(INSERT_CART, *row)
-        await insert(connection, INSERT_ITEMS, items)
-        await insert(connection, INSERT_OPTIONS, options)
+        await connection.execute(floor.INSERT_CART, *row)
+        await insert(connection, floor.INSERT_ITEMS, items)
+        await insert(connection, floor.INSERT_OPTIONS, options)
     return answer("The cart was created.", {"cartId": cart_id})
 
 
@@ -283,7 +254,7 @@ async def replace(profile_key: UUID, cart_id: UUID, item_id: UUID, body: ItemIn)
     check_currency(body.currency, [body])
     now, new_value = datetime.now(UTC), value(body)
     async with app.state.pool.acquire() as connection, connection.transaction():
-        cart = await connection.fetchrow(LOCK, cart_id, profile_key, body.currency)
+        cart = await connection.fetchrow(floor.LOCK, cart_id, profile_key, body.currency)
         item = cart and await connection.fetchrow(LOOK, item_id, cart_id)
         if item is None:
             raise HTTPException(404)
@@ -291,18 +262,20 @@ async def replace(profile_key: UUID, cart_id: UUID, item_id: UUID, body: ItemIn)
         version = cart["version"] + 1
         count = cart["option_count"] - len(options) + len(body.options)
         subtotal = cart["subtotal"] - item["value"] + new_value
-        before, after = difference({**item, "options": list(map(dict, options))}, body.model_dump())
-        await connection.execute(UPDATE_CART, version, count, subtotal, now, cart_id)
-        await connection.execute(UPDATE_ITEM, *values(body, ITEM_NAMES), new_value, item_id)
-        await connection.execute(DELETE_OPTIONS, item_id)
-        await insert(connection, INSERT_OPTIONS, option_rows(profile_key, item_id, body))
+        before, after = floor.difference(
+            {**item, "options": list(map(dict, options))}, body.model_dump()
+        )
+        await connection.execute(floor.UPDATE_CART, version, count, subtotal, now, cart_id)
+        await connection.execute(floor.UPDATE_ITEM, *values(body, ITEM_NAMES), new_value, item_id)
+        await connection.execute(floor.DELETE_OPTIONS, item_id)
+        await insert(connection, floor.INSERT_OPTIONS, option_rows(profile_key, item_id, body))
         await connection.execute(
-            INSERT_CHANGE,
-            *(profile_key, cart_id, version, now, *AUTHOR, "Update Item"),
+            floor.INSERT_CHANGE,
+            *(profile_key, cart_id, version, now, *floor.AUTHOR, "Update Item"),
             *(item_id, body.display_name, before, after, cart["subtotal"], subtotal),
         )
-        if version > MAX_CHANGES + 1:
-            await connection.execute(DELETE_CHANGE, cart_id, version - MAX_CHANGES)
+        if version > floor.MAX_CHANGES + 1:
+            await connection.execute(floor.DELETE_CHANGE, cart_id, version - floor.MAX_CHANGES)
     return answer("The item was updated.")
 
 

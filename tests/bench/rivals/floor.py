@@ -27,15 +27,15 @@ INSERT INTO carts_cart (
     fulfilment_channel, currency, note, special_instructions, version, item_count,
     option_count, subtotal, created_on, modified_on, created_by_kind, created_by_name,
     created_request_id
-) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 1, %s, %s, %s, %s, %s, %s, %s, %s)
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, $11, $12, $13, $14, $15, $16, $17, $18)
 """
 INSERT_ITEMS = """
 INSERT INTO carts_cartitem (
     profile_key, id, cart_id, position, menu_key, menu_version, menu_item_key, display_name,
     currency, price, quantity, special_instructions, value
 ) SELECT * FROM unnest(
-    %s::uuid[], %s::uuid[], %s::uuid[], %s::int[], %s::text[], %s::int[], %s::bigint[], %s::text[],
-    %s::text[], %s::numeric[], %s::int[], %s::text[], %s::numeric[]
+    $1::uuid[], $2::uuid[], $3::uuid[], $4::int[], $5::text[], $6::int[], $7::bigint[], $8::text[],
+    $9::text[], $10::numeric[], $11::int[], $12::text[], $13::numeric[]
 )
 """
 INSERT_OPTIONS = """
@@ -43,38 +43,38 @@ INSERT INTO carts_cartitemoption (
     profile_key, item_id, position, option_set_key, option_set_item_key, display_name, currency,
     price
 ) SELECT * FROM unnest(
-    %s::uuid[], %s::uuid[], %s::int[], %s::bigint[], %s::bigint[], %s::text[], %s::text[],
-    %s::numeric[]
+    $1::uuid[], $2::uuid[], $3::int[], $4::bigint[], $5::bigint[], $6::text[], $7::text[],
+    $8::numeric[]
 )
 """
 LOCK = """
 SELECT version, option_count, subtotal FROM carts_cart
-WHERE id = %s AND profile_key = %s AND currency = %s FOR UPDATE
+WHERE id = $1 AND profile_key = $2 AND currency = $3 FOR UPDATE
 """
 LOOK = """
 SELECT i.value, i.menu_key, i.menu_version, i.menu_item_key, i.display_name, i.currency, i.price,
     i.quantity, i.special_instructions, o.option_set_key, o.option_set_item_key, o.display_name,
     o.currency, o.price
 FROM carts_cartitem i LEFT JOIN carts_cartitemoption o ON o.item_id = i.id
-WHERE i.id = %s AND i.cart_id = %s ORDER BY o.position
+WHERE i.id = $1 AND i.cart_id = $2 ORDER BY o.position
 """
 UPDATE_CART = """
-UPDATE carts_cart SET version = %s, option_count = %s, subtotal = %s, modified_on = %s WHERE id = %s
+UPDATE carts_cart SET version = $1, option_count = $2, subtotal = $3, modified_on = $4 WHERE id = $5
 """
 UPDATE_ITEM = """
-UPDATE carts_cartitem SET menu_key = %s, menu_version = %s, menu_item_key = %s,
-    display_name = %s, currency = %s, price = %s, quantity = %s, special_instructions = %s,
-    value = %s
-WHERE id = %s
+UPDATE carts_cartitem SET (
+    menu_key, menu_version, menu_item_key, display_name, currency, price, quantity,
+    special_instructions, value
+) = ($1, $2, $3, $4, $5, $6, $7, $8, $9) WHERE id = $10
 """
-DELETE_OPTIONS = "DELETE FROM carts_cartitemoption WHERE item_id = %s"
+DELETE_OPTIONS = "DELETE FROM carts_cartitemoption WHERE item_id = $1"
 INSERT_CHANGE = """
 INSERT INTO carts_cartchange (
     profile_key, cart_id, version, at, author_kind, author_name, request_id, operation, item_id,
     item_name, before, after, subtotal_before, subtotal_after
-) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 """
-DELETE_CHANGE = "DELETE FROM carts_cartchange WHERE cart_id = %s AND version = %s"
+DELETE_CHANGE = "DELETE FROM carts_cartchange WHERE cart_id = $1 AND version = $2"
 
 HEAD = """
     'cartId', c.id, 'profileKey', c.profile_key, 'partnerKey', c.partner_key,
@@ -103,12 +103,12 @@ FROM carts_cart c, LATERAL (
     ) o
     WHERE i.cart_id = c.id
 ) i
-WHERE c.id = %s AND c.profile_key = %s
+WHERE c.id = $1 AND c.profile_key = $2
 """
 LIST = f"""
 SELECT json_build_object('carts', json_agg(cart)) FROM (
     SELECT json_build_object({HEAD}, 'itemCount', c.item_count) AS cart
-    FROM carts_cart c WHERE c.profile_key = %s ORDER BY c.id DESC LIMIT 20
+    FROM carts_cart c WHERE c.profile_key = $1 ORDER BY c.id DESC LIMIT 20
 ) carts
 """
 
@@ -125,7 +125,9 @@ OPTION = ("optionSetKey", "optionSetItemKey", "displayName", "currency", "price"
 
 def connection() -> psycopg.Connection:
     if not hasattr(local, "connection"):
-        local.connection = psycopg.connect(os.environ["DATABASE_URL"], autocommit=True)
+        local.connection = psycopg.connect(
+            os.environ["DATABASE_URL"], autocommit=True, cursor_factory=psycopg.RawCursor
+        )
         # The answers are sent as the database wrote them.
         local.connection.adapters.register_loader("json", psycopg.types.string.TextLoader)
     return local.connection
@@ -163,17 +165,21 @@ def members(sent: dict[str, Any], names: tuple[str, ...]) -> list[Any]:
     return [sent.get(name) for name in names]
 
 
-def create(profile_key: str, cart: dict[str, Any]) -> str:
-    cart_id, now, sent = uuid7(), datetime.now(UTC), cart.get("items", ())
-    items = [
-        (profile_key, uuid7(), cart_id, position, *members(item, ITEM), value(item))
-        for position, item in enumerate(sent)
-    ]
-    options = [
-        (profile_key, row[1], position, *members(option, OPTION))
-        for row, item in zip(items, sent, strict=True)
+def option_rows(profile_key: str, item_id: object, item: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [
+        (profile_key, item_id, position, *members(option, OPTION))
         for position, option in enumerate(item["options"])
     ]
+
+
+def create(profile_key: str, cart: dict[str, Any]) -> str:
+    cart_id, now, sent = uuid7(), datetime.now(UTC), cart.get("items", ())
+    items, options = [], []
+    for position, item in enumerate(sent):
+        item_id = uuid7()
+        keys = profile_key, item_id, cart_id, position
+        items.append((*keys, *members(item, ITEM), value(item)))
+        options += option_rows(profile_key, item_id, item)
     totals = len(items), len(options), sum(map(value, sent))
     values = cart_id, profile_key, *members(cart, CART), *totals, now, now, *AUTHOR
     with connection().transaction():
@@ -185,29 +191,26 @@ def create(profile_key: str, cart: dict[str, Any]) -> str:
 
 def replace(profile_key: str, cart_id: str, item_id: str, item: dict[str, Any]) -> str:
     now, new_value = datetime.now(UTC), value(item)
-    values = members(item, ITEM)
-    options = item["options"]
+    values, options = members(item, ITEM), item["options"]
     execute = connection().execute
     with connection().transaction():
-        [cart] = execute(LOCK, (cart_id, profile_key, item["currency"])).fetchall()
+        cart = execute(LOCK, (cart_id, profile_key, item["currency"])).fetchone()
         rows = execute(LOOK, (item_id, cart_id)).fetchall()
         version, option_count, subtotal = cart
         old_value, *old_values = rows[0][:9]
-        old_options = [row[9:] for row in rows if row[9] is not None]
+        old_options = [
+            dict(zip(OPTION, row[9:], strict=True)) for row in rows if row[9] is not None
+        ]
         new_count = option_count - len(old_options) + len(options)
         new_subtotal = subtotal - old_value + new_value
         before, after = difference(
-            {**dict(zip(ITEM, old_values, strict=True)), "options": list(map(named, old_options))},
+            {**dict(zip(ITEM, old_values, strict=True)), "options": old_options},
             {**dict(zip(ITEM, values, strict=True)), "options": options},
         )
         execute(UPDATE_CART, (version + 1, new_count, new_subtotal, now, cart_id))
         execute(UPDATE_ITEM, (*values, new_value, item_id))
         execute(DELETE_OPTIONS, (item_id,))
-        new_rows = [
-            (profile_key, item_id, position, *members(option, OPTION))
-            for position, option in enumerate(options)
-        ]
-        insert(INSERT_OPTIONS, new_rows)
+        insert(INSERT_OPTIONS, option_rows(profile_key, item_id, item))
         change = profile_key, cart_id, version + 1, now, *AUTHOR, "Update Item", item_id
         totals = subtotal, new_subtotal
         execute(INSERT_CHANGE, (*change, item["displayName"], before, after, *totals))
@@ -225,10 +228,6 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str
 def encoded(values: Mapping[str, Any], names: list[str]) -> str:
     chosen = {name: values[name] for name in names}
     return json.dumps(chosen, ensure_ascii=False, separators=(",", ":"), default=float)
-
-
-def named(option: tuple[Any, ...]) -> dict[str, Any]:
-    return dict(zip(OPTION, option, strict=True))
 
 
 def insert(statement: str, rows: list[tuple[Any, ...]]) -> None:

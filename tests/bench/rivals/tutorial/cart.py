@@ -1,11 +1,11 @@
 """The serializers, views and routes of the tutorial's cart."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.urls import path
-from rest_framework import generics, serializers
+from rest_framework import serializers, viewsets
 
 from tests.bench.rivals.tutorial.models import Cart, CartItem, CartItemOption
 
@@ -13,7 +13,7 @@ from tests.bench.rivals.tutorial.models import Cart, CartItem, CartItemOption
 class OptionSerializer(serializers.ModelSerializer):
     class Meta:
         model = CartItemOption
-        exclude: ClassVar = ["id", "item"]
+        exclude = ["id", "item"]
 
 
 class ItemSerializer(serializers.ModelSerializer):
@@ -21,7 +21,7 @@ class ItemSerializer(serializers.ModelSerializer):
 
     class Meta:
         model = CartItem
-        exclude: ClassVar = ["cart"]
+        exclude = ["cart"]
 
     @transaction.atomic
     def update(self, instance: CartItem, validated_data: dict[str, Any]) -> CartItem:
@@ -38,7 +38,7 @@ class CartSerializer(serializers.ModelSerializer):
 
     class Meta:
         model = Cart
-        exclude: ClassVar = ["profileKey", "createdOn", "modifiedOn"]
+        exclude = ["profileKey", "createdOn", "modifiedOn"]
 
     @transaction.atomic
     def create(self, validated_data: dict[str, Any]) -> Cart:
@@ -52,24 +52,18 @@ class CartSerializer(serializers.ModelSerializer):
         return cart
 
 
-class CartView(generics.GenericAPIView):
+class CartViewSet(viewsets.ModelViewSet):
     serializer_class = CartSerializer
 
     def get_queryset(self) -> QuerySet[Cart]:
         carts = Cart.objects.filter(profileKey=self.kwargs["profile_key"])
         return carts.prefetch_related("items__options")
 
-
-class CartList(CartView, generics.ListCreateAPIView):
     def perform_create(self, serializer: CartSerializer) -> None:
         serializer.save(profileKey=self.kwargs["profile_key"])
 
 
-class CartDetail(CartView, generics.RetrieveAPIView):
-    pass
-
-
-class ItemDetail(generics.UpdateAPIView):
+class ItemViewSet(viewsets.ModelViewSet):
     serializer_class = ItemSerializer
 
     def get_queryset(self) -> QuerySet[CartItem]:
@@ -80,7 +74,7 @@ class ItemDetail(generics.UpdateAPIView):
 CARTS = "v2.0/customers/<uuid:profile_key>/carts"
 
 urlpatterns = [
-    path(CARTS, CartList.as_view()),
-    path(f"{CARTS}/<uuid:pk>", CartDetail.as_view()),
-    path(f"{CARTS}/<uuid:cart_id>/items/<int:pk>", ItemDetail.as_view()),
+    path(CARTS, CartViewSet.as_view({"get": "list", "post": "create"})),
+    path(f"{CARTS}/<uuid:pk>", CartViewSet.as_view({"get": "retrieve"})),
+    path(f"{CARTS}/<uuid:cart_id>/items/<int:pk>", ItemViewSet.as_view({"put": "update"})),
 ]

@@ -2,7 +2,6 @@
 # ruff: noqa: DJ008, N815
 
 import uuid
-from typing import ClassVar
 
 from django.db import models
 
@@ -22,7 +21,7 @@ class Cart(models.Model):
     modifiedOn = models.DateTimeField(auto_now=True)
 
     class Meta:
-        ordering: ClassVar = ["-createdOn"]
+        ordering = ["-createdOn"]
 
 
 class CartItem(models.Model):
@@ -38,7 +37,7 @@ class CartItem(models.Model):
     specialInstructions = models.CharField(max_length=300, null=True, blank=True)
 
     class Meta:
-        ordering: ClassVar = ["itemId"]
+        ordering = ["itemId"]
 
 
 class CartItemOption(models.Model):
@@ -50,4 +49,4 @@ class CartItemOption(models.Model):
     price = models.DecimalField(max_digits=14, decimal_places=4)
 
     class Meta:
-        ordering: ClassVar = ["id"]
+        ordering = ["id"]

@@ -1,7 +1,7 @@
 import os
+from urllib.parse import urlsplit
 
-import dj_database_url
-
+DATABASE = urlsplit(os.environ["DATABASE_URL"])
 SECRET_KEY = os.environ["SECRET_KEY"]
 ALLOWED_HOSTS = ["*"]
 INSTALLED_APPS = [
@@ -23,9 +23,17 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "tests.bench.rivals.tutorial.cart"
-DATABASES = {"default": dj_database_url.config(conn_max_age=60)}
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": DATABASE.path[1:],
+        "USER": DATABASE.username,
+        "HOST": DATABASE.hostname,
+        "PORT": DATABASE.port,
+        "CONN_MAX_AGE": 60,
+    }
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-USE_TZ = True
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],

@@ -1,0 +1,200 @@
+"""Clients of the served document, and linters of it.
+
+Each client is generated, compiled or type-checked strictly, and run against the service.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from pytest_django.live_server_helper import LiveServer
+
+from tests.support.callers import PROFILE
+from tests.support.programs import missing
+from tests.support.tokens import mint
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HERE = Path(__file__).parent
+PROGRAMS = HERE / "programs"
+NODE = HERE / "node_modules"
+BIN = HERE / ".venv/bin"
+PATH = os.pathsep.join([str(BIN), str(NODE / ".bin"), os.environ["PATH"]])
+
+Run = Callable[..., str]
+Generate = Callable[..., None]
+
+# What openapi-generator warns of whatever the document says: of 3.1, of an example that has
+# a name and is not a reference, and of an example that is an object.
+OWN_WARNINGS = (
+    "OpenAPI 3.1 support is still in beta",
+    "Failed to get the schema name: null",
+    "Ignoring complex example on request body",
+)
+NO_TESTS = ("--global-property", "apiTests=false,modelTests=false")
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    path = tmp_path / "openapi.json"
+    path.write_text(json.dumps(Client().get("/v2.0/openapi.json").json()))
+    return path
+
+
+@pytest.fixture
+def older(document: Path) -> Path:
+    """The document without a member that the service answers: clients must be open to it."""
+    whole = json.loads(document.read_text())
+    cart = whole["components"]["schemas"]["Cart"]
+    del cart["properties"]["modifiedOn"]
+    cart["required"].remove("modifiedOn")
+    document.write_text(json.dumps(whole))
+    return document
+
+
+@pytest.fixture
+def run(tmp_path: Path, live_server: LiveServer) -> Run:
+    """Run a program in the test's folder, within ten minutes, and return what it says."""
+
+    def run(name: str, *arguments: object, cwd: Path = tmp_path, **environment: str) -> str:
+        found = shutil.which(name, path=PATH) or missing(f"{name} (see tests/README.md)")
+        ended = subprocess.run(
+            [found, *map(str, arguments)],
+            cwd=cwd,
+            env={
+                **os.environ,
+                "PATH": PATH,
+                "BASE_URL": live_server.url,
+                "TOKEN": mint(),
+                "PROFILE": str(PROFILE),
+                **environment,
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=600,
+        )
+        assert ended.returncode == 0, ended.stdout[-5000:]
+        return ended.stdout
+
+    return run
+
+
+@pytest.fixture
+def generate(run: Run, older: Path) -> Generate:
+    """Generate a client with openapi-generator, without a warning but its own."""
+
+    def generate(generator: str, *options: str) -> None:
+        how = "-g", generator, "-i", older, "-o", "client", *options
+        said = run("openapi-generator-cli", "generate", *how)
+        unexpected = [
+            line
+            for line in said.splitlines()
+            if ("WARN" in line or "ERROR" in line) and not any(own in line for own in OWN_WARNINGS)
+        ]
+        assert unexpected == []
+
+    return generate
+
+
+def test_openapi_python_client(run: Run, older: Path, tmp_path: Path) -> None:
+    said = run(
+        "openapi-python-client",
+        *("generate", "--path", older, "--output-path", tmp_path / "cart_client"),
+        *("--meta", "none"),
+    )
+    assert "warning" not in said.lower(), said
+    main = shutil.copy(PROGRAMS / "openapi_python_client.py", tmp_path / "program.py")
+    # Its own client.py hands `object` on to httpx, whatever the document says.
+    (tmp_path / "mypy.ini").write_text("[mypy-cart_client.client]\ndisable_error_code=arg-type\n")
+    run("mypy", "--strict", "--config-file", "mypy.ini", "cart_client", main)
+    assert run("python", main).strip() == "done"
+
+
+def test_openapi_generator_python(run: Run, generate: Generate, tmp_path: Path) -> None:
+    generate("python")
+    client = tmp_path / "client"
+    main = shutil.copy(PROGRAMS / "openapi_generator_python.py", client / "program.py")
+    # With the settings of its own pyproject.toml.
+    run("mypy", "openapi_client", main, cwd=client)
+    assert run("python", main, cwd=client).strip() == "done"
+
+
+def test_openapi_generator_go(run: Run, generate: Generate, tmp_path: Path) -> None:
+    client = tmp_path / "client"
+    options = "packageName=cartclient,disallowAdditionalPropertiesIfNotPresent=false"
+    generate("go", *NO_TESTS, f"--additional-properties={options}")
+    (client / "go.mod").write_text("module cartclient\n\ngo 1.19\n")
+    (client / "program").mkdir()
+    shutil.copy(PROGRAMS / "program.go", client / "program")
+    folders = {"GOCACHE": str(tmp_path / "cache"), "GOPATH": str(tmp_path / "go")}
+    how = {**folders, "GOPROXY": "off"}  # it needs no other module
+    run("go", "vet", "./...", cwd=client, **how)
+    assert run("go", "run", "./program", cwd=client, **how).strip() == "done"
+
+
+def test_openapi_generator_java(run: Run, generate: Generate, tmp_path: Path) -> None:
+    # An object for each request: an operation's new headers leave its callers as they are.
+    options = "openApiNullable=false,useSingleRequestParameter=true"
+    generate("java", *NO_TESTS, "--library=native", f"--additional-properties={options}")
+    sources = [*(tmp_path / "client/src/main/java").rglob("*.java"), *PROGRAMS.glob("*.java")]
+    # The generator's own jar holds the Jackson that its clients need.
+    (jar,) = BIN.parent.glob("lib/*/site-packages/openapi_generator_cli/*.jar")
+    run("javac", "-Xlint:deprecation", "-d", "built", "-cp", jar, *sources)
+    assert run("java", "-cp", f"built:{jar}", "Program").strip() == "done"
+
+
+@pytest.fixture
+def typescript(run: Run, tmp_path: Path) -> Callable[[str], str]:
+    """Compile a program strictly for today's JavaScript, run it, and return what it says."""
+    (tmp_path / "node_modules").symlink_to(NODE)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    shutil.copy(PROGRAMS / "tsconfig.json", tmp_path)
+
+    def compile_and_run(name: str) -> str:
+        shutil.copy(PROGRAMS / name, tmp_path / "program.ts")
+        run("tsc")
+        return run("node", "built/program.js").strip()
+
+    return compile_and_run
+
+
+def test_openapi_typescript_and_openapi_fetch(
+    run: Run, older: Path, typescript: Callable[[str], str]
+) -> None:
+    said = run("openapi-typescript", older, "-o", "schema.d.ts")
+    assert "warn" not in said.lower(), said
+    assert typescript("openapi_fetch.ts") == "done"
+
+
+def test_openapi_generator_typescript_fetch(
+    generate: Generate, typescript: Callable[[str], str]
+) -> None:
+    generate("typescript-fetch", "--additional-properties=importFileExtension=.js")
+    assert typescript("openapi_generator_fetch.ts") == "done"
+
+
+def test_hey_api(run: Run, older: Path, typescript: Callable[[str], str], tmp_path: Path) -> None:
+    output = {"path": "client", "module": {"extension": ".js"}}
+    settings = json.dumps({"input": str(older), "output": output})
+    (tmp_path / "hey.config.mjs").write_text(f"export default {settings};")
+    said = run("openapi-ts", "-f", "hey.config.mjs")
+    assert "warn" not in said.lower(), said
+    assert typescript("hey_api.ts") == "done"
+
+
+def test_spectral_and_owasp(run: Run, document: Path, tmp_path: Path) -> None:
+    # Spectral looks for the rules beside its settings, and for the document below them.
+    (tmp_path / "node_modules").symlink_to(NODE)
+    settings = shutil.copy(HERE / "spectral.yaml", tmp_path)
+    run("spectral", "lint", document, "--ruleset", settings, "--fail-severity=hint")
+
+
+def test_redocly(run: Run, document: Path) -> None:
+    quiet = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
+    run("redocly", "lint", "--config", HERE / "redocly.yaml", document, **quiet)
