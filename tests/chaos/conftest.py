@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.chaos.proxies import HOST, Proxy, nginx
 from tests.chaos.servers import Service, service
 from tests.support.clusters import Cluster, private_cluster
 from tests.support.programs import free_port, missing, program, running
@@ -26,6 +27,15 @@ def on_postgres(cluster: Cluster) -> Iterator[Service]:
 def on_sqlite() -> Iterator[Service]:
     with service() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[Proxy]:
+    with (
+        service(ALLOWED_HOSTS=f"{HOST},127.0.0.1", HTTPS_ONLY="true") as server,
+        nginx(server) as one,
+    ):
+        yield one
 
 
 @pytest.fixture

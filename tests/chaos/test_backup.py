@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from tests.chaos.ledger import Ledger
 from tests.chaos.servers import ROOT, Service, service
 from tests.support.carts import created, shown
 from tests.support.clusters import Cluster, private_cluster
-from tests.support.programs import wait_until
+from tests.support.programs import FOLDERS, wait_until
 
 SECTION = (ROOT / "cartsvc/README.md").read_text().partition("## Backup and restore\n")[2]
 DUMP, ARCHIVE, BASE, RESTORE, SQLITE = re.findall(
@@ -23,19 +22,12 @@ DUMP, ARCHIVE, BASE, RESTORE, SQLITE = re.findall(
 )
 BACK_UP, RESTORE_DUMP = DUMP.split("\n", 1)
 COPY, REPLACE = SQLITE.split("\n", 1)
-TABLES = (
-    "carts_cart",
-    "carts_cartitem",
-    "carts_cartitemoption",
-    "carts_cartchange",
-    "carts_idempotencyrecord",
-)
 
 
-def contents(connection: Any) -> dict[str, list[Any]]:
-    return {
-        table: sorted(map(repr, connection.execute(f"SELECT * FROM {table}"))) for table in TABLES
-    }
+def contents(cluster: Cluster, database: str = "postgres") -> list[str]:
+    """Return all rows of all tables, sorted."""
+    [[xml]] = cluster.execute("SELECT schema_to_xml('public', true, false, '')::text", database)
+    return sorted(xml.split("\n\n"))
 
 
 def under_load(ledger: Ledger, backup: Callable[[], object]) -> None:
@@ -55,18 +47,17 @@ def test_postgresql(tmp_path: Path) -> None:
         variables = {"PGUSER": "backup", "PGPASSFILE": str(passfile(cluster, tmp_path))}
 
         def back_up() -> None:
-            run(BACK_UP, tmp_path, cluster, variables | {"PGDATABASE": "postgres"})
+            run(BACK_UP, tmp_path, cluster, **variables, PGDATABASE="postgres")
 
         ledger = Ledger(server.url, tmp_path)
         under_load(ledger, back_up)
         with restored(tmp_path) as copy, copy.connect("fresh") as connection:
             assert ledger.audit(connection, snapshot=True) == []
         back_up()
-        with cluster.connect() as connection:
-            original = contents(connection)
+        original = contents(cluster)
     with restored(tmp_path) as copy:
+        assert contents(copy, "fresh") == original
         with copy.connect("fresh") as connection:
-            assert contents(connection) == original
             assert ledger.audit(connection) == []
         with service(copy.url("fresh")) as server:
             assert_serves(server, ledger)
@@ -89,32 +80,26 @@ def restored(folder: Path) -> Iterator[Cluster]:
     """Restore the backup in the folder into a new, empty cluster."""
     with private_cluster() as copy:
         copy.execute("CREATE ROLE cartsvc")
-        run(RESTORE_DUMP, folder, copy, {"FRESH_DATABASE": "fresh"})
+        run(RESTORE_DUMP, folder, copy, FRESH_DATABASE="fresh")
         yield copy
 
 
 def run(
     command: str,
     folder: Path | str,
-    cluster: Cluster,
-    variables: dict[str, str],
-    *,
+    cluster: Cluster | None = None,
     user: str | None = None,
+    **variables: str,
 ) -> None:
     """Run a command of the README in a folder. The environment says which cluster it is about."""
+    where = {"PGHOST": "127.0.0.1", "PGPORT": str(cluster.port)} if cluster else {}
     subprocess.run(
         ["bash", "-euc", command],
         user=user,
         group=user,
         extra_groups=[] if user else None,
         cwd=folder,
-        env={
-            "PATH": f"{cluster.programs}:{os.environ['PATH']}",
-            "PGHOST": "127.0.0.1",
-            "PGPORT": str(cluster.port),
-            "PGUSER": "postgres",
-            **variables,
-        },
+        env={"PATH": FOLDERS, "PGUSER": "postgres", **where, **variables},
         check=True,
         timeout=60,
     )
@@ -124,20 +109,20 @@ def test_postgresql_to_a_moment_between_two_writes(tmp_path: Path) -> None:
     with private_cluster() as cluster:
         home = cluster.data.parent
         variables = {"BACKUP": f"{home}/backup", "PGDATA": f"{home}/restored"}
-        as_postgres = partial(run, folder="/", cluster=cluster, user=cluster.user)
-        as_postgres(ARCHIVE, variables=variables)
+        as_postgres = partial(run, folder="/", cluster=cluster, user=cluster.user, **variables)
+        as_postgres(ARCHIVE)
         cluster.stop("fast")
         cluster.start()
         with service(cluster.url()) as server:
             ledger = Ledger(server.url, tmp_path)
-            under_load(ledger, lambda: as_postgres(BASE, variables=variables))
+            under_load(ledger, lambda: as_postgres(BASE))
             before = ledger.hand.create(2)
             [[moment]] = cluster.execute("SELECT clock_timestamp()::text")
             after = created(ledger.caller(server))
             [[segment]] = cluster.execute("SELECT pg_walfile_name(pg_switch_wal())")
             wait_until((home / "backup/wal" / segment).exists)
         cluster.stop("immediate")
-        as_postgres(RESTORE, variables=variables | {"MOMENT": moment})
+        as_postgres(RESTORE, MOMENT=moment)
         cluster.data = home / "restored"
         cluster.start()
         wait_until(lambda: cluster.execute("SELECT pg_is_in_recovery()") == [(False,)])
@@ -155,26 +140,22 @@ def test_sqlite(tmp_path: Path) -> None:
     live.parent.mkdir()
     with service(f"sqlite:///{live}") as server:
         ledger = Ledger(server.url, tmp_path)
-        under_load(ledger, lambda: in_folder(COPY, tmp_path))
+        under_load(ledger, lambda: run(COPY, tmp_path))
         with closing(sqlite3.connect(backup)) as connection:
             assert ledger.audit(connection, snapshot=True) == []
         backup.unlink()
-        in_folder(COPY, tmp_path)
+        run(COPY, tmp_path)
         with closing(sqlite3.connect(live)) as connection:
-            original = contents(connection)
+            original = list(connection.iterdump())
         # What the backup does not have stands in the log beside the file, as after a power cut.
         later = created(ledger.caller(server))
         for process in (*server.workers(), server.process.pid):
             os.kill(process, signal.SIGKILL)
     assert Path(f"{live}-wal").stat().st_size
-    in_folder(REPLACE, tmp_path)
+    run(REPLACE, tmp_path)
     with closing(sqlite3.connect(live)) as connection:
-        assert contents(connection) == original
+        assert list(connection.iterdump()) == original
         assert ledger.audit(connection) == []
     with service(f"sqlite:///{live}") as server:
         assert_serves(server, ledger)
         assert ledger.caller(server).get(f"/{later}").status_code == 404
-
-
-def in_folder(command: str, folder: Path) -> None:
-    subprocess.run(["bash", "-euc", command], cwd=folder, check=True, timeout=60)

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.servers import ROOT
-from tests.support.programs import program, wait_until
+from tests.support.programs import children, program, wait_until
 
 if not os.environ.get("ONE_MACHINE"):
     pytest.skip("it downloads a Debian: set ONE_MACHINE=1", allow_module_level=True)
@@ -59,11 +59,8 @@ class Machine:
 
     def init(self) -> str:
         """Return the process id of the machine's systemd, once there is one."""
-        found = subprocess.run(
-            [program("pgrep"), "-P", str(self.process.pid)], capture_output=True, text=True
-        ).stdout.split()
-        names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in found}
-        return next((pid for pid, name in names.items() if name == "systemd"), "")
+        names = {pid: Path(f"/proc/{pid}/comm").read_text() for pid in children(self.process.pid)}
+        return next((str(pid) for pid, name in names.items() if name == "systemd\n"), "")
 
     def run(self, commands: str, *, check: bool = False) -> str:
         done = subprocess.run(

@@ -1,25 +1,71 @@
-"""How soon the service answers 503 when its database is gone, and 200 when it is back."""
+"""A database that is held, frozen, down or full: 503 within five seconds, and 200 afterwards."""
 
+import os
+import re
 import sqlite3
-from collections.abc import Iterator
-from contextlib import ExitStack, closing
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from functools import partial
+from typing import Any
 
 import psycopg
 import pytest
 import requests
 
-from tests.chaos.servers import Service, held_row, service, timed
+from tests.chaos.servers import ROOT, SIGNING_KEY, Service, held_row, service, timed
 from tests.support import bodies
-from tests.support.carts import created
+from tests.support.callers import HttpApi
+from tests.support.carts import created, created_with_items, shown
 from tests.support.clusters import Cluster, private_cluster
-from tests.support.programs import wait_until
+from tests.support.poolers import Pooler, pooled
+from tests.support.programs import FOLDERS, manage, wait_until
+
+# The contract's "within 5 seconds".
+PATIENCE_SECONDS = 5
+# One thread more than there are callers, for the health check.
+PROCESS = {"WEB_CONCURRENCY": "1", "THREADS": "4"}
+
+Outage = Callable[[Cluster], AbstractContextManager[None]]
 
 
 @pytest.fixture(scope="module")
 def server(cluster: Cluster) -> Iterator[Service]:
-    # A single thread serves every request, so that each one gets the kept connection.
-    with service(cluster.url(), WEB_CONCURRENCY="1", THREADS="1") as running:
+    with service(cluster.url(), **PROCESS) as running:
         yield running
+
+
+@pytest.fixture
+def behind_a_pooler(cluster: Cluster) -> Iterator[Service]:
+    """The service behind a pooler whose database is set as the refusal to start says."""
+    with pooled(cluster.url()) as pooler:
+        secrets = {"SECRET_KEY": "s3cret-0123456789" * 4, "JWT_SIGNING_KEY": SIGNING_KEY}
+        refused = manage("serve", **pooler.variables, **secrets)
+        assert refused.returncode != 0
+        assert refused.stderr.count("cartsvc.E034") == 4, refused.stderr
+        for statement in re.findall("ALTER ROLE .*?;", refused.stderr):
+            cluster.execute(statement)
+        have_it_connect_anew(pooler)
+        address = pooler.variables["DATABASE_URL"]
+        with service(address, **pooler.variables, **PROCESS) as running:
+            yield running
+    cluster.execute("ALTER ROLE postgres RESET ALL")
+
+
+def have_it_connect_anew(pooler: Pooler) -> None:
+    """Run the README's command for it: the pooler's sessions are older than the role's settings."""
+    section = (ROOT / "cartsvc/README.md").read_text().partition("## A pooler\n")[2]
+    (command,) = re.findall("`(runuser .*? RECONNECT)`", section)
+    if os.geteuid() != 0:  # then the pooler runs as this very user
+        command = command.removeprefix("runuser -u postgres -- ")
+    subprocess.run(
+        ["bash", "-euc", command],
+        cwd="/",
+        env={"PATH": FOLDERS, "SOCKET_DIR": pooler.folder, "LISTEN_PORT": str(pooler.port)},
+        check=True,
+        timeout=60,
+    )
 
 
 def unavailable(answer: requests.Response) -> bool:
@@ -27,32 +73,94 @@ def unavailable(answer: requests.Response) -> bool:
     return (answer.status_code, code) == (503, "unavailable") and "Retry-After" in answer.headers
 
 
-def test_a_row_that_is_held(cluster: Cluster, on_postgres: Service) -> None:
-    caller = on_postgres.caller()
+def answered(calls: Sequence[Callable[[], Any]]) -> list[requests.Response]:
+    """Make the calls at once. Return their answers, which came in time."""
+    with ThreadPoolExecutor(len(calls)) as pool:
+        answers = list(pool.map(lambda call: call(), calls))
+    print([f"{seconds:.2f} s" for _, seconds in answers], end=" ")
+    assert max(seconds for _, seconds in answers) < PATIENCE_SECONDS
+    return [answer for answer, _ in answers]
+
+
+def items_of_carts(caller: HttpApi) -> list[int]:
+    """Return how many items each of the caller's carts has."""
+    carts = caller.get().json()["data"]["carts"]
+    return sorted(len(shown(caller, cart["cartId"])["items"]) for cart in carts)
+
+
+@contextmanager
+def held_file(server: Service) -> Iterator[None]:
+    """Hold the SQLite file, as another process that writes."""
+    with closing(sqlite3.connect(server.sqlite, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+
+
+@pytest.mark.parametrize("database", ["PostgreSQL", "SQLite"])
+def test_a_cart_that_is_held(
+    cluster: Cluster, server: Service, on_sqlite: Service, database: str
+) -> None:
+    caller = (on_sqlite if database == "SQLite" else server).caller()
     cart = created(caller)
-    with held_row(cluster, cart):
+    with held_file(on_sqlite) if database == "SQLite" else held_row(cluster, cart):
         answer, seconds = timed(caller, "POST", f"/{cart}/items", bodies.item())
         assert unavailable(answer)
         assert seconds < 3
+        assert caller.get(f"/{cart}").status_code == 200
     assert caller.post(f"/{cart}/items", bodies.item()).status_code == 200
 
 
-def test_a_database_that_is_down_and_back(cluster: Cluster, server: Service) -> None:
-    caller = server.caller()
-    cart = created(caller)
-    cluster.stop("fast")
-    cluster.start()
-    # A restart between two requests is not noticed.
-    assert caller.get(f"/{cart}").status_code == 200
+@contextmanager
+def down(cluster: Cluster) -> Iterator[None]:
     cluster.stop("immediate")
     try:
-        for _ in range(2):
-            answer, seconds = timed(caller, "GET", f"/{cart}")
-            assert unavailable(answer)
-            assert seconds < 4
+        yield
     finally:
         cluster.start()
-    assert caller.get(f"/{cart}").status_code == 200
+
+
+def comes_back(cluster: Cluster, server: Service, outage: Outage, patience: float) -> None:
+    """Nothing is half-written meanwhile, and a health check is answered."""
+    caller = server.caller()
+    cart, [item] = created_with_items(caller, "Pizza")
+    calls = [
+        partial(timed, caller, "GET", f"/{cart}"),
+        partial(timed, caller, "POST", "", bodies.cart(items=3)),
+        partial(timed, caller, "PUT", f"/{cart}/items/{item}", bodies.item()),
+    ]
+    assert all(answer.ok for answer in answered(calls))  # each thread has a connection now
+    before = shown(caller, cart)
+    with outage(cluster), ThreadPoolExecutor(1) as pool:
+        kept = pool.submit(answered, calls)
+        while not kept.done():
+            assert requests.get(f"{server.url}/healthz", timeout=PATIENCE_SECONDS).ok
+        assert all(map(unavailable, kept.result()))
+        # Those connections are gone, and new ones cannot be made.
+        assert all(map(unavailable, answered(calls)))
+        ready = requests.get(f"{server.url}/readyz", timeout=60)
+        assert (ready.status_code, ready.json()) == (503, {"status": "database unavailable"})
+    wait_until(lambda: requests.get(f"{server.url}/readyz", timeout=60).ok, patience)
+    assert shown(caller, cart) == before
+    assert all(answer.ok for answer in answered(calls))
+    assert items_of_carts(caller) == [1, 3, 3]
+
+
+@pytest.mark.parametrize("outage", [Cluster.frozen, down], ids=["frozen", "down"])
+def test_a_server_that_is_gone(cluster: Cluster, server: Service, outage: Outage) -> None:
+    comes_back(cluster, server, outage, 2)
+
+
+def test_a_frozen_server_behind_a_pooler(cluster: Cluster, behind_a_pooler: Service) -> None:
+    """The pooler finds out for itself, within server_login_retry."""
+    comes_back(cluster, behind_a_pooler, Cluster.frozen, 30)
+
+
+def test_a_restart_between_two_requests_is_not_noticed(cluster: Cluster, server: Service) -> None:
+    calls = [partial(timed, server.caller(), "GET") for _ in range(3)]
+    answered(calls)  # the threads have connections now
+    cluster.stop("fast")
+    cluster.start()
+    assert all(answer.ok for answer in answered(calls))
 
 
 def test_no_connection_left() -> None:
@@ -71,16 +179,43 @@ def test_no_connection_left() -> None:
             wait_until(lambda: caller.get().status_code == 200)
 
 
-def test_a_sqlite_file_that_another_process_writes() -> None:
-    with service() as running:
-        caller = running.caller()
-        cart = created(caller)
-        other = sqlite3.connect(running.sqlite, isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
-        answer, seconds = timed(caller, "POST", f"/{cart}/items", bodies.item())
-        assert unavailable(answer)
-        assert seconds < 3
+@contextmanager
+def standby_gone(cluster: Cluster) -> Iterator[None]:
+    """Let every COMMIT wait for a standby that does not come."""
+    cluster.configure("SET synchronous_standby_names = 'nobody'")
+    wait_until(lambda: cluster.execute("SHOW synchronous_standby_names") == [("nobody",)])
+    cluster.execute("CHECKPOINT")  # by the process that lets commits wait from then on
+    try:
+        yield
+    finally:
+        cluster.configure("RESET synchronous_standby_names")
+        wait_until(lambda: not committing(cluster))
+
+
+def committing(cluster: Cluster) -> list[int]:
+    """Return the server's processes that wait for the standby."""
+    found = cluster.execute("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+    return [pid for (pid,) in found]
+
+
+@pytest.mark.parametrize("end", ["", "pg_cancel_backend", "pg_terminate_backend"])
+def test_a_commit_whose_standby_is_gone(cluster: Cluster, server: Service, end: str) -> None:
+    """It waits until its time is up, or is ended.
+
+    The server has committed then, and says in a warning only that its standby has not.
+    """
+    caller = server.caller()
+    cart = created(caller)
+    create = ("POST", "", bodies.cart(items=3))
+    with standby_gone(cluster), ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(answered, [partial(timed, caller, *create, Idempotency_Key="once")])
+        wait_until(lambda: committing(cluster))
+        if end:
+            cluster.execute(f"SELECT {end}({committing(cluster)[0]})")
+        assert unavailable(*answer.result())
         assert caller.get(f"/{cart}").status_code == 200
-        other.rollback()
-        other.close()
-        assert caller.post(f"/{cart}/items", bodies.item()).status_code == 200
+        if not end:  # it is open whether the first will have happened
+            assert caller.request(*create, Idempotency_Key="once").status_code == 409
+    again = caller.request(*create, Idempotency_Key="once")
+    assert (again.status_code, again.headers["Idempotent-Replayed"]) == (200, "true")
+    assert items_of_carts(caller) == [1, 3]

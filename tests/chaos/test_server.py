@@ -1,24 +1,32 @@
-"""The server without nginx: slow callers beside others, and how it and its workers end."""
+"""The server by itself: slow callers, workers that come and go, and what stands beside it.
 
+Logs, metrics, names and an SQLite file cannot end it.
+"""
+
+import os
+import re
+import shutil
 import signal
 import socket
+import subprocess
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
-import requests
 
 from tests.bench import client
-from tests.chaos.servers import SIGNING_KEY, Service, service
-from tests.chaos.test_wire import head, kept
+from tests.chaos.servers import ISSUER, SIGNING_KEY, Service, scrape, service, with_issuer
 from tests.chaos.traffic import traffic
-from tests.support import bodies
 from tests.support.carts import created
-from tests.support.programs import wait_until
-from tests.support.tokens import mint
+from tests.support.clusters import Cluster
+from tests.support.issuers import running
+from tests.support.programs import free_port, missing, wait_until
+from tests.support.tokens import mint, private_key, public_jwk
 
 
 @pytest.fixture
@@ -34,67 +42,6 @@ def test_who_does_not_finish_a_head_is_dropped(two_workers: Service) -> None:
         with suppress(ConnectionResetError):
             assert b"200" not in silent.recv(1000)
     assert 8 < time.monotonic() - started < 15
-
-
-def test_slow_readers_take_no_thread(two_workers: Service) -> None:
-    """Each leaves answers of 15 MB in all unread: more than what the kernel takes for it."""
-    owner = two_workers.caller()
-    items = [bodies.item(options=[bodies.option(displayName="x" * 100)] * 90)] * 10
-    large = created(owner, bodies.cart(items=items))
-    asked = kept(head("GET", path=f"{owner.base.removeprefix(two_workers.url)}/{large}"))
-    with ExitStack() as stack:
-        readers = 0
-        while readers < 16:
-            reader = stack.enter_context(socket.socket())
-            reader.settimeout(60)
-            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-            reader.connect(("127.0.0.1", two_workers.port))
-            reader.sendall(asked * 80)
-            # Too many large reads at once are refused.
-            readers += reader.recv(12, socket.MSG_PEEK) == b"HTTP/1.1 200"
-        for _ in range(20):
-            assert owner.get().status_code == 200
-
-
-@pytest.mark.parametrize("place", ["api", "desk"])
-def test_bodies_that_do_not_arrive_leave_a_thread_to_others(
-    two_workers: Service, place: str
-) -> None:
-    api = two_workers.caller()
-    half = head("POST", "Content-Length: 999", f"Cookie: csrftoken={'a' * 32}") + b'{"a":'
-    if place == "desk":
-        half = half.replace(b" /v2.0/", b" /admin/login/?").replace(
-            b"json", b"x-www-form-urlencoded"
-        )
-    with ExitStack() as stack:
-        stalled = []
-        for _ in range(8):
-            stalled.append(socket.create_connection(("127.0.0.1", two_workers.port), timeout=5))
-            stack.enter_context(stalled[-1]).sendall(half)
-        started = time.monotonic()
-        for _ in range(20):
-            assert requests.get(f"{two_workers.url}/healthz", timeout=5).status_code == 200
-        assert time.monotonic() - started < 5
-        # Two threads in each of two workers: one waits for a body, and one is free.
-        refused: list[bytes] = []
-
-        def six_are_refused() -> bool:
-            refused.extend(filter(None, map(received, stalled)))
-            return len(refused) >= 6
-
-        wait_until(six_are_refused)
-        for answer in refused:
-            assert answer.startswith(b"HTTP/1.1 503 ")
-            assert b"\r\nretry-after: 1\r\n" in answer.lower()
-    wait_until(lambda: api.post("", bodies.cart()).status_code == 200, 5)
-
-
-def received(connection: socket.socket) -> bytes:
-    """Return what was answered since the last call."""
-    connection.setblocking(False)
-    with suppress(OSError):
-        return connection.recv(65536)
-    return b""
 
 
 def test_callers_who_never_rest_do_not_keep_out_others() -> None:
@@ -113,8 +60,21 @@ def test_a_worker_that_is_killed_again_and_again_is_replaced(two_workers: Servic
     for _ in range(3):
         two_workers.lose_a_worker()
     assert wait_until(two_workers.is_up) < 5
-    two_workers.stop()
-    assert two_workers.process.returncode == 0
+    ends(two_workers)
+
+
+def test_a_service_whose_workers_die_again_and_again_ends_with_an_error() -> None:
+    with service() as server:
+
+        def has_ended() -> bool:
+            with suppress(OSError):  # one has just died, or all have
+                for worker in server.workers():
+                    os.kill(worker, signal.SIGKILL)
+            return server.process.poll() is not None
+
+        wait_until(has_ended, 60)
+        assert server.process.returncode == 1
+        assert "The workers die again and again" in server.log.read_text()
 
 
 def test_workers_do_not_outlive_a_parent_that_is_killed(two_workers: Service) -> None:
@@ -138,3 +98,167 @@ def test_sighup_exchanges_the_workers_one_after_the_other(two_workers: Service) 
     print(f"\n{seen}")
     # Connections that wait in the queue of a worker's own socket are lost with the worker.
     assert seen.answers.total() - seen.answers[200] <= seen.answers.total() / 100
+
+
+@pytest.mark.parametrize("born", ["at the start", "after a crash", "after SIGHUP"])
+def test_a_worker_is_born_with_the_keys_of_now(born: str) -> None:
+    with (
+        running(public_jwk("RS256", 1, kid="withdrawn")) as issuer,
+        with_issuer(issuer.url, WEB_CONCURRENCY="1") as server,
+    ):
+        issuer.keys = [public_jwk("RS256", kid="known")]
+        (first,) = server.workers()
+        if born == "at the start":
+            server.restart()
+        elif born == "after a crash":
+            os.kill(first, signal.SIGKILL)
+        else:
+            server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: len(server.workers()) == 1 and first not in server.workers())
+        wait_until(server.is_up)
+        assert issuer.asked == 2
+        issuer.pause = 1  # nobody can be waiting for it
+        callers = [server.caller() for _ in range(16)]
+        for number, caller in enumerate(callers):
+            withdrawn = private_key("RS256", 1)
+            caller.token = token("known") if number else token("withdrawn", withdrawn)
+        with ThreadPoolExecutor(16) as pool:
+            answers = list(pool.map(lambda caller: caller.get(), callers))
+        assert [answer.status_code for answer in answers] == [401] + [200] * 15
+        assert issuer.asked == 2
+
+
+def token(kid: str, key: Any = None) -> str:
+    return mint("RS256", key=key or private_key("RS256"), headers={"kid": kid}, iss=ISSUER)
+
+
+def fill(disk: Path) -> None:
+    with suppress(OSError), (disk / "filler").open("wb") as filler:
+        filler.write(bytes(33 << 20))
+
+
+def test_a_stopped_service_is_one_database_file() -> None:
+    with service() as server:
+        created(server.caller())
+        assert Path(f"{server.sqlite}-wal").exists()
+        server.stop()
+        files = [file.name for file in Path(server.sqlite).parent.glob("*sqlite3*")]
+    assert files == ["carts.sqlite3"]
+
+
+def serves(server: Service, requests: int = 20) -> None:
+    caller = server.caller()
+    assert [caller.get().status_code for _ in range(requests)] == [200] * requests
+
+
+def replaces_a_worker(server: Service) -> None:
+    server.lose_a_worker()
+    assert wait_until(server.is_up) < 5
+
+
+def ends(server: Service) -> None:
+    server.stop()
+    assert server.process.returncode == 0
+
+
+def test_a_log_without_room_loses_lines(small_disk: Path) -> None:
+    with service(log=small_disk / "service.log") as server:
+        fill(small_disk)
+        serves(server, 100)
+        replaces_a_worker(server)
+        written = server.log.stat().st_size
+        (small_disk / "filler").unlink()
+        serves(server)
+        assert server.log.stat().st_size > written
+        ends(server)
+
+
+@pytest.mark.parametrize("stays", [False, True], ids=["gone", "stalled"])
+def test_a_log_whose_reader_does_not_read_loses_lines(tmp_path: Path, stays: bool) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with service(log=pipe) as server:
+        if not stays:
+            os.close(reader)
+        serves(server, 400)  # a pipe holds some two hundred lines
+        replaces_a_worker(server)
+        ends(server)
+    if stays:
+        os.close(reader)
+
+
+def test_counts_without_folder_or_room_cost_no_request(small_disk: Path) -> None:
+    metrics = f"127.0.0.1:{free_port()}"
+    with service(METRICS_BIND=metrics, TMPDIR=str(small_disk)) as server:
+        serves(server)
+        healthy = server.workers()[0]
+        mapped = Path(f"/proc/{healthy}/maps").read_text()
+        shutil.rmtree(re.findall(r"\S+/cartsvc-metrics-\w+", mapped)[0])
+        replaces_a_worker(server)
+        serves(server)
+        assert healthy in server.workers()
+        assert scrape(server)
+
+        # Workers that start later make the folder anew.
+        fill(small_disk)
+        before = set(server.workers())
+        server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: len(set(server.workers()) - before) == len(server.workers()) == 2, 60)
+        wait_until(server.is_up)
+        workers = server.workers()
+        serves(server)
+        assert server.workers() == workers
+        assert 'cartsvc_requests_total{operation="List Carts",status="200"}' in scrape(server)
+        ends(server)
+
+
+SILENT = """\
+for file in resolv.conf nsswitch.conf hosts; do
+  mount --bind $file /etc/$file || exit
+done
+cd "$0" && exec "$@"
+"""
+NAME_SERVERS = ("127.53.53.53", "127.53.53.54")
+
+
+@pytest.fixture
+def without_names(cluster: Cluster, tmp_path: Path) -> Iterator[Service]:
+    """The service, whose next start meets name servers that answer nothing."""
+    servers = "".join(f"nameserver {address}\n" for address in NAME_SERVERS)
+    (tmp_path / "resolv.conf").write_text(f"{servers}search one.example.com two.example.com\n")
+    (tmp_path / "nsswitch.conf").write_text("hosts: files dns\n")
+    (tmp_path / "hosts").write_text("127.0.0.9 known.example.com\n127.0.0.1 known.example.com\n")
+    if subprocess.run(["unshare", "--mount", "true"]).returncode:
+        missing("the right to mount a file system")
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as two,
+        service(cluster.url(), WEB_CONCURRENCY="1") as server,
+    ):
+        for silent, address in zip((one, two), NAME_SERVERS, strict=True):
+            silent.bind((address, 53))  # as root, like the mounts
+        within = ["unshare", "--mount", f"--wd={tmp_path}", "sh", "-c", SILENT, str(server.root)]
+        server.command = [*within, *server.command]
+        yield server
+        ends(server)
+
+
+def test_name_servers_that_do_not_answer(cluster: Cluster, without_names: Service) -> None:
+    """No request waits longer than a client does, with the names of both servers looked up."""
+    server = without_names
+    server.restart(
+        DATABASE_URL="postgres://cartsvc@one.example.com,two.example.com,three.example.com/carts",
+        CACHE_URL="redis://cache:6379/0",
+        THROTTLE_RATE="600/min",
+    )
+    for _ in range(3):
+        callers = [server.caller() for _ in range(4)]  # as many as there are threads
+        with ThreadPoolExecutor(4) as pool:
+            answers = list(pool.map(lambda caller: caller.get(), callers))
+        assert {answer.status_code for answer in answers} == {503}
+        assert max(answer.elapsed.total_seconds() for answer in answers) < 5
+    # Each known address is tried while other names are silent.
+    hosts = "silent.example.com:1,known.example.com"
+    server.restart(DATABASE_URL=cluster.url().replace("127.0.0.1", hosts), THROTTLE_RATE="")
+    serves(server, 1)
