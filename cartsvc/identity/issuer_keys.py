@@ -59,7 +59,7 @@ class IssuerKeys(PyJWKClient):
 
     def keep_fresh(self) -> None:
         """Fetch the keys in the background from now on, until `stopped`."""
-        with self.starting:
+        with self.starting, suppress(RuntimeError):  # the process may have no more threads
             if not self.thread.ident:
                 self.thread.start()
 
