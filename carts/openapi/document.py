@@ -15,7 +15,7 @@ from drf_spectacular.generators import EndpointEnumerator, SchemaGenerator
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from carts.openapi.examples import KEYS, example, problem, problems
+from carts.openapi.examples import example, problem, problems, samples
 from carts.openapi.schemas import Schema, complete, envelope_name, ref, schema_name, skeleton
 from cartsvc.api.envelope import failure_text, success
 from cartsvc.api.operation import Operation, operation_at
@@ -98,7 +98,7 @@ class DocumentGenerator(SchemaGenerator):
     def _parameter(self, place: str, name: str) -> Schema:
         parameter = {"name": name, "in": place, **self.parameters[name]}
         # Pages that try an operation send what an optional one has for an example.
-        shown = {"example": KEYS[name]} if place == "path" else {}
+        shown = {"example": samples()["keys"][name]} if place == "path" else {}
         return {**parameter, "required": place == "path", **shown}
 
     def _answers(self, operation: Operation, sent: Schema) -> Schema:

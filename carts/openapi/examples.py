@@ -1,29 +1,27 @@
 """Examples, from examples.yaml: of each request, each answer and each problem of an operation."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 from django.conf import settings
 
-from carts.limits import MAX_LENGTHS, PRICE_DECIMALS, QUANTITY_MIN
 from cartsvc.api.operation import Operation
 from cartsvc.errors import REFUSALS, Refusal
 
-LIMITS = {
-    "bytes": settings.MAX_BODY_BYTES,
-    "menu_key": MAX_LENGTHS["menu_key"],
-    "quantity": QUANTITY_MIN,
-    "decimals": PRICE_DECIMALS,
-}
-EXAMPLES = yaml.safe_load(Path(__file__).with_name("examples.yaml").read_text() % LIMITS)
-KEYS, FIRST_CART, PROBLEMS = (EXAMPLES[name] for name in ("keys", "first_cart", "problems"))
+
+@cache  # who asks for no document does not wait for it
+def samples() -> dict[str, Any]:
+    """Return examples.yaml. A test compares its limits with what the service answers."""
+    text = Path(__file__).with_name("examples.yaml").read_text()
+    return yaml.safe_load(text % {"bytes": settings.MAX_BODY_BYTES})
 
 
 def example(name: str, schemas: dict[str, Any]) -> dict[str, Any]:
     """Return an object that the schema of this name describes."""
     members = schemas[name]["properties"]
-    whole = next(one for one in EXAMPLES["whole"] if one.keys() >= members.keys())
+    whole = next(one for one in samples()["whole"] if one.keys() >= members.keys())
     found = {}
     for member, schema in members.items():
         value = whole[member]
@@ -36,17 +34,19 @@ def example(name: str, schemas: dict[str, Any]) -> dict[str, Any]:
 
 def problems(operation: Operation, sent: dict[str, Any]) -> list[Refusal]:
     """Return the problems that are shown of an operation with a body such as `sent`, if any."""
-    codes = [*PROBLEMS["of_any"], *(kind.code for kind in operation.problems)]
+    groups = samples()["problems"]
+    codes = [*groups["of_any"], *(kind.code for kind in operation.problems)]
     if sent:
         [item] = sent.get("items", [sent])
-        codes += PROBLEMS["of_bodies"]
-        codes += [c for c, about in PROBLEMS["of_items"].items() if about["field"][1:] in item]
+        codes += groups["of_bodies"]
+        codes += [c for c, about in groups["of_items"].items() if about["field"][1:] in item]
     return [problem(code, operation, sent) for code in codes]
 
 
 def problem(code: str, operation: Operation, sent: dict[str, Any]) -> Refusal:
     """Return a problem with this code, as the operation may have it."""
-    details: dict[str, Any] = next((some[code] for some in PROBLEMS.values() if code in some), {})
+    groups = samples()["problems"]
+    details: dict[str, Any] = next((group[code] for group in groups.values() if code in group), {})
     refusal = REFUSALS[code](**{"scopes": " or ".join(operation.scopes), **details})
-    in_item = code in PROBLEMS["of_items"] or code == "unknown_member"
+    in_item = code in groups["of_items"] or code == "unknown_member"
     return refusal.below("/items/0") if in_item and "items" in sent else refusal

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from carts.openapi.examples import KEYS
+from carts.openapi.examples import samples
 from tests.browser.conftest import LOOKS, Open, shoot
 from tests.support.tokens import mint
 
@@ -19,7 +19,7 @@ def test_a_cart_is_created_and_read_with_what_the_page_fills_in(
     page.goto("/docs")
     assert page.title() == "Cart Service API"
     page.get_by_role("button", name="Authorize").first.click()
-    page.locator(".auth-container input").fill(mint(profileKey=KEYS["profileKey"]))
+    page.locator(".auth-container input").fill(mint(profileKey=samples()["keys"]["profileKey"]))
     page.locator(".auth-container").get_by_role("button", name="Apply credentials").click()
     page.get_by_role("button", name="Close").click()
 
@@ -38,7 +38,7 @@ def test_a_cart_is_created_and_read_with_what_the_page_fills_in(
     cart_id = re.search('"cartId": "(.{36})"', created)[1]
     found = executed("getCart", cartId=cart_id)
     assert "The cart was found." in found
-    assert f'"profileKey": "{KEYS["profileKey"]}"' in found
+    assert f'"profileKey": "{samples()["keys"]["profileKey"]}"' in found
 
     shoot(page, f"docs-{width}-{scheme}")
 

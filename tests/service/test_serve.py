@@ -25,7 +25,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from pytest_django import Settings
 
-from carts.openapi.examples import KEYS
+from carts.openapi.examples import samples
 from cartsvc.serving import server
 from tests.support.programs import accepts, free_port, manage, program, wait_until
 
@@ -94,7 +94,7 @@ def test_first_cart_with_the_printed_lines(clone: Path) -> None:
         assert cart["cartId"] == created["data"]["cartId"]
         assert cart["itemCount"] == 1
     # The page fills in the document's examples: with what the token opens.
-    assert given["PROFILE"] == str(KEYS["profileKey"])
+    assert given["PROFILE"] == str(samples()["keys"]["profileKey"])
     assert given["PROFILE"] in (settings.BASE_DIR / "README.md").read_text()
 
     var = clone / "var"

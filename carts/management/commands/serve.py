@@ -114,11 +114,11 @@ PASSWORD={password}
 
     def _welcome(self, bind: str) -> None:
         # Here, because it loads the metrics: these come after `shared_counts`.
-        from carts.openapi.examples import FIRST_CART, KEYS  # noqa: PLC0415
+        from carts.openapi.examples import samples  # noqa: PLC0415
 
         # All interfaces are no address to call.
         url = f"http://{bind}".replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
-        profile = KEYS["profileKey"]
+        profile = samples()["keys"]["profileKey"]
         token = call_command(
             "issue_token", f"--profile={profile}", "--lifetime=12h", stdout=StringIO()
         )
@@ -134,7 +134,7 @@ PROFILE={profile}
 TOKEN={token}
 CARTS={url}/v2.0/customers/$PROFILE/carts
 curl -s $CARTS -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
-  -d {shlex.quote(json.dumps(FIRST_CART))}
+  -d {shlex.quote(json.dumps(samples()["first_cart"]))}
 
 Then see it:
 
