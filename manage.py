@@ -37,7 +37,7 @@ def run() -> None:
     from django.core.management import execute_from_command_line  # noqa: PLC0415
     from django.db import DatabaseError, DataError, IntegrityError  # noqa: PLC0415
 
-    from cartsvc.db.errors import remedy  # noqa: PLC0415
+    from cartsvc.db.outages import remedy  # noqa: PLC0415
 
     try:
         execute_from_command_line(sys.argv)

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.viewsets import ViewSet
 from uuid_utils.compat import uuid7
 
-from carts.errors import IdempotencyKeyReused, RequestInProgress, VersionMismatch
+from carts.cart_errors import IdempotencyKeyReused, RequestInProgress, VersionMismatch
 from carts.models import Cart, IdempotencyRecord
 from carts.models.change import Author
 from carts.models.idempotency import KEY_MAX_LENGTH
@@ -23,9 +23,9 @@ from cartsvc.api.envelope import success
 from cartsvc.api.headers import entity_tag, prefers_strict, versions
 from cartsvc.api.operation import Operation, operation_of
 from cartsvc.api.strict_json import fingerprint, json_object, received
-from cartsvc.errors import MAX_PROBLEMS, InvalidHeader, Refusal, Refusals
 from cartsvc.fairness import ARRIVING, CHANGE_SECONDS, CHANGING, PROGRAM_SECONDS, WORKING
 from cartsvc.identity.bearer_tokens import bearer_of
+from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors, InvalidHeader
 
 RECORDED = Counter("cartsvc_idempotency_records", "Idempotency-Keys recorded.")
 
@@ -39,7 +39,7 @@ class CartServiceViewSet(ViewSet):
 
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
     tag: ClassVar[str]  # the API document's; the docstring describes it
-    warnings: Sequence[Refusal] = ()  # of the success
+    warnings: Sequence[ApiError] = ()  # of the success
 
     @property
     def operation(self) -> Operation:
@@ -84,18 +84,18 @@ class CartServiceViewSet(ViewSet):
 
     def _values(self, body: dict[str, Any]) -> dict[str, Any]:
         serializer: WireSerializer = self.operation.body
-        limit = MAX_PROBLEMS + 1 if self.strict else WARNINGS
+        limit = MAX_ERRORS + 1 if self.strict else WARNINGS
         unknown = list(islice(serializer.unknown_members(body), limit))
         try:
             values = serializer.run_validation(body)
-        except Refusal as refusal:
+        except ApiError as error:
             if self.strict:
-                raise Refusals([*unknown, *refusal.reasons]) from None
+                raise ApiErrors([*unknown, *error.errors]) from None
             # A misspelt member that is required is missing, and unknown as well.
-            refusal.warnings = unknown
+            error.warnings = unknown
             raise
         if self.strict and unknown:
-            raise Refusals(unknown)
+            raise ApiErrors(unknown)
         self.warnings = unknown
         return values
 

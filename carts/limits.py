@@ -8,9 +8,9 @@ from decimal import Decimal
 
 from iso4217 import Currency
 
-from carts.errors import InvalidCurrency, TooManyDecimals
+from carts.cart_errors import InvalidCurrency, TooManyDecimals
 from cartsvc.control_characters import control_character
-from cartsvc.errors import Blank, ControlCharacter, MaxValue, MinValue
+from cartsvc.request_errors import Blank, ControlCharacter, MaxValue, MinValue
 
 # The specification's table of length limits, in Unicode code points.
 MAX_LENGTHS = {

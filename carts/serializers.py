@@ -13,14 +13,14 @@ from django.db import models
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from carts.errors import CannotChange, TooMany
+from carts.cart_errors import CannotChange, TooMany
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, sent_fields
 from carts.models.reads import TAIL
 from carts.models.writes import CHANGEABLE
 from carts.wire_types import DoubleField, IntField, StringField, invalid_type
 from cartsvc.camel_case import camel_case
-from cartsvc.errors import MAX_PROBLEMS, Null, Refusal, Refusals, Required, UnknownMember
+from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors, Null, Required, UnknownMember
 
 
 class WireSerializer(serializers.ModelSerializer):
@@ -46,29 +46,29 @@ class WireSerializer(serializers.ModelSerializer):
         """Return the values by the names of the model's fields.
 
         Raises:
-            Refusal: with a problem and a JSON Pointer for each wrong value, up to `MAX_PROBLEMS`.
+            ApiError: with an error and a JSON Pointer for each wrong value, up to `MAX_ERRORS`.
         """
         if type(data) is not dict:
             raise invalid_type("an object", data).below("")
         values: dict[str, Any] = {}
-        problems: list[Refusal] = []
+        errors: list[ApiError] = []
         if self.fixed:
-            problems += [CannotChange(field=f"/{name}") for name in data if name in self.fixed]
+            errors += [CannotChange(field=f"/{name}") for name in data if name in self.fixed]
         for name, source, field in self.members:
-            if len(problems) > MAX_PROBLEMS:
+            if len(errors) > MAX_ERRORS:
                 break
             sent = data.get(name)
             if sent is not None:
                 try:
                     values[source] = field.to_internal_value(sent)
-                except Refusal as refusal:
-                    problems += refusal.below(f"/{name}").reasons
+                except ApiError as error:
+                    errors += error.below(f"/{name}").errors
             elif name in data and field.allow_null:
                 values[source] = None
             elif name in data or field.required:
-                problems.append((Null if name in data else Required)(field=f"/{name}"))
-        if problems:
-            raise Refusals(problems)
+                errors.append((Null if name in data else Required)(field=f"/{name}"))
+        if errors:
+            raise ApiErrors(errors)
         return values
 
     @property
@@ -94,8 +94,8 @@ class WireSerializer(serializers.ModelSerializer):
             if isinstance(field, WireListSerializer)
         }
 
-    def unknown_members(self, data: Any, pointer: str = "") -> Iterator[Refusal]:
-        """Yield a problem for each unknown member of any JSON value, in the order sent."""
+    def unknown_members(self, data: Any, pointer: str = "") -> Iterator[ApiError]:
+        """Yield an error for each unknown member of any JSON value, in the order sent."""
         if type(data) is not dict:
             return
         for name, value in data.items():
@@ -125,16 +125,16 @@ class WireListSerializer(serializers.ListSerializer):
         if len(data) > self.child.max_count:
             raise TooMany(limit=self.child.max_count, plural=self.child.plural)
         values: list[dict[str, Any]] = []
-        problems: list[Refusal] = []
+        errors: list[ApiError] = []
         for position, element in enumerate(data):
             try:
                 values.append(self.child.run_validation(element))
-            except Refusal as refusal:
-                problems += refusal.below(f"/{position}").reasons
-                if len(problems) > MAX_PROBLEMS:
+            except ApiError as error:
+                errors += error.below(f"/{position}").errors
+                if len(errors) > MAX_ERRORS:
                     break
-        if problems:
-            raise Refusals(problems)
+        if errors:
+            raise ApiErrors(errors)
         return values
 
 

@@ -9,13 +9,14 @@ from django.http import HttpResponse, HttpResponseNotModified
 from prometheus_client import Counter
 from rest_framework.request import Request
 
-from carts import errors, serializers
+from carts import cart_errors as errors
+from carts import serializers
 from carts.base_view import WARNINGS, CartServiceViewSet
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.headers import entity_tag, versions
 from cartsvc.api.operation import Operation
-from cartsvc.errors import InvalidParameter, UnknownParameter
 from cartsvc.identity.bearer_tokens import bearer_of
+from cartsvc.request_errors import InvalidParameter, UnknownParameter
 
 CREATED = Counter("cartsvc_carts_created", "Carts created.")
 
@@ -26,9 +27,9 @@ PAGE = ("limit", "cursor")
 MERGE_PATCH = ("application/json", "application/merge-patch+json")
 
 # What may be wrong with an Idempotency-Key, a cart that is changed, and an item of it.
-KEY_REFUSALS = (errors.RequestInProgress, errors.IdempotencyKeyReused)
-CART_REFUSALS = (errors.CartNotFound, errors.VersionMismatch)
-ITEM_REFUSALS = (*CART_REFUSALS, errors.ItemNotFound)
+KEY_ERRORS = (errors.RequestInProgress, errors.IdempotencyKeyReused)
+CART_ERRORS = (errors.CartNotFound, errors.VersionMismatch)
+ITEM_ERRORS = (*CART_ERRORS, errors.ItemNotFound)
 
 writes = partial(Operation, scope="Cart.Write")
 reads = partial(writes, other_scopes=("Cart.Read",))
@@ -48,7 +49,7 @@ class CartViewSet(CartServiceViewSet):
         data="CartCreated",
         takes=("Idempotency-Key", "Prefer"),
         gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
-        problems=(*KEY_REFUSALS, errors.PartnerMismatch),
+        errors=(*KEY_ERRORS, errors.PartnerMismatch),
         specified=True,
         counter=CREATED,
     )
@@ -67,7 +68,7 @@ class CartViewSet(CartServiceViewSet):
         message="The carts were found.",
         data="CartPage",
         query=PAGE,
-        problems=(InvalidParameter,),
+        errors=(InvalidParameter,),
     )
     def list(self, request: Request, profile_key: UUID) -> HttpResponse:
         limit, cursor = _page(request)
@@ -85,7 +86,7 @@ class CartViewSet(CartServiceViewSet):
         data="Cart",
         takes=("If-None-Match",),
         gives=("ETag",),
-        problems=(errors.CartNotFound,),
+        errors=(errors.CartNotFound,),
     )
     def retrieve(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         carts = self.carts
@@ -106,7 +107,7 @@ class CartViewSet(CartServiceViewSet):
         message="The cart was changed.",
         body=serializers.ChangeCartSerializer(),
         media_types=MERGE_PATCH,
-        problems=(errors.CannotChange, *CART_REFUSALS),
+        errors=(errors.CannotChange, *CART_ERRORS),
     )
     def partial_update(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         return self.change(self.carts.change_cart, cart_id=cart_id)
@@ -116,7 +117,7 @@ class CartViewSet(CartServiceViewSet):
         description="Deletes a cart with its items and its history.",
         message="The cart was deleted.",
         takes=("If-Match",),
-        problems=CART_REFUSALS,
+        errors=CART_ERRORS,
     )
     def destroy(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         expected = self.expected_versions()
@@ -138,7 +139,7 @@ class CartItemViewSet(CartServiceViewSet):
         data="ItemAdded",
         takes=("Idempotency-Key", "If-Match", "Prefer"),
         gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
-        problems=(*KEY_REFUSALS, *CART_REFUSALS),
+        errors=(*KEY_ERRORS, *CART_ERRORS),
     )
     def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         key, expected = self.idempotency_key(), self.expected_versions()
@@ -151,7 +152,7 @@ class CartItemViewSet(CartServiceViewSet):
         description="Replaces an item entirely, options included: what is not sent is not kept.",
         message="The item was updated.",
         body=serializers.UpdateCartItemSerializer(),
-        problems=ITEM_REFUSALS,
+        errors=ITEM_ERRORS,
         specified=True,
     )
     def update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
@@ -163,7 +164,7 @@ class CartItemViewSet(CartServiceViewSet):
         message="The item was changed.",
         body=serializers.ChangeCartItemSerializer(),
         media_types=MERGE_PATCH,
-        problems=(errors.CannotChange, *ITEM_REFUSALS),
+        errors=(errors.CannotChange, *ITEM_ERRORS),
     )
     def partial_update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         return self.change(self.carts.change_item, **keys)
@@ -174,7 +175,7 @@ class CartItemViewSet(CartServiceViewSet):
         message="The item was removed.",
         takes=("If-Match",),
         gives=("ETag",),
-        problems=ITEM_REFUSALS,
+        errors=ITEM_ERRORS,
     )
     def destroy(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         expected = self.expected_versions()

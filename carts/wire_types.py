@@ -11,14 +11,14 @@ from typing import Any
 from rest_framework import serializers
 
 from carts.limits import exact_price
-from cartsvc.errors import InvalidType, MaxLength, MaxValue, MinValue
+from cartsvc.request_errors import InvalidType, MaxLength, MaxValue, MinValue
 
 
 class StringField(serializers.CharField):
     """The type string(n): a JSON string of at most n code points, never trimmed or normalised.
 
     Raises:
-        Refusal: `invalid_type`, `max_length`, or the code of one of the `validators`.
+        ApiError: `invalid_type`, `max_length`, or the code of one of the `validators`.
     """
 
     max_length: int
@@ -41,7 +41,7 @@ class IntField(serializers.IntegerField):
     """The types int and int64: a JSON integer within bounds. 5.0 is the same number as 5.
 
     Raises:
-        Refusal: `invalid_type`, `min_value`, `max_value`.
+        ApiError: `invalid_type`, `min_value`, `max_value`.
     """
 
     min_value: int
@@ -63,7 +63,7 @@ class DoubleField(serializers.DecimalField):
     """The type double, which only prices have: a JSON number, kept exactly.
 
     Raises:
-        Refusal: `invalid_type`, and the codes of `exact_price`.
+        ApiError: `invalid_type`, and the codes of `exact_price`.
     """
 
     def to_internal_value(self, data: Any) -> Decimal:

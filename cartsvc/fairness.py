@@ -27,13 +27,13 @@ from time import monotonic
 from django.conf import settings
 
 from cartsvc.db.deadlines import start_clock
-from cartsvc.errors import Unavailable
+from cartsvc.request_errors import Unavailable
 
 # For so long none of the caller's requests has started when one is refused.
 PROGRAM_SECONDS = 0.05
 CHANGE_SECONDS = 0.5  # longer than a slow COMMIT
 PERSON_SECONDS = 1  # a program tries again by itself, a person does not
-# A refusal waits once more: the machine may have been too busy to run this process.
+# An error waits once more: the machine may have been too busy to run this process.
 LAST_LOOK_SECONDS = 0.01
 
 

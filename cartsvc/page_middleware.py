@@ -15,10 +15,10 @@ from django.utils import timezone
 from django.utils.log import log_response
 from django.views.defaults import permission_denied
 
-from cartsvc.db.errors import is_outage
-from cartsvc.errors import Unavailable
+from cartsvc.db.outages import is_outage
 from cartsvc.fairness import ARRIVING, PERSON_SECONDS, PROGRAM_SECONDS, WORKING
 from cartsvc.proxies import client_network
+from cartsvc.request_errors import Unavailable
 
 # What Django's own pages raise for an address that names, for example, the year 0.
 UNREADABLE = (ValidationError, ValueError, OverflowError, DataError)
@@ -103,7 +103,7 @@ def _unavailable(name: str) -> HttpResponse:
     return HttpResponse(_page(name), status=503, headers={"Retry-After": "1"})
 
 
-@cache  # making the page takes longer than all else that a refusal does
+@cache  # making the page takes longer than all else that an error does
 def _page(name: str) -> str:
     # Without the request, which would ask the database for the user's name.
     return render_to_string(f"{name}.html")

@@ -26,7 +26,7 @@ from carts.models.item import ITEM_FIELDS
 from carts.models.item_draft import ItemDraft
 from carts.models.manager import CartManager
 from cartsvc.api.guids import parse_guid
-from cartsvc.errors import Refusal
+from cartsvc.request_errors import ApiError
 
 # A COMMIT that is not answered may have happened. Then the cart's version tells, the next time.
 BUSY = (
@@ -113,11 +113,11 @@ class CartChange(View):
         messages.error(self.request, f"{reason} Nothing was saved.")
         return HttpResponseRedirect(url)
 
-    def page(self, *, since: int | None = None, problem: str = "") -> HttpResponse:
+    def page(self, *, since: int | None = None, error: str = "") -> HttpResponse:
         """Return the page with status 200, or 409 if the change was not saved.
 
         `since` is the outdated version with which the form was opened: the page shows what
-        has happened to the cart since then. `problem` is a reason in words.
+        has happened to the cart since then. `error` is a reason in words.
         """
         missed = [] if since is None else events_since(self.cart, since)
         user = "staff", self.request.user.get_username()[:NAME_LENGTH]
@@ -133,8 +133,8 @@ class CartChange(View):
             missed=missed,
             # Events of others may be among those whose records are no longer kept.
             own=authors == [user] * (self.cart.version - (since or 0)),
-            problem=problem,
-            status=409 if since is not None or problem else 200,
+            error=error,
+            status=409 if since is not None or error else 200,
             **self.context(),
         )
 
@@ -151,15 +151,15 @@ class CartChange(View):
                     user.pk, [self.cart], self.flag, message, single_object=True
                 )
         except ValidationError as error:
-            return self.page(problem=" ".join(error.messages))
+            return self.page(error=" ".join(error.messages))
         except OperationalError:
-            return self.page(problem=BUSY)
-        except Refusal as refused:
+            return self.page(error=BUSY)
+        except ApiError as refused:
             if not self.read():
                 return self.gone()
             if self.cart.version != version:
                 return self.page(since=version)
-            return self.page(problem=str(refused))
+            return self.page(error=str(refused))
         messages.success(self.request, f"{message}.")
         return HttpResponseRedirect(self.after())
 

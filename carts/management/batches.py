@@ -10,7 +10,7 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import QuerySet
 from tqdm import tqdm
 
-from cartsvc.db.errors import is_held
+from cartsvc.db.outages import is_held
 from cartsvc.db.statements import delete_in_shards
 
 ATTEMPTS = 5

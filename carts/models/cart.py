@@ -11,7 +11,7 @@ from carts.models.change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
 from carts.models.guarded import GuardedModel
 from carts.models.item import CartItem
 from carts.models.manager import CartManager
-from cartsvc.db.exact_sum import ExactField
+from cartsvc.db.exact_field import ExactField
 
 
 class Cart(GuardedModel):

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from django.conf import settings
 
-from carts.errors import TooMany, VersionMismatch
+from carts.cart_errors import TooMany, VersionMismatch
 from carts.models.item_draft import ItemDraft
-from cartsvc.errors import MAX_PROBLEMS, Refusal, Refusals
+from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors
 
 # The version or versions that a caller expects; None if any will do.
 Expected = int | Collection[int] | None
@@ -83,7 +83,7 @@ class Totals(NamedTuple):
         )
 
 
-def refuse_any(refusals: Iterable[Refusal]) -> None:
-    """Raise the refusals, if there are any. No more are looked for than an answer lists."""
-    if found := list(islice(refusals, MAX_PROBLEMS + 1)):
-        raise Refusals(found) if len(found) > 1 else found[0]
+def refuse_any(errors: Iterable[ApiError]) -> None:
+    """Raise the errors, if there are any. No more are looked for than an answer lists."""
+    if found := list(islice(errors, MAX_ERRORS + 1)):
+        raise ApiErrors(found) if len(found) > 1 else found[0]

@@ -17,7 +17,7 @@ from django.db import IntegrityError, OperationalError, models
 
 from carts import limits
 from cartsvc.control_characters import UNPRINTABLE
-from cartsvc.db.exact_sum import ExactField
+from cartsvc.db.exact_field import ExactField
 from cartsvc.db.statements import atomic_change
 
 # The latest changes of a cart that are kept.

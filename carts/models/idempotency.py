@@ -12,9 +12,9 @@ from django.db import OperationalError, models
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from carts.errors import IdempotencyKeyReused, RequestInProgress
+from carts.cart_errors import IdempotencyKeyReused, RequestInProgress
 from carts.limits import MAX_LENGTHS
-from cartsvc.db.errors import is_held
+from cartsvc.db.outages import is_held
 from cartsvc.db.statements import Insert, Statement, atomic
 
 KEY_MAX_LENGTH = 255
@@ -56,7 +56,7 @@ class IdempotencyRecord(models.Model):
         if an earlier request had created it.
 
         Raises:
-            Refusal: `idempotency_key_reused`, or `request_in_progress` if the same request is
+            ApiError: `idempotency_key_reused`, or `request_in_progress` if the same request is
                 already running and does not end within the lock timeout.
         """
         # Cutting is safe: no cart has a longer partner key, so `write` refuses the request.

@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 from carts.limits import INT32_MAX, INT32_MIN, PRICE_MAX, PRICE_MIN, QUANTITY_MAX, QUANTITY_MIN
 from carts.models import columns, constraints
 from carts.models.guarded import GuardedModel
-from cartsvc.db.exact_sum import ExactField
+from cartsvc.db.exact_field import ExactField
 
 
 class CartItem(GuardedModel):

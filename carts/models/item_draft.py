@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from uuid_utils.compat import uuid7
 
-from carts.errors import CurrencyMismatch, TooMany
+from carts.cart_errors import CurrencyMismatch, TooMany
 from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, CartItem, CartItemOption
 
 Values = Mapping[str, Any]
@@ -71,7 +71,7 @@ class ItemDraft:
         return errors
 
     def currency_mismatches(self, currency: str, path: Path = ()) -> Iterator[CurrencyMismatch]:
-        """Yield a refusal for the item and for each option that is not in `currency`.
+        """Yield an error for the item and for each option that is not in `currency`.
 
         `path` leads to the item in what the caller has sent.
         """

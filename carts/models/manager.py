@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from carts.errors import CartNotFound, ItemNotFound, TooMany
+from carts.cart_errors import CartNotFound, ItemNotFound, TooMany
 from carts.models import writes
 from carts.models.cart_state import IN_ALL, CartState, Expected, Totals, refuse_any
 from carts.models.change import MAX_CHANGES, Author, difference, encoded, recorded
@@ -89,7 +89,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
 
         Raises:
             ValidationError: values that the specification does not allow.
-            Refusal: `currency_mismatch`, `too_many`.
+            ApiError: `currency_mismatch`, `too_many`.
         """
         author, moment = self.author or Author.shell(), self.moment or timezone.now()
         cart: Any = self.model(
@@ -132,7 +132,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
 
         Raises:
             ValidationError: values that the specification does not allow.
-            Refusal: `cart_not_found`, `version_mismatch`, `currency_mismatch`, `too_many`.
+            ApiError: `cart_not_found`, `version_mismatch`, `currency_mismatch`, `too_many`.
         """
         item = ItemDraft.of(values)
         if validate:
@@ -168,7 +168,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
 
         Raises:
             ValidationError: values that the specification does not allow.
-            Refusal: `cart_not_found`, `item_not_found`, `version_mismatch`,
+            ApiError: `cart_not_found`, `item_not_found`, `version_mismatch`,
                 `currency_mismatch`, `too_many`.
         """
         with recorded() as cursor:
@@ -188,7 +188,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         """Remove an item and its options; return the cart's version after it.
 
         Raises:
-            Refusal: `cart_not_found`, `item_not_found`, `version_mismatch`.
+            ApiError: `cart_not_found`, `item_not_found`, `version_mismatch`.
         """
         with recorded() as cursor:
             cart, rows = self._lock(cursor, cart_id, version, writes.ITEM, item_id)
@@ -204,7 +204,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         Raises:
             TypeError: a field that cannot be changed.
             ValidationError: values that the specification does not allow.
-            Refusal: `cart_not_found`, `version_mismatch`.
+            ApiError: `cart_not_found`, `version_mismatch`.
         """
         if fixed := values.keys() - set(CHANGEABLE):
             raise TypeError(f"A cart's {', '.join(sorted(fixed))} cannot be changed.")
@@ -225,7 +225,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  
         """Delete a cart with its items and its history.
 
         Raises:
-            Refusal: `cart_not_found`, `version_mismatch`.
+            ApiError: `cart_not_found`, `version_mismatch`.
         """
         with recorded() as cursor:
             cart, _ = self._lock(cursor, cart_id, version, writes.LAST_POSITION)

@@ -15,12 +15,12 @@ from drf_spectacular.generators import EndpointEnumerator, SchemaGenerator
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from carts.openapi.examples import example, problem, problems, samples
+from carts.openapi.examples import error_shown, errors_shown, example, samples
 from carts.openapi.schemas import Schema, complete, envelope_name, ref, schema_name, skeleton
 from cartsvc.api.envelope import failure_text, success
 from cartsvc.api.operation import Operation, operation_at
 from cartsvc.camel_case import camel_case
-from cartsvc.errors import Refusal
+from cartsvc.request_errors import ApiError
 
 # Headers of every answer, of some statuses, and those that are not always sent.
 OF_ANY = ("X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
@@ -106,7 +106,7 @@ class DocumentGenerator(SchemaGenerator):
         value = json.loads(success(operation.message, data).content)
         done = {"success": {"summary": "The operation is done.", "value": value}}
         if sent:
-            warning = problem("unknown_member", operation, sent)
+            warning = error_shown("unknown_member", operation, sent)
             value = json.loads(success(operation.message, data, [warning]).content)
             done[warning.code] = {"summary": warning.meaning, "value": value}
         # A replay is answered without asking for the cart's version.
@@ -117,19 +117,19 @@ class DocumentGenerator(SchemaGenerator):
         if "If-None-Match" in operation.takes:
             unchanged = "The cart is still the one that If-None-Match names. There is no body."
             answers["304"] = {"description": unchanged, "headers": self._headers("ETag")}
-        refusals = problems(operation, sent)
-        for status in sorted({refusal.status for refusal in refusals}):
-            same = [refusal for refusal in refusals if refusal.status == status]
+        errors = errors_shown(operation, sent)
+        for status in sorted({error.status for error in errors}):
+            same = [error for error in errors if error.status == status]
             answers[str(status)] = self._refusal(HTTPStatus(status), same)
         return answers
 
-    def _refusal(self, status: HTTPStatus, same: list[Refusal]) -> Schema:
-        meanings = [refusal.meaning for refusal in same]
+    def _refusal(self, status: HTTPStatus, same: list[ApiError]) -> Schema:
+        meanings = [error.meaning for error in same]
         if status == HTTPStatus.BAD_REQUEST:  # too many to name
             meanings = ["The request fails validation."]
         examples_of = {
-            refusal.code: {"summary": refusal.meaning, "value": json.loads(failure_text([refusal]))}
-            for refusal in same
+            error.code: {"summary": error.meaning, "value": json.loads(failure_text([error]))}
+            for error in same
         }
         headers = OF_STATUSES.get(status, ())
         # 403 has a challenge for the scope only.

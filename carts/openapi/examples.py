@@ -1,4 +1,4 @@
-"""Examples, from examples.yaml: of each request, each answer and each problem of an operation."""
+"""Examples, from examples.yaml: of each request, each answer and each error of an operation."""
 
 from functools import cache
 from pathlib import Path
@@ -8,7 +8,7 @@ import yaml
 from django.conf import settings
 
 from cartsvc.api.operation import Operation
-from cartsvc.errors import REFUSALS, Refusal
+from cartsvc.request_errors import API_ERRORS, ApiError
 
 
 @cache  # who asks for no document does not wait for it
@@ -32,21 +32,21 @@ def example(name: str, schemas: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def problems(operation: Operation, sent: dict[str, Any]) -> list[Refusal]:
-    """Return the problems that are shown of an operation with a body such as `sent`, if any."""
-    groups = samples()["problems"]
-    codes = [*groups["of_any"], *(kind.code for kind in operation.problems)]
+def errors_shown(operation: Operation, sent: dict[str, Any]) -> list[ApiError]:
+    """Return the errors that are shown of an operation with a body such as `sent`, if any."""
+    groups = samples()["errors"]
+    codes = [*groups["of_any"], *(kind.code for kind in operation.errors)]
     if sent:
         [item] = sent.get("items", [sent])
         codes += groups["of_bodies"]
         codes += [c for c, about in groups["of_items"].items() if about["field"][1:] in item]
-    return [problem(code, operation, sent) for code in codes]
+    return [error_shown(code, operation, sent) for code in codes]
 
 
-def problem(code: str, operation: Operation, sent: dict[str, Any]) -> Refusal:
-    """Return a problem with this code, as the operation may have it."""
-    groups = samples()["problems"]
+def error_shown(code: str, operation: Operation, sent: dict[str, Any]) -> ApiError:
+    """Return an error with this code, as the operation may have it."""
+    groups = samples()["errors"]
     details: dict[str, Any] = next((group[code] for group in groups.values() if code in group), {})
-    refusal = REFUSALS[code](**{"scopes": " or ".join(operation.scopes), **details})
+    error = API_ERRORS[code](**{"scopes": " or ".join(operation.scopes), **details})
     in_item = code in groups["of_items"] or code == "unknown_member"
-    return refusal.below("/items/0") if in_item and "items" in sent else refusal
+    return error.below("/items/0") if in_item and "items" in sent else error

@@ -17,7 +17,7 @@ from carts.wire_types import DoubleField, IntField
 from cartsvc.api.headers import TAGS_MAX_LENGTH
 from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.control_characters import LINE_BREAKERS, PARAGRAPH_BREAKERS
-from cartsvc.errors import MAX_PROBLEMS, REFUSALS
+from cartsvc.request_errors import API_ERRORS, MAX_ERRORS
 
 Schema = dict[str, Any]
 
@@ -40,8 +40,8 @@ def skeleton() -> Schema:
         "tags": TAGS_MAX_LENGTH,
         "int32": INT32_MAX,
         "int64": INT64_MAX,
-        "notifications": MAX_PROBLEMS + WARNINGS,
-        "codes": ", ".join(sorted(REFUSALS)),
+        "notifications": MAX_ERRORS + WARNINGS,
+        "codes": ", ".join(sorted(API_ERRORS)),
     }
     text = Path(__file__).with_name("document.yaml").read_text()
     return yaml.safe_load(text % limits)

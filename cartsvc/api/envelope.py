@@ -14,13 +14,13 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from cartsvc.camel_case import camel_case
-from cartsvc.errors import MAX_PROBLEMS, MoreProblems, Refusal
+from cartsvc.request_errors import MAX_ERRORS, ApiError, MoreProblems
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def success(
-    message: str, data: str | None = None, warnings: Iterable[Refusal] = ()
+    message: str, data: str | None = None, warnings: Iterable[ApiError] = ()
 ) -> HttpResponse:
     """Return the 200 answer, with the JSON text `data` if there is any."""
     told = "".join(f",{_encode(_notification(warning, 'Warning'))}" for warning in warnings)
@@ -34,39 +34,39 @@ def _beginning(message: str) -> str:
     return _encode({"message": message, "notifications": [success]}).removesuffix("]}")
 
 
-def failure(problems: Sequence[Refusal], warnings: Sequence[Refusal] = ()) -> HttpResponse:
-    """Return an error answer. Its status is that of the first problem."""
-    text = failure_text(problems, warnings)
-    return HttpResponse(text, content_type="application/json", status=problems[0].status)
+def failure(errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) -> HttpResponse:
+    """Return an error answer. Its status is that of the first error."""
+    text = failure_text(errors, warnings)
+    return HttpResponse(text, content_type="application/json", status=errors[0].status)
 
 
-def failure_text(problems: Sequence[Refusal], warnings: Sequence[Refusal] = ()) -> str:
-    """Return the body of an error answer. It lists the first `MAX_PROBLEMS` problems."""
-    message = f"The request has {len(problems)} problems."
-    if len(problems) == 1:
-        field, message = _field(problems[0]), str(problems[0])
+def failure_text(errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) -> str:
+    """Return the body of an error answer. It lists the first `MAX_ERRORS` errors."""
+    message = f"The request has {len(errors)} problems."
+    if len(errors) == 1:
+        field, message = _field(errors[0]), str(errors[0])
         if field and field not in message:
             message = f"{field}: {message}"
-    elif len(problems) > MAX_PROBLEMS:
-        message = f"The request has more than {MAX_PROBLEMS} problems."
-        problems, warnings = [*problems[:MAX_PROBLEMS], MoreProblems()], ()
+    elif len(errors) > MAX_ERRORS:
+        message = f"The request has more than {MAX_ERRORS} problems."
+        errors, warnings = [*errors[:MAX_ERRORS], MoreProblems()], ()
     notifications = [
-        *(_notification(problem, "Error") for problem in problems),
+        *(_notification(error, "Error") for error in errors),
         *(_notification(warning, "Warning") for warning in warnings),
     ]
     return _encode({"message": message, "notifications": notifications})
 
 
-def _notification(problem: Refusal, severity: str) -> dict[str, Any]:
-    field, text = _field(problem), str(problem)
+def _notification(error: ApiError, severity: str) -> dict[str, Any]:
+    field, text = _field(error), str(error)
     where = None if field is None else {"field": field}
-    return {"severity": severity, "text": text, "code": problem.code, "additionalData": where}
+    return {"severity": severity, "text": text, "code": error.code, "additionalData": where}
 
 
-def _field(problem: Refusal) -> str | None:
-    if isinstance(problem.field, tuple):
-        return "".join(f"/{camel_case(str(part))}" for part in problem.field)
-    return problem.field
+def _field(error: ApiError) -> str | None:
+    if isinstance(error.field, tuple):
+        return "".join(f"/{camel_case(str(part))}" for part in error.field)
+    return error.field
 
 
 class NoNegotiation(BaseContentNegotiation):

@@ -9,10 +9,10 @@ from django.db import Error as DatabaseError
 from django.http import Http404, HttpResponse
 from rest_framework.exceptions import MethodNotAllowed, Throttled
 
-from cartsvc import errors
+from cartsvc import request_errors as errors
 from cartsvc.api.envelope import failure
-from cartsvc.db.errors import is_outage
-from cartsvc.errors import Refusal
+from cartsvc.db.outages import is_outage
+from cartsvc.request_errors import ApiError
 from cartsvc.serving import logs, metrics
 
 logger = logging.getLogger(__name__)
@@ -22,19 +22,19 @@ RETRY_AFTER_SECONDS = 1
 
 def handle(error: Exception, context: Mapping[str, Any] | None = None) -> HttpResponse:
     """Answer any exception of an API request (the framework's EXCEPTION_HANDLER)."""
-    refusal = error if isinstance(error, Refusal) else _refusal(error, context or {})
-    if refusal is None:
+    told = error if isinstance(error, ApiError) else _api_error(error, context or {})
+    if told is None:
         logger.error("Unexpected error in an API request", exc_info=error)
-        refusal = errors.InternalError()
-    response = failure(refusal.reasons, refusal.warnings)
-    for name, value in refusal.headers.items():
+        told = errors.InternalError()
+    response = failure(told.errors, told.warnings)
+    for name, value in told.headers.items():
         response[name] = value
     if response.status_code == errors.Unavailable.status:
         response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return response
 
 
-def _refusal(error: Exception, context: Mapping[str, Any]) -> Refusal | None:  # noqa: PLR0911 (one line a kind)
+def _api_error(error: Exception, context: Mapping[str, Any]) -> ApiError | None:  # noqa: PLR0911 (one line a kind)
     match error:
         case MethodNotAllowed():
             allowed = ", ".join(context["view"].allowed_methods)

@@ -5,7 +5,7 @@ from urllib.request import parse_http_list
 
 from django.utils.http import parse_header_parameters
 
-from cartsvc.errors import InvalidHeader
+from cartsvc.request_errors import InvalidHeader
 
 # Bytes of a Content-Type. Reading its parameters takes quadratic time.
 CONTENT_TYPE_MAX_LENGTH = 200

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from prometheus_client import Counter
 
-from cartsvc.errors import Refusal
+from cartsvc.request_errors import ApiError
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -24,7 +24,7 @@ class Operation:
     `scope` opens it, and a 403 names it; `other_scopes` open it, too. `message` is what its success
     says. `body` is the serializer of the request's body, which is of one of the `media_types`;
     `data` names the schema of the answer's. `query` names its query parameters. `takes`, `gives`
-    and `problems` are the request headers, answer headers and refusals that not every operation
+    and `errors` are the request headers, answer headers and errors that not every operation
     has. The specification has the operation if it is `specified`. `counter` counts the successes.
     """
 
@@ -33,7 +33,7 @@ class Operation:
     message: str
     scope: str
     other_scopes: tuple[str, ...] = ()
-    problems: tuple[type[Refusal], ...] = ()
+    errors: tuple[type[ApiError], ...] = ()
     body: Any = None
     media_types: tuple[str, ...] = ("application/json",)
     data: str | None = None

@@ -9,8 +9,8 @@ from rest_framework.permissions import BasePermission
 
 from cartsvc.api.operation import operation_of
 from cartsvc.camel_case import camel_case
-from cartsvc.errors import InsufficientScope, InvalidGuid, ProfileMismatch, Refusals
 from cartsvc.identity.bearer_tokens import REALM, bearer_of
+from cartsvc.request_errors import ApiErrors, InsufficientScope, InvalidGuid, ProfileMismatch
 
 
 class MayPass(BasePermission):
@@ -32,7 +32,7 @@ class MayPass(BasePermission):
                 )
         keys = view.kwargs.items()
         if wrong := [camel_case(name) for name, value in keys if not isinstance(value, UUID)]:
-            raise Refusals([InvalidGuid(name=name, field=name) for name in wrong])
+            raise ApiErrors([InvalidGuid(name=name, field=name) for name in wrong])
         bound = bearer.profile_key or settings.JWT_REQUIRE_PROFILE
         if bound and bearer.profile_key != view.kwargs["profile_key"]:
             raise ProfileMismatch(field="profileKey")

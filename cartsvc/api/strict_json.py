@@ -12,7 +12,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from cartsvc.api.headers import media_type
-from cartsvc.errors import InvalidType, MalformedJson, PayloadTooLarge, UnsupportedMediaType
+from cartsvc.request_errors import InvalidType, MalformedJson, PayloadTooLarge, UnsupportedMediaType
 
 # Integers of up to so many digits are within a double's range.
 SAFE_DIGITS = 308

@@ -73,7 +73,7 @@ class BearerThrottle(BaseThrottle):
 
 
 def usage_of(request: HttpRequest) -> Usage | None:
-    """Return the bearer's usage, or None if it is not known. An earlier refusal does not count."""
+    """Return the bearer's usage, or None if it is not known. An earlier error does not count."""
     bearer = getattr(request, "user", None) if settings.THROTTLE_RATE else None
     if not isinstance(bearer, Bearer):
         return None

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Func, Model
 
-from cartsvc.db.exact_sum import ExactField
+from cartsvc.db.exact_field import ExactField
 
 # Of a field and its column: the SQL whose text is the JSON of the column.
 TextOf = Callable[[Any, str], str]

@@ -22,8 +22,8 @@ from rest_framework_simplejwt.tokens import Token
 
 from cartsvc.api.guids import parse_guid
 from cartsvc.control_characters import control_character
-from cartsvc.errors import InvalidToken, NotAuthenticated
 from cartsvc.identity.issuer_keys import TIMEOUT_SECONDS, IssuerKeys
+from cartsvc.request_errors import InvalidToken, NotAuthenticated
 
 # Verifying takes a seventh of a read, and a busy caller sends the same token each time. What is
 # longer is verified each time, so that remembered tokens take a few megabytes at most.
@@ -106,7 +106,7 @@ class BearerAuthentication(BaseAuthentication):
         """Return the bearer of a request.
 
         Raises:
-            Refusal: `not_authenticated`, `invalid_token`, or `unavailable` when the issuer's
+            ApiError: `not_authenticated`, `invalid_token`, or `unavailable` when the issuer's
                 keys cannot be fetched.
         """
         scheme, _, credentials = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from jwt import PyJWKClient, PyJWKSet
 from jwt.jwk_set_cache import JWKSetCache
 
-from cartsvc.errors import Unavailable
+from cartsvc.request_errors import Unavailable
 
 logger = logging.getLogger(__name__)
 

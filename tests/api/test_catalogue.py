@@ -1,8 +1,8 @@
-"""The declared problems, which carts/README.md lists."""
+"""The declared errors, which carts/README.md lists."""
 
 import pytest
 
-from cartsvc.errors import REFUSALS, Refusal
+from cartsvc.request_errors import API_ERRORS, ApiError
 from tests.support.catalogue import README, renewed
 
 
@@ -13,9 +13,9 @@ def test_the_readme_has_the_catalogue() -> None:
 
 
 def test_a_code_is_declared_once() -> None:
-    before = dict(REFUSALS)
+    before = dict(API_ERRORS)
 
     with pytest.raises(TypeError, match="null is declared twice"):
-        type("Null", (Refusal,), {"text": "Again."})
+        type("Null", (ApiError,), {"text": "Again."})
 
-    assert before == REFUSALS
+    assert before == API_ERRORS

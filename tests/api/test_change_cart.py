@@ -6,7 +6,7 @@ import pytest
 
 from carts.models import CartChange
 from tests.support import bodies
-from tests.support.answers import problems, success
+from tests.support.answers import errors_of, success
 from tests.support.callers import Api
 from tests.support.carts import created, created_with_items, shown
 from tests.support.stored import Unchanged
@@ -62,7 +62,7 @@ def test_a_cart_keeps_its_partner_restaurant_currency_and_items(
     response = api.patch(f"/{cart_id}", dict.fromkeys(names, value) | {"note": 7})
 
     assert response.status_code == 400
-    assert problems(response) == [
+    assert errors_of(response) == [
         *(("cannot_change", f"/{name}") for name in names),
         ("invalid_type", "/note"),
     ]

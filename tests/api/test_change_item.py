@@ -6,7 +6,7 @@ import pytest
 
 from carts.models import CartChange
 from tests.support import bodies
-from tests.support.answers import problems, success
+from tests.support.answers import errors_of, success
 from tests.support.callers import STRANGER, Api
 from tests.support.carts import created_with_items, shown
 from tests.support.stored import Unchanged, held, kept
@@ -59,7 +59,7 @@ def test_an_item_keeps_the_rest(
         response = api.patch(f"/{cart_id}/items/{each}", body)
 
         assert response.status_code == 400
-        assert problems(response) == [
+        assert errors_of(response) == [
             *(("cannot_change", f"/{name}") for name in names),
             ("min_value", "/quantity"),
         ]

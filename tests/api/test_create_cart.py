@@ -6,7 +6,7 @@ import simplejson
 
 from carts.models import Cart
 from tests.support import bodies
-from tests.support.answers import problems, success
+from tests.support.answers import errors_of, success
 from tests.support.callers import PROFILE, Api
 from tests.support.carts import shown
 from tests.support.stored import Unchanged
@@ -71,7 +71,7 @@ def test_every_problem_is_reported_at_once(api: Api, unchanged: Unchanged) -> No
     response = api.post(body=body)
 
     assert response.status_code == 400
-    assert sorted(problems(response), key=str) == [
+    assert sorted(errors_of(response), key=str) == [
         ("invalid_type", "/items/1/options/1/price"),
         ("max_length", "/partnerKey"),
         ("min_value", "/items/1/quantity"),

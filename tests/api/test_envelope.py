@@ -5,7 +5,7 @@ import pytest
 from django.test import Client
 
 from tests.support import bodies
-from tests.support.answers import assert_refused, error, problems
+from tests.support.answers import assert_refused, error, errors_of
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.stored import Unchanged
 
@@ -133,7 +133,7 @@ def test_at_most_a_hundred_notifications(api: Api, unchanged: Unchanged, number:
         assert response.json()["notifications"][99]["text"] == "There are more problems than these."
     count = "99" if number == 99 else "more than 99"
     assert response.json()["message"] == f"The request has {count} problems."
-    assert problems(response) == told
+    assert errors_of(response) == told
 
 
 def test_every_answer_has_the_headers_and_the_shape(api: Api, cart_id: str, item_id: str) -> None:
@@ -162,7 +162,7 @@ def test_every_answer_has_the_headers_and_the_shape(api: Api, cart_id: str, item
         assert not response.cookies
         assert "Vary" not in response
         if status != 200:
-            assert problems(response)
+            assert errors_of(response)
     ids = {response["X-Request-ID"] for response in answers.values()}
     assert len(ids) == len(answers)
 

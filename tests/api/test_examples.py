@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 from django.http import HttpResponse
 
-from cartsvc import errors
+from cartsvc import request_errors
 from tests.api.documented import OPERATIONS, Document, operation, served
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.left_out import LEFT_OUT, sent
@@ -47,7 +47,7 @@ def test_every_request_and_answer_has_examples_of_its_schema(name: str) -> None:
         for code, example in media(name, status)["examples"].items():
             assert valid(media(name, status), example["value"])
             if status != "200":
-                assert errors.REFUSALS[code].status == int(status)
+                assert request_errors.API_ERRORS[code].status == int(status)
                 assert example["value"]["notifications"][0]["code"] == code
 
 
@@ -158,7 +158,7 @@ ELSEWHERE: dict[str, dict[str, Any]] = {
 # What no request brings about by itself; their texts are the declared ones.
 OF_THE_SERVICE = {"request_in_progress", "throttled", "internal_error", "unavailable"}
 
-REFUSALS = [
+API_ERRORS = [
     (name, status, code)
     for name in OPERATIONS
     for status, answer in operation(document(), name)["responses"].items()
@@ -168,7 +168,7 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "status", "code"), REFUSALS)
+@pytest.mark.parametrize(("name", "status", "code"), API_ERRORS)
 def test_every_refusal_is_as_shown(
     name: str, status: str, code: str, api: Api, world: World, unchanged: Unchanged
 ) -> None:

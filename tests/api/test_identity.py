@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from tests.support import bodies
-from tests.support.answers import assert_refused, error, problems
+from tests.support.answers import assert_refused, error, errors_of
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.issuers import verified_with
 from tests.support.left_out import LEFT_OUT
@@ -112,7 +112,7 @@ def test_a_setting_demands_a_profile_of_everyone(
     settings.JWT_REQUIRE_PROFILE = True
     unchanged()
 
-    assert problems(api.get()) == [("profile_mismatch", "profileKey")]
+    assert errors_of(api.get()) == [("profile_mismatch", "profileKey")]
     assert Api(profileKey=str(PROFILE)).get().status_code == 200
 
 
@@ -129,7 +129,7 @@ def test_issuer_and_audience_are_checked_when_configured(unchanged: Unchanged) -
             for value in values:
                 response = Api(**{**ours, name: value}).get()
                 assert (value, response.status_code) == (value, 401)
-                assert problems(response) == [("invalid_token", None)]
+                assert errors_of(response) == [("invalid_token", None)]
 
 
 def test_the_checks_are_made_in_this_order(
@@ -147,7 +147,7 @@ def test_the_checks_are_made_in_this_order(
         if not sent:
             del caller.client.defaults["HTTP_AUTHORIZATION"]
         response = caller.put(items, body, **headers)
-        return response.status_code, problems(response)
+        return response.status_code, errors_of(response)
 
     assert answer(sent=False) == (401, [("not_authenticated", None)])
     assert answer() == (403, [("insufficient_scope", None)])
@@ -173,14 +173,14 @@ def test_create_checks_the_partner_between_body_and_currency(unchanged: Unchange
     body = bodies.cart(items=[bodies.item(currency="USD")], note=7)
     api = Api(partnerKey="acme")
 
-    assert problems(api.post(body=body, Idempotency_Key="a b")) == [
+    assert errors_of(api.post(body=body, Idempotency_Key="a b")) == [
         ("invalid_header", "Idempotency-Key")
     ]
-    assert problems(api.post(body=body)) == [("invalid_type", "/note")]
+    assert errors_of(api.post(body=body)) == [("invalid_type", "/note")]
     del body["note"]
     text = "The token is another partner's."
     assert_refused(api.post(body=body), 403, "partner_mismatch", text, "/partnerKey")
-    assert problems(Api(partnerKey="ACME").post(body=body)) == [
+    assert errors_of(Api(partnerKey="ACME").post(body=body)) == [
         ("currency_mismatch", "/items/0/currency")
     ]
 

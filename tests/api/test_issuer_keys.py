@@ -10,7 +10,7 @@ import pytest
 from django.http import HttpResponse
 
 from cartsvc.identity import bearer_tokens, issuer_keys
-from tests.support.answers import assert_refused, problems
+from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.certificates import make_certificate
 from tests.support.clock import Clock
@@ -91,7 +91,7 @@ FORGED = {
 @pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED)
 def test_a_forged_token_is_refused(issuer: Issuer, forge: Any) -> None:
     answer = ask(forge())
-    assert (answer.status_code, problems(answer)) == (401, [("invalid_token", None)])
+    assert (answer.status_code, errors_of(answer)) == (401, [("invalid_token", None)])
 
 
 def test_a_key_of_another_kind_is_refused(issuer: Issuer) -> None:

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from carts.limits import CURRENCIES
-from cartsvc.errors import REFUSALS
+from cartsvc.request_errors import API_ERRORS
 from tests.api.documented import OPERATIONS, Document, operation, ref, undescribed
 from tests.support.fields import FIELDS, by_kind
 
@@ -136,7 +136,7 @@ def test_the_one_notification(document: Document) -> None:
         "additionalData": {"anyOf": [ref("NotificationData"), {"type": "null"}]},
     }
     told = notification["properties"]["code"]["description"]
-    assert all(re.search(rf"\b{code}\b", told) for code in REFUSALS)
+    assert all(re.search(rf"\b{code}\b", told) for code in API_ERRORS)
 
 
 def test_a_currency_is_a_listed_one_when_sent_and_any_when_read(document: Document) -> None:

@@ -144,7 +144,7 @@ def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(http_api: HttpAp
     mine = CartFactory(profile_key=PROFILE).pk
     other = CartFactory(profile_key=PROFILE).pk
 
-    # The refusal comes while the row is still held. tests/chaos measures how soon.
+    # The error comes while the row is still held. tests/chaos measures how soon.
     with held(lambda: unguarded(Cart).filter(pk=mine).update(version=F("version") + 5)):
         reader, writer, elsewhere = together(
             partial(send, http_api, name, str(cart))

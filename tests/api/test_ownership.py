@@ -7,7 +7,7 @@ import pytest
 
 from tests.api.operations import ON_A_CART, ON_AN_ITEM, READS, REQUESTS, send
 from tests.support import bodies
-from tests.support.answers import assert_refused, problems
+from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, created_with_items
 from tests.support.stored import Unchanged
@@ -55,7 +55,7 @@ def test_keys_that_are_no_guids_are_named(api: Api, unchanged: Unchanged, name: 
 
     fields = ["cartId", "itemId"] if name in ON_AN_ITEM else ["cartId"]
     assert response.status_code == 400
-    assert problems(response) == [("invalid_guid", field) for field in fields]
+    assert errors_of(response) == [("invalid_guid", field) for field in fields]
 
 
 @pytest.mark.parametrize("name", ON_A_CART)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.api.operations import send
 from tests.support import bodies
-from tests.support.answers import assert_refused, problems
+from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
 from tests.support.stored import Unchanged, held, kept
@@ -25,7 +25,7 @@ IN_ALL_ITEMS = "There must not be more than 3 options in all items of a cart tog
 
 
 @pytest.mark.parametrize(
-    ("limits", "operation", "fits", "exceeds", "refusal"),
+    ("limits", "operation", "fits", "exceeds", "error"),
     [
         (ITEMS, "create", bodies.cart(items=2), bodies.cart(items=3),
          ("There must not be more than 2 items in a cart.", "/items")),
@@ -50,7 +50,7 @@ def test_a_limit_is_reached_and_not_exceeded(
     operation: str,
     fits: Any,
     exceeds: Any,
-    refusal: tuple[str, str],
+    error: tuple[str, str],
 ) -> None:
     cart_id, [item_id] = created_with_items(api, "Calzone")
     for name, limit in limits.items():
@@ -60,7 +60,7 @@ def test_a_limit_is_reached_and_not_exceeded(
     unchanged()
     response = send(api, operation, cart_id, item_id, exceeds)
 
-    assert_refused(response, 400, "too_many", *refusal)
+    assert_refused(response, 400, "too_many", *error)
     assert kept(cart_id) == held(cart_id)
 
 
@@ -83,5 +83,7 @@ def test_a_flood_is_refused_before_its_elements_are_looked_at(
 ) -> None:
     items, options = bodies.cart(items=[0] * 501), [bodies.item(options=[0] * 101)]
 
-    assert problems(api.post(body=items)) == [("too_many", "/items")]
-    assert problems(api.post(body=bodies.cart(items=options))) == [("too_many", "/items/0/options")]
+    assert errors_of(api.post(body=items)) == [("too_many", "/items")]
+    assert errors_of(api.post(body=bodies.cart(items=options))) == [
+        ("too_many", "/items/0/options")
+    ]

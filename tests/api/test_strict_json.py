@@ -7,7 +7,7 @@ import pytest
 
 from carts.models import Cart
 from tests.support import bodies
-from tests.support.answers import assert_refused, problems
+from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.stored import Unchanged
 
@@ -65,7 +65,7 @@ def test_refuses_what_is_not_json(api: Api, unchanged: Unchanged, body: str | by
     )
 
     assert response.status_code == 400
-    assert problems(response) == [("malformed_json", None)]
+    assert errors_of(response) == [("malformed_json", None)]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_is_nested_too_deep_for_a_key_is_refused(api: Api) -> None:
         response = api.post(body=nested(depth), Idempotency_Key=f"key-{depth}")
         statuses.add(response.status_code)
         if response.status_code == 400:
-            assert problems(response) == [("malformed_json", None)]
+            assert errors_of(response) == [("malformed_json", None)]
             assert Cart.objects.count() == before
     assert statuses == {200, 400}
 
@@ -153,7 +153,7 @@ def test_no_more_than_the_limit_is_read_of_a_body_without_a_length(
 
     response = send_stream(api, stream, **CHUNKED)
 
-    assert problems(response) == [("payload_too_large", None)]
+    assert errors_of(response) == [("payload_too_large", None)]
     assert stream.tell() == 2_001
 
 
@@ -178,7 +178,7 @@ def test_a_body_of_another_length_is_refused(api: Api, unchanged: Unchanged, len
     response = send_stream(api, io.BytesIO(BODY.encode()), CONTENT_LENGTH=length)
 
     assert response.status_code == 400
-    assert problems(response) == [("malformed_json", None)]
+    assert errors_of(response) == [("malformed_json", None)]
 
 
 # Content-Type and Content-Encoding

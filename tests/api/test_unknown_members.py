@@ -11,7 +11,7 @@ from carts.models import Cart
 from tests.api.documented import Document
 from tests.api.operations import REQUESTS, WITH_A_BODY, send
 from tests.support import bodies
-from tests.support.answers import assert_refused, problems, success
+from tests.support.answers import assert_refused, errors_of, success
 from tests.support.callers import STRANGER, Api
 from tests.support.carts import created, shown
 from tests.support.stored import Unchanged
@@ -88,7 +88,7 @@ def test_strict_handling_refuses_them(api: Api, unchanged: Unchanged, prefer: st
     response = api.post(body=MISSPELT, Prefer=prefer)
 
     assert response.status_code == 400
-    assert problems(response) == [("unknown_member", field) for field in TOLD]
+    assert errors_of(response) == [("unknown_member", field) for field in TOLD]
     assert response["Preference-Applied"] == "handling=strict"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.api.field_places import CHANGEABLE, PLACES, Place, Target, everywhere, raw
 from tests.support import bodies
-from tests.support.answers import assert_refused, problems
+from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import created, shown
 from tests.support.fields import by_kind
@@ -251,7 +251,7 @@ def test_names_every_mismatch(api: Api, unchanged: Unchanged) -> None:
         ]
     )
 
-    assert problems(api.post(body=body)) == [
+    assert errors_of(api.post(body=body)) == [
         ("currency_mismatch", "/items/0/options/1/currency"),
         ("currency_mismatch", "/items/2/currency"),
         ("currency_mismatch", "/items/2/options/0/currency"),

@@ -40,9 +40,9 @@ def test_who_is_refused_reads_why(open_page: Open, width: int, scheme: str) -> N
 
     page.context.clear_cookies()
     page.goto(FIND)
-    for refusal in [".errornote"] * 4 + ["h1"]:
+    for error in [".errornote"] * 4 + ["h1"]:
         guess()
-        page.locator(refusal).wait_for()
+        page.locator(error).wait_for()
     refused(429, "Too many failed attempts", "wait up to 15 minutes")
 
     page.goto(FIND)

@@ -1,6 +1,6 @@
 """Full speed without errors. The long form, on a quiet machine, runs for a minute.
 
-It measures memory, too, and takes no refusal:
+It measures memory, too, and takes no error:
 
 LOAD_SECONDS=60 pytest tests/chaos/test_load.py -s
 """

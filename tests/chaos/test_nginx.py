@@ -14,7 +14,7 @@ import pytest
 import requests
 
 from cartsvc.api.envelope import failure
-from cartsvc.errors import REFUSALS
+from cartsvc.request_errors import API_ERRORS
 from tests.chaos.proxies import HOST, Proxy
 from tests.chaos.servers import ROOT
 from tests.chaos.test_wire import answer_on, head
@@ -91,8 +91,8 @@ def test_the_texts_are_the_declared_ones() -> None:
     said = re.findall(r"/.nginx/(\w+) {[^}]*?return (\d+) '(.*)';", shipped)
     assert len(said) == shipped.count("internal;") == 7
     for code, status, body in said:
-        problem = REFUSALS[code](**limits.get(code, {}))
-        assert (int(status), body) == (problem.status, failure([problem]).text)
+        error = API_ERRORS[code](**limits.get(code, {}))
+        assert (int(status), body) == (error.status, failure([error]).text)
 
 
 def test_a_service_that_is_down_is_503_and_no_log_of_nginx_has_a_path(proxy: Proxy) -> None:

@@ -38,7 +38,7 @@ def server(cluster: Cluster) -> Iterator[Service]:
 
 @pytest.fixture
 def behind_a_pooler(cluster: Cluster) -> Iterator[Service]:
-    """The service behind a pooler whose database is set as the refusal to start says."""
+    """The service behind a pooler whose database is set as the error to start says."""
     with pooled(cluster.url()) as pooler:
         secrets = {"SECRET_KEY": "s3cret-0123456789" * 4, "JWT_SIGNING_KEY": SIGNING_KEY}
         refused = manage("serve", **pooler.variables, **secrets)

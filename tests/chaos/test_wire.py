@@ -12,7 +12,7 @@ from http.client import HTTPResponse
 
 import pytest
 
-from cartsvc.errors import REFUSALS
+from cartsvc.request_errors import API_ERRORS
 from tests.chaos.proxies import Proxy
 from tests.chaos.servers import SIGNING_KEY, Service
 from tests.support import bodies
@@ -54,7 +54,7 @@ def to(server: Service, sent: bytes) -> socket.socket:
 
 
 def answer_on(connection: socket.socket) -> int | str:
-    """Return the code of the problem that comes back in an envelope. If there is none, the status.
+    """Return the code of the error that comes back in an envelope. If there is none, the status.
 
     What the server refuses by itself has no body.
     """
@@ -75,9 +75,9 @@ def answer_on(connection: socket.socket) -> int | str:
     code: str | None = envelope["notifications"][0]["code"]
     if code is None:
         return answer.status
-    problem = REFUSALS[code]
-    assert answer.status == problem.status
-    assert headers.get("retry-after") == ("1" if problem.retry else None)
+    error = API_ERRORS[code]
+    assert answer.status == error.status
+    assert headers.get("retry-after") == ("1" if error.retry else None)
     return code
 
 

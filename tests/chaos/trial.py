@@ -98,7 +98,7 @@ def held(attack: Attack, target: Target, until: float) -> Answers:
 
 @dataclass
 class Seen:
-    """What an honest caller saw: seconds that its answers took, and its refusals."""
+    """What an honest caller saw: seconds that its answers took, and its errors."""
 
     seconds: float
     waits: list[float] = field(default_factory=list)

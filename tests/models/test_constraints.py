@@ -108,7 +108,7 @@ def test_validators_and_database_agree(
             setattr(row, field, value)
             with pytest.raises(ValidationError) as error:
                 row.clean_fields()
-            assert code in {problem.code for problem in error.value.error_dict[field]}
+            assert code in {error.code for error in error.value.error_dict[field]}
             # Django would call an integer that is too large one of 32 bits, and psycopg cut it.
             sent = RawSQL("%s", [value]) if isinstance(value, int) else value
             # psycopg refuses NUL by itself, SQLite's driver an integer of more than 64 bits.

@@ -44,8 +44,8 @@ def test_a_write_refuses_and_names_the_method_to_use(
     cart: Cart, unchanged: Callable[[], None], write: Callable[[Cart], Any]
 ) -> None:
     unchanged()
-    refusal = r"(cart\.add_item|item\.change)\("
-    with pytest.raises(TypeError, match=refusal), transaction.atomic():
+    error = r"(cart\.add_item|item\.change)\("
+    with pytest.raises(TypeError, match=error), transaction.atomic():
         write(cart)
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from carts.models import Cart, CartItem, IdempotencyRecord
 from tests.support import bodies
-from tests.support.answers import assert_refused, problems, success
+from tests.support.answers import assert_refused, errors_of, success
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, created_with_items, shown
 from tests.support.concurrency import held
@@ -161,7 +161,7 @@ def test_a_refused_request_leaves_its_key_free(api: Api, unchanged: Callable[[],
         api.post(f"/{STRANGER}/items", bodies.item(), Idempotency_Key="key-1"),
     ]
 
-    assert [problems(response)[0][0] for response in refused] == [
+    assert [errors_of(response)[0][0] for response in refused] == [
         "invalid_type",
         "currency_mismatch",
         "currency_mismatch",

@@ -9,7 +9,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection
 
-from carts.errors import VersionMismatch
+from carts.cart_errors import VersionMismatch
 from carts.models import Cart
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.stored import stored
@@ -88,7 +88,7 @@ def test_names_every_value_that_is_not_allowed(unchanged: Callable[[], None]) ->
             ],
         )
 
-    assert {name: problems[0].code for name, problems in error.value.error_dict.items()} == {
+    assert {name: errors[0].code for name, errors in error.value.error_dict.items()} == {
         "partner_key": "max_length",
         "items[1].quantity": "min_value",
         "items[1].options[1].price": "min_value",

@@ -14,7 +14,7 @@ from django.db.models import Model
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from carts.errors import CartNotFound
+from carts.cart_errors import CartNotFound
 from carts.models import Cart, CartItem, CartItemOption, IdempotencyRecord
 from tests.support.concurrency import in_background, together
 from tests.support.factories import CartFactory, ItemFactory

@@ -15,7 +15,7 @@ from uuid import UUID
 import pytest
 from django.test import Client
 
-from carts.errors import ItemNotFound
+from carts.cart_errors import ItemNotFound
 from carts.models import Cart, CartItem
 from carts.models.change import items_before
 from carts.models.item import ITEM_FIELDS, OPTION_FIELDS

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from cartsvc.api.throttling import BearerThrottle
 from tests.support import bodies
-from tests.support.answers import problems
+from tests.support.answers import errors_of
 from tests.support.callers import STRANGER, Api
 from tests.support.clock import Clock
 from tests.support.stored import Unchanged
@@ -49,7 +49,7 @@ def test_every_answer_to_a_known_bearer_says_what_is_left(
     unchanged()
     refused = api.post(body=bodies.cart())
     assert refused.status_code == 429
-    assert problems(refused) == [("throttled", None)]
+    assert errors_of(refused) == [("throttled", None)]
     assert 1 <= int(refused["Retry-After"]) <= 24 * 60 * 60
     assert refused["RateLimit-Reset"] == refused["Retry-After"]
     assert remaining(refused) == "0"

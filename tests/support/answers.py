@@ -12,7 +12,7 @@ def success(text: str, data: Any = None) -> dict[str, Any]:
 
 
 def error(code: str, text: str, field: str | None = None) -> dict[str, Any]:
-    """Return the whole body of an answer with one problem."""
+    """Return the whole body of an answer with one error."""
     message = f"{field}: {text}" if field and field not in text else text
     return {"message": message, "notifications": [notification("Error", text, code, field)]}
 
@@ -27,12 +27,12 @@ def notification(
 def assert_refused(
     response: Any, status: int, code: str, text: str, field: str | None = None
 ) -> None:
-    """Check the status and the whole body of an answer with one problem."""
+    """Check the status and the whole body of an answer with one error."""
     assert response.status_code == status
     assert response.json() == error(code, text, field)
 
 
-def problems(response: Any) -> list[tuple[str, str | None]]:
+def errors_of(response: Any) -> list[tuple[str, str | None]]:
     """Return the code and the field of each notification of an error."""
     body = response.json()
     assert set(body) == {"message", "notifications"}

@@ -1,4 +1,4 @@
-"""The error catalogue of carts/README.md, generated from the declared problems.
+"""The error catalogue of carts/README.md, generated from the declared errors.
 
 python -m tests.support.catalogue    writes it
 """
@@ -12,12 +12,11 @@ README = Path(__file__).resolve().parents[2] / "carts/README.md"
 
 
 def catalogue() -> str:
-    """Return the table of all declared problems, sorted by status and code."""
-    import_module("carts.errors")
-    problems = import_module("cartsvc.errors").REFUSALS.values()
+    """Return the table of all declared errors, sorted by status and code."""
+    import_module("carts.cart_errors")
+    errors = import_module("cartsvc.request_errors").API_ERRORS.values()
     rows = sorted(
-        (problem.status, problem.code, problem.meaning, problem.remedy, problem.retry)
-        for problem in problems
+        (error.status, error.code, error.meaning, error.remedy, error.retry) for error in errors
     )
     lines = ["| Code | Status | Meaning | What to do |", "|---|---|---|---|"]
     for status, code, meaning, remedy, retry in rows:

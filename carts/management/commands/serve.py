@@ -18,7 +18,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connectio
 
 from carts.models import Cart
 from cartsvc.db.deadlines import serve_requests
-from cartsvc.db.errors import is_poolers
+from cartsvc.db.outages import is_poolers
 from cartsvc.identity.bearer_tokens import keep_issuer_keys
 from cartsvc.serving import server
 from cartsvc.serving.health import pending_migrations

@@ -1,6 +1,6 @@
-"""What can be wrong with a cart, each declared once. `cartsvc.errors` has what any API has."""
+"""What can be wrong with a cart: one exception class each."""
 
-from cartsvc.errors import InvalidValue, Refusal
+from cartsvc.request_errors import ApiError, InvalidValue
 
 
 class InvalidCurrency(InvalidValue):
@@ -9,7 +9,7 @@ class InvalidCurrency(InvalidValue):
     remedy = "Send an upper-case code of the list."
 
 
-class CurrencyMismatch(Refusal):
+class CurrencyMismatch(ApiError):
     text = "The cart's currency is %(currency)s."
     meaning = "An item or an option is in another currency than the cart."
     remedy = "Send the cart's currency with every item and option."
@@ -21,7 +21,7 @@ class TooManyDecimals(InvalidValue):
     remedy = "Round it before sending."
 
 
-class CannotChange(Refusal):
+class CannotChange(ApiError):
     text = "This member cannot be changed."
     meaning = "A change names a member that stays as it is: of a cart or of an item."
     remedy = (
@@ -36,28 +36,28 @@ class TooMany(InvalidValue):
     remedy = "Send fewer, or use another cart."
 
 
-class PartnerMismatch(Refusal):
+class PartnerMismatch(ApiError):
     status = 403
     text = "The token is another partner's."
     meaning = "The token is bound to another partner than the body's partnerKey."
     remedy = "Send the token's partnerKey."
 
 
-class CartNotFound(Refusal):
+class CartNotFound(ApiError):
     status = 404
     text = "This profile has no such cart."
     meaning = "The profile has no such cart, or the token does not open it."
     remedy = "Check profileKey and cartId; list the profile's carts."
 
 
-class ItemNotFound(Refusal):
+class ItemNotFound(ApiError):
     status = 404
     text = "The cart has no such item."
     meaning = "The cart has no such item, or it was removed."
     remedy = "Read the cart again."
 
 
-class RequestInProgress(Refusal):
+class RequestInProgress(ApiError):
     status = 409
     text = "A request with this Idempotency-Key is still running."
     meaning = "The same request, sent before, is still at work."
@@ -65,14 +65,14 @@ class RequestInProgress(Refusal):
     retry = True
 
 
-class VersionMismatch(Refusal):
+class VersionMismatch(ApiError):
     status = 412
     text = "The cart has moved on: its version is now %(version)d."
     meaning = "Somebody has changed the cart since the version in If-Match."
     remedy = "Read the cart again, and decide anew."
 
 
-class IdempotencyKeyReused(Refusal):
+class IdempotencyKeyReused(ApiError):
     status = 422
     text = "This Idempotency-Key came with another request before."
     meaning = "The key was sent before with another body or to another path."

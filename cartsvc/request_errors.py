@@ -1,4 +1,4 @@
-"""Refusals: why a request cannot be served. One exception class each, declared once.
+"""What can be wrong with any request: one exception class each, declared once.
 
 Any layer raises one. The API's exception handler, the API document, the error catalogue and the
 tests read the class.
@@ -11,15 +11,15 @@ from django.core.exceptions import ValidationError
 
 from cartsvc.camel_case import snake_case
 
-# An answer lists this many problems. Checks stop looking after one more.
-MAX_PROBLEMS = 99
+# An answer lists this many errors. Checks stop looking after one more.
+MAX_ERRORS = 99
 
-# Every declared refusal by its code. Complete once the modules of errors are imported.
-REFUSALS: dict[str, type["Refusal"]] = {}
+# Every declared error by its code. Complete once the modules of errors are imported.
+API_ERRORS: dict[str, type["ApiError"]] = {}
 
 
-class Refusal(Exception):
-    """A reason why a request is refused.
+class ApiError(Exception):
+    """What is wrong with a request.
 
     To declare one, write a subclass. Programs recognise it by its `code`, which is its name:
     PayloadTooLarge is `payload_too_large`. `text` is the sentence for people, with `%(name)s` for
@@ -39,15 +39,15 @@ class Refusal(Exception):
     meaning: ClassVar[str]
     remedy: ClassVar[str]
     retry: ClassVar[bool] = False
-    # What the answer warns of beside the refusal.
-    warnings: Sequence["Refusal"] = ()
+    # What the answer warns of beside the error.
+    warnings: Sequence["ApiError"] = ()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "text" in vars(cls):
             cls.code = snake_case(cls.__name__).lstrip("_")
             cls.meaning = vars(cls).get("meaning", cls.text)
-            if REFUSALS.setdefault(cls.code, cls) is not cls:
+            if API_ERRORS.setdefault(cls.code, cls) is not cls:
                 raise TypeError(f"{cls.code} is declared twice.")
 
     def __init__(
@@ -67,28 +67,28 @@ class Refusal(Exception):
         return str(self.args[0])
 
     @property
-    def reasons(self) -> Sequence["Refusal"]:
-        """The refusal itself, or those that it holds."""
+    def errors(self) -> Sequence["ApiError"]:
+        """The error itself, or those that it holds."""
         return [self]
 
     def below(self, pointer: str) -> Self:
-        """Put `pointer` in front of the field of each reason: it is in a part of the body."""
-        for reason in self.reasons:
-            reason.field = f"{pointer}{reason.field or ''}"
+        """Put `pointer` in front of the field of each error: it is in a part of the body."""
+        for error in self.errors:
+            error.field = f"{pointer}{error.field or ''}"
         return self
 
 
-class Refusals(Refusal):
-    """Several refusals at once."""
+class ApiErrors(ApiError):
+    """Several errors at once."""
 
-    reasons: Sequence[Refusal] = ()
+    errors: Sequence[ApiError] = ()
 
-    def __init__(self, reasons: Sequence[Refusal]) -> None:
-        super().__init__(" ".join(map(str, reasons)))
-        self.reasons = reasons
+    def __init__(self, errors: Sequence[ApiError]) -> None:
+        super().__init__(" ".join(map(str, errors)))
+        self.errors = errors
 
 
-class InvalidValue(Refusal, ValidationError):  # type: ignore[misc] # its code may be None
+class InvalidValue(ApiError, ValidationError):  # type: ignore[misc] # its code may be None
     """A value that is not allowed. Forms and models take it for Django's ValidationError."""
 
     def __init__(self, text: str | None = None, **details: Any) -> None:
@@ -137,7 +137,7 @@ class InvalidType(InvalidValue):
     remedy = "Send the type that the API document names."
 
 
-class UnknownMember(Refusal):
+class UnknownMember(ApiError):
     text = "This object has no member of that name."
     meaning = (
         "The body names a member that the object does not have, perhaps a misspelt one. The "
@@ -146,7 +146,7 @@ class UnknownMember(Refusal):
     remedy = "Correct the name, or leave the member out."
 
 
-class UnknownParameter(Refusal):
+class UnknownParameter(ApiError):
     status = 200
     text = "This operation has no query parameter of that name."
     meaning = "The query names a parameter that the operation does not have. It is only a warning."
@@ -159,110 +159,110 @@ class ControlCharacter(InvalidValue):
     remedy = "Remove it. Tabs and line breaks may stand in note and specialInstructions."
 
 
-class MalformedJson(Refusal):
+class MalformedJson(ApiError):
     text = "The body is not JSON."
     meaning = "The body is not JSON in UTF-8, or did not arrive whole."
     remedy = "Correct what the text names."
 
 
-class InvalidGuid(Refusal):
+class InvalidGuid(ApiError):
     text = "%(name)s must be a GUID: 8-4-4-4-12 hexadecimal digits."
     meaning = "A key in the path is not 8-4-4-4-12 hexadecimal digits."
     remedy = "Send the key as the service or the customer's account gave it."
 
 
-class InvalidParameter(Refusal):
+class InvalidParameter(ApiError):
     text = "A query parameter is not acceptable."
     meaning = "A query parameter has a value that it cannot have, or there are over 1,000 of them."
     remedy = "Correct the parameter that field names."
 
 
-class InvalidHeader(Refusal):
+class InvalidHeader(ApiError):
     text = "The request is not acceptable."
     meaning = "A header cannot be read, or names a host that is not this service's."
     remedy = "Correct the header that field names."
 
 
-class MalformedHttp(Refusal):
+class MalformedHttp(ApiError):
     text = "The request is not acceptable HTTP."
     meaning = "The first line, a header, the length or an escape in the path breaks HTTP's rules."
     remedy = "Let an HTTP library write the request."
 
 
-class UriTooLong(Refusal):
+class UriTooLong(ApiError):
     status = 414
     text = "The address of the request is too long."
     meaning = "The path and its query have more than 8 KiB."
     remedy = "Shorten the query: no operation takes so much."
 
 
-class HeadersTooLarge(Refusal):
+class HeadersTooLarge(ApiError):
     status = 431
     text = "The headers of the request are too large."
     meaning = "A header has more than 8 KiB, or all of them have more than 32 KiB."
     remedy = "Send less: a token with fewer claims, no foreign cookies."
 
 
-class NotFound(Refusal):
+class NotFound(ApiError):
     status = 404
     text = "There is nothing at this path."
     remedy = "Compare it with the API document, upper and lower case and final slash included."
 
 
-class MethodNotAllowed(Refusal):
+class MethodNotAllowed(ApiError):
     status = 405
     text = "The method is not allowed here."
     remedy = "Use a method that the answer's Allow header names."
 
 
-class PayloadTooLarge(Refusal):
+class PayloadTooLarge(ApiError):
     status = 413
     text = "The body must not be larger than %(limit)d bytes."
     meaning = "The body is larger than the service accepts."
     remedy = "Send less: fewer items at once."
 
 
-class UnsupportedMediaType(Refusal):
+class UnsupportedMediaType(ApiError):
     status = 415
     text = "The body must be sent as application/json in UTF-8."
     meaning = "The body is of another media type or charset, or compressed."
     remedy = "Send Content-Type: application/json and no Content-Encoding."
 
 
-class NotAuthenticated(Refusal):
+class NotAuthenticated(ApiError):
     status = 401
     text = "Send an Authorization header with a bearer token."
     meaning = "The request carries no bearer token."
     remedy = "Send Authorization: Bearer and a token."
 
 
-class InvalidToken(Refusal):
+class InvalidToken(ApiError):
     status = 401
     text = "The bearer token is not valid here."
     meaning = "The token has expired, or is not one that this service takes."
     remedy = "Get a new token from its issuer."
 
 
-class InsufficientScope(Refusal):
+class InsufficientScope(ApiError):
     status = 403
     text = "The token must carry %(scopes)s."
     meaning = "The token does not carry a scope that the operation takes."
     remedy = "Get a token with the scope that WWW-Authenticate names."
 
 
-class ProfileMismatch(Refusal):
+class ProfileMismatch(ApiError):
     status = 403
     text = "The token does not open this customer profile."
     remedy = "Use the profileKey of the token, or a token of that customer."
 
 
-class MoreProblems(Refusal):
+class MoreProblems(ApiError):
     text = "There are more problems than these."
     meaning = "The request has more than 99 problems, and nothing more was looked for."
     remedy = "Correct those that are listed, and send it again."
 
 
-class Throttled(Refusal):
+class Throttled(ApiError):
     status = 429
     text = "Too many requests. Try again in %(seconds)d seconds."
     meaning = "The bearer has sent more requests than the limit allows."
@@ -270,13 +270,13 @@ class Throttled(Refusal):
     retry = True
 
 
-class InternalError(Refusal):
+class InternalError(ApiError):
     status = 500
     text = "Something went wrong on our side."
     remedy = "Tell its operator the X-Request-ID of the answer."
 
 
-class Unavailable(Refusal):
+class Unavailable(ApiError):
     status = 503
     text = "The service cannot reach its data right now. Try again."
     meaning = (
