@@ -1,141 +1,244 @@
-"""The wire shape: camelCase outside, snake_case inside.
+"""The request bodies: camelCase outside, the records of `carts.values` inside.
 
-A serializer is built once and asked by `run_validation(data)`: building one a request
-copies every field. None of them keeps anything of a request.
+`is_valid`, `validated_data`, `validate` and `validate_<member>` are the framework's. Its own loop
+over the fields is replaced: the members of a class are looked up once, a value is checked once by
+its type, and no more errors are looked for than an answer lists. A serializer keeps nothing of what
+`run_validation` is given, so the operations share one.
+
+The API document shows the docstrings of the serializers.
 """
 
-from collections.abc import Iterator
-from functools import cached_property
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from typing import Any, ClassVar, NamedTuple
 
-from django.conf import settings
-from django.db import models
+from django.core.exceptions import ValidationError as DjangoValidationError
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from carts.cart_errors import CannotChange, TooMany
-from carts.models import Cart, CartItem, CartItemOption
-from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, sent_fields
-from carts.models.reads import TAIL
-from carts.models.writes import CHANGEABLE
-from carts.wire_types import DoubleField, IntField, StringField, invalid_type
+from carts.cart_errors import CannotChange
+from carts.models.reads import KEPT
+from carts.models.statements import CHANGEABLE
+from carts.types import ListOf, invalid_type
+from carts.values import Item, NewCart, Option, Record, is_optional, types_of
+from cartsvc.api.framework_errors import errors_of
 from cartsvc.camel_case import camel_case
-from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors, Null, Required, UnknownMember
+from cartsvc.request_errors import (
+    MAX_ERRORS,
+    ApiError,
+    ApiErrors,
+    Null,
+    Required,
+    UnknownMember,
+)
+
+# What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
+READ_ONLY_MEMBERS = frozenset(
+    {"itemId", "value", "cartId", "profileKey", "itemCount", *map(camel_case, KEPT)}
+)
+MAX_NAME_LENGTH = 64  # characters
 
 
-class WireSerializer(serializers.ModelSerializer):
-    """A JSON object of the specification. Unknown members are ignored, and can be listed.
+class InvalidBody(ApiErrors, serializers.ValidationError):
+    """The errors of a body, each with a JSON Pointer. `detail` has them by their pointers."""
 
-    The API document shows the docstrings of the serializers.
-    """
+    def __init__(self, errors: Sequence[ApiError]) -> None:
+        Exception.__init__(self)  # the framework's would look for texts in the errors
+        self.errors, self.field, self.headers, self.details = errors, None, {}, {}
 
-    # What a list may hold too many of, and the setting that says how many.
-    plural: ClassVar[str]
-    limit: ClassVar[str]
-    # What a change of the object refuses, whatever it holds.
+    @property
+    def detail(self) -> Any:  # type: ignore[override]
+        found: dict[str, list[Any]] = {}
+        for error in self.errors:
+            told = serializers.ErrorDetail(str(error), error.code)
+            found.setdefault(str(error.field), []).append(told)
+        return found
+
+
+class TypedField(serializers.Field):
+    """A member of one of the specification's types. It takes a value only as sent."""
+
+    def __init__(self, kind: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.kind = kind
+
+    def run_validation(self, data: Any = empty) -> Any:
+        value = self.kind.check(data)
+        self.run_validators(value)
+        return value
+
+
+class Member(NamedTuple):
+    """A member of a serializer's object: its name on the wire and in Python, and its field."""
+
+    name: str
+    source: str
+    field: Any
+    check: Callable[[Any], Any]
+    hook: str  # the serializer's own method for this member, or ""
+
+
+class RecordSerializer(serializers.Serializer):
+    """A JSON object with the fields of a record, or some of them (`Meta.fields`)."""
+
+    # What a change refuses, whatever it holds.
     fixed: ClassVar[frozenset[str]] = frozenset()
 
-    serializer_field_mapping: ClassVar = {
-        models.CharField: StringField,
-        models.IntegerField: IntField,
-        models.BigIntegerField: IntField,
-        models.DecimalField: DoubleField,
-    }
+    @cached_property
+    def has_hooks(self) -> bool:
+        return has_hooks(self)
 
-    def run_validation(self, data: Any = empty) -> dict[str, Any]:
-        """Return the values by the names of the model's fields.
+    class Meta:
+        record: Record
+        fields: tuple[str, ...] = ()  # all, if none are named; and then the required are required
+
+    def get_fields(self) -> dict[str, Any]:
+        declared: dict[str, Any] = super().get_fields()
+        record = self.Meta.record
+        chosen = getattr(self.Meta, "fields", ())
+        found = {}
+        for source in chosen or record._fields:
+            name, optional = camel_case(source), is_optional(record, source)
+            options: dict[str, Any] = {
+                "required": not (chosen or optional),
+                "allow_null": optional,
+                "source": None if source == name else source,
+            }
+            kind = types_of(record)[source]
+            found[name] = declared.pop(name, None) or TypedField(kind, **options)
+            found[name].kind = kind
+        return found | declared
+
+    def run_validation(self, data: Any = empty) -> Any:
+        """Return the values, by their names in Python.
 
         Raises:
-            ApiError: with an error and a JSON Pointer for each wrong value, up to `MAX_ERRORS`.
+            InvalidBody: with a JSON Pointer for each wrong value, up to `MAX_ERRORS`.
         """
+        values = self.to_internal_value(data)
+        if not self.has_hooks:
+            return values
+        try:
+            self.run_validators(values)
+            return self.validate(values)
+        except (serializers.ValidationError, DjangoValidationError) as error:
+            raise InvalidBody(errors_of(error)) from error
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
         if type(data) is not dict:
-            raise invalid_type("an object", data).below("")
+            raise InvalidBody([invalid_type("an object", data).below("")])
         values: dict[str, Any] = {}
         errors: list[ApiError] = []
         if self.fixed:
             errors += [CannotChange(field=f"/{name}") for name in data if name in self.fixed]
-        for name, source, field in self.members:
+        for name, source, field, check, hook in members_of(type(self)):
             if len(errors) > MAX_ERRORS:
                 break
             sent = data.get(name)
-            if sent is not None:
-                try:
-                    values[source] = field.to_internal_value(sent)
-                except ApiError as error:
-                    errors += error.below(f"/{name}").errors
-            elif name in data and field.allow_null:
-                values[source] = None
-            elif name in data or field.required:
-                errors.append((Null if name in data else Required)(field=f"/{name}"))
+            try:
+                if sent is not None:
+                    value = check(sent)
+                elif name in data and field.allow_null:
+                    value = None
+                elif name in data or field.required:
+                    raise Null if name in data else Required
+                else:
+                    continue
+                values[source] = getattr(self, hook)(value) if hook else value
+            except (ApiError, serializers.ValidationError, DjangoValidationError) as error:
+                errors += [one.below(f"/{name}") for one in errors_of(error)]
         if errors:
-            raise ApiErrors(errors)
+            raise InvalidBody(errors)
         return values
-
-    @property
-    def max_count(self) -> int:
-        return int(getattr(settings, self.limit))
-
-    @cached_property
-    def members(self) -> list[tuple[str, str, serializers.Field]]:
-        """Each member's name on the wire, its name in the model, and its field."""
-        return [(name, field.source or name, field) for name, field in self.fields.items()]
-
-    @cached_property
-    def known(self) -> frozenset[str]:
-        """The members that may be sent: those of the object, and those that a read shows."""
-        return READ_ONLY_MEMBERS.union(self.fixed, (name for name, _, _ in self.members))
-
-    @cached_property
-    def lists(self) -> dict[str, "WireSerializer"]:
-        """The members that are lists of objects, with the serializer of the objects."""
-        return {
-            name: field.child
-            for name, _, field in self.members
-            if isinstance(field, WireListSerializer)
-        }
 
     def unknown_members(self, data: Any, pointer: str = "") -> Iterator[ApiError]:
         """Yield an error for each unknown member of any JSON value, in the order sent."""
         if type(data) is not dict:
             return
+        known, lists = known_members(type(self)), lists_of(type(self))
         for name, value in data.items():
-            if name not in self.known:
+            if name not in known:
                 token = shortened(name).replace("~", "~0").replace("/", "~1")
                 yield UnknownMember(field=f"{pointer}/{token}")
-            elif name in self.lists and type(value) is list:
-                child = self.lists[name]
+            elif name in lists and type(value) is list:
+                child = lists[name]
                 # Most objects have nothing unknown, and then no other call is made for them.
-                known = frozenset() if child.lists else child.known
+                kind: Any = type(child)
+                plain = not lists_of(kind) and known_members(kind)
                 for position, element in enumerate(value):
-                    if type(element) is dict and not known.issuperset(element):
+                    if type(element) is dict and not (plain and plain.issuperset(element)):
                         yield from child.unknown_members(element, f"{pointer}/{name}/{position}")
 
 
-class WireListSerializer(serializers.ListSerializer):
-    """A JSON array of objects.
+class RecordListSerializer(serializers.ListSerializer):
+    """A JSON array of objects. Too many are refused before they are looked at."""
 
-    Too many are refused before they are looked at, so that a flood costs little.
-    """
+    kind: ListOf  # which says how many it may hold
 
-    child: WireSerializer
+    @cached_property
+    def has_hooks(self) -> bool:
+        return has_hooks(self)
+
+    def run_validation(self, data: Any = empty) -> Any:
+        values = self.to_internal_value(data)
+        if not self.has_hooks:
+            return values
+        self.run_validators(values)
+        return self.validate(values)
 
     def to_internal_value(self, data: Any) -> list[dict[str, Any]]:
-        if type(data) is not list:
-            raise invalid_type("an array", data)
-        if len(data) > self.child.max_count:
-            raise TooMany(limit=self.child.max_count, plural=self.child.plural)
+        self.kind.check_count(data)
         values: list[dict[str, Any]] = []
         errors: list[ApiError] = []
+        child: Any = self.child
         for position, element in enumerate(data):
             try:
-                values.append(self.child.run_validation(element))
+                values.append(child.run_validation(element))
             except ApiError as error:
                 errors += error.below(f"/{position}").errors
                 if len(errors) > MAX_ERRORS:
                     break
         if errors:
-            raise ApiErrors(errors)
+            raise InvalidBody(errors)
         return values
+
+
+def has_hooks(serializer: Any) -> bool:
+    """Return whether somebody has added checks of whole objects or lists to the serializer."""
+    own, inherited = type(serializer).validate, (serializers.Serializer, serializers.ListSerializer)
+    return bool(serializer.validators) or own not in [kind.validate for kind in inherited]
+
+
+@cache  # building the fields takes longer than reading a usual body
+def members_of(serializer: type[RecordSerializer]) -> list[Member]:
+    found = []
+    field: Any
+    for name, field in serializer().fields.items():
+        hook = f"validate_{name}"
+        plain = isinstance(field, TypedField) and not field.validators
+        check = field.kind.check if plain else field.run_validation
+        hook = hook if hasattr(serializer, hook) else ""
+        found.append(Member(name, str(field.source), field, check, hook))
+    return found
+
+
+@cache
+def lists_of(serializer: type[RecordSerializer]) -> dict[str, Any]:
+    """Return the members that are lists of objects, with the serializer of the objects."""
+    members = members_of(serializer)
+    return {
+        member.name: member.field.child
+        for member in members
+        if isinstance(member.field, RecordListSerializer)
+    }
+
+
+@cache
+def known_members(serializer: type[RecordSerializer]) -> frozenset[str]:
+    """Return what may be sent: the members of the object, and those that a read shows."""
+    return READ_ONLY_MEMBERS.union(
+        serializer.fixed, (member.name for member in members_of(serializer))
+    )
 
 
 def shortened(name: str) -> str:
@@ -143,76 +246,65 @@ def shortened(name: str) -> str:
     return name[:MAX_NAME_LENGTH].encode(errors="replace").decode()
 
 
-# What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
-READ_ONLY_MEMBERS = frozenset(
-    {"itemId", "value", "cartId", "profileKey", "itemCount", *map(camel_case, TAIL)}
-)
-MAX_NAME_LENGTH = 64  # characters
-
-
-def on_the_wire(*names: str, **extra: Any) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
-    """Return `fields` and `extra_kwargs` of a serializer's Meta, in camelCase, for these fields."""
-    wire = {camel_case(name): name for name in names}
-    return tuple(wire), {
-        name: ({"source": source} if name != source else {}) | extra
-        for name, source in wire.items()
-    }
-
-
-class CartItemOptionSerializer(WireSerializer):
+class CartItemOptionSerializer(RecordSerializer):
     """An option that the customer selected for an item."""
 
-    plural, limit = "options on an item", "MAX_OPTIONS"
-
     class Meta:
-        model = CartItemOption
-        list_serializer_class = WireListSerializer
-        fields, extra_kwargs = on_the_wire(*OPTION_FIELDS)
+        record = Option
+        list_serializer_class = RecordListSerializer
 
 
-class CartItemSerializer(WireSerializer):
+class CartItemSerializer(RecordSerializer):
     """An item of Create Cart, and the request body of Add Item."""
 
-    plural, limit = "items in a cart", "MAX_ITEMS"
     options = CartItemOptionSerializer(many=True, required=False, allow_null=True)
 
     class Meta:
-        model = CartItem
-        list_serializer_class = WireListSerializer
-        *before, instructions = ITEM_FIELDS
-        fields, extra_kwargs = on_the_wire(*before, "options", instructions)
+        record = Item
+        list_serializer_class = RecordListSerializer
 
 
 class UpdateCartItemSerializer(CartItemSerializer):
     """The request body of Update Item. What is not sent is not kept."""
 
 
-class CreateCartSerializer(WireSerializer):
+class CreateCartSerializer(RecordSerializer):
     """The request body of Create Cart."""
 
     items = CartItemSerializer(many=True, required=False, allow_null=True)
 
     class Meta:
-        model = Cart
-        partner, restaurant, *others = sent_fields(Cart)
-        fields, extra_kwargs = on_the_wire(partner, restaurant, "items", *others)
+        record = NewCart
 
 
-class ChangeCartSerializer(WireSerializer):
+class ChangeCartSerializer(RecordSerializer):
     """The request body of Change Cart. What is not sent stays as it is."""
 
     class Meta:
-        model = Cart
-        fields, extra_kwargs = on_the_wire(*CHANGEABLE, required=False)
+        record = NewCart
+        fields = CHANGEABLE
 
-    fixed = frozenset(CreateCartSerializer.Meta.fields) - frozenset(Meta.fields)
+    fixed = frozenset(map(camel_case, set(NewCart._fields) - set(CHANGEABLE)))
 
 
-class ChangeCartItemSerializer(WireSerializer):
+class ChangeCartItemSerializer(RecordSerializer):
     """The request body of Change Item. What is not sent stays as it is."""
 
     class Meta:
-        model = CartItem
-        fields, extra_kwargs = on_the_wire("quantity", "special_instructions", required=False)
+        record = Item
+        fields = ("quantity", "special_instructions")
 
-    fixed = frozenset(CartItemSerializer.Meta.fields) - frozenset(Meta.fields)
+    fixed = frozenset(map(camel_case, set(Item._fields) - set(Meta.fields)))
+
+
+def new_cart(values: Mapping[str, Any]) -> NewCart:
+    """Return the record of the validated data of a `CreateCartSerializer`."""
+    items = tuple(map(item, values.get("items") or ()))
+    return NewCart._make(map({**values, "items": items}.get, NewCart._fields))
+
+
+def item(values: Mapping[str, Any]) -> Item:
+    """Return the record of the validated data of a `CartItemSerializer`."""
+    fields = Option._fields
+    options = [Option._make(map(option.get, fields)) for option in values.get("options") or ()]
+    return Item._make(map({**values, "options": tuple(options)}.get, Item._fields))

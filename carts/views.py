@@ -8,6 +8,7 @@ from uuid import UUID
 from django.http import HttpResponse, HttpResponseNotModified
 from prometheus_client import Counter
 from rest_framework.request import Request
+from uuid_utils.compat import uuid7
 
 from carts import cart_errors as errors
 from carts import serializers
@@ -15,7 +16,6 @@ from carts.base_view import WARNINGS, CartServiceViewSet
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.headers import entity_tag, versions
 from cartsvc.api.operation import Operation
-from cartsvc.identity.bearer_tokens import bearer_of
 from cartsvc.request_errors import InvalidParameter, UnknownParameter
 
 CREATED = Counter("cartsvc_carts_created", "Carts created.")
@@ -31,9 +31,9 @@ KEY_ERRORS = (errors.RequestInProgress, errors.IdempotencyKeyReused)
 CART_ERRORS = (errors.CartNotFound, errors.VersionMismatch)
 ITEM_ERRORS = (*CART_ERRORS, errors.ItemNotFound)
 
-writes = partial(Operation, scope="Cart.Write")
-reads = partial(writes, other_scopes=("Cart.Read",))
-changes = partial(writes, takes=("If-Match", "Prefer"), gives=("ETag", "Preference-Applied"))
+writing = partial(Operation, scope="Cart.Write")
+reading = partial(writing, other_scopes=("Cart.Read",))
+changing = partial(writing, takes=("If-Match", "Prefer"), gives=("ETag", "Preference-Applied"))
 
 
 class CartViewSet(CartServiceViewSet):
@@ -41,7 +41,7 @@ class CartViewSet(CartServiceViewSet):
 
     tag = "Carts"
 
-    @writes(
+    @writing(
         name="Create Cart",
         description="Creates a cart for a customer profile, with items or without.",
         message="The cart was created.",
@@ -54,15 +54,16 @@ class CartViewSet(CartServiceViewSet):
         counter=CREATED,
     )
     def create(self, request: Request, profile_key: UUID) -> HttpResponse:
-        key = self.idempotency_key()
-        body, values = self.read()
-        if bearer_of(request).partner_key not in (None, values["partner_key"]):
+        new = serializers.new_cart(self.validated())
+        if self.bearer.partner_key not in (None, new.partner_key):
             raise errors.PartnerMismatch(field="/partnerKey")
-        values["profile_key"] = profile_key
-        create = partial(self.carts.create_with_items, validate=False, **values)
-        return self.create_once("cartId", key, body, lambda new_id: create(id=new_id).version)
+        cart_id = uuid7()
+        with self.change(new, data=f'{{"cartId":"{cart_id}"}}') as change:
+            if change.is_new:
+                change.version = self.carts.create_cart(cart_id, profile_key, new).version
+        return self.success(change.data, change.version)
 
-    @reads(
+    @reading(
         name="List Carts",
         description="The profile's carts, newest first, in pages.",
         message="The carts were found.",
@@ -79,7 +80,7 @@ class CartViewSet(CartServiceViewSet):
         self.warnings = [UnknownParameter(field=serializers.shortened(name)) for name in unknown]
         return self.success(f'{{"carts":[{carts}],"nextCursor":{next_cursor}}}')
 
-    @reads(
+    @reading(
         name="Get Cart",
         description="The cart with its items as it is between two changes.",
         message="The cart was found.",
@@ -92,16 +93,16 @@ class CartViewSet(CartServiceViewSet):
         carts = self.carts
         if "HTTP_IF_NONE_MATCH" in request.META:
             seen = versions(request.META["HTTP_IF_NONE_MATCH"], "If-None-Match")
-            version = carts.version_of(cart_id)
+            version = carts.current_version(cart_id)
             if version is not None and (seen is None or version in seen):
                 return HttpResponseNotModified(headers={"ETag": entity_tag(version)})
         found = carts.find(cart_id)
         if found is None:
             raise errors.CartNotFound
         version, text = found
-        return self.success(text, version=version)
+        return self.success(text, version)
 
-    @changes(
+    @changing(
         name="Change Cart",
         description="Changes the members that are sent; null takes an optional text away.",
         message="The cart was changed.",
@@ -110,9 +111,13 @@ class CartViewSet(CartServiceViewSet):
         errors=(errors.CannotChange, *CART_ERRORS),
     )
     def partial_update(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        return self.change(self.carts.change_cart, cart_id=cart_id)
+        values = self.validated()
+        with self.change(values) as change:
+            if change.is_new:
+                change.version = self.carts.change_cart(cart_id, values, version=self.expected)
+        return self.success(change.data, change.version)
 
-    @writes(
+    @writing(
         name="Delete Cart",
         description="Deletes a cart with its items and its history.",
         message="The cart was deleted.",
@@ -120,10 +125,10 @@ class CartViewSet(CartServiceViewSet):
         errors=CART_ERRORS,
     )
     def destroy(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        expected = self.expected_versions()
-        with self.changing():
-            self.carts.delete_cart(cart_id, version=expected)
-        return self.success()
+        with self.change() as change:
+            if change.is_new:
+                self.carts.delete_cart(cart_id, version=self.expected)
+        return self.success(change.data, change.version)
 
 
 class CartItemViewSet(CartServiceViewSet):
@@ -131,7 +136,7 @@ class CartItemViewSet(CartServiceViewSet):
 
     tag = "Items"
 
-    @writes(
+    @writing(
         name="Add Item",
         description="Adds an item after the cart's last one.",
         message="The item was added.",
@@ -142,12 +147,13 @@ class CartItemViewSet(CartServiceViewSet):
         errors=(*KEY_ERRORS, *CART_ERRORS),
     )
     def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        key, expected = self.idempotency_key(), self.expected_versions()
-        body, values = self.read()
-        add = partial(self.carts.add_item, cart_id, version=expected, validate=False)
-        return self.create_once("itemId", key, body, lambda new_id: add({"id": new_id, **values}))
+        item, item_id = serializers.item(self.validated()), uuid7()
+        with self.change(item, data=f'{{"itemId":"{item_id}"}}') as change:
+            if change.is_new:
+                change.version = self.carts.add_item(cart_id, item_id, item, version=self.expected)
+        return self.success(change.data, change.version)
 
-    @changes(
+    @changing(
         name="Update Item",
         description="Replaces an item entirely, options included: what is not sent is not kept.",
         message="The item was updated.",
@@ -156,9 +162,13 @@ class CartItemViewSet(CartServiceViewSet):
         specified=True,
     )
     def update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
-        return self.change(self.carts.replace_item, **keys)
+        item = serializers.item(self.validated())
+        with self.change(item) as change:
+            if change.is_new:
+                change.version = self.carts.replace_item(**keys, item=item, version=self.expected)
+        return self.success(change.data, change.version)
 
-    @changes(
+    @changing(
         name="Change Item",
         description="Changes the quantity or the instructions; the rest stays as it is.",
         message="The item was changed.",
@@ -167,9 +177,15 @@ class CartItemViewSet(CartServiceViewSet):
         errors=(errors.CannotChange, *ITEM_ERRORS),
     )
     def partial_update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
-        return self.change(self.carts.change_item, **keys)
+        values = self.validated()
+        with self.change(values) as change:
+            if change.is_new:
+                change.version = self.carts.change_item(
+                    **keys, changes=values, version=self.expected
+                )
+        return self.success(change.data, change.version)
 
-    @writes(
+    @writing(
         name="Remove Item",
         description="Removes an item and its options.",
         message="The item was removed.",
@@ -178,10 +194,10 @@ class CartItemViewSet(CartServiceViewSet):
         errors=ITEM_ERRORS,
     )
     def destroy(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
-        expected = self.expected_versions()
-        with self.changing():
-            version = self.carts.remove_item(**keys, version=expected)
-        return self.success(version=version)
+        with self.change() as change:
+            if change.is_new:
+                change.version = self.carts.remove_item(**keys, version=self.expected)
+        return self.success(change.data, change.version)
 
 
 def _page(request: Request) -> tuple[int, UUID | None]:

@@ -77,6 +77,12 @@ class ApiError(Exception):
             error.field = f"{pointer}{error.field or ''}"
         return self
 
+    def within(self, name: str | int) -> Self:
+        """Put `name` in front of the field of each error: it is in a part of a Python value."""
+        for error in self.errors:
+            error.field = (name, *(error.field or ()))
+        return self
+
 
 class ApiErrors(ApiError):
     """Several errors at once."""
@@ -88,12 +94,31 @@ class ApiErrors(ApiError):
         self.errors = errors
 
 
-class InvalidValue(ApiError, ValidationError):  # type: ignore[misc] # its code may be None
+class InvalidValue(ApiError, ValidationError):
     """A value that is not allowed. Forms and models take it for Django's ValidationError."""
+
+    code = "invalid"  # of one that is no subclass, but a hook's own
 
     def __init__(self, text: str | None = None, **details: Any) -> None:
         super().__init__(text, **details)
         self.code = type(self).code  # ValidationError's own constructor has left it empty
+
+
+class InvalidValues(ApiErrors, ValidationError):  # type: ignore[misc] # its code may be None
+    """Several values that are not allowed, by their places, such as `items[0].options[1].price`."""
+
+    def __init__(self, errors: Sequence[ApiError]) -> None:
+        super().__init__(errors)
+        self.error_dict: dict[str, Any] = {place(error): [error] for error in errors}
+
+    def __str__(self) -> str:
+        return " ".join(f"{place}: {error}" for place, [error] in self.error_dict.items())
+
+
+def place(error: ApiError) -> str:
+    """Return where an error is, as Python writes it."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.field or ())
+    return "".join(parts).removeprefix(".")
 
 
 class Required(InvalidValue):

@@ -272,7 +272,6 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["cartsvc.api.permissions.MayPass"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "cartsvc.api.envelope.NoNegotiation",
     "DEFAULT_THROTTLE_CLASSES": ["cartsvc.api.throttling.BearerThrottle"] if THROTTLE_RATE else [],
     "EXCEPTION_HANDLER": "cartsvc.api.exception_handler.handle",
     "UNAUTHENTICATED_USER": None,

@@ -7,18 +7,19 @@ from django.urls import reverse
 from django.utils.functional import cached_property
 
 from carts.admin.forms import CartForm
-from carts.admin.items import CartChange, Carts
-from carts.admin.timeline import change_of, lines_of
+from carts.admin.history import change_of, lines_of
+from carts.admin.items import Carts, ChangeView
 
 
-class CartView(CartChange):
+class CartView(ChangeView):
     """The page that changes the note, the instructions and the channels of a cart."""
 
     template = "correct"
 
     @cached_property
     def editor(self) -> CartForm:
-        return CartForm(self.request.POST or None, instance=self.cart)
+        initial = {name: getattr(self.cart, name) for name in CartForm.names}
+        return CartForm(self.request.POST or None, initial=initial)
 
     def context(self) -> dict[str, Any]:
         return {"title": "Change the cart"}
@@ -31,7 +32,7 @@ class CartView(CartChange):
         carts.change_cart(self.cart_id, self.editor.values(), version=version)
 
 
-class DeleteCartView(CartChange):
+class DeleteCartView(ChangeView):
     """The page that deletes a cart with all that belongs to it, after a confirmation."""
 
     template = "delete"
@@ -39,7 +40,7 @@ class DeleteCartView(CartChange):
     flag = DELETION
 
     def context(self) -> dict[str, Any]:
-        lines = lines_of(list(self.items.values()), self.cart.currency)
+        lines = lines_of(self.items.values(), self.cart.currency)
         return {"title": "Delete this cart?", "lines": lines}
 
     def message(self) -> str:

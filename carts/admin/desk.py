@@ -12,10 +12,11 @@ from django.urls import URLPattern, path, reverse
 
 from carts.admin import search
 from carts.admin.cart import CartView, DeleteCartView
-from carts.admin.display import LABELS, cart_url, read, version_of
+from carts.admin.formatting import LABELS, cart_url, parse_version
+from carts.admin.history import timeline
 from carts.admin.items import ItemView, PutBackView, RemoveItemView
-from carts.admin.timeline import timeline
 from carts.models import Cart
+from carts.models.reads import items_of
 from cartsvc.api.guids import parse_guid
 
 LOG_PAGE_SIZE = 100
@@ -82,19 +83,20 @@ class CartAdmin(admin.ModelAdmin):
         """Show a cart: the order, the two slips that will print, and the history."""
         self._check_view(request)
         cart_id = parse_guid(object_id)
-        if not cart_id or not (found := read(cart_id)):
+        cart = Cart.objects.with_items().filter(pk=cart_id).first() if cart_id else None
+        if not cart:
             return _unknown(request, cart_id)
-        cart, items = found
+        items = items_of(cart.items_json)
         return self.page(
             request,
             "page",
             title=f"Cart {cart.id}",
             cart=cart,
             labels=LABELS,
-            items=items,
-            printed=items[:PRINTED_ITEMS],
+            items=items.values(),
+            printed=[*items.values()][:PRINTED_ITEMS],
             unprinted=max(0, len(items) - PRINTED_ITEMS),
-            timeline=timeline(cart, items, version_of(request.GET.get("before", ""))),
+            timeline=timeline(cart, items, parse_version(request.GET.get("before", ""))),
         )
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:

@@ -1,19 +1,18 @@
-"""The forms that correct a cart, an item and its options, with the validators of the models."""
+"""The forms that correct a cart, an item and its options, made of the types of their values."""
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.conf import settings
-from django.db import models
 from django.utils.text import normalize_newlines
 
-from carts.admin.display import LABELS, amount
-from carts.limits import validate_line
-from carts.models import Cart, CartItem, CartItemOption
+from carts.admin.formatting import LABELS, amount
 from carts.models.change import WHY_LENGTH
-from carts.models.writes import CHANGEABLE
+from carts.models.statements import CHANGEABLE
+from carts.types import Integer, Line, Price, Text
+from carts.values import Item, NewCart, Option, Record, is_optional, types_of
 
 
 class Paragraph(forms.CharField):
@@ -29,32 +28,42 @@ class Paragraph(forms.CharField):
         return super().has_changed(self.to_python(initial), data)
 
 
-def form_field(column: models.Field) -> forms.Field | None:
-    """Return the form's field of a model's field. It does not trim texts."""
-    how: dict[str, Any] = {"label": LABELS.get(column.name)}
-    match column:
-        case models.CharField():
-            how["form_class"] = Paragraph if column.null else forms.CharField
-            how["strip"] = False
-        # A mouse wheel would change the value of a number input.
-        case models.IntegerField():
-            how["widget"] = forms.TextInput({"inputmode": "numeric"})
-        case models.DecimalField():
-            how["widget"] = forms.TextInput({"inputmode": "decimal"})
-            how["error_messages"] = {"invalid": "Enter a number with a point, such as 9.50."}
-    return column.formfield(**how)
+def form_field(record: Record, name: str) -> forms.Field:
+    """Return the form's field of a record's field. It does not trim texts."""
+    kind, optional = types_of(record)[name], is_optional(record, name)
+    options: dict[str, Any] = {
+        "label": LABELS.get(name, name.replace("_", " ").capitalize()),
+        "required": not optional,
+        "validators": [kind.check],
+    }
+    match kind:
+        case Text():
+            texts = Paragraph if kind.multiline else forms.CharField
+            empty = None if optional else ""
+            return texts(strip=False, empty_value=empty, max_length=kind.max_length, **options)
+        case Integer():
+            # A mouse wheel would change the value of a number input.
+            widget = forms.TextInput({"inputmode": "numeric"})
+            return forms.IntegerField(widget=widget, **options)
+        case Price():
+            options["error_messages"] = {"invalid": "Enter a number with a point, such as 9.50."}
+            return forms.DecimalField(widget=forms.TextInput({"inputmode": "decimal"}), **options)
+    raise TypeError(kind)
 
 
-class ExactForm(forms.ModelForm):
-    """A form that returns untouched values unchanged."""
+class RecordForm(forms.Form):
+    """A form of some fields of a record, which returns untouched values unchanged."""
 
-    class Meta:
-        fields: ClassVar[Any] = ()
-        formfield_callback = form_field
+    record: ClassVar[Record]
+    names: ClassVar[tuple[str, ...]]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields |= {name: form_field(self.record, name) for name in self.names}
 
     def values(self) -> dict[str, Any]:
         """Return the value of each field: the typed one, or the initial one if untouched."""
-        sent = {name: self.cleaned_data[name] for name in self.Meta.fields}
+        sent = {name: self.cleaned_data[name] for name in self.names}
         kept = self.initial.keys() - set(self.changed_data)
         return sent | {name: self.initial[name] for name in kept}
 
@@ -67,28 +76,25 @@ class WhyForm(forms.Form):
         required=False,
         max_length=WHY_LENGTH,
         empty_value=None,
-        validators=[validate_line],
+        validators=[cast("Any", Line(WHY_LENGTH).check)],
     )
 
 
-class CartForm(ExactForm):
+class CartForm(RecordForm):
     """The form of a cart without its items."""
 
-    class Meta(ExactForm.Meta):
-        model = Cart
-        fields = CHANGEABLE
+    record, names = NewCart, CHANGEABLE
 
 
-class OptionForm(ExactForm):
+class OptionForm(RecordForm):
     """The form of one option: a row below the item."""
 
-    class Meta(ExactForm.Meta):
-        model = CartItemOption
-        fields = ("display_name", "price", "option_set_key", "option_set_item_key")
+    record = Option
+    names = ("display_name", "price", "option_set_key", "option_set_item_key")
 
     def has_changed(self) -> bool:
         """Return whether the row is filled in."""
-        return any(self.data.get(self.add_prefix(name)) for name in self.Meta.fields)
+        return any(self.data.get(self.add_prefix(name)) for name in self.names)
 
 
 OptionFormSet = forms.formset_factory(
@@ -101,22 +107,18 @@ OptionFormSet = forms.formset_factory(
 )
 
 
-class ItemForm(ExactForm):
+class ItemForm(RecordForm):
     """The form of an item, with the rows of its `options`."""
 
-    class Meta(ExactForm.Meta):
-        model = CartItem
-        fields = (
-            *("display_name", "quantity", "price", "special_instructions"),
-            *("menu_key", "menu_version", "menu_item_key"),
-        )
+    record = Item
+    names = (
+        *("display_name", "quantity", "price", "special_instructions"),
+        *("menu_key", "menu_version", "menu_item_key"),
+    )
 
-    def __init__(
-        self, currency: str, item: Mapping[str, Any] | None, data: Mapping[str, Any] | None
-    ) -> None:
-        item = item or {"options": []}
-        super().__init__(data, initial=_initial(ItemForm, item, currency))
-        rows = [_initial(OptionForm, option, currency) for option in item["options"]]
+    def __init__(self, currency: str, item: Item | None, data: Mapping[str, Any] | None) -> None:
+        super().__init__(data, initial=_initial(ItemForm, item, currency) if item else {})
+        rows = [_initial(OptionForm, option, currency) for option in item.options] if item else []
         self.options = OptionFormSet(data, prefix="options", initial=rows)
         self.currency = currency
 
@@ -124,20 +126,17 @@ class ItemForm(ExactForm):
         # Both are called, so that all errors show.
         return all([super().is_valid(), self.options.is_valid()])
 
-    def values(self) -> dict[str, Any]:
-        """Return the item as `CartManager.replace_item` expects it."""
+    def item(self) -> Item:
         options = [
-            {**form.values(), "currency": self.currency}
+            Option(**form.values(), currency=self.currency)
             for form in self.options.forms
             # The blank row at the end is not an option.
             if form not in self.options.deleted_forms and form.has_changed()
         ]
-        return {**super().values(), "currency": self.currency, "options": options}
+        return Item(**self.values(), currency=self.currency, options=options)
 
 
-def _initial(form: type[ExactForm], values: Mapping[str, Any], currency: str) -> dict[str, Any]:
-    initial = {name: values[name] for name in form.Meta.fields if name in values}
-    if "price" in initial:
-        # Show as many decimals as the currency has.
-        initial["price"] = Decimal(amount(initial["price"], currency).replace(",", ""))
-    return initial
+def _initial(form: type[RecordForm], record: Item | Option, currency: str) -> dict[str, Any]:
+    # Show as many decimals as the currency has.
+    price = Decimal(amount(record.price, currency).replace(",", ""))
+    return {name: getattr(record, name) for name in form.names} | {"price": price}

@@ -4,7 +4,6 @@ A form carries the version of the cart with which it was opened. If the cart has
 since, nothing is saved. The page then shows the changes, keeps what was typed, and asks again.
 """
 
-from collections.abc import Mapping
 from typing import Any, cast
 from uuid import UUID
 
@@ -16,15 +15,16 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.views.generic import View
+from uuid_utils.compat import uuid7
 
-from carts.admin.display import cart_url, in_words, read, version_of
+from carts.admin.formatting import cart_url, in_words, parse_version
 from carts.admin.forms import ItemForm, WhyForm
-from carts.admin.timeline import change_of, events_since
+from carts.admin.history import change_of, events_since, whole_in_one_line
 from carts.models import Cart
 from carts.models.change import NAME_LENGTH, WHY_LENGTH, Author, items_before
-from carts.models.item import ITEM_FIELDS
-from carts.models.item_draft import ItemDraft
 from carts.models.manager import CartManager
+from carts.models.reads import items_of
+from carts.values import Item, PlacedItem
 from cartsvc.api.guids import parse_guid
 from cartsvc.request_errors import ApiError
 
@@ -37,11 +37,11 @@ BUSY = (
 Carts = CartManager[Cart]
 
 
-class CartChange(View):
+class ChangeView(View):
     """The base of the pages that change a cart.
 
     `desk` is the `CartAdmin`; `template` names the page; `may` is the right that it needs; `flag`
-    is that of the entry in the log of staff. `item` is None if the page is about no item of the
+    is that of the entry in the log of staff. `placed` is None if the page is about no item of the
     cart. `removed` is what to say if the cart exists, but not what the page is about. `editor` is
     the form of what is changed, with what was sent. A page that only asks has none.
     """
@@ -51,7 +51,7 @@ class CartChange(View):
     may = "has_change_permission"
     flag = CHANGE
     removed = "Somebody has removed this item meanwhile."
-    item: Any
+    placed: PlacedItem | None = None
     editor: Any = None
 
     def context(self) -> dict[str, Any]:
@@ -81,13 +81,13 @@ class CartChange(View):
             raise PermissionDenied
         self.cart_id, self.item_id = cart_id, item_id
         self.why = WhyForm(request.POST or None)
-        return super().dispatch(request) if self.read() else self.gone()
+        return super().dispatch(request) if self.load() else self.gone()
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return self.page()
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        version = version_of(request.POST.get("version", "")) or 0
+        version = parse_version(request.POST.get("version", "")) or 0
         if version != self.cart.version:
             return self.page(since=version)
         if not all([self.why.is_valid(), not self.editor or self.editor.is_valid()]):
@@ -95,14 +95,14 @@ class CartChange(View):
         message = self.message()
         return self.write(message) if message else self.nothing_changed()
 
-    def read(self) -> bool:
+    def load(self) -> bool:
         """Read the current cart. Return False if the cart or its item does not exist."""
-        if not (found := read(self.cart_id)):
+        cart = Cart.objects.with_items().filter(pk=self.cart_id).first()
+        if not cart:
             return False
-        self.cart, items = found
-        self.items: dict[Any, Any] = {item["item_id"]: item for item in items}
-        self.item = self.items.get(self.item_id)
-        return bool(self.item or not self.item_id)
+        self.cart, self.items = cart, items_of(cart.items_json)
+        self.placed = self.items.get(self.item_id) if self.item_id else None
+        return bool(self.placed or not self.item_id)
 
     def gone(self) -> HttpResponse:
         """Redirect to the cart, or to the list if it is gone as well, and say so."""
@@ -117,7 +117,7 @@ class CartChange(View):
         """Return the page with status 200, or 409 if the change was not saved.
 
         `since` is the outdated version with which the form was opened: the page shows what
-        has happened to the cart since then. `error` is a reason in words.
+        has happened to the cart since then. `error` says why not, in words.
         """
         missed = [] if since is None else events_since(self.cart, since)
         user = "staff", self.request.user.get_username()[:NAME_LENGTH]
@@ -127,7 +127,8 @@ class CartChange(View):
             self.template,
             cart=self.cart,
             cart_url=cart_url(self.cart_id, self.item_id),
-            item=self.item,
+            item=self.placed and self.placed.item,
+            value=self.placed and self.placed.value,
             editor=self.editor,
             why=self.why,
             missed=missed,
@@ -155,7 +156,7 @@ class CartChange(View):
         except OperationalError:
             return self.page(error=BUSY)
         except ApiError as refused:
-            if not self.read():
+            if not self.load():
                 return self.gone()
             if self.cart.version != version:
                 return self.page(since=version)
@@ -169,88 +170,94 @@ class CartChange(View):
         return HttpResponseRedirect(self.after())
 
 
-class ItemView(CartChange):
+class ItemView(ChangeView):
     """The page that corrects an item or adds one, perhaps `like` another of the cart."""
 
     template = "item"
 
     @property
-    def like(self) -> Any:
-        return self.items.get(parse_guid(self.request.GET.get("like", "")))
+    def like(self) -> Item | None:
+        wanted = parse_guid(self.request.GET.get("like", ""))
+        return self.items[wanted].item if wanted in self.items else None
 
     @cached_property
     def editor(self) -> ItemForm:
-        return ItemForm(self.cart.currency, self.item or self.like, self.request.POST or None)
+        item = self.placed.item if self.placed else self.like
+        return ItemForm(self.cart.currency, item, self.request.POST or None)
 
     def context(self) -> dict[str, Any]:
-        if self.item:
-            return {"title": f"Correct {self.item['display_name']}"}
-        return {"title": f"Add {self.like['display_name']} again" if self.like else "Add an item"}
+        if self.placed:
+            return {"title": f"Correct {self.placed.item.display_name}"}
+        return {"title": f"Add {self.like.display_name} again" if self.like else "Add an item"}
 
     def message(self) -> str:
-        was = _sent(self.item) if self.item else {}
-        changes = change_of(was, self.editor.values(), self.cart.currency)
-        if not was:
-            return f"Item added: {changes}"
-        return changes and f"Item {in_words(was['display_name'])}: {changes}"
+        item = self.editor.item()
+        if not self.placed:
+            return f"Item added: {whole_in_one_line(item, self.cart.currency)}"
+        before = self.placed.item
+        changes = change_of(before._asdict(), item._asdict(), self.cart.currency)
+        return changes and f"Item {in_words(before.display_name)}: {changes}"
 
     def change(self, carts: Carts, version: int) -> None:
-        values = self.editor.values()
+        item = self.editor.item()
         if self.item_id:
-            carts.replace_item(self.cart_id, self.item_id, values, version=version)
+            carts.replace_item(self.cart_id, self.item_id, item, version=version)
         else:
-            carts.add_item(self.cart_id, values, version=version)
+            carts.add_item(self.cart_id, uuid7(), item, version=version)
 
 
-class RemoveItemView(CartChange):
+class RemoveItemView(ChangeView):
     """The page that removes an item after a confirmation."""
 
     template = "remove"
+    placed: PlacedItem
 
     def context(self) -> dict[str, Any]:
-        return {"title": f"Remove {self.item['display_name']}?"}
+        return {"title": f"Remove {self.placed.item.display_name}?"}
 
     def message(self) -> str:
-        return f"Item {in_words(self.item['display_name'])} removed"
+        return f"Item {in_words(self.placed.item.display_name)} removed"
 
     def change(self, carts: Carts, version: int) -> None:
-        carts.remove_item(self.cart_id, self.item["item_id"], version=version)
+        carts.remove_item(self.cart_id, self.placed.id, version=version)
 
     def after(self) -> str:
         return cart_url(self.cart_id)
 
 
-class PutBackView(CartChange):
+class PutBackView(ChangeView):
     """The page that makes an item what it was before a change, after a confirmation."""
 
     template = "put_back"
     removed = "There is nothing to put back. Perhaps the change is too old to be kept."
+    back: PlacedItem  # what it was
 
-    def read(self) -> bool:
-        """Read the cart, the item, and what it was: `values`. Return False if that is not known."""
-        if not super().read():
+    def load(self) -> bool:
+        """Read the cart, the item, and what it was. Return False if that is not known."""
+        if not super().load():
             return False
         version = self.kwargs["version"]
         changes = list(self.cart.changes.filter(version__gte=version).reverse())
         if not changes or changes[-1].version != version:
             return False
-        self.back_id = cast("UUID", changes[-1].item_id)
-        self.item = self.items.get(self.back_id)
-        was = items_before(self.items, changes).get(self.back_id)
-        self.values = _sent(was) if was else {}
-        return bool(was)
+        item_id = cast("UUID", changes[-1].item_id)
+        back = items_before(self.items, changes).get(item_id)
+        if not back:
+            return False
+        self.placed, self.back = self.items.get(item_id), back
+        return True
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return self.page() if self.message() else self.nothing_changed()
 
     def context(self) -> dict[str, Any]:
-        back = {**self.values, "value": ItemDraft.of(self.values).value}
-        return {"title": f"Put {self.values['display_name']} back?", "back": back}
+        item = self.back.item
+        return {"title": f"Put {item.display_name} back?", "back": item, "back_value": item.value}
 
     def message(self) -> str:
-        if self.item and _sent(self.item) == self.values:
+        if self.placed and self.placed.item == self.back.item:
             return ""
-        name = in_words(self.values["display_name"])
+        name = in_words(self.back.item.display_name)
         return f"Item {name} put back as it was before version {self.kwargs['version']}"
 
     def reason(self) -> str:
@@ -259,18 +266,15 @@ class PutBackView(CartChange):
         return f"{back}: {why}"[:WHY_LENGTH] if why else back
 
     def change(self, carts: Carts, version: int) -> None:
-        if self.item:
-            carts.replace_item(self.cart_id, self.back_id, self.values, version=version)
+        # What was allowed then may be refused now.
+        item = Item(**self.back.item._asdict())
+        if self.placed:
+            carts.replace_item(self.cart_id, self.back.id, item, version=version)
             return
         try:
-            carts.add_item(self.cart_id, {**self.values, "id": self.back_id}, version=version)
+            carts.add_item(self.cart_id, self.back.id, item, version=version)
         except IntegrityError as error:
             raise ValidationError("There is an item with this id already.") from error
 
     def after(self) -> str:
-        return cart_url(self.cart_id, self.back_id)
-
-
-def _sent(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an item without what the service makes of it: its id, value and position."""
-    return {name: item[name] for name in (*ITEM_FIELDS, "options")}
+        return cart_url(self.cart_id, self.back.id)

@@ -20,9 +20,10 @@ from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, Tuple
 from django.db.models.functions import Concat
 from django.db.models.lookups import IsNull
 
-from carts import limits
 from carts.models import Cart, CartItem
 from carts.models.reads import CartQuerySet, first_key_at
+from carts.types import INT32
+from carts.values import NewCart, types_of
 from cartsvc.api import guids
 
 PAGE_SIZE = 100
@@ -178,12 +179,12 @@ def _keys(values: dict[str, Any]) -> Iterator[tuple[str, Any, Q]]:
         for word, sought in ((first, others), (last, rest)):
             number = word.strip(AROUND)
             is_number = re.fullmatch("-?[0-9]{1,10}", number)
-            if is_number and limits.INT32_MIN <= int(number) <= limits.INT32_MAX:
+            if is_number and INT32.minimum <= int(number) <= INT32.maximum:
                 yield "restaurant_key", int(number), _holding(sought.strip(AROUND))
                 break
         # A partner's key may itself begin or end with such a character.
         for spelling in {term, term.upper(), bare, bare.upper()}:
-            if len(spelling) <= limits.MAX_LENGTHS["partner_key"]:
+            if len(spelling) <= types_of(NewCart)["partner_key"].max_length:
                 yield "partner_key", spelling, Q()
 
 

@@ -5,12 +5,12 @@ from django.db import models
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from carts.limits import INT32_MAX, INT32_MIN
-from carts.models import columns, constraints
 from carts.models.change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
+from carts.models.columns import checks, column
 from carts.models.guarded import GuardedModel
 from carts.models.item import CartItem
 from carts.models.manager import CartManager
+from carts.values import Item, NewCart
 from cartsvc.db.exact_field import ExactField
 
 
@@ -19,14 +19,14 @@ class Cart(GuardedModel):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     profile_key = models.UUIDField(editable=False)
-    partner_key = columns.line("partner_key")
-    restaurant_key = columns.int32()
-    platform = columns.line("platform")
-    ordering_channel = columns.line("ordering_channel")
-    fulfilment_channel = columns.line("fulfilment_channel")
-    currency = columns.currency()
-    note = columns.paragraph("note")
-    special_instructions = columns.paragraph("special_instructions")
+    partner_key = column(NewCart, "partner_key")
+    restaurant_key = column(NewCart, "restaurant_key")
+    platform = column(NewCart, "platform")
+    ordering_channel = column(NewCart, "ordering_channel")
+    fulfilment_channel = column(NewCart, "fulfilment_channel")
+    currency = column(NewCart, "currency")
+    note = column(NewCart, "note")
+    special_instructions = column(NewCart, "special_instructions")
     # What every change writes.
     version = models.PositiveBigIntegerField(default=1, editable=False)
     item_count = models.PositiveIntegerField(editable=False)
@@ -41,7 +41,7 @@ class Cart(GuardedModel):
 
     objects: ClassVar[CartManager[Self]] = CartManager()
 
-    WRITES = (
+    HOW_TO_WRITE = (
         "A cart is written with Cart.objects.create_with_items(...), cart.change(...), "
         "cart.add_item(...), Cart.objects.delete_cart(...) and the methods of its items. Many are "
         "deleted with Cart.objects.filter(...).delete()."
@@ -55,14 +55,7 @@ class Cart(GuardedModel):
             models.Index(fields=["restaurant_key", "id"], name="carts_cart_restaurant_key_id"),
             models.Index(fields=["partner_key", "id"], name="carts_cart_partner_key_id"),
         ]
-        constraints = [
-            *constraints.line_checks("cart", "partner_key", "platform"),
-            *constraints.line_checks("cart", "ordering_channel", "fulfilment_channel"),
-            constraints.range_check("cart", "restaurant_key", INT32_MIN, INT32_MAX),
-            constraints.currency_check("cart"),
-            constraints.paragraph_check("cart", "note"),
-            constraints.paragraph_check("cart", "special_instructions"),
-        ]
+        constraints = checks("cart", NewCart)
 
     def __str__(self) -> str:
         # The log of changes by staff keeps this text. It finds a customer's entries.
@@ -72,14 +65,14 @@ class Cart(GuardedModel):
     def created_by(self) -> Author:
         return Author(self.created_by_kind, self.created_by_name, self.created_request_id)
 
-    def change(self, *, version: int | None = None, **values: Any) -> None:
+    def change(self, *, version: int | None = None, **changes: Any) -> None:
         """Change the named fields; the others stay as they are. See `CartManager.change_cart`."""
-        type(self).objects.change_cart(self.pk, values, version=version)
+        type(self).objects.change_cart(self.pk, changes, version=version)
         self.refresh_from_db()
 
     def add_item(self, *, version: int | None = None, **values: Any) -> CartItem:
         """Add an item with its `options` after the last one; see `CartManager.add_item`."""
-        item_id: UUID = values.setdefault("id", uuid7())
-        type(self).objects.add_item(self.pk, values, version=version)
+        item_id: UUID = values.pop("id", None) or uuid7()
+        type(self).objects.add_item(self.pk, item_id, Item(**values), version=version)
         self.refresh_from_db()
         return self.items.get(pk=item_id)

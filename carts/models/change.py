@@ -4,8 +4,7 @@ A change is recorded in the transaction that makes it. A creation has no record:
 cart, when and by which request stand in the cart's row.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from getpass import getuser
@@ -13,12 +12,12 @@ from typing import Any, Self
 from uuid import UUID
 
 import simplejson
-from django.db import IntegrityError, OperationalError, models
+from django.db import models
 
-from carts import limits
+from carts.models.guarded import GuardedModel
+from carts.values import Item, PlacedItem, completed, types_of, values_from_json
 from cartsvc.control_characters import UNPRINTABLE
 from cartsvc.db.exact_field import ExactField
-from cartsvc.db.statements import atomic_change
 
 # The latest changes of a cart that are kept.
 MAX_CHANGES = 100
@@ -57,7 +56,7 @@ class Author:
             return cls("shell", "")
 
 
-class CartChange(models.Model):
+class CartChange(GuardedModel):
     """One change of a cart, known by the version of the cart that it made.
 
     `item_name` is the item's name after the change, or before its removal.
@@ -83,13 +82,19 @@ class CartChange(models.Model):
     why = models.CharField(max_length=WHY_LENGTH, null=True)
     operation = models.CharField(max_length=20)
     item_id = models.UUIDField(null=True)
-    item_name = models.CharField(max_length=limits.MAX_LENGTHS["display_name"], null=True)
+    item_name = models.CharField(max_length=types_of(Item)["display_name"].max_length, null=True)
     before = models.TextField()
     after = models.TextField()
     subtotal_before = ExactField()
     subtotal_after = ExactField()
 
-    class Meta:
+    HOW_TO_WRITE = (
+        "A change is recorded by what makes it: cart.add_item(...), item.change(...) and the like. "
+        "The history goes with its cart."
+    )
+
+    class Meta(GuardedModel.Meta):
+        abstract = False
         ordering = ["version"]
 
     def __str__(self) -> str:
@@ -97,60 +102,59 @@ class CartChange(models.Model):
 
     @property
     def was(self) -> dict[str, Any]:
-        """What was: the fields in `before`, prices as Decimal."""
-        return decoded(self.before)
+        """What was: the fields in `before`, as an `Item` or a cart holds them."""
+        return self._fields(self.before)
 
     @property
     def now(self) -> dict[str, Any]:
-        """What is since: the fields in `after`, prices as Decimal."""
-        return decoded(self.after)
+        """What is since: the fields in `after`, as an `Item` or a cart holds them."""
+        return self._fields(self.after)
+
+    def _fields(self, text: str) -> dict[str, Any]:
+        members = decoded(text)
+        return {**members, **values_from_json(Item, members)} if self.item_id else members
 
     @property
     def author(self) -> Author:
         return Author(self.author_kind, self.author_name, self.request_id, self.why)
 
 
-@contextmanager
-def recorded() -> Iterator[Any]:
-    """Run the block in a transaction, as `atomic_change`: a change and its record. Yield a cursor.
-
-    If another change has made this version, the database is unavailable. On one server the cart's
-    lock makes that impossible. Citus lets a shard move between the lock and the write, without it.
-    """
-    try:
-        with atomic_change() as cursor:
-            yield cursor
-    except IntegrityError as error:
-        if CartChange._meta.db_table in str(error):
-            raise OperationalError(str(error)) from error
-        raise
+def whole(placed: PlacedItem) -> dict[str, Any]:
+    """Return what a record holds of an item that came or went."""
+    return {"position": placed.position, **placed.item._asdict()}
 
 
 def items_before(
-    items: Mapping[UUID, Mapping[str, Any]], changes: Iterable[CartChange]
-) -> dict[UUID, dict[str, Any]]:
+    items: Mapping[UUID, PlacedItem], changes: Iterable[CartChange]
+) -> dict[UUID, PlacedItem]:
     """Return the items as they were before these changes, which are undone one after another.
 
     `items` are those after the changes, by their ids. `changes` come newest first, without a gap.
-    An item that one of them has removed comes back with the `position` that it had.
+    An item that one of them has removed comes back at the position that it had.
     """
-    found = {item_id: dict(item) for item_id, item in items.items()}
+    found = dict(items)
     for change in changes:
         was, now = change.was, change.now
         if not change.item_id:
             continue
         if was.keys() == now.keys():
-            found.get(change.item_id, {}).update(was)
+            if placed := found.get(change.item_id):
+                item = placed.item._replace(**was)
+                found[change.item_id] = PlacedItem.of(placed.id, placed.position, item)
         elif was:
-            found[change.item_id] = was
+            item = completed(Item, was)
+            found[change.item_id] = PlacedItem.of(change.item_id, was["position"], item)
         else:
             found.pop(change.item_id, None)
     return found
 
 
 def difference(
-    before: Mapping[str, Any], after: Mapping[str, Any], names: Sequence[str]
+    before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the named values that differ, as they were and as they are."""
-    changed = [name for name in names if before[name] != after[name]]
-    return {name: before[name] for name in changed}, {name: after[name] for name in changed}
+    """Return the values of `after` that differ, as they were and as they are."""
+    was, now = {}, {}
+    for name, value in after.items():
+        if before[name] != value:
+            was[name], now[name] = before[name], value
+    return was, now

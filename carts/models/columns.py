@@ -1,40 +1,72 @@
-"""The specification's types as model fields. Their CHECK constraints are in `constraints`."""
+"""The specification's types as columns, with the CHECK constraints behind them.
 
-from django.core.validators import MaxValueValidator, MinValueValidator
+The constraints catch writes that pass no check of `carts.types`, such as plain SQL.
+"""
+
+from typing import Any
+
 from django.db import models
+from django.db.models import BaseConstraint, CheckConstraint, F, Q
+from django.db.models.functions import Length
+from django.db.models.lookups import LessThanOrEqual
 
-from carts import limits
+from carts.types import INT64, Currency, Integer, Line, ListOf, Paragraph, Price, Text
+from carts.values import Record, is_optional, types_of
+from cartsvc.control_characters import LINE_BREAKERS, PARAGRAPH_BREAKERS
 
-
-def line(name: str) -> models.CharField:
-    """Return a required text of one line, limited as the specification's table limits `name`."""
-    return models.CharField(max_length=limits.MAX_LENGTHS[name], validators=[limits.validate_line])
-
-
-def paragraph(name: str) -> models.CharField:
-    """Return an optional text of several lines. Null means "not sent", which is not empty."""
-    return models.CharField(
-        max_length=limits.MAX_LENGTHS[name],
-        null=True,
-        blank=True,
-        validators=[limits.validate_paragraph],
-    )
+# The white space of str.isspace(), without controls. \s differs between the databases.
+BLANKS = r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
-def currency() -> models.CharField:
-    return models.CharField(
-        max_length=limits.MAX_LENGTHS["currency"], validators=[limits.validate_currency]
-    )
+def column(record: Record, name: str) -> models.Field:
+    """Return the column of a record's field. Null means "not sent", which is not empty."""
+    optional: Any = {"null": True, "blank": True} if is_optional(record, name) else {}
+    match types_of(record)[name]:
+        case Text() | Currency() as text:
+            return models.CharField(max_length=text.max_length, **optional)
+        case Price() as price:
+            digits, decimals = price.digits, price.decimals
+            return models.DecimalField(max_digits=digits, decimal_places=decimals, **optional)
+        case Integer() as integer if integer == INT64:
+            return models.BigIntegerField(**optional)
+    return models.IntegerField(**optional)
 
 
-def int32(lowest: int = limits.INT32_MIN, highest: int = limits.INT32_MAX) -> models.IntegerField:
-    # SQLite's columns take 64 bits, so their type alone does not enforce the bounds.
-    return models.IntegerField(validators=[MinValueValidator(lowest), MaxValueValidator(highest)])
+def column_names(record: Record) -> tuple[str, ...]:
+    """Return the fields of a record that are columns: all but its lists."""
+    types = types_of(record)
+    return tuple(name for name in record._fields if not isinstance(types[name], ListOf))
 
 
-def price() -> models.DecimalField:
-    return models.DecimalField(
-        max_digits=limits.PRICE_DIGITS,
-        decimal_places=limits.PRICE_DECIMALS,
-        validators=[MinValueValidator(limits.PRICE_MIN), MaxValueValidator(limits.PRICE_MAX)],
-    )
+def checks(table: str, record: Record) -> list[BaseConstraint]:
+    """Return the CHECK constraints of a record's columns."""
+    found: list[BaseConstraint] = []
+    for name in column_names(record):
+        if rule := _rule(name, types_of(record)[name]):
+            kind, condition = rule
+            if is_optional(record, name):
+                condition = Q(**{f"{name}__isnull": True}) | condition
+            found.append(CheckConstraint(name=f"carts_{table}_{name}_{kind}", condition=condition))
+    return found
+
+
+def _rule(name: str, kind: Any) -> tuple[str, Q] | None:
+    """Return what the constraint of a column is called, and its condition."""
+    match kind:
+        case Line():
+            visible = Q(**{f"{name}__regex": f"[^{BLANKS}]"})
+            return "line", _text(name, kind, LINE_BREAKERS) & visible
+        case Paragraph():
+            return "paragraph", _text(name, kind, PARAGRAPH_BREAKERS)
+        case Currency():
+            return "code", Q(**{f"{name}__regex": r"^[A-Z]{3}\Z"})
+        case Integer() | Price() if kind != INT64:
+            # SQLite's integers have 64 bits.
+            bounds = {f"{name}__gte": kind.minimum, f"{name}__lte": kind.maximum}
+            return "range", Q(**bounds)
+    return None
+
+
+def _text(name: str, kind: Text, breakers: str) -> Q:
+    fits = Q(LessThanOrEqual(Length(F(name)), kind.max_length))
+    return fits & ~Q(**{f"{name}__regex": f"[{breakers}]"})

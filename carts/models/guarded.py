@@ -11,19 +11,19 @@ from django.db import models
 
 
 class GuardedQuerySet(models.QuerySet[Any]):
-    """Rows to read. Every write refuses with the model's `WRITES`."""
+    """Rows to read. Every write refuses with the model's `HOW_TO_WRITE`."""
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(self.model.WRITES)
+        raise TypeError(self.model.HOW_TO_WRITE)
 
     create = update = delete = bulk_create = bulk_update = _refuse
     get_or_create = update_or_create = _refuse
 
 
 class GuardedModel(models.Model):
-    """A row that is written by `Cart.objects` only. `WRITES` names the method to use instead."""
+    """A row that only `Cart.objects` writes. `HOW_TO_WRITE` names the method to use instead."""
 
-    WRITES: str
+    HOW_TO_WRITE: str
 
     objects = GuardedQuerySet.as_manager()
 
@@ -33,9 +33,6 @@ class GuardedModel(models.Model):
         base_manager_name = "objects"
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(self.WRITES)
+        raise TypeError(self.HOW_TO_WRITE)
 
     save = delete = _refuse
-
-    def validate_constraints(self, exclude: Any = None) -> None:
-        """Do nothing: validators have checked all of it, and Django would send queries."""

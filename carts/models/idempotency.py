@@ -1,37 +1,44 @@
 """Idempotency records, which make it safe to send a request twice.
 
-A record is written in the same transaction as the cart or item that it protects.
+A record is written in the same transaction as the change that it protects.
 """
 
-from collections.abc import Callable
+import hashlib
 from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, Self
 from uuid import UUID
 
+import simplejson
 from django.conf import settings
-from django.db import OperationalError, models
+from django.db import OperationalError, connection, models
 from django.utils import timezone
-from uuid_utils.compat import uuid7
 
 from carts.cart_errors import IdempotencyKeyReused, RequestInProgress
-from carts.limits import MAX_LENGTHS
+from carts.values import NewCart, types_of
 from cartsvc.db.outages import is_held
-from cartsvc.db.statements import Insert, Statement, atomic
+from cartsvc.db.statements import insert_one
 
 KEY_MAX_LENGTH = 255
 
 # A stored key begins with the token's partner, if it has one, and a space, which no key
 # contains. So the keys of two partners never collide.
-STORED_MAX_LENGTH = KEY_MAX_LENGTH + 1 + MAX_LENGTHS["partner_key"]
+STORED_MAX_LENGTH = KEY_MAX_LENGTH + 1 + types_of(NewCart)["partner_key"].max_length
 
 
 class IdempotencyRecord(models.Model):
-    """The key of a request, a fingerprint of the request, and the id of what it created."""
+    """The key of a request, a digest of the request, and what was answered.
+
+    `data` is the answer's data as JSON text, `version` the cart's after the change; null if the
+    answer has none.
+    """
 
     pk = models.CompositePrimaryKey("profile_key", "key")
     profile_key = models.UUIDField()
     key = models.CharField(max_length=STORED_MAX_LENGTH)
-    fingerprint = models.BinaryField(max_length=32)
-    created_id = models.UUIDField(default=uuid7)
+    digest = models.BinaryField(max_length=32)
+    data = models.TextField(null=True)
+    version = models.PositiveBigIntegerField(null=True)
     created_on = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -41,48 +48,46 @@ class IdempotencyRecord(models.Model):
         return self.key
 
     @classmethod
-    def create_once(
-        cls,
-        profile_key: UUID,
-        partner_key: str | None,
-        key: str,
-        fingerprint: bytes,
-        write: Callable[[UUID], int],
-    ) -> tuple[UUID, int | None]:
-        """Call `write` with a new id, unless an earlier request of this key did.
+    def claim(
+        cls, profile_key: UUID, partner_key: str | None, key: str, request: Any, data: str | None
+    ) -> tuple[Self, bool]:
+        """Record a request and the `data` that it will be answered with, in its transaction.
 
         The key belongs to the profile and, if the token is bound to a partner, to that partner.
-        `fingerprint` is a digest of the request. Returns the id, and what `write` returned; None
-        if an earlier request had created it.
+        Returns the record and True, or that of the same request sent before and False.
 
         Raises:
             ApiError: `idempotency_key_reused`, or `request_in_progress` if the same request is
                 already running and does not end within the lock timeout.
         """
-        # Cutting is safe: no cart has a longer partner key, so `write` refuses the request.
+        # Cutting is safe: no cart has a longer partner key, so the change is refused.
         stored = key if partner_key is None else f"{partner_key} {key}"[:STORED_MAX_LENGTH]
-        record = cls(profile_key=profile_key, key=stored, fingerprint=fingerprint)
-        with atomic() as cursor:
-            records = cls.objects.filter(pk=record.pk)
-            try:
+        record = cls(profile_key=profile_key, key=stored, digest=digest_of(request), data=data)
+        try:
+            with connection.cursor() as cursor:
                 INSERT.run(cursor, **vars(record))
-                inserted = cursor.rowcount
-                # Take a lock, because locking writes to the WAL. So the answer waits for the
-                # standby, as the first answer did, and still holds after a failover.
-                earlier = None if inserted else records.select_for_update().first()
-            except OperationalError as error:
-                if is_held(error):
-                    raise RequestInProgress from error
-                raise
-            if earlier and earlier.created_on >= cls.expired_before():
-                if bytes(earlier.fingerprint) != fingerprint:
-                    raise IdempotencyKeyReused
-                return earlier.created_id, None
-            if earlier:
-                record.save(force_update=True)
-            elif not inserted:  # it has just been purged
-                return cls.create_once(profile_key, partner_key, key, fingerprint, write)
-            return record.created_id, write(record.created_id)
+                if cursor.rowcount:
+                    return record, True
+            # Take a lock, because locking writes to the WAL. So the answer waits for the
+            # standby, as the first answer did, and still holds after a failover.
+            earlier = cls.objects.select_for_update().filter(pk=record.pk).first()
+        except OperationalError as error:
+            if is_held(error):
+                raise RequestInProgress from error
+            raise
+        if earlier is None:  # it has just been purged
+            return cls.claim(profile_key, partner_key, key, request, data)
+        if earlier.created_on < cls.expired_before():
+            record.save(force_update=True)
+            return record, True
+        if bytes(earlier.digest) != record.digest:
+            raise IdempotencyKeyReused
+        return earlier, False
+
+    def answered(self, version: int | None) -> None:
+        """Keep the cart's version after the change."""
+        self.version = version
+        type(self).objects.filter(pk=self.pk).update(version=version)
 
     @staticmethod
     def expired_before() -> datetime:
@@ -90,6 +95,19 @@ class IdempotencyRecord(models.Model):
         return timezone.now() - timedelta(hours=settings.IDEMPOTENCY_HOURS)
 
 
-NAMES = [field.attname for field in IdempotencyRecord._meta.concrete_fields]
-IF_NEW = f"{Insert(IdempotencyRecord, NAMES).of_rows(1)} ON CONFLICT DO NOTHING"
-INSERT = Statement(IF_NEW, IdempotencyRecord, NAMES)
+def digest_of(request: Any) -> bytes:
+    """Return a digest of a request's values: the same for values that are equal."""
+    text = simplejson.dumps(request, use_decimal=False, default=_as_text)
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _as_text(value: Any) -> str | list[Any]:
+    match value:
+        case Decimal():
+            return f"{value.normalize():f}"
+        case frozenset():
+            return sorted(value)
+    return str(value)
+
+
+INSERT = insert_one(IdempotencyRecord, " ON CONFLICT DO NOTHING")

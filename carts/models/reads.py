@@ -1,6 +1,7 @@
 """How carts are read: one of them, and pages of a customer's."""
 
 from datetime import datetime
+from decimal import Decimal
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -9,18 +10,16 @@ import simplejson
 from django.db import connection, models, transaction
 from django.db.models import F
 
+from carts.models.columns import column_names
 from carts.models.guarded import GuardedQuerySet
-from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, CartItem, CartItemOption
+from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
+from carts.values import Item, NewCart, PlacedItem, from_json
 from cartsvc.camel_case import camel_case, snake_case
 from cartsvc.db.json_text import JsonObject, JsonRows
 from cartsvc.db.statements import Parameter, Select, delete_in_shards, parameters
 
-# The members of a cart in Get Cart and List Carts, before and after what it holds.
-HEAD = (
-    *("profile_key", "partner_key", "restaurant_key", "platform", "ordering_channel"),
-    *("fulfilment_channel", "currency", "note", "special_instructions"),
-)
-TAIL = ("subtotal", "created_on", "modified_on", "version")
+# What Get Cart and List Carts show of a cart, beyond what was sent and what it holds.
+KEPT = ("subtotal", "created_on", "modified_on", "version")
 
 # A database that is spread by customer sends each statement that names the customer to the one
 # node that has all of the customer's rows.
@@ -29,8 +28,11 @@ CUSTOMER = Parameter("profile_key", models.UUIDField())
 
 def cart_json(**contents: Any) -> JsonObject:
     """Return the expression of a cart as a JSON object, with `contents` by their names in it."""
-    head, tail = ({camel_case(name): name for name in names} for names in (HEAD, TAIL))
-    return JsonObject({"cartId": "id", **head, **contents, **tail})
+    sent, kept = (
+        {camel_case(name): name for name in names}
+        for names in (("profile_key", *column_names(NewCart)), KEPT)
+    )
+    return JsonObject({"cartId": "id", **sent, **contents, **kept})
 
 
 def items_json(customer: models.Expression | F) -> JsonRows:
@@ -38,34 +40,28 @@ def items_json(customer: models.Expression | F) -> JsonRows:
 
     `customer` is the cart's profile key: a column, or a value.
     """
-    fields, inner = (
-        {camel_case(name): name for name in names} for names in (ITEM_FIELDS, OPTION_FIELDS)
+    options = CartItemOption, {camel_case(name): name for name in OPTION_COLUMNS}
+    members: dict[str, Any] = {camel_case(name): name for name in Item._fields}
+    members["options"] = options
+    return JsonRows(customer, CartItem, {"itemId": "id", **members, "value": "value"})
+
+
+def items_of(items: str) -> dict[UUID, PlacedItem]:
+    """Return the items of a text that `items_json` has made, by their ids and in their order."""
+    placed = (
+        PlacedItem(
+            UUID(members["item_id"]), position, from_json(Item, members), Decimal(members["value"])
+        )
+        for position, members in enumerate(_in_snake_case.decode(items))
     )
-    options = (CartItemOption, inner)
-    return JsonRows(
-        customer, CartItem, {"itemId": "id", **fields, "options": options, "value": "value"}
-    )
-
-
-def items_of(items: str) -> list[dict[str, Any]]:
-    """Return the items of a text that `items_json` has made, with the names of the model.
-
-    Numbers with a point come as Decimal, the `item_id` as UUID.
-    """
-    decoded: list[dict[str, Any]] = simplejson.loads(
-        items, use_decimal=True, object_pairs_hook=_in_snake_case
-    )
-    return decoded
-
-
-def _in_snake_case(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = {_snake_case(name): value for name, value in pairs}
-    if "item_id" in members:
-        members["item_id"] = UUID(members["item_id"])
-    return members
+    return {one.id: one for one in placed}
 
 
 _snake_case = cache(snake_case)
+_in_snake_case = simplejson.JSONDecoder(
+    parse_float=Decimal,
+    object_pairs_hook=lambda pairs: {_snake_case(name): value for name, value in pairs},
+)
 
 
 class CartQuerySet(GuardedQuerySet):

@@ -13,11 +13,11 @@ from typing import Any
 from django.http import HttpResponse
 from drf_spectacular.generators import EndpointEnumerator, SchemaGenerator
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from carts.openapi.examples import error_shown, errors_shown, example, samples
 from carts.openapi.schemas import Schema, complete, envelope_name, ref, schema_name, skeleton
 from cartsvc.api.envelope import failure_text, success
+from cartsvc.api.json_view import JsonView
 from cartsvc.api.operation import Operation, operation_at
 from cartsvc.camel_case import camel_case
 from cartsvc.request_errors import ApiError
@@ -32,7 +32,7 @@ OF_STATUSES = {
 SOMETIMES = {*OF_ANY[1:], "Idempotent-Replayed", "Preference-Applied"}
 
 
-class DocumentView(APIView):
+class DocumentView(JsonView):
     """The document itself, open to everyone and built once."""
 
     http_method_names = ["get", "head"]
@@ -75,7 +75,7 @@ class DocumentGenerator(SchemaGenerator):
     def _operation(self, declared: Operation, path: str, method: str) -> Schema:
         origin = "Beta." if declared.specified else "Extension to the specification."
         head = " HEAD answers with the same status and headers, and no body."
-        sent = example(schema_name(declared.body), self.schemas) if declared.body else {}
+        sent = example(schema_name(type(declared.body)), self.schemas) if declared.body else {}
         described: Schema = {
             "operationId": camel_case(declared.name.lower().replace(" ", "_")),
             "summary": declared.name,
@@ -90,7 +90,7 @@ class DocumentGenerator(SchemaGenerator):
             "responses": self._answers(declared, sent),
         }
         if declared.body:
-            content = {"schema": ref(schema_name(declared.body)), "example": sent}
+            content = {"schema": ref(schema_name(type(declared.body))), "example": sent}
             kinds = dict.fromkeys(declared.media_types, content)
             described["requestBody"] = {"content": kinds, "required": True}
         return described

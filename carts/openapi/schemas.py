@@ -8,12 +8,11 @@ import yaml
 from django.conf import settings
 
 from carts.base_view import WARNINGS
-from carts.limits import CURRENCIES, INT32_MAX, INT64_MAX, validate_currency, validate_line
-from carts.models import Cart, CartItem, CartItemOption
 from carts.models.idempotency import KEY_MAX_LENGTH
-from carts.serializers import WireListSerializer, WireSerializer
+from carts.serializers import RecordListSerializer, RecordSerializer, lists_of, members_of
+from carts.types import CURRENCIES, INT32, INT64, Currency, Integer, Line, Price
+from carts.values import Item, NewCart, Option
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
-from carts.wire_types import DoubleField, IntField
 from cartsvc.api.headers import TAGS_MAX_LENGTH
 from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.control_characters import LINE_BREAKERS, PARAGRAPH_BREAKERS
@@ -21,8 +20,8 @@ from cartsvc.request_errors import API_ERRORS, MAX_ERRORS
 
 Schema = dict[str, Any]
 
-# The schemas that have the words for what serializers of these models take.
-READ = {Cart: "Cart", CartItem: "CartItemRead", CartItemOption: "CartItemOptionRead"}
+# The schemas that have the words for what serializers of these records take.
+READ: dict[Any, str] = {NewCart: "Cart", Item: "CartItemRead", Option: "CartItemOptionRead"}
 
 EXACT = " Exact, with at most four decimals."
 BIG = " A 64-bit integer: JavaScript rounds it above 2⁵³, so read it there as a BigInt."
@@ -38,8 +37,8 @@ def skeleton() -> Schema:
         "hours": settings.IDEMPOTENCY_HOURS,
         "key": KEY_MAX_LENGTH,
         "tags": TAGS_MAX_LENGTH,
-        "int32": INT32_MAX,
-        "int64": INT64_MAX,
+        "int32": INT32.maximum,
+        "int64": INT64.maximum,
         "notifications": MAX_ERRORS + WARNINGS,
         "codes": ", ".join(sorted(API_ERRORS)),
     }
@@ -51,8 +50,8 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def schema_name(serializer: WireSerializer) -> str:
-    return type(serializer).__name__.removesuffix("Serializer")
+def schema_name(serializer: type[RecordSerializer]) -> str:
+    return serializer.__name__.removesuffix("Serializer")
 
 
 def envelope_name(operation: Operation) -> str:
@@ -63,12 +62,14 @@ def envelope_name(operation: Operation) -> str:
 def complete(schemas: dict[str, Schema]) -> None:
     """Add what the code knows to the schemas of document.yaml."""
     schemas["Currency"]["enum"] = sorted(CURRENCIES)
-    serializers = [operation.body for operation in OPERATIONS if operation.body]
+    serializers = [type(operation.body) for operation in OPERATIONS if operation.body]
     for serializer in serializers:
-        serializers += serializer.lists.values()
+        kind: Any = serializer
+        serializers += map(type, lists_of(kind).values())
     requests = {schema_name(one): _request(one, schemas) for one in serializers}
     for serializer in serializers:
-        read = schemas[READ[serializer.Meta.model]]["properties"]
+        record: Any = serializer.Meta.record
+        read = schemas[READ[record]]["properties"]
         for name, member in requests[schema_name(serializer)]["properties"].items():
             if read[name].keys() == {"description"}:
                 read[name].update(member)
@@ -86,11 +87,11 @@ def complete(schemas: dict[str, Schema]) -> None:
                 del schema["required"]
 
 
-def _request(serializer: WireSerializer, schemas: dict[str, Schema]) -> Schema:
+def _request(serializer: type[RecordSerializer], schemas: dict[str, Schema]) -> Schema:
     own = schemas.get(schema_name(serializer), {"properties": {}})
-    words = schemas[READ[serializer.Meta.model]]["properties"] | own["properties"]
+    words = schemas[READ[serializer.Meta.record]]["properties"] | own["properties"]
     properties, required = {}, []
-    for name, _, field in serializer.members:
+    for name, _, field, *_ in members_of(serializer):
         schema, rule = _field(field)
         properties[name] = schema | {"description": words[name]["description"] + rule}
         if field.required:
@@ -103,27 +104,37 @@ def _field(field: Any) -> tuple[Schema, str]:
     """Return the schema of a member that is sent, and what its description adds."""
     schema: Schema
     limits: Schema
-    if isinstance(field, WireListSerializer):
-        items = ref(schema_name(field.child))
-        schema, rule = {"type": "array", "items": items, "maxItems": field.child.max_count}, ""
-    elif isinstance(field, IntField):
-        size, rule = ("int32", "") if field.max_value <= INT32_MAX else ("int64", BIG)
-        limits = {"minimum": field.min_value, "maximum": field.max_value}
-        schema = {"type": "integer", "format": size, **limits}
-    elif isinstance(field, DoubleField):
-        limits = {"minimum": 0, "maximum": float(field.max_value or 0)}
-        schema, rule = {"type": "number", "format": "double", **limits}, EXACT
-    elif validate_currency in field.checks:
-        return ref("Currency"), ""
-    else:
-        line = validate_line in field.checks
-        one = f"[^{LINE_BREAKERS if line else PARAGRAPH_BREAKERS}]"
-        pattern, rule, limits = f"^{one}*$", PARAGRAPH, {"maxLength": field.max_length}
-        if line:
-            pattern, rule = rf"^{one}*[^\s{LINE_BREAKERS}]{one}*$", LINE
-            limits["minLength"] = 1
-        schema = {"type": "string", "pattern": pattern, **limits}
-    return schema | ({"type": [schema["type"], "null"]} if field.allow_null else {}), rule
+    if isinstance(field, RecordListSerializer):
+        child: Any = type(field.child)
+        items = ref(schema_name(child))
+        return {
+            "type": _or_null("array", field),
+            "items": items,
+            "maxItems": field.kind.max_count,
+        }, ""
+    match kind := field.kind:
+        case Currency():
+            return ref("Currency"), ""
+        case Integer():
+            size, rule = ("int64", BIG) if kind == INT64 else ("int32", "")
+            limits = {"minimum": kind.minimum, "maximum": kind.maximum}
+            schema = {"type": "integer", "format": size, **limits}
+        case Price():
+            limits = {"minimum": 0, "maximum": float(kind.maximum)}
+            schema, rule = {"type": "number", "format": "double", **limits}, EXACT
+        case Line():
+            one, rule = f"[^{LINE_BREAKERS}]", LINE
+            pattern = rf"^{one}*[^\s{LINE_BREAKERS}]{one}*$"
+            limits = {"minLength": 1, "maxLength": kind.max_length}
+            schema = {"type": "string", "pattern": pattern, **limits}
+        case _:
+            pattern, rule = f"^[^{PARAGRAPH_BREAKERS}]*$", PARAGRAPH
+            schema = {"type": "string", "pattern": pattern, "maxLength": kind.max_length}
+    return schema | {"type": _or_null(schema["type"], field)}, rule
+
+
+def _or_null(name: str, field: Any) -> str | list[str]:
+    return [name, "null"] if field.allow_null else name
 
 
 def _envelope(operation: Operation, failure: Schema) -> Schema:

@@ -1,6 +1,6 @@
 from django import template
 
-from carts.admin.display import amount
+from carts.admin.formatting import amount
 
 register = template.Library()
 register.filter(amount)

@@ -9,9 +9,6 @@ from functools import cache
 from typing import Any
 
 from django.http import HttpResponse
-from rest_framework.negotiation import BaseContentNegotiation
-from rest_framework.renderers import BaseRenderer
-from rest_framework.request import Request
 
 from cartsvc.camel_case import camel_case
 from cartsvc.request_errors import MAX_ERRORS, ApiError, MoreProblems
@@ -23,9 +20,11 @@ def success(
     message: str, data: str | None = None, warnings: Iterable[ApiError] = ()
 ) -> HttpResponse:
     """Return the 200 answer, with the JSON text `data` if there is any."""
-    told = "".join(f",{_encode(_notification(warning, 'Warning'))}" for warning in warnings)
+    told = _beginning(message)
+    for warning in warnings:
+        told += f",{_encode(_notification(warning, 'Warning'))}"
     end = "}" if data is None else f',"data":{data}}}'
-    return HttpResponse(f"{_beginning(message)}{told}]{end}", content_type="application/json")
+    return HttpResponse(f"{told}]{end}", content_type="application/json")
 
 
 @cache
@@ -67,13 +66,3 @@ def _field(error: ApiError) -> str | None:
     if isinstance(error.field, tuple):
         return "".join(f"/{camel_case(str(part))}" for part in error.field)
     return error.field
-
-
-class NoNegotiation(BaseContentNegotiation):
-    """Ignores the Accept header: a view always answers in its own format."""
-
-    def select_renderer(
-        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: Any = None
-    ) -> tuple[BaseRenderer, str]:
-        renderer = next(iter(renderers))
-        return renderer, renderer.media_type

@@ -7,10 +7,11 @@ from typing import Any
 from django.core.exceptions import DisallowedHost, SuspiciousOperation, TooManyFieldsSent
 from django.db import Error as DatabaseError
 from django.http import Http404, HttpResponse
-from rest_framework.exceptions import MethodNotAllowed, Throttled
+from rest_framework.exceptions import MethodNotAllowed, Throttled, ValidationError
 
 from cartsvc import request_errors as errors
 from cartsvc.api.envelope import failure
+from cartsvc.api.framework_errors import errors_of
 from cartsvc.db.outages import is_outage
 from cartsvc.request_errors import ApiError
 from cartsvc.serving import logs, metrics
@@ -36,6 +37,8 @@ def handle(error: Exception, context: Mapping[str, Any] | None = None) -> HttpRe
 
 def _api_error(error: Exception, context: Mapping[str, Any]) -> ApiError | None:  # noqa: PLR0911 (one line a kind)
     match error:
+        case ValidationError():
+            return errors.ApiErrors(errors_of(error))
         case MethodNotAllowed():
             allowed = ", ".join(context["view"].allowed_methods)
             return errors.MethodNotAllowed(f"This path takes only {allowed}.")

@@ -15,7 +15,6 @@ from django.urls import resolve
 
 from cartsvc.api.exception_handler import handle
 from cartsvc.api.headers import trace_id
-from cartsvc.api.operation import operation_at
 from cartsvc.api.throttling import usage_of
 from cartsvc.db.deadlines import begin_request
 from cartsvc.serving import health, logs, metrics
@@ -48,12 +47,12 @@ class ApiMiddleware:
         if PAGES.fullmatch(path) or (request.method, path) in WAYS_TO_DOCS:
             return self.pages(request)
         ids = {"request_id": request_id}
-        if trace := trace_id(request.META.get("HTTP_TRACEPARENT", "")):
+        if (sent := request.META.get("HTTP_TRACEPARENT")) and (trace := trace_id(sent)):
             ids["trace_id"] = trace
         logs.serving.set(ids)
         started = perf_counter()
         response = cast("HttpResponse", self.api(request))
-        if usage := usage_of(request):
+        if settings.THROTTLE_RATE and (usage := usage_of(request)):
             for name, value in usage.headers().items():
                 response[name] = value
         response["X-Request-ID"] = request_id
@@ -62,8 +61,7 @@ class ApiMiddleware:
         if response.status_code != HTTPStatus.NOT_MODIFIED:
             response["Content-Length"] = str(len(response.content))
         seconds = perf_counter() - started
-        match = request.resolver_match
-        operation = operation_at(match and match.func, request.method)
+        operation = request.META.get("cartsvc.operation")
         name = operation.name if operation else "-"
         logs.log_access(name, request, response, seconds)
         if settings.METRICS_BIND:

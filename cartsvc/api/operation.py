@@ -22,7 +22,7 @@ class Operation:
     """The declaration of an operation.
 
     `scope` opens it, and a 403 names it; `other_scopes` open it, too. `message` is what its success
-    says. `body` is the serializer of the request's body, which is of one of the `media_types`;
+    says. `body` is a serializer of the request's body, which is of one of the `media_types`;
     `data` names the schema of the answer's. `query` names its query parameters. `takes`, `gives`
     and `errors` are the request headers, answer headers and errors that not every operation
     has. The specification has the operation if it is `specified`. `counter` counts the successes.

@@ -74,7 +74,7 @@ class BearerThrottle(BaseThrottle):
 
 def usage_of(request: HttpRequest) -> Usage | None:
     """Return the bearer's usage, or None if it is not known. An earlier error does not count."""
-    bearer = getattr(request, "user", None) if settings.THROTTLE_RATE else None
+    bearer = getattr(request, "user", None)
     if not isinstance(bearer, Bearer):
         return None
     if USAGE not in request.META:

@@ -13,16 +13,17 @@ write the statements as plain querysets.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from decimal import Decimal
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import Expression, Field, Model, QuerySet
 from django.db.models.sql.compiler import SQLCompiler
+from psycopg.pq import TransactionStatus
 
 Rows = list[Sequence[Any]]
 
@@ -32,48 +33,24 @@ MAX_SINGLE_VALUES = 50
 
 
 @contextmanager
-def atomic() -> Iterator[Any]:
-    connection = connections[DEFAULT_DB_ALIAS]
-    with transaction.atomic(), connection.cursor() as cursor:
-        yield cursor
+def one_exchange(cursor: Any) -> Iterator[None]:
+    """Send the block's statements together, and wait for their answers once, on PostgreSQL.
 
-
-@contextmanager
-def atomic_change() -> Iterator[Any]:
-    """Run the block in a transaction that begins with `fetch_together`. Yield a cursor.
-
-    On PostgreSQL, BEGIN is sent with what is fetched, and COMMIT with what is written. A server
-    that is frozen as the block begins gets no COMMIT, and so does nothing when it wakes.
+    Their rows and errors are not known before the end of the block. Rows that are not fetched yet
+    need a cursor of their own.
     """
-    connection = connections[DEFAULT_DB_ALIAS]
-    if connection.in_atomic_block or connection.vendor == "sqlite":
-        with atomic() as cursor, one_round_trip():
-            yield cursor
+    connection = cursor.db
+    if connection.vendor != "postgresql":
+        yield
         return
-    # The framework's own would wait for the answer to each of the two.
-    with connection.cursor() as cursor:
-        try:
-            with one_round_trip():
-                cursor.execute("BEGIN")
-                yield cursor
-                cursor.execute("COMMIT")
-        except BaseException:
-            try:
-                connection.rollback()
-            except DatabaseError:
-                connection.close()
-            raise
-
-
-@contextmanager
-def one_round_trip() -> Iterator[None]:
-    """Send the block's statements together, in one round trip on PostgreSQL.
-
-    Their results and errors are not known before the end of the block.
-    """
-    connection = connections[DEFAULT_DB_ALIAS]
-    pipeline = getattr(connection.connection, "pipeline", nullcontext)
-    with connection.wrap_database_errors, pipeline():
+    server = connection.connection
+    begins = connection.in_atomic_block and server.info.transaction_status == TransactionStatus.IDLE
+    if begins:
+        # psycopg would wait for the answer to its own BEGIN. It commits this one as well.
+        server.autocommit = True
+    with connection.wrap_database_errors, server.pipeline():
+        if begins:
+            cursor.cursor.execute("BEGIN")
         yield
 
 
@@ -126,7 +103,7 @@ class Select:
             return self.received(cursor)
 
     def send(self, cursor: Any, values: Mapping[str, Any]) -> None:
-        """Run the SELECT on this cursor. In `one_round_trip` it is only sent."""
+        """Run the SELECT on this cursor. In `one_exchange` it is only sent."""
         sql, names, fields, *_ = self.compiled
         cursor.execute(sql, _prepared(fields, [values[name] for name in names], cursor.db))
 
@@ -138,21 +115,6 @@ class Select:
         # The compiler's own connection may be another thread's.
         compiler = compiler.query.get_compiler(connection=cursor.db)
         return list(compiler.apply_converters(rows, converters))
-
-
-def fetch_together(
-    cursor: Any, first: Select, values: Mapping[str, Any], second: Select, others: Mapping[str, Any]
-) -> tuple[Rows, Rows]:
-    """Run two SELECTs with their values, in one round trip on PostgreSQL. Return their rows.
-
-    They run one after the other: the second sees what was committed while the first waited.
-    """
-    # Rows that are not fetched yet need a cursor of their own.
-    with cursor.db.cursor() as other:
-        with one_round_trip():
-            first.send(cursor, values)
-            second.send(other, others)
-        return first.received(cursor), second.received(other)
 
 
 class Statement:
@@ -172,6 +134,12 @@ def update(model: type[Model], names: Sequence[str], *keys: str) -> Statement:
     columns, condition = ", ".join(_equal(model, names)), " AND ".join(_equal(model, keys))
     sql = f'UPDATE "{model._meta.db_table}" SET {columns} WHERE {condition}'
     return Statement(sql, model, [*names, *keys])
+
+
+def insert_one(model: type[Model], ending: str = "") -> Statement:
+    """Return the INSERT of a row with all of the model's fields."""
+    names = [field.attname for field in model._meta.concrete_fields]
+    return Statement(Insert(model, names).of_rows(1) + ending, model, names)
 
 
 def delete(model: type[Model], *names: str) -> Statement:

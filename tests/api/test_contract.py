@@ -11,8 +11,8 @@ from schemathesis import Case, GenerationMode
 from schemathesis.checks import CHECKS
 from schemathesis.config import SchemathesisConfig
 
-from carts.limits import CURRENCIES
 from carts.models import Cart, CartItem
+from carts.types import CURRENCIES
 from cartsvc.api.guids import parse_guid
 from cartsvc.wsgi import application
 from tests.support.callers import PROFILE

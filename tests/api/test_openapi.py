@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 from django.test import Client
 
-from carts.limits import CURRENCIES
+from carts.types import CURRENCIES
 from cartsvc.request_errors import API_ERRORS
 from tests.api.documented import OPERATIONS, Document, operation, ref, undescribed
 from tests.support.fields import FIELDS, by_kind

@@ -3,6 +3,7 @@ from typing import Any, cast
 from uuid import UUID
 
 import pytest
+from uuid_utils.compat import uuid7
 
 from carts.models import Cart
 from tests.browser.conftest import (
@@ -28,7 +29,7 @@ from tests.desk.conftest import (
     put_back_page,
     remove_page,
 )
-from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -341,7 +342,7 @@ def test_hostile_text_shows_as_text_and_breaks_no_layout(
             for text in HOSTILE
         ],
     )
-    Cart.objects.add_item(hostile.pk, ItemFactory(display_name="W" * 100))
+    Cart.objects.add_item(hostile.pk, uuid7(), new_item(display_name="W" * 100))
     page = desk(width)
     check(page, f"hostile-find-{width}")
     page.goto(page_of(hostile))

@@ -68,7 +68,16 @@ def cart(db: None) -> Cart:
 
 def items(cart: Cart) -> list[dict[str, Any]]:
     """Return the items as they are stored."""
-    return items_of(Cart.objects.with_items().get(pk=cart.pk).items_json)
+    placed = items_of(Cart.objects.with_items().get(pk=cart.pk).items_json).values()
+    return [
+        {
+            "item_id": one.id,
+            **one.item._asdict(),
+            "options": [option._asdict() for option in one.item.options],
+            "value": one.value,
+        }
+        for one in placed
+    ]
 
 
 def page_of(cart: Cart) -> str:

@@ -8,6 +8,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
+from uuid_utils.compat import uuid7
 
 from carts.models import Cart
 from carts.models.change import Author
@@ -22,7 +23,7 @@ from tests.desk.conftest import (
     page_of,
     remove_page,
 )
-from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
 
 
 def option_row(number: int, **values: str) -> dict[str, str]:
@@ -172,7 +173,7 @@ def test_who_saves_twice_is_not_told_of_somebody_else(lead: Client, cart: Cart) 
     assert "You have changed this cart since this page was opened." in told
     assert "Perhaps this was saved already" in told
     assert "Nothing was saved" not in told
-    Cart.objects.by(Author("bearer", "anna")).add_item(cart.pk, ItemFactory())
+    Cart.objects.by(Author("bearer", "anna")).add_item(cart.pk, uuid7(), new_item())
     told = lead.post(url, sent).text
     assert "Somebody changed this cart" in told
     assert "Nothing was saved" in told

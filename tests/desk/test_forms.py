@@ -113,19 +113,19 @@ def test_a_change_meanwhile_is_shown_and_is_not_overwritten(
     lead: Client, cart: Cart, form: Form, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
     """It comes before the page has read the cart, or after that and before the cart is locked."""
-    item_id, read, changes = items(cart)[0]["item_id"], pages.read, [{"quantity": 8}]
+    item_id, read, changes = items(cart)[0]["item_id"], pages.items_of, [{"quantity": 8}]
 
     def change() -> None:
         if changes:
             Cart.objects.by(Author("bearer", "app")).change_item(cart.pk, item_id, changes.pop())
 
-    def then_changed(cart_id: Any) -> Any:
-        found = read(cart_id)
+    def then_changed(text: str) -> Any:
+        found = read(text)
         change()
         return found
 
     if late:
-        monkeypatch.setattr(pages, "read", then_changed)
+        monkeypatch.setattr(pages, "items_of", then_changed)
     else:
         change()
 
@@ -208,21 +208,21 @@ def test_a_form_without_its_token_is_refused(
 @pytest.mark.parametrize(
     ("page", "name", "value", "text"),
     [
-        (item_page, "quantity", "0", "greater than or equal to 1"),
-        (item_page, "quantity", "10000", "less than or equal to 9999"),
+        (item_page, "quantity", "0", "must not be below 1."),
+        (item_page, "quantity", "10000", "must not be above 9999."),
         (item_page, "quantity", "5.5", "Enter a whole number"),
-        (item_page, "price", "1.23456", "no more than 4 decimal places"),
-        (item_page, "price", "-1", "greater than or equal to 0"),
+        (item_page, "price", "1.23456", "must not have more than 4 decimals."),
+        (item_page, "price", "-1", "must not be below 0."),
         (item_page, "price", "NaN", "Enter a number"),
         (item_page, "price", "9,50", "Enter a number with a point, such as 9.50."),
-        (item_page, "display_name", "   ", "cannot be blank"),
+        (item_page, "display_name", "   ", "must not be blank"),
         (item_page, "display_name", "x" * 101, "at most 100 characters"),
         (item_page, "display_name", "a\x1bb", "U+001B: a control character"),
         (item_page, "special_instructions", "x" * 301, "at most 300 characters"),
-        (item_page, "menu_item_key", str(2**63), "less than or equal to"),
+        (item_page, "menu_item_key", str(2**63), "must not be above"),
         (item_page, "options-0-display_name", "", "required"),
-        (item_page, "options-0-option_set_key", str(-(2**63) - 1), "greater than or equal to"),
-        (correct_page, "platform", " ", "cannot be blank"),
+        (item_page, "options-0-option_set_key", str(-(2**63) - 1), "must not be below"),
+        (correct_page, "platform", " ", "must not be blank"),
         (correct_page, "ordering_channel", "", "required"),
         (correct_page, "fulfilment_channel", "x" * 51, "at most 50 characters"),
         (correct_page, "note", "x" * 301, "at most 300 characters"),

@@ -3,13 +3,14 @@
 from decimal import Decimal
 
 from django.test import Client
+from uuid_utils.compat import uuid7
 
 from carts.models import Cart
 from carts.models.change import Author
 from tests.desk.conftest import big_cart, events, page_of
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
-from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
 
 
 def test_a_creation_shows_the_items_of_then_in_their_order(viewer: Client) -> None:
@@ -56,7 +57,9 @@ def test_of_a_large_creation_the_first_lines_are_shown(viewer: Client) -> None:
 
 def test_the_reason_shows_nowhere_at_the_api(api: Api) -> None:
     cart_id, _ = created_with_items(api, "Calzone")
-    Cart.objects.by(Author("staff", "anna", why="Out of olives")).add_item(cart_id, ItemFactory())
+    Cart.objects.by(Author("staff", "anna", why="Out of olives")).add_item(
+        cart_id, uuid7(), new_item()
+    )
     for path in (f"/{cart_id}", ""):
         answer = api.get(path).content.decode()
         assert "olives" not in answer

@@ -11,11 +11,11 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from pytest_django import Settings
 
-from carts.models import Cart
-from carts.models.change import Author
+from carts.models import Cart, CartChange
+from carts.models.change import Author, decoded, encoded
 from tests.desk.conftest import item_of, items, page_of, put_back_page
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
-from tests.support.stored import Unchanged
+from tests.support.stored import Unchanged, unguarded
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(
 ) -> None:
     cart.items.first().remove()
     removal = cart.changes.get()
-    cart.changes.all().update(before=removal.before.replace("EUR", currency))
+    unguarded(CartChange).update(before=removal.before.replace("EUR", currency))
     for name, limit in limits.items():
         setattr(settings, name, limit)
     unchanged()
@@ -130,6 +130,21 @@ def test_what_does_not_fit_is_refused_with_the_reason(
     assert response.status_code == 409
     assert reason in response.text
     assert ">Put it back</button>" in response.text
+
+
+def test_an_item_is_put_back_that_was_removed_before_a_field_existed(
+    lead: Client, cart: Cart
+) -> None:
+    before = items(cart)[0]
+    cart.items.first().remove()
+    removal = cart.changes.get()
+    members = decoded(removal.before)
+    del members["special_instructions"], members["options"]
+    unguarded(CartChange).update(before=encoded(members | {"gone_since": "x"}))
+    assert lead.get(page_of(cart)).status_code == 200
+    assert lead.post(put_back_page(cart), {"version": "2"}).status_code == 302
+    back = items(cart)[-1]
+    assert back == before | {"options": [], "special_instructions": None, "value": back["value"]}
 
 
 def test_an_item_whose_id_is_taken_is_not_put_back(

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from carts.models import Cart
 from carts.models.change import Author
@@ -16,7 +17,7 @@ from tests.desk.conftest import big_cart, events, form_of, item_page, items, pag
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.costs import calls
-from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
 from tests.support.stored import unguarded
 
 
@@ -90,13 +91,13 @@ def test_the_time_line_tells_what_an_item_was_before(viewer: Client) -> None:
     later, sooner = events(viewer, item.cart)[:2]
 
     assert sooner.lines == [
-        "instructions for the kitchen nothing → “Without onions”",
         "without Rucola, 1.25",
+        "instructions for the kitchen nothing → “Without onions”",
     ]
     assert later.lines == [
-        "instructions for the kitchen “Without onions” → nothing",
         "without Speck, 1.25",
         "with Grana, 1.25",
+        "instructions for the kitchen “Without onions” → nothing",
     ]
 
 
@@ -106,7 +107,7 @@ def test_a_long_time_line_is_read_page_by_page(
     item_id = items(cart)[0]["item_id"]
     carts = Cart.objects.by(Author("bearer", "b" * 100, "r" * 64))
     for _ in range(105):
-        carts.replace_item(cart.pk, item_id, ItemFactory(with_option=True))
+        carts.replace_item(cart.pk, item_id, new_item(with_option=True))
 
     address, versions = "", []
     for number in range(1, 6):
@@ -136,7 +137,7 @@ def test_a_page_takes_6_queries(
 ) -> None:
     cart = big_cart(count, 5)
     carts = Cart.objects.by(Author("staff", "anna"))
-    carts.add_item(cart.pk, ItemFactory())
+    carts.add_item(cart.pk, uuid7(), new_item())
     carts.remove_item(cart.pk, cart.items.last().pk)
     ContentType.objects.get_for_model(Cart)  # asked once in the life of a process
     # session, user, two for the rights, the cart with all it holds, the log of staff
@@ -159,7 +160,7 @@ def test_the_page_of_the_largest_cart_is_cheap(viewer: Client) -> None:
 
 @pytest.mark.parametrize("sub", ["\ud800", "a\udfffb", "a\0b", "a\x1b[1mb", "a\u202eb", "a\nb"])
 def test_an_odd_author_shows_safely(lead: Client, cart: Cart, sub: str) -> None:
-    Cart.objects.by(Author("bearer", sub)).add_item(cart.pk, ItemFactory())
+    Cart.objects.by(Author("bearer", sub)).add_item(cart.pk, uuid7(), new_item())
     for url in (page_of(cart), item_page(cart)):
         response = lead.get(url)
         assert response.status_code == 200

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from carts.admin.desk import PRINTED_ITEMS
-from carts.admin.display import amount
+from carts.admin.formatting import amount
 from tests.desk.conftest import big_cart, page_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 

@@ -343,7 +343,12 @@ def test_all_that_is_held_is_exported(lead: Client, api: Api) -> None:
             }
         ],
         "idempotencyRecords": [
-            {"key": "k-1", "createdId": first, "createdOn": written(key.created_on)}
+            {
+                "key": "k-1",
+                "data": {"cartId": first},
+                "version": 1,
+                "createdOn": written(key.created_on),
+            }
         ],
     }
     assert '"price": 10,' in text

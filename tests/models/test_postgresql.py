@@ -1,6 +1,5 @@
 """What the backend adds: ended and late connections are replaced, moments are read in C."""
 
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from contextvars import copy_context
@@ -12,7 +11,7 @@ from django.db import OperationalError, close_old_connections, connection, conne
 from carts.models import Cart
 from cartsvc.db import deadlines
 from cartsvc.db.deadlines import begin_request
-from cartsvc.db.statements import one_round_trip
+from cartsvc.db.statements import one_exchange
 from tests.desk.conftest import CARTS, staff
 from tests.support.callers import PROFILE, Api
 from tests.support.carts import created
@@ -108,7 +107,7 @@ def statement() -> None:
 
 
 def pipeline() -> None:
-    with one_round_trip():
+    with connection.cursor() as cursor, one_exchange(cursor):
         statement()
 
 
@@ -136,25 +135,3 @@ def test_a_request_waits_no_longer_than_it_may(hurried: None, wait: Callable[[],
 def test_what_is_no_request_waits_as_long_as_it_takes(hurried: None) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_sleep(0.7)")
-
-
-def test_each_host_has_its_own_time_to_accept_a_connection(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        port = silent.getsockname()[1]
-        other = connections.create_connection("default")
-        answering = other.get_connection_params()
-        hosts = {
-            "host": f"127.0.0.1,{answering.get('host', '')}",
-            "port": f"{port},{answering.get('port', 5432)}",
-            "connect_timeout": 1,
-        }
-        monkeypatch.setattr(other, "get_connection_params", lambda: {**answering, **hosts})
-        with other.cursor() as cursor:
-            cursor.execute("SELECT inet_server_port()")
-        other.close()
-        hosts["port"] = f"{port},{port}"
-        with pytest.raises(OperationalError) as failed:
-            other.ensure_connection()
-        assert str(failed.value).count("The server did not answer in time.") == 3

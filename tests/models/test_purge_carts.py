@@ -47,7 +47,7 @@ def old_cart(days: int, *, untouched: int | None = None) -> Cart:
 
 
 def records(number: int, age: timedelta) -> list[IdempotencyRecord]:
-    values = {"key": "k", "fingerprint": b"f", "created_on": NOW - age}
+    values = {"key": "k", "digest": b"f", "created_on": NOW - age}
     return IdempotencyRecord.objects.bulk_create(
         IdempotencyRecord(profile_key=uuid.uuid4(), **values) for _ in range(number)
     )
@@ -164,7 +164,7 @@ def test_two_runs_and_a_customer_at_once() -> None:
         refused = 0
         for cart in carts[::4]:
             try:
-                Cart.objects.add_item(cart.pk, ItemFactory())
+                cart.add_item(**ItemFactory())
             except CartNotFound:
                 refused += 1
         return refused

@@ -9,7 +9,9 @@ import pytest
 import simplejson
 
 from carts.models import Cart, CartItem
-from carts.models.item import ITEM_FIELDS, OPTION_FIELDS, sent_fields
+from carts.models.columns import column_names
+from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS
+from carts.values import NewCart
 from cartsvc.camel_case import camel_case
 from tests.support.callers import Api
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
@@ -62,7 +64,7 @@ def written(cart: Cart, **contents: Any) -> str:
     shown = {
         "cartId": str(cart.pk),
         "profileKey": str(cart.profile_key),
-        **members(cart, sent_fields(Cart)),
+        **members(cart, column_names(NewCart)),
         **contents,
         "subtotal": number(cart.subtotal),
         "createdOn": cart.created_on.isoformat().replace("+00:00", "Z"),
@@ -77,8 +79,9 @@ def test_the_text_is_the_bytes_that_python_would_write() -> None:
     items = [
         {
             "itemId": str(item.pk),
-            **members(item, ITEM_FIELDS),
-            "options": [members(option, OPTION_FIELDS) for option in item.options.all()],
+            **members(item, ITEM_COLUMNS[:-1]),
+            "options": [members(option, OPTION_COLUMNS) for option in item.options.all()],
+            **members(item, ITEM_COLUMNS[-1:]),
             "value": number(item.value),
         }
         for item in cart.items.all()

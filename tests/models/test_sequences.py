@@ -18,7 +18,8 @@ from django.test import Client
 from carts.cart_errors import ItemNotFound
 from carts.models import Cart, CartItem
 from carts.models.change import items_before
-from carts.models.item import ITEM_FIELDS, OPTION_FIELDS
+from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS
+from carts.values import Item, Option, PlacedItem
 from tests.desk.conftest import CARTS, staff
 from tests.support import bodies
 from tests.support.callers import Api
@@ -28,19 +29,22 @@ from tests.support.stored import held, kept
 
 CHANGES = 6
 
-Items = dict[UUID, dict[str, Any]]
+Items = dict[UUID, PlacedItem]
 
 
 def items_of(cart: Cart) -> Items:
     return {
-        item.pk: {
-            "position": item.position,
-            **{name: getattr(item, name) for name in ITEM_FIELDS},
-            "options": [
-                {name: getattr(option, name) for name in OPTION_FIELDS}
-                for option in item.options.all()
-            ],
-        }
+        item.pk: PlacedItem.of(
+            item.pk,
+            item.position,
+            Item(
+                **{name: getattr(item, name) for name in ITEM_COLUMNS},
+                options=[
+                    Option(**{name: getattr(option, name) for name in OPTION_COLUMNS})
+                    for option in item.options.all()
+                ],
+            ),
+        )
         for item in cart.items.prefetch_related("options")
     }
 
@@ -55,13 +59,14 @@ def check(cart_id: UUID, created: Items) -> None:
         assert change.subtotal_after == subtotal
         subtotal = change.subtotal_before
         if change.item_id:
-            item = items.get(change.item_id, {})
+            placed = items.get(change.item_id)
+            item = {"position": placed.position, **placed.item._asdict()} if placed else {}
             assert {name: item[name] for name in change.now} == change.now
         items = items_before(items, [change])
     assert items == created
     assert subtotal == sum(
-        item["quantity"] * (item["price"] + sum(option["price"] for option in item["options"]))
-        for item in created.values()
+        item.quantity * (item.price + sum(option.price for option in item.options))
+        for _, _, item, _ in created.values()
     )
 
 

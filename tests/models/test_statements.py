@@ -2,15 +2,19 @@
 
 import uuid
 from functools import partial
+from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection
+from django.db import IntegrityError, connection, models, transaction
 from django.db.models.sql.compiler import SQLCompiler
+from django.test.utils import isolate_apps
 from psycopg.pq import PipelineStatus
 
 from carts.models import Cart
 from carts.models.change import Author
-from cartsvc.db.statements import Select, atomic, one_round_trip, parameters, update
+from carts.models.manager import CartManager
+from carts.models.statements import insert_cart
+from cartsvc.db.statements import Select, one_exchange, parameters, update
 from tests.support.callers import PROFILE
 from tests.support.concurrency import together
 from tests.support.factories import CartFactory, ItemFactory
@@ -80,7 +84,7 @@ def test_what_is_sent_at_once_fails_at_the_end_with_the_framework_error() -> Non
     change_version = update(Cart, ["version"], "id", "profile_key")
 
     def change() -> None:
-        with atomic() as cursor, one_round_trip():
+        with transaction.atomic(), connection.cursor() as cursor, one_exchange(cursor):
             if connection.vendor == "postgresql":
                 pipelines.append(connection.connection.info.pipeline_status)
             for cart, version in zip(carts, (2, -1), strict=True):
@@ -92,3 +96,15 @@ def test_what_is_sent_at_once_fails_at_the_end_with_the_framework_error() -> Non
 
     assert pipelines == [PipelineStatus.ON] * (connection.vendor == "postgresql")
     assert [cart.version for cart in Cart.objects.all()] == [1, 1]
+
+
+@isolate_apps("carts")
+def test_an_insert_has_every_field_wherever_it_is_declared() -> None:
+    class Late(models.Model):  # noqa: DJ008 (it has no rows)
+        objects: Any = CartManager()
+        note = models.TextField()
+
+        class Meta:
+            app_label = "carts"
+
+    assert '("id", "note")' in insert_cart(Late).into

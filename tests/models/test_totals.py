@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from carts.models import Cart, CartItem
-from carts.models.cart_state import Totals
+from carts.models.locked_cart import Totals
 from tests.support.answers import exact
 from tests.support.callers import Api
 from tests.support.concurrency import held as kept_open

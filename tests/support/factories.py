@@ -7,6 +7,7 @@ from typing import Any
 import factory
 
 from carts.models import Cart
+from carts.values import Item
 
 
 class OptionFactory(factory.DictFactory):
@@ -30,6 +31,10 @@ class ItemFactory(factory.DictFactory):
 
     class Params:
         with_option = factory.Trait(options=factory.LazyFunction(lambda: [OptionFactory()]))
+
+
+def new_item(**values: Any) -> Item:
+    return Item(**ItemFactory(**values))
 
 
 class CartFactory(factory.django.DjangoModelFactory):

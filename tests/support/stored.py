@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from carts.models import Cart, CartChange, CartItem, CartItemOption, IdempotencyRecord
-from carts.models.cart_state import Totals
+from carts.models.locked_cart import Totals
 
 # What the fixture `unchanged` gives: call it to begin anew.
 Unchanged = Callable[[], None]

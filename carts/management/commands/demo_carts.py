@@ -16,6 +16,7 @@ from uuid_utils.compat import uuid7
 from carts.models import Cart, CartItem
 from carts.models.change import Author
 from carts.models.manager import CartManager
+from carts.values import Item, Option
 
 PARTNER = "DEMO"
 
@@ -68,27 +69,27 @@ def _order(chance: random.Random, profile_key: UUID, created: datetime, latest: 
     )
     changed = min(created + chance.random() * CHOOSING, latest)
     if chance.random() < 0.3:
-        carts(changed).add_item(cart.id, _item(chance, menu))
+        carts(changed).add_item(cart.id, uuid7(), _item(chance, menu))
     item = CartItem.objects.filter(cart_id=cart.id).first()
     if item and chance.random() < 0.3:
         carts(changed).replace_item(cart.id, item.id, _item(chance, menu))
 
 
-def _item(chance: random.Random, menu: dict[str, Any]) -> dict[str, Any]:
+def _item(chance: random.Random, menu: dict[str, Any]) -> Item:
     def priced(name: str, price: str) -> dict[str, Any]:
         return {"display_name": name, "currency": menu["currency"], "price": Decimal(price)}
 
     key, item = chance.choice(list(enumerate(menu["items"].items(), 7_000_000)))
     options = list(enumerate(menu["options"].items(), 9_000_000))
-    return {
+    return Item(
         **priced(*item),
-        "menu_key": menu["key"],
-        "menu_version": 3,
-        "menu_item_key": key,
-        "quantity": chance.choice((1, 1, 1, 2, 2, 3)),
-        "special_instructions": chance.choice((None, None, *menu["instructions"])),
-        "options": [
-            {"option_set_key": 501, "option_set_item_key": key, **priced(*option)}
+        menu_key=menu["key"],
+        menu_version=3,
+        menu_item_key=key,
+        quantity=chance.choice((1, 1, 1, 2, 2, 3)),
+        special_instructions=chance.choice((None, None, *menu["instructions"])),
+        options=[
+            Option(option_set_key=501, option_set_item_key=key, **priced(*option))
             for key, option in chance.sample(options, chance.randrange(len(options) + 1))
         ],
-    }
+    )

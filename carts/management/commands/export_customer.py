@@ -61,7 +61,9 @@ def document(profile_key: str, held: dict[str, Any]) -> Iterator[str]:
             cart_id=F("object_id"),
             message=F("change_message"),
         ).iterator(),
-        "idempotency_records": records.values("key", "created_id", "created_on").iterator(),
+        "idempotency_records": map(
+            of_record, records.values("key", "data", "version", "created_on").iterator()
+        ),
     }.items():
         yield f',\n"{camel_case(name)}": ['
         for position, row in enumerate(rows):
@@ -87,6 +89,10 @@ def of_cart(cart: Any) -> dict[str, Any]:
             ).values(*CHANGE_FIELDS)
         ],
     }
+
+
+def of_record(record: dict[str, Any]) -> dict[str, Any]:
+    return {**record, "data": record["data"] and decoded(record["data"])}
 
 
 def answered(value: Any) -> Any:

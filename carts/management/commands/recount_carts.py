@@ -9,9 +9,9 @@ from tqdm import tqdm
 
 from carts.management.batches import batches
 from carts.models import Cart, CartItem
-from carts.models.cart_state import Totals
-from carts.models.item_draft import ItemDraft
+from carts.models.locked_cart import Totals
 from carts.models.reads import items_of
+from carts.values import PlacedItem
 
 BATCH = 200  # carts read at once
 
@@ -60,20 +60,18 @@ def _mended(cart: Cart) -> str:
 def _difference(cart: Any, *, mend: bool = False) -> str:
     """Return a line if the stored totals or values of a cart with its items are wrong, else ""."""
     kept = Totals(cart.item_count, cart.option_count, cart.subtotal)
-    items = items_of(cart.items_json)
-    drafts = [ItemDraft(item, item["options"], item["item_id"]) for item in items]
-    true = Totals.of(drafts)
-    wrong = [
-        draft for item, draft in zip(items, drafts, strict=True) if item["value"] != draft.value
-    ]
+    items = items_of(cart.items_json).values()
+    right = [PlacedItem.of(placed.id, placed.position, placed.item) for placed in items]
+    true = Totals.of(right)
+    wrong = [new for old, new in zip(items, right, strict=True) if old.value != new.value]
     if kept == true and not wrong:
         return ""
     if mend:
         # Past the guard of the models, which lets only the writes of the manager through.
         key = {"profile_key": cart.profile_key}
         QuerySet(Cart).filter(pk=cart.pk, **key).update(**true._asdict())
-        for draft in wrong:
-            QuerySet(CartItem).filter(pk=draft.id, **key).update(value=draft.value)
+        for placed in wrong:
+            QuerySet(CartItem).filter(pk=placed.id, **key).update(value=placed.value)
     return (
         f"{cart.pk} keeps {_in_words(kept)}, holds {_in_words(true)}; "
         f"{len(wrong)} items had a wrong value"

@@ -1,3 +1,5 @@
+"""How the desk writes values: amounts, texts in quotes, labels and addresses."""
+
 import re
 from decimal import Decimal
 from typing import Any
@@ -5,11 +7,6 @@ from uuid import UUID
 
 from django.urls import reverse
 from iso4217 import Currency
-
-from carts.models import Cart
-from carts.models.reads import items_of
-
-Items = list[dict[str, Any]]
 
 # What the desk calls a field whose name does not say it.
 LABELS = {
@@ -20,12 +17,6 @@ LABELS = {
 
 # Of today's currencies. A cart may be in one that ISO 4217 has withdrawn since.
 DECIMALS = {currency.code: currency.exponent or 0 for currency in Currency}
-
-
-def read(cart_id: UUID) -> tuple[Cart, Items] | None:
-    """Return the cart and its items, from a single query."""
-    cart = Cart.objects.with_items().filter(pk=cart_id).first()
-    return cart and (cart, items_of(cart.items_json))
 
 
 def in_words(value: Any) -> str:
@@ -45,7 +36,7 @@ def amount(value: Decimal | int, currency: str) -> str:
     return f"{number:z,.{decimals}f}"
 
 
-def version_of(text: str) -> int | None:
+def parse_version(text: str) -> int | None:
     """Return the version of a cart that a form or an address names, or None if it names none."""
     return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
 

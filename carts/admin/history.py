@@ -1,13 +1,17 @@
 """The history of a cart as the desk shows it: newest first, with what was and what is."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple
+from uuid import UUID
 
-from carts.admin.display import LABELS, Items, amount, in_words
+from carts.admin.formatting import LABELS, amount, in_words
 from carts.models import Cart, CartChange
 from carts.models.change import MAX_CHANGES, difference, items_before
+from carts.values import Item, Option, PlacedItem, completed
+
+Items = Mapping[UUID, PlacedItem]
 
 # The changes that a page shows at once.
 PAGE_SIZE = 20
@@ -59,65 +63,65 @@ def events_since(cart: Cart, version: int) -> list[Event]:
 
 
 def change_of(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> str:
-    """Return in one line what differs between what was and what is; "" if nothing does.
-
-    Both are whole. Of an item that is added nothing was: `was` is empty.
-    """
-    if was:
-        was, now = difference(was, now, [*was])
-    return "; ".join(line.strip() for line in _lines(was, now, currency))
+    """Return in one line what differs between what was and what is; "" if nothing does."""
+    return _in_one_line(_differences(*difference(was, now), currency))
 
 
-def lines_of(items: Items, currency: str) -> list[str]:
+def whole_in_one_line(item: Item, currency: str) -> str:
+    return _in_one_line(_whole(item, currency))
+
+
+def _in_one_line(lines: Iterable[str]) -> str:
+    return "; ".join(line.strip() for line in lines)
+
+
+def lines_of(items: Collection[PlacedItem], currency: str) -> list[str]:
     """Return the items in words. After `LINES` lines, the rest is only counted."""
     lines: list[str] = []
-    for number, item in enumerate(items):
+    for number, placed in enumerate(items):
         if len(lines) >= LINES:
             return [*lines, f"… and {len(items) - number:,} more"]
-        lines += _whole(item, currency)
+        lines += _whole(placed.item, currency)
     return lines
 
 
-def _created(items: Items, changes: Iterable[CartChange]) -> Items:
+def _created(items: Items, changes: Collection[CartChange]) -> list[PlacedItem]:
     """Return the items of the creation in their order. `changes` are all those since."""
-    then = items_before({item["item_id"]: item for item in items}, changes).values()
-    created = [item for item in then if "position" not in item]
-    removed = [item for item in then if "position" in item]
+    then = items_before(items, changes)
+    removed = {change.item_id for change in changes if change.operation == "Remove Item"}
+    created = [placed for placed in then.values() if placed.id not in removed]
     # The positions at the creation are 0, 1, 2 and so on.
-    for item in sorted(removed, key=itemgetter("position")):
-        created.insert(item["position"], item)
+    back = (placed for placed in then.values() if placed.id in removed)
+    for placed in sorted(back, key=attrgetter("position")):
+        created.insert(placed.position, placed)
     return created
 
 
 def _event(change: CartChange, currency: str) -> Event:
-    return Event(change, list(_lines(change.was, change.now, currency)))
+    was, now = change.was, change.now
+    if was.keys() == now.keys():
+        return Event(change, list(_differences(was, now, currency)))
+    return Event(change, list(_whole(completed(Item, was or now), currency)))
 
 
-def _lines(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> Iterator[str]:
-    """Yield what differs, in words. Of an item that came or went, what it is."""
-    if not was or not now:
-        yield from _whole(was or now, currency)
-        return
+def _differences(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> Iterator[str]:
     for name in now:
         if name == "options":
             yield from _options(was[name], now[name], currency)
         else:
             label = LABELS.get(name, name.replace("_", " ")).lower()
-            # A record has a whole price as an integer.
             words = partial(amount, currency=currency) if name == "price" else in_words
             yield f"{label} {words(was[name])} → {words(now[name])}"
 
 
-def _whole(item: Mapping[str, Any], currency: str) -> Iterator[str]:
-    if not item:
-        return
-    yield f"{item['quantity']} × {item['display_name']}, {amount(item['price'], currency)}"
-    yield from (f"    + {_option(option, currency)}" for option in item["options"])
-    if item["special_instructions"]:
-        yield f"    {in_words(item['special_instructions'])}"
+def _whole(item: Item, currency: str) -> Iterator[str]:
+    yield f"{item.quantity} × {item.display_name}, {amount(item.price, currency)}"
+    yield from (f"    + {_option(option, currency)}" for option in item.options)
+    if item.special_instructions:
+        yield f"    {in_words(item.special_instructions)}"
 
 
-def _options(was: list[Any], now: list[Any], currency: str) -> Iterator[str]:
+def _options(was: Collection[Option], now: Collection[Option], currency: str) -> Iterator[str]:
     """Yield the options taken away and added; if there are none, that their order differs."""
     gone, come = list(was), []
     for option in now:
@@ -131,5 +135,5 @@ def _options(was: list[Any], now: list[Any], currency: str) -> Iterator[str]:
         yield "options in another order"
 
 
-def _option(option: Mapping[str, Any], currency: str) -> str:
-    return f"{option['display_name']}, {amount(option['price'], currency)}"
+def _option(option: Option, currency: str) -> str:
+    return f"{option.display_name}, {amount(option.price, currency)}"

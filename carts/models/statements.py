@@ -1,0 +1,128 @@
+"""The statements of changes: lock, look, and write. Each is built once per process."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from operator import itemgetter
+from typing import Any
+from uuid import UUID
+
+from django.db import models
+from django.db.models import FilteredRelation, Q
+
+from carts.models.change import CartChange
+from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem, CartItemOption
+from carts.models.locked_cart import LockedCart
+from carts.models.reads import CUSTOMER, carts_by
+from carts.values import Item, Option, PlacedItem, completed
+from cartsvc.db.statements import (
+    Insert,
+    Select,
+    Statement,
+    delete,
+    insert_one,
+    parameters,
+    update,
+)
+
+# The fields of a cart that Change Cart may change.
+CHANGEABLE = ("platform", "ordering_channel", "fulfilment_channel", "note", "special_instructions")
+
+# By what a change knows its cart. Each statement names the customer; see `reads.CUSTOMER`.
+KEYS = ("id", "profile_key")
+
+# The item `id` of the cart `cart_id`, once for each of its options. A join names the customer of
+# both sides: otherwise a database that is spread by customer would refuse it.
+ITEM = Select(
+    lambda: (
+        CartItem.objects.filter(**parameters(CartItem, ["id", "cart_id", "profile_key"]))
+        .alias(chosen=FilteredRelation("options", condition=Q(options__profile_key=CUSTOMER)))
+        .order_by("chosen__position")
+        .values_list(
+            *("position", "value", *ITEM_COLUMNS, "chosen__position"),
+            *(f"chosen__{name}" for name in OPTION_COLUMNS),
+        )
+    )
+)
+LAST_POSITION = Select(
+    lambda: (
+        CartItem.objects.filter(**parameters(CartItem, ["cart_id", "profile_key"]))
+        .order_by("-position")
+        .values_list("position")[:1]
+    )
+)
+INSERT_ITEMS = Insert(
+    CartItem, ["id", "cart_id", "profile_key", "position", *ITEM_COLUMNS, "value"]
+)
+INSERT_OPTIONS = Insert(CartItemOption, ["item_id", "profile_key", "position", *OPTION_COLUMNS])
+UPDATE_ITEM = update(CartItem, [*ITEM_COLUMNS, "value"], "id", "profile_key")
+DELETE_OPTIONS = delete(CartItemOption, "item_id", "profile_key")
+DELETE_ITEM = delete(CartItem, "id", "profile_key")
+DELETE_ITEMS = delete(CartItem, "cart_id", "profile_key")
+DELETE_OPTIONS_OF_CART = Statement(
+    "DELETE FROM carts_cartitemoption WHERE profile_key = %s AND item_id IN"
+    " (SELECT id FROM carts_cartitem WHERE profile_key = %s AND cart_id = %s)",
+    CartItem,
+    ["profile_key", "profile_key", "cart_id"],
+)
+INSERT_CHANGE = insert_one(CartChange)
+DELETE_CHANGES = delete(CartChange, "cart_id", "profile_key")
+DELETE_CHANGE = delete(CartChange, "cart_id", "profile_key", "version")
+
+_columns_of = itemgetter(*map(Item._fields.index, ITEM_COLUMNS))
+
+
+def item_rows(cart: Any, items: Iterable[PlacedItem]) -> list[tuple[Any, ...]]:
+    """Return the rows of INSERT_ITEMS."""
+    keys = cart.id, cart.profile_key
+    return [
+        (item_id, *keys, position, *_columns_of(item), value)
+        for item_id, position, item, value in items
+    ]
+
+
+def option_rows(cart: Any, items: Iterable[PlacedItem]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of INSERT_OPTIONS."""
+    for item_id, _, item, _ in items:
+        for position, option in enumerate(item.options):
+            yield (item_id, cart.profile_key, position, *option)
+
+
+def placed_item(item_id: UUID, rows: Sequence[Sequence[Any]]) -> PlacedItem:
+    """Return the item of the rows of `ITEM`, of which there is at least one."""
+    end = 2 + len(ITEM_COLUMNS)
+    position, value, *columns = rows[0][:end]
+    values = dict(zip(ITEM_COLUMNS, columns, strict=True))
+    if rows[0][end] is not None:  # an item without options comes with one row as well
+        values["options"] = tuple([Option._make(row[end + 1 :]) for row in rows])
+    return PlacedItem(item_id, position, completed(Item, values), value)
+
+
+@cache
+def insert_cart(model: type[models.Model]) -> Insert:
+    return Insert(model, [field.attname for field in model._meta.concrete_fields])
+
+
+@cache
+def update_cart(model: type[models.Model], names: tuple[str, ...]) -> Statement:
+    return update(model, names, *KEYS)
+
+
+# What every change writes of its cart.
+OF_EVERY_CHANGE = tuple(name for name in LockedCart._fields if name not in {*KEYS, "currency"})
+
+
+@cache
+def delete_cart(model: type[models.Model]) -> Statement:
+    return delete(model, *KEYS)
+
+
+@cache
+def changeable(model: type[models.Model]) -> Select:
+    """Return the SELECT of what Change Cart may change."""
+    return Select(lambda: carts_by(model, KEYS).values_list(*CHANGEABLE))
+
+
+@cache
+def lock(model: type[models.Model], keys: tuple[str, ...]) -> Select:
+    """Return the SELECT that locks the cart with these `keys`. Its row is a `LockedCart`."""
+    return Select(lambda: carts_by(model, keys).values_list(*LockedCart._fields), locks=True)

@@ -1,0 +1,188 @@
+"""The specification's types: what a value of each may be, said once.
+
+`check` takes a Python value, as JSON brings it, and returns it as it is kept. Columns with their
+CHECK constraints, serializer fields, form fields and schemas derive from these objects.
+
+Source: "Resources and their fields" and "Limits" in the Cart Service v2.0 specification.
+"""
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from django.conf import settings
+from iso4217 import Currency as Currencies
+
+from carts.cart_errors import InvalidCurrency, TooMany, TooManyDecimals
+from cartsvc.control_characters import control_character
+from cartsvc.request_errors import (
+    Blank,
+    ControlCharacter,
+    InvalidType,
+    MaxLength,
+    MaxValue,
+    MinValue,
+)
+
+CURRENCIES = frozenset(currency.code for currency in Currencies)
+CURRENCY_CODE = re.compile("[A-Z]{3}")
+
+JSON_TYPES = {
+    str: "a string",
+    bool: "a boolean",
+    int: "a number",
+    Decimal: "a number",
+    float: "a number",
+    list: "an array",
+    dict: "an object",
+    type(None): "null",
+}
+
+
+def invalid_type(wanted: str, value: Any) -> InvalidType:
+    return InvalidType(wanted=wanted, sent=JSON_TYPES.get(type(value), type(value).__name__))
+
+
+@dataclass(frozen=True)
+class Text:
+    """string(n): a text of at most n Unicode code points, kept as sent."""
+
+    max_length: int
+    multiline: ClassVar[bool]
+
+    def check(self, value: Any) -> str:
+        """Raise `invalid_type`, `max_length`, `control_character`, and of a line `blank`."""
+        if type(value) is not str:
+            raise invalid_type("a string", value)
+        if len(value) > self.max_length:
+            raise MaxLength(limit=self.max_length, length=len(value))
+        if not self.multiline and (not value or value.isspace()):
+            raise Blank
+        if not value.isprintable():  # as no control character is
+            found = control_character(value, multiline=self.multiline)
+            if found:
+                raise ControlCharacter(code_point=ord(found))
+        return value
+
+
+class Line(Text):
+    """A text of one line, with at least one character that is not white space."""
+
+    multiline = False
+
+
+class Paragraph(Text):
+    """A text of several lines. Tabs and line breaks may stand in it."""
+
+    multiline = True
+
+
+@dataclass(frozen=True)
+class Currency:
+    """string(3): a currency's code. If `current`, one of today's list of ISO 4217.
+
+    A cart keeps its currency when the list drops it, and its items are compared with the cart's.
+    """
+
+    current: bool = False
+    max_length: ClassVar = 3
+
+    def check(self, value: Any) -> str:
+        """Raise `invalid_type`, `max_length` or `invalid_currency`."""
+        if type(value) is not str:
+            raise invalid_type("a string", value)
+        if value in CURRENCIES:
+            return value
+        if len(value) > self.max_length:
+            raise MaxLength(limit=self.max_length, length=len(value))
+        if self.current or not CURRENCY_CODE.fullmatch(value):
+            raise InvalidCurrency
+        return value
+
+
+@dataclass(frozen=True)
+class Integer:
+    """int and int64: a whole number within bounds. 5.0 is the same number as 5."""
+
+    minimum: int
+    maximum: int
+
+    def check(self, value: Any) -> int:
+        """Raise `invalid_type`, `min_value` or `max_value`."""
+        if type(value) is Decimal and value == value.to_integral_value():
+            value = int(value)
+        if type(value) is not int:
+            raise invalid_type("an integer", value)
+        if value < self.minimum:
+            raise MinValue(limit=self.minimum)
+        if value > self.maximum:
+            raise MaxValue(limit=self.maximum)
+        return value
+
+
+@dataclass(frozen=True)
+class Price:
+    """double, which only prices have: exact, with up to `decimals` decimals.
+
+    14 digits are within the 15 that a double keeps; 4 decimals do for every currency of ISO 4217.
+    """
+
+    digits: int = 14
+    decimals: int = 4
+
+    @property
+    def minimum(self) -> Decimal:
+        return Decimal(0)
+
+    @property
+    def maximum(self) -> Decimal:
+        return (10**self.digits - 1) * Decimal(10) ** -self.decimals
+
+    def check(self, value: Any) -> Decimal:
+        """Take the noise of a double off: `10.100000000000001` is 10.1.
+
+        A price that really has more decimals is never rounded. Raise `invalid_type`, `min_value`,
+        `max_value` or `too_many_decimals`.
+        """
+        if type(value) is not int and type(value) is not Decimal:
+            raise invalid_type("a number", value)
+        price = Decimal(value)
+        if price < 0:
+            raise MinValue("A price must not be below 0.")
+        if noisy := int(price.as_tuple().exponent) < -self.decimals:
+            # A double keeps 15 significant digits. The rest is noise.
+            price = Decimal(f"{float(price):.15g}")
+        if price > PRICE_MAX:
+            raise MaxValue(f"A price must not be above {PRICE_MAX}.")
+        still_noisy = noisy and int(price.as_tuple().exponent) < -self.decimals
+        if still_noisy or (value and not price):
+            raise TooManyDecimals(limit=self.decimals)
+        return price or Decimal(0)  # -0.0 is 0
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """An array of objects, each a record. `setting` limits their number."""
+
+    one: Any  # the class of the records
+    plural: str
+    setting: str
+
+    @property
+    def max_count(self) -> int:
+        return int(getattr(settings, self.setting))
+
+    def check_count(self, values: Any) -> None:
+        """Raise `invalid_type` or `too_many`, before anything in the list is looked at."""
+        if type(values) is not list:
+            raise invalid_type("an array", values)
+        if len(values) > self.max_count:
+            raise TooMany(limit=self.max_count, plural=self.plural)
+
+
+INT32 = Integer(-(2**31), 2**31 - 1)
+INT64 = Integer(-(2**63), 2**63 - 1)
+QUANTITY = Integer(1, 9_999)
+PRICE = Price()
+PRICE_MAX = PRICE.maximum

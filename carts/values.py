@@ -1,0 +1,205 @@
+"""What a caller sends, as plain records: an item, an option, and a new cart.
+
+They have the names and the order of the specification. A record that is made by calling its class
+is checked: `Item(menu_key=…)` raises every error that it finds. `_make` takes values that were
+checked before, by a serializer or when they were stored.
+"""
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal, InvalidOperation
+from functools import cache
+from typing import Annotated, Any, NamedTuple, Self, get_type_hints
+from uuid import UUID
+
+from carts.types import (
+    INT32,
+    INT64,
+    PRICE,
+    QUANTITY,
+    Currency,
+    Integer,
+    Line,
+    ListOf,
+    Paragraph,
+    Price,
+)
+from cartsvc.request_errors import ApiError, InvalidValues, Null
+
+
+class OptionFields(NamedTuple):
+    option_set_key: Annotated[int, INT64]
+    option_set_item_key: Annotated[int, INT64]
+    display_name: Annotated[str, Line(100)]
+    currency: Annotated[str, Currency()]
+    price: Annotated[Decimal, PRICE]
+
+
+class Option(OptionFields):
+    """An option that the customer selected (specification: CartItemOption)."""
+
+    __slots__ = ()
+
+    def __new__(cls, **values: Any) -> Self:
+        return cls._make(checked(cls, values))
+
+
+class ItemFields(NamedTuple):
+    menu_key: Annotated[str, Line(20)]
+    menu_version: Annotated[int, INT32]
+    menu_item_key: Annotated[int, INT64]
+    display_name: Annotated[str, Line(100)]
+    currency: Annotated[str, Currency()]
+    price: Annotated[Decimal, PRICE]
+    quantity: Annotated[int, QUANTITY]
+    options: Annotated[tuple[Option, ...], ListOf(Option, "options on an item", "MAX_OPTIONS")] = ()
+    special_instructions: Annotated[str | None, Paragraph(300)] = None
+
+
+class Item(ItemFields):
+    """An item of a cart (specification: CartItem)."""
+
+    __slots__ = ()
+
+    def __new__(cls, **values: Any) -> Self:
+        return cls._make(checked(cls, values))
+
+    @property
+    def value(self) -> Decimal:
+        """The price and the options' prices, times the quantity."""
+        price = self.price
+        for option in self.options:
+            price += option.price
+        return price * self.quantity
+
+
+class PlacedItem(NamedTuple):
+    """An item that a cart holds, or has held. Its `value` is computed once, or read."""
+
+    id: UUID
+    position: int
+    item: Item
+    value: Decimal
+
+    @classmethod
+    def of(cls, item_id: UUID, position: int, item: Item) -> Self:
+        return cls(item_id, position, item, item.value)
+
+
+class NewCartFields(NamedTuple):
+    partner_key: Annotated[str, Line(4)]
+    restaurant_key: Annotated[int, INT32]
+    items: Annotated[tuple[Item, ...], ListOf(Item, "items in a cart", "MAX_ITEMS")]
+    platform: Annotated[str, Line(50)]
+    ordering_channel: Annotated[str, Line(50)]
+    fulfilment_channel: Annotated[str, Line(50)]
+    currency: Annotated[str, Currency(current=True)]
+    note: Annotated[str | None, Paragraph(300)] = None
+    special_instructions: Annotated[str | None, Paragraph(300)] = None
+
+
+class NewCart(NewCartFields):
+    """A cart as it is created (specification: CreateCart)."""
+
+    __slots__ = ()
+
+    def __new__(cls, **values: Any) -> Self:
+        return cls._make(checked(cls, values))
+
+
+Record = Any  # the class of a record
+
+
+@cache
+def types_of(record: Record) -> dict[str, Any]:
+    """Return the type of each field, in their order. See `carts.types`."""
+    hints = get_type_hints(record, include_extras=True)
+    return {name: hints[name].__metadata__[0] for name in record._fields}
+
+
+def is_optional(record: Record, name: str) -> bool:
+    """Return whether the field need not be sent."""
+    return name in record._field_defaults or isinstance(types_of(record)[name], ListOf)
+
+
+def checked(record: Record, values: Mapping[str, Any]) -> list[Any]:
+    """Return the values of a whole record, in the order of its fields.
+
+    Raises:
+        TypeError: a name that the record does not have.
+        InvalidValues: each value that the specification does not allow, and each that is missing.
+    """
+    every = checked_changes(record, {**dict.fromkeys(record._fields), **values})
+    return list(every.values())
+
+
+def checked_changes(record: Record, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return some values of a record, by their names. See `checked`."""
+    types = types_of(record)
+    if unknown := [name for name in changes if name not in types]:
+        raise TypeError(f"{record.__name__} has no field {', '.join(unknown)}.")
+    found: dict[str, Any] = {}
+    errors: list[ApiError] = []
+    for name, value in changes.items():
+        try:
+            if isinstance(types[name], ListOf):
+                found[name] = _checked_list(types[name], value)
+            elif value is None:
+                if not is_optional(record, name):
+                    raise Null
+                found[name] = None
+            else:
+                found[name] = types[name].check(_exact(types[name], value))
+        except ApiError as error:
+            errors += error.within(name).errors
+    if errors:
+        raise InvalidValues(errors)
+    return found
+
+
+def _checked_list(kind: ListOf, values: Iterable[Any] | None) -> tuple[Any, ...]:
+    found: list[Any] = []
+    errors: list[ApiError] = []
+    sent = [] if values is None else list(values)
+    kind.check_count(sent)
+    for position, value in enumerate(sent):
+        try:
+            found.append(value if isinstance(value, kind.one) else kind.one(**value))
+        except ApiError as error:
+            errors += error.within(position).errors
+    if errors:
+        raise InvalidValues(errors)
+    return tuple(found)
+
+
+def _exact(kind: Any, value: Any) -> Any:
+    """Return a number that Python wrote, a float or a text, as the Decimal that it stands for."""
+    if not isinstance(kind, Integer | Price) or not isinstance(value, float | str):
+        return value
+    try:
+        number = Decimal(value if isinstance(value, str) else repr(value))
+    except InvalidOperation:
+        return value
+    return number if number.is_finite() else value
+
+
+def from_json(record: type[Any], members: Mapping[str, Any]) -> Any:
+    """Return the record that was written as a JSON object. What an older one lacks is not sent."""
+    return completed(record, values_from_json(record, members))
+
+
+def completed(record: type[Any], values: Mapping[str, Any]) -> Any:
+    """Return the record of values that were checked before. What is missing is not sent."""
+    return record._make(map({**record._field_defaults, **values}.get, record._fields))
+
+
+def values_from_json(record: Record, members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those members of a JSON object that the record has, as its fields hold them."""
+    types, values = types_of(record), {}
+    for name in types.keys() & members.keys():
+        kind, value = types[name], members[name]
+        if isinstance(kind, ListOf):
+            value = tuple(from_json(kind.one, member) for member in value)
+        elif isinstance(kind, Price) and value is not None:
+            value = Decimal(value)
+        values[name] = value
+    return values

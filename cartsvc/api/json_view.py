@@ -1,0 +1,171 @@
+"""The base of the operations' views: JSON in and JSON out, and how a body is read."""
+
+import json
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from math import isinf
+from typing import Any, Never
+
+from django.conf import settings
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSetMixin
+
+from cartsvc.api.headers import media_type
+from cartsvc.api.operation import Operation, operation_of
+from cartsvc.fairness import ARRIVING, PROGRAM_SECONDS, WORKING
+from cartsvc.request_errors import (
+    InvalidType,
+    MalformedJson,
+    PayloadTooLarge,
+    UnsupportedMediaType,
+)
+
+# Integers of up to so many digits are within a double's range.
+SAFE_DIGITS = 308
+
+
+class JsonParser(BaseParser):
+    """The parser of every operation. Its media type is checked by `Negotiation`."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
+        """Return the JSON object that the body is, unless too many bodies came at once."""
+        request, view = parser_context["request"], parser_context["view"]
+        with ARRIVING.thread_of(view.caller, PROGRAM_SECONDS):
+            body = _received(request, stream)
+        with WORKING.thread_of(view.caller, PROGRAM_SECONDS):
+            return json_object(body)
+
+
+class Negotiation(BaseContentNegotiation):
+    """Takes the media types of the operation. Accept is not negotiated."""
+
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser:
+        content_type: Any = request.content_type
+        has_length = request.META.get("CONTENT_LENGTH") not in {None, "", "0"}
+        if not (content_type or has_length or is_chunked(request)):
+            raise MalformedJson("The request has no body.")
+        taken = request.parser_context["view"].operation.media_types
+        if content_type not in taken and media_type(content_type) not in taken:
+            raise UnsupportedMediaType(field="Content-Type")
+        return next(iter(parsers))
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: Any = None
+    ) -> tuple[BaseRenderer, str]:
+        renderer = next(iter(renderers))
+        return renderer, renderer.media_type
+
+
+class JsonRequest(Request):
+    @property
+    def stream(self) -> Any:
+        """The body. The framework would take a chunked one for none, and none for an object."""
+        return self.META["wsgi.input"] if is_chunked(self) else self._request
+
+
+class JsonView(APIView):
+    content_negotiation_class = Negotiation
+
+
+class OperationViewSet(ViewSetMixin, JsonView):
+    """Views whose methods serve declared operations."""
+
+    parser_classes = (JsonParser,)
+    operation: Operation | None  # the one that is asked for; None if there is none of its method
+    caller: str  # as the limits know it
+
+    def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
+        self.action: Any = self.action_map.get(request.method.lower())
+        self.operation = request.META["cartsvc.operation"] = operation_of(self, self.action)
+        return JsonRequest(
+            request,
+            parsers=self.get_parsers(),
+            authenticators=self.get_authenticators(),
+            negotiator=self.get_content_negotiator(),
+            parser_context=self.get_parser_context(request),
+        )
+
+
+def is_chunked(request: Request) -> bool:
+    """Return whether the body ends where its stream ends. Its length is not known before."""
+    meta = request.META
+    return "HTTP_TRANSFER_ENCODING" in meta and bool(meta.get("wsgi.input_terminated"))
+
+
+def _received(request: Request, stream: Any) -> bytes:
+    """Return the body. Refuse one that is encoded, too large or not whole."""
+    if "HTTP_CONTENT_ENCODING" in request.META:
+        raise UnsupportedMediaType(
+            "The body must be sent without a Content-Encoding.", field="Content-Encoding"
+        )
+    limit, chunked = settings.MAX_BODY_BYTES, is_chunked(request)
+    try:
+        length = int(request.META.get("CONTENT_LENGTH") or 0)
+        body: bytes = stream.read(limit + 1) if length <= limit else b""
+    except (OSError, ValueError):
+        _malformed("The body did not arrive whole.")
+    if max(length, len(body)) > limit:
+        raise PayloadTooLarge(limit=limit)
+    if not chunked and len(body) < length:
+        _malformed("The body did not arrive whole.")
+    return body
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object, or refuse what is none. Numbers with a point come as Decimal."""
+    try:
+        value = _decode(body.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        _malformed("The body is not UTF-8.")
+    except json.JSONDecodeError as error:
+        # Some of its messages end with "at", some do not.
+        what, where = error.msg.removesuffix(" at"), f"line {error.lineno}, column {error.colno}"
+        _malformed(f"The body is not JSON: {what} at {where}.")
+    except RecursionError:
+        _malformed("The body is nested too deep.")
+    if not isinstance(value, dict):
+        raise InvalidType("The body must be a JSON object.", field="")
+    return value
+
+
+def _malformed(text: str) -> Never:
+    raise MalformedJson(text)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        _malformed("The body has an object that names the same member twice.")
+    return members
+
+
+def _integer(literal: str) -> int:
+    if len(literal) > SAFE_DIGITS and isinf(float(literal)):
+        _malformed("The body has a number that is out of range.")
+    return int(literal)
+
+
+def _decimal(literal: str) -> Decimal:
+    try:
+        number = Decimal(literal)
+    except InvalidOperation:  # the exponent has more digits than a Decimal's
+        mantissa, _, exponent = literal.lower().partition("e")
+        number = Decimal(mantissa).scaleb(-9999 if exponent.startswith("-") else 9999)
+    if isinf(float(number)):
+        _malformed("The body has a number that is out of range.")
+    return number
+
+
+def _constant(literal: str) -> Never:
+    _malformed(f"The body has {literal}, which is not a JSON number.")
+
+
+_decode = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_int=_integer, parse_float=_decimal, parse_constant=_constant
+).decode
