@@ -102,20 +102,6 @@ def generate(run: Run, older: Path) -> Generate:
     return generate
 
 
-def test_openapi_python_client(run: Run, older: Path, tmp_path: Path) -> None:
-    said = run(
-        "openapi-python-client",
-        *("generate", "--path", older, "--output-path", tmp_path / "cart_client"),
-        *("--meta", "none"),
-    )
-    assert "warning" not in said.lower(), said
-    main = shutil.copy(PROGRAMS / "openapi_python_client.py", tmp_path / "program.py")
-    # Its own client.py hands `object` on to httpx, whatever the document says.
-    (tmp_path / "mypy.ini").write_text("[mypy-cart_client.client]\ndisable_error_code=arg-type\n")
-    run("mypy", "--strict", "--config-file", "mypy.ini", "cart_client", main)
-    assert run("python", main).strip() == "done"
-
-
 def test_openapi_generator_python(run: Run, generate: Generate, tmp_path: Path) -> None:
     generate("python")
     client = tmp_path / "client"
@@ -123,19 +109,6 @@ def test_openapi_generator_python(run: Run, generate: Generate, tmp_path: Path) 
     # With the settings of its own pyproject.toml.
     run("mypy", "openapi_client", main, cwd=client)
     assert run("python", main, cwd=client).strip() == "done"
-
-
-def test_openapi_generator_go(run: Run, generate: Generate, tmp_path: Path) -> None:
-    client = tmp_path / "client"
-    options = "packageName=cartclient,disallowAdditionalPropertiesIfNotPresent=false"
-    generate("go", *NO_TESTS, f"--additional-properties={options}")
-    (client / "go.mod").write_text("module cartclient\n\ngo 1.19\n")
-    (client / "program").mkdir()
-    shutil.copy(PROGRAMS / "program.go", client / "program")
-    folders = {"GOCACHE": str(tmp_path / "cache"), "GOPATH": str(tmp_path / "go")}
-    how = {**folders, "GOPROXY": "off"}  # it needs no other module
-    run("go", "vet", "./...", cwd=client, **how)
-    assert run("go", "run", "./program", cwd=client, **how).strip() == "done"
 
 
 def test_openapi_generator_java(run: Run, generate: Generate, tmp_path: Path) -> None:
@@ -177,15 +150,6 @@ def test_openapi_generator_typescript_fetch(
 ) -> None:
     generate("typescript-fetch", "--additional-properties=importFileExtension=.js")
     assert typescript("openapi_generator_fetch.ts") == "done"
-
-
-def test_hey_api(run: Run, older: Path, typescript: Callable[[str], str], tmp_path: Path) -> None:
-    output = {"path": "client", "module": {"extension": ".js"}}
-    settings = json.dumps({"input": str(older), "output": output})
-    (tmp_path / "hey.config.mjs").write_text(f"export default {settings};")
-    said = run("openapi-ts", "-f", "hey.config.mjs")
-    assert "warn" not in said.lower(), said
-    assert typescript("hey_api.ts") == "done"
 
 
 def test_spectral_and_owasp(run: Run, document: Path, tmp_path: Path) -> None:
