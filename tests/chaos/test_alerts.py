@@ -62,7 +62,7 @@ def test_each_alert_of_the_service_fires_at_its_cause_and_stops_after(redis: Red
         prometheus(shortened(3), "1s", ports, [server.port]) as watcher,
         traffic([server.caller() for _ in range(4)], mistakes=True),
     ):
-        wait_until(lambda: watcher.ask("rate(cartsvc_requests_total[15s]) > 0"), 60)
+        wait_until(lambda: watcher.ask("rate(cartsvc_requests_total[15s]) > 0"))
         watcher.wait_until_firing()
         # New workers need the keys.
         issuer.raw = b"nonsense"
