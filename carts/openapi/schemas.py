@@ -7,44 +7,38 @@ from typing import Any
 import yaml
 from django.conf import settings
 
-from carts.base_view import WARNINGS
-from carts.limits import CURRENCIES, INT32_MAX, INT64_MAX, validate_currency, validate_line
+from carts.limits import CURRENCIES, INT32_MAX, validate_currency, validate_line
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.idempotency import KEY_MAX_LENGTH
+from carts.openapi.examples import samples
 from carts.serializers import WireListSerializer, WireSerializer
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
 from carts.wire_types import DoubleField, IntField
-from cartsvc.api.headers import TAGS_MAX_LENGTH
 from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.control_characters import LINE_BREAKERS, PARAGRAPH_BREAKERS
-from cartsvc.request_errors import API_ERRORS, MAX_ERRORS
+from cartsvc.request_errors import API_ERRORS
 
 Schema = dict[str, Any]
 
 # The schemas that have the words for what serializers of these models take.
 READ = {Cart: "Cart", CartItem: "CartItemRead", CartItemOption: "CartItemOptionRead"}
 
-EXACT = " Exact, with at most four decimals."
-BIG = " A 64-bit integer: JavaScript rounds it above 2⁵³, so read it there as a BigInt."
-LINE = " At least one character that is not white space, and no control characters."
-PARAGRAPH = " May be null. No control characters but tabs and line breaks."
+# The patterns of texts. A line has a character that is not white space.
+LINE = rf"^[^{LINE_BREAKERS}]*[^\s{LINE_BREAKERS}][^{LINE_BREAKERS}]*$"
+PARAGRAPH = f"^[^{PARAGRAPH_BREAKERS}]*$"
 
 
 def skeleton() -> Schema:
-    """Return document.yaml with the limits of the code."""
-    limits = {
+    """Return document.yaml with what the code knows of its values."""
+    known = {
+        **samples()["keys"],
         "page": MAX_PAGE_SIZE,
         "usual": PAGE_SIZE,
         "hours": settings.IDEMPOTENCY_HOURS,
         "key": KEY_MAX_LENGTH,
-        "tags": TAGS_MAX_LENGTH,
-        "int32": INT32_MAX,
-        "int64": INT64_MAX,
-        "notifications": MAX_ERRORS + WARNINGS,
         "codes": ", ".join(sorted(API_ERRORS)),
     }
-    text = Path(__file__).with_name("document.yaml").read_text()
-    return yaml.safe_load(text % limits)
+    return yaml.safe_load(Path(__file__).with_name("document.yaml").read_text() % known)
 
 
 def ref(name: str) -> Schema:
@@ -56,83 +50,55 @@ def schema_name(serializer: WireSerializer) -> str:
 
 
 def envelope_name(operation: Operation) -> str:
-    """Return the name of the envelope's schema: `CreateCartResponse`."""
     return operation.name.replace(" ", "") + "Response"
 
 
 def complete(schemas: dict[str, Schema]) -> None:
     """Add what the code knows to the schemas of document.yaml."""
     schemas["Currency"]["enum"] = sorted(CURRENCIES)
-    serializers = [operation.body for operation in OPERATIONS if operation.body]
-    for serializer in serializers:
-        serializers += serializer.lists.values()
-    requests = {schema_name(one): _request(one, schemas) for one in serializers}
-    for serializer in serializers:
+    bodies = [operation.body for operation in OPERATIONS if operation.body]
+    for serializer in bodies:
+        bodies += [field.child for field in serializer.fields.values() if hasattr(field, "child")]
         read = schemas[READ[serializer.Meta.model]]["properties"]
-        for name, member in requests[schema_name(serializer)]["properties"].items():
-            if read[name].keys() == {"description"}:
-                read[name].update(member)
-    schemas |= requests
-    cart, summary = schemas["Cart"]["properties"], schemas["CartSummary"]["properties"]
-    count = summary.pop("itemCount")
-    for name, member in cart.items():
-        summary |= {"itemCount": count} if name == "items" else {name: member}
+        sent = {name: _sent(field, read[name]) for name, field in serializer.fields.items()}
+        read |= {name: sent[name] for name in sent if read[name].keys() == {"description"}}
+        schemas[schema_name(serializer)] = {
+            "description": inspect.getdoc(serializer),
+            "properties": sent,
+            "required": [name for name, field in serializer.fields.items() if field.required],
+        }
+    summary = schemas["CartSummary"]["properties"]
+    summary |= {name: m for name, m in schemas["Cart"]["properties"].items() if name != "items"}
     for operation in OPERATIONS:
-        schemas[envelope_name(operation)] = _envelope(operation, schemas["ErrorResponse"])
+        envelope = schemas["ErrorResponse"]["properties"]
+        if operation.data:
+            envelope = envelope | {"data": ref(operation.data) | {"description": "Result payload."}}
+        about = f"The ApiResponse envelope of {operation.name}."
+        schemas[envelope_name(operation)] = {"description": about, "properties": envelope}
     for schema in schemas.values():
-        if "properties" in schema:
+        if members := schema.get("properties"):
             schema["type"] = "object"
-            if not schema.setdefault("required", list(schema["properties"])):
-                del schema["required"]
+            schema.setdefault("required", list(members))
 
 
-def _request(serializer: WireSerializer, schemas: dict[str, Schema]) -> Schema:
-    own = schemas.get(schema_name(serializer), {"properties": {}})
-    words = schemas[READ[serializer.Meta.model]]["properties"] | own["properties"]
-    properties, required = {}, []
-    for name, _, field in serializer.members:
-        schema, rule = _field(field)
-        properties[name] = schema | {"description": words[name]["description"] + rule}
-        if field.required:
-            required.append(name)
-    description = inspect.getdoc(serializer)
-    return {"description": description, "properties": properties, "required": required}
-
-
-def _field(field: Any) -> tuple[Schema, str]:
-    """Return the schema of a member that is sent, and what its description adds."""
+def _sent(field: Any, read: Schema) -> Schema:
+    """Return the schema of a member that is sent, with the words of the one that is read."""
     schema: Schema
-    limits: Schema
-    if isinstance(field, WireListSerializer):
-        items = ref(schema_name(field.child))
-        schema, rule = {"type": "array", "items": items, "maxItems": field.child.max_count}, ""
-    elif isinstance(field, IntField):
-        size, rule = ("int32", "") if field.max_value <= INT32_MAX else ("int64", BIG)
-        limits = {"minimum": field.min_value, "maximum": field.max_value}
-        schema = {"type": "integer", "format": size, **limits}
-    elif isinstance(field, DoubleField):
-        limits = {"minimum": 0, "maximum": float(field.max_value or 0)}
-        schema, rule = {"type": "number", "format": "double", **limits}, EXACT
-    elif validate_currency in field.checks:
-        return ref("Currency"), ""
-    else:
-        line = validate_line in field.checks
-        one = f"[^{LINE_BREAKERS if line else PARAGRAPH_BREAKERS}]"
-        pattern, rule, limits = f"^{one}*$", PARAGRAPH, {"maxLength": field.max_length}
-        if line:
-            pattern, rule = rf"^{one}*[^\s{LINE_BREAKERS}]{one}*$", LINE
-            limits["minLength"] = 1
-        schema = {"type": "string", "pattern": pattern, **limits}
-    return schema | ({"type": [schema["type"], "null"]} if field.allow_null else {}), rule
-
-
-def _envelope(operation: Operation, failure: Schema) -> Schema:
-    members = failure["properties"]
-    notifications = members["notifications"] | {"maxItems": 1 + WARNINGS}
-    properties = {**members, "notifications": notifications}
-    description = f"The ApiResponse envelope of {operation.name}"
-    if operation.data:
-        properties["data"] = {**ref(operation.data), "description": "Result payload."}
-    else:
-        description += ", which returns no data property"
-    return {"description": f"{description}.", "properties": properties}
+    match field:
+        case WireListSerializer(child=child):
+            items = ref(schema_name(child))
+            schema = {"type": "array", "items": items, "maxItems": child.max_count}
+        case IntField(min_value=lowest, max_value=highest):
+            size = "int32" if highest <= INT32_MAX else "int64"
+            schema = {"type": "integer", "format": size, "minimum": lowest, "maximum": highest}
+        case DoubleField(max_value=highest):
+            highest = float(highest or 0)
+            schema = {"type": "number", "format": "double", "minimum": 0, "maximum": highest}
+        case _ if validate_currency in field.checks:
+            return {**ref("Currency"), "description": read["description"]}
+        case _:
+            pattern = LINE if validate_line in field.checks else PARAGRAPH
+            schema = {"type": "string", "maxLength": field.max_length, "pattern": pattern}
+    if field.allow_null:
+        schema["type"] = [schema["type"], "null"]
+    return {**schema, "description": read["description"]}
