@@ -23,9 +23,9 @@ Schema = dict[str, Any]
 # The schemas that have the words for what serializers of these models take.
 READ = {Cart: "Cart", CartItem: "CartItemRead", CartItemOption: "CartItemOptionRead"}
 
-# The patterns of texts. A line has a character that is not white space.
-LINE = rf"^[^{LINE_BREAKERS}]*[^\s{LINE_BREAKERS}][^{LINE_BREAKERS}]*$"
-PARAGRAPH = f"^[^{PARAGRAPH_BREAKERS}]*$"
+# The patterns of texts; a line has a character that is not white space. RE2 and PCRE2 know no \u.
+LINE = rf"^[^{LINE_BREAKERS}]*[^\s{LINE_BREAKERS}][^{LINE_BREAKERS}]*$".replace(r"\u00", r"\x")
+PARAGRAPH = f"^[^{PARAGRAPH_BREAKERS}]*$".replace(r"\u00", r"\x")
 
 
 def skeleton() -> Schema:

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -120,6 +120,41 @@ def test_openapi_generator_java(run: Run, generate: Generate, tmp_path: Path) ->
     (jar,) = BIN.parent.glob("lib/*/site-packages/openapi_generator_cli/*.jar")
     run("javac", "-Xlint:deprecation", "-d", "built", "-cp", jar, *sources)
     assert run("java", "-cp", f"built:{jar}", "Program").strip() == "done"
+
+
+# Programs that compile each pattern in a file. RE2 is Go's engine, PCRE2 is PHP's.
+ENGINES: dict[str, tuple[object, ...]] = {
+    "RE2": (
+        BIN / "python",
+        "-c",
+        "import re2; [*map(re2.compile, open('all').read().split('\\n'))]",
+    ),
+    "Python": ("python", "-c", "import re; [*map(re.compile, open('all').read().split('\\n'))]"),
+    "Node": (
+        "node",
+        "-e",
+        "for (each of fs.readFileSync('all', 'utf8').split('\\n')) RegExp(each, 'u')",
+    ),
+    # grep ends with 1 where it finds nothing, and with 2 where the pattern is wrong.
+    "PCRE2": ("sh", "-ec", 'while read -r each; do grep -Pe "$each" all || [ $? = 1 ]; done <all'),
+}
+
+
+def patterns(part: object) -> Iterator[str]:
+    """Yield every pattern in a part of the document."""
+    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else []
+    for each in inner:
+        yield from patterns(each)
+    if isinstance(part, dict) and isinstance(part.get("pattern"), str):
+        yield part["pattern"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_pattern_compiles(run: Run, document: Path, tmp_path: Path, engine: str) -> None:
+    found = {*patterns(json.loads(document.read_text()))}
+    assert len(found) > 5
+    (tmp_path / "all").write_text("\n".join(found) + "\n")
+    run(*ENGINES[engine], LC_ALL="C.UTF-8")
 
 
 @pytest.fixture
