@@ -1,4 +1,4 @@
-"""What the backend adds: ended and late connections are replaced, moments are read in C."""
+"""What the backend adds: ended and late connections are replaced."""
 
 import socket
 from collections.abc import Callable, Iterator
