@@ -7,143 +7,96 @@ from typing import Any
 import yaml
 from django.conf import settings
 
-from carts.base_view import WARNINGS
 from carts.models.idempotency import KEY_MAX_LENGTH
-from carts.serializers import RecordListSerializer, RecordSerializer, lists_of, members_of
-from carts.types import CURRENCIES, INT32, INT64, Currency, Integer, Line, Price
+from carts.openapi.examples import samples
+from carts.serializers import RecordSerializer
+from carts.types import INT64, Currency, Integer, Line, ListOf, Price
 from carts.values import Item, NewCart, Option
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
-from cartsvc.api.headers import TAGS_MAX_LENGTH
 from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.control_characters import LINE_BREAKERS, PARAGRAPH_BREAKERS
-from cartsvc.request_errors import API_ERRORS, MAX_ERRORS
+from cartsvc.request_errors import API_ERRORS
 
 Schema = dict[str, Any]
 
 # The schemas that have the words for what serializers of these records take.
 READ: dict[Any, str] = {NewCart: "Cart", Item: "CartItemRead", Option: "CartItemOptionRead"}
 
-EXACT = " Exact, with at most four decimals."
-BIG = " A 64-bit integer: JavaScript rounds it above 2⁵³, so read it there as a BigInt."
-LINE = " At least one character that is not white space, and no control characters."
-PARAGRAPH = " May be null. No control characters but tabs and line breaks."
+# The patterns of texts; a line has a character that is not white space. RE2 and PCRE2 know no \u.
+LINE = rf"^[^{LINE_BREAKERS}]*[^\s{LINE_BREAKERS}][^{LINE_BREAKERS}]*$".replace(r"\u00", r"\x")
+PARAGRAPH = f"^[^{PARAGRAPH_BREAKERS}]*$".replace(r"\u00", r"\x")
 
 
 def skeleton() -> Schema:
-    """Return document.yaml with the limits of the code."""
-    limits = {
+    """Return document.yaml with what the code knows of its values."""
+    known = {
+        **samples()["keys"],
         "page": MAX_PAGE_SIZE,
         "usual": PAGE_SIZE,
         "hours": settings.IDEMPOTENCY_HOURS,
         "key": KEY_MAX_LENGTH,
-        "tags": TAGS_MAX_LENGTH,
-        "int32": INT32.maximum,
-        "int64": INT64.maximum,
-        "notifications": MAX_ERRORS + WARNINGS,
         "codes": ", ".join(sorted(API_ERRORS)),
     }
-    text = Path(__file__).with_name("document.yaml").read_text()
-    return yaml.safe_load(text % limits)
+    return yaml.safe_load(Path(__file__).with_name("document.yaml").read_text() % known)
 
 
 def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def schema_name(serializer: type[RecordSerializer]) -> str:
-    return serializer.__name__.removesuffix("Serializer")
+def schema_name(serializer: RecordSerializer) -> str:
+    return type(serializer).__name__.removesuffix("Serializer")
 
 
 def envelope_name(operation: Operation) -> str:
-    """Return the name of the envelope's schema: `CreateCartResponse`."""
     return operation.name.replace(" ", "") + "Response"
 
 
 def complete(schemas: dict[str, Schema]) -> None:
     """Add what the code knows to the schemas of document.yaml."""
-    schemas["Currency"]["enum"] = sorted(CURRENCIES)
-    serializers = [type(operation.body) for operation in OPERATIONS if operation.body]
-    for serializer in serializers:
-        kind: Any = serializer
-        serializers += map(type, lists_of(kind).values())
-    requests = {schema_name(one): _request(one, schemas) for one in serializers}
-    for serializer in serializers:
-        record: Any = serializer.Meta.record
-        read = schemas[READ[record]]["properties"]
-        for name, member in requests[schema_name(serializer)]["properties"].items():
-            if read[name].keys() == {"description"}:
-                read[name].update(member)
-    schemas |= requests
-    cart, summary = schemas["Cart"]["properties"], schemas["CartSummary"]["properties"]
-    count = summary.pop("itemCount")
-    for name, member in cart.items():
-        summary |= {"itemCount": count} if name == "items" else {name: member}
+    bodies = [operation.body for operation in OPERATIONS if operation.body]
+    for serializer in bodies:
+        bodies += [field.child for field in serializer.fields.values() if hasattr(field, "child")]
+        read = schemas[READ[serializer.Meta.record]]["properties"]
+        sent = {name: _sent(field, read[name]) for name, field in serializer.fields.items()}
+        read |= {name: sent[name] for name in sent if read[name].keys() == {"description"}}
+        schemas[schema_name(serializer)] = {
+            "description": inspect.getdoc(serializer),
+            "properties": sent,
+            "required": [name for name, field in serializer.fields.items() if field.required],
+        }
+    summary = schemas["CartSummary"]["properties"]
+    summary |= {name: m for name, m in schemas["Cart"]["properties"].items() if name != "items"}
     for operation in OPERATIONS:
-        schemas[envelope_name(operation)] = _envelope(operation, schemas["ErrorResponse"])
+        envelope = schemas["ErrorResponse"]["properties"]
+        if operation.data:
+            envelope = envelope | {"data": ref(operation.data) | {"description": "Result payload."}}
+        about = f"The ApiResponse envelope of {operation.name}."
+        schemas[envelope_name(operation)] = {"description": about, "properties": envelope}
     for schema in schemas.values():
-        if "properties" in schema:
+        if members := schema.get("properties"):
             schema["type"] = "object"
-            if not schema.setdefault("required", list(schema["properties"])):
-                del schema["required"]
+            schema.setdefault("required", list(members))
 
 
-def _request(serializer: type[RecordSerializer], schemas: dict[str, Schema]) -> Schema:
-    own = schemas.get(schema_name(serializer), {"properties": {}})
-    words = schemas[READ[serializer.Meta.record]]["properties"] | own["properties"]
-    properties, required = {}, []
-    for name, _, field, *_ in members_of(serializer):
-        schema, rule = _field(field)
-        properties[name] = schema | {"description": words[name]["description"] + rule}
-        if field.required:
-            required.append(name)
-    description = inspect.getdoc(serializer)
-    return {"description": description, "properties": properties, "required": required}
-
-
-def _field(field: Any) -> tuple[Schema, str]:
-    """Return the schema of a member that is sent, and what its description adds."""
+def _sent(field: Any, read: Schema) -> Schema:
+    """Return the schema of a member that is sent, with the words of the one that is read."""
     schema: Schema
-    limits: Schema
-    if isinstance(field, RecordListSerializer):
-        child: Any = type(field.child)
-        items = ref(schema_name(child))
-        return {
-            "type": _or_null("array", field),
-            "items": items,
-            "maxItems": field.kind.max_count,
-        }, ""
     match kind := field.kind:
-        case Currency():
-            return ref("Currency"), ""
-        case Integer():
-            size, rule = ("int64", BIG) if kind == INT64 else ("int32", "")
-            limits = {"minimum": kind.minimum, "maximum": kind.maximum}
-            schema = {"type": "integer", "format": size, **limits}
+        case ListOf():
+            items = ref(schema_name(field.child))
+            schema = {"type": "array", "items": items, "maxItems": kind.max_count}
+        case Integer(minimum=lowest, maximum=highest):
+            size = "int64" if kind == INT64 else "int32"
+            schema = {"type": "integer", "format": size, "minimum": lowest, "maximum": highest}
         case Price():
-            limits = {"minimum": 0, "maximum": float(kind.maximum)}
-            schema, rule = {"type": "number", "format": "double", **limits}, EXACT
-        case Line():
-            one, rule = f"[^{LINE_BREAKERS}]", LINE
-            pattern = rf"^{one}*[^\s{LINE_BREAKERS}]{one}*$"
-            limits = {"minLength": 1, "maxLength": kind.max_length}
-            schema = {"type": "string", "pattern": pattern, **limits}
+            bounds = {"minimum": 0, "maximum": float(kind.maximum)}
+            schema = {"type": "number", "format": "double", **bounds}
         case _:
-            pattern, rule = f"^[^{PARAGRAPH_BREAKERS}]*$", PARAGRAPH
-            schema = {"type": "string", "pattern": pattern, "maxLength": kind.max_length}
-    return schema | {"type": _or_null(schema["type"], field)}, rule
-
-
-def _or_null(name: str, field: Any) -> str | list[str]:
-    return [name, "null"] if field.allow_null else name
-
-
-def _envelope(operation: Operation, failure: Schema) -> Schema:
-    members = failure["properties"]
-    notifications = members["notifications"] | {"maxItems": 1 + WARNINGS}
-    properties = {**members, "notifications": notifications}
-    description = f"The ApiResponse envelope of {operation.name}"
-    if operation.data:
-        properties["data"] = {**ref(operation.data), "description": "Result payload."}
-    else:
-        description += ", which returns no data property"
-    return {"description": f"{description}.", "properties": properties}
+            # Of the codes of ISO 4217, some may be withdrawn, and new ones come.
+            pattern = LINE if isinstance(kind, Line) else PARAGRAPH
+            pattern = "^[A-Z]{3}$" if isinstance(kind, Currency) else pattern
+            schema = {"type": "string", "maxLength": kind.max_length, "pattern": pattern}
+    if field.allow_null:
+        schema["type"] = [schema["type"], "null"]
+    return {**schema, "description": read["description"]}

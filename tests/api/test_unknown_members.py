@@ -8,7 +8,6 @@ import pytest
 from django.http import HttpResponse
 
 from carts.models import Cart
-from tests.api.documented import Document
 from tests.api.operations import REQUESTS, WITH_A_BODY, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of, success
@@ -143,16 +142,12 @@ def test_a_misspelt_required_member_is_missing_and_unknown(
         assert response.json()["message"] == "/fulfilmentChannel: This field is required."
 
 
-def test_all_problems_and_warnings_that_an_answer_can_list_are_documented(
-    api: Api, document: Document
-) -> None:
+def test_an_answer_lists_so_many_problems_and_warnings(api: Api) -> None:
     unknown = {f"unknown{number}": 1 for number in range(20)}
     response = api.post(body=bodies.cart(items=[bodies.item(quantity=0)] * 99) | unknown)
 
     counted = Counter(severity for severity, _, _ in told(response))
     assert counted == {"Error": 99, "Warning": 10}
-    failure = document["components"]["schemas"]["ErrorResponse"]
-    assert failure["properties"]["notifications"]["maxItems"] == counted.total()
 
 
 def test_no_warning_follows_more_problems_than_are_listed(api: Api, unchanged: Unchanged) -> None:

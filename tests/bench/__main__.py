@@ -1,4 +1,4 @@
-"""Measure the service, a floor and two rivals: python -m tests.bench --help"""
+"""Measure the service, a floor and a rival: python -m tests.bench --help"""
 
 import argparse
 

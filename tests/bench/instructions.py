@@ -74,7 +74,7 @@ def measure() -> dict[str, int]:
         servers.migrate(cluster, "postgres")
         variables = servers.environment(cluster, "postgres", PYTHONHASHSEED="0")
         # Everything takes fifty times as long under valgrind.
-        variables |= {f"DB_{name}_TIMEOUT": "3600" for name in ("LOCK", "STATEMENT", "IDLE")}
+        variables["DJANGO_SETTINGS_MODULE"] = "tests.support.patient"
         valgrind = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={folder}/%p"]
         program = f"from tests.bench import instructions; instructions.count({folder!r})"
         subprocess.run(

@@ -42,8 +42,8 @@ Cells = dict[tuple[str, str], list[Cell]]  # by scenario and server
 
 
 def rivals(options: argparse.Namespace) -> str:
-    """Measure the service, its floor, two rivals, and the service again for the error bar."""
-    everyone = "service", "floor", "tutorial", "fastapi", "again"
+    """Measure the service, its floor, a rival, and the service again for the error bar."""
+    everyone = "service", "floor", "fastapi", "again"
     cells: Cells = defaultdict(list)
     for name, server, _, cell in turns(options, scenarios.NAMES, *everyone):
         cells[name, server.name].append(cell)

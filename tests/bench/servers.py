@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +43,8 @@ class Server:
 
     def ask(self, *request: Any) -> Any:
         """Send a request, and return the data of its answer."""
-        answer = json.loads(client.ask(self.port, self.written(*request)), parse_float=Decimal)
-        return answer.get("data", answer)
+        answer = client.ask(self.port, self.written(*request))
+        return json.loads(answer, parse_float=Decimal).get("data")
 
     def load(
         self, requests: list[Request], seconds: float, concurrency: int, rate: float | None = None
@@ -82,10 +81,8 @@ def command(name: str, port: int) -> list[str]:
             *("--loop=uvloop", "--http=httptools"),
             *(f"--port={port}", f"--workers={WORKERS}", "--no-access-log"),
         ]
-    django = "django.core.wsgi:get_wsgi_application()"
     return [
-        *(bench_python(), "-m", "gunicorn"),
-        django if name == "tutorial" else "tests.bench.rivals.floor:application",
+        *(bench_python(), "-m", "gunicorn", "tests.bench.rivals.floor:application"),
         *(f"--bind=127.0.0.1:{port}", f"--workers={WORKERS}", f"--threads={THREADS}"),
         "--no-control-socket",
     ]
@@ -93,10 +90,9 @@ def command(name: str, port: int) -> list[str]:
 
 def environment(cluster: Cluster, name: str, **more: str) -> dict[str, str]:
     """Return the variables of a server, whose database has its name."""
-    project = "tests.bench.rivals.tutorial" if name == "tutorial" else "cartsvc"
     return {
         **os.environ,
-        "DJANGO_SETTINGS_MODULE": f"{project}.settings",
+        "DJANGO_SETTINGS_MODULE": "cartsvc.settings",
         "DATABASE_URL": cluster.url(name),
         "SECRET_KEY": secrets.token_urlsafe(64),
         "JWT_SIGNING_KEY": SIGNING_KEY,
@@ -109,12 +105,8 @@ def environment(cluster: Cluster, name: str, **more: str) -> dict[str, str]:
 
 def migrate(cluster: Cluster, name: str) -> str:
     """Migrate a server's database, and return how a caller of the server is authorised."""
-    django = partial(manage, program=("-m", "django"), **environment(cluster, name))
-    django("migrate", "--run-syncdb", "--verbosity=0").check_returncode()
-    if name != "tutorial":
-        return f"Bearer {mint(key=SIGNING_KEY, sub='bench', exp=int(time.time()) + 86_400)}"
-    django("createsuperuser", "--noinput", "--username=bench", "--email=bench@localhost")
-    return f"Token {django('drf_create_token', 'bench').stdout.split()[2]}"
+    manage("migrate", "--verbosity=0", **environment(cluster, name)).check_returncode()
+    return f"Bearer {mint(key=SIGNING_KEY, sub='bench', exp=int(time.time()) + 86_400)}"
 
 
 @contextmanager

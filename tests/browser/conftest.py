@@ -62,7 +62,7 @@ def open_page(chromium: Any, live_server: Any) -> Iterator[Open]:
         contexts.append(context)
         context.add_init_script(WATCH)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda message: log(message.type, message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))

@@ -147,7 +147,7 @@ def freeze_all(node: Node, after: ExitStack) -> None:
 
 def switch_over(primary: Node, _after: ExitStack) -> None:
     # It refuses as long as the standby has not caught up.
-    wait_until(lambda: primary.post("switchover", {"leader": primary.name}).ok, 60)
+    wait_until(lambda: primary.post("switchover", {"leader": primary.name}).ok)
 
 
 def restart_the_primary(system: System, _after: ExitStack) -> None:
@@ -229,7 +229,7 @@ def started() -> Iterator[System]:
             enter(service(url, DATABASE_ADMIN_URL=direct, BIND=f"127.0.0.{number}:{port}"))
             for number in (2, 3)
         ]
-        wait_until(lambda: is_ready(balanced.url), 60)
+        wait_until(lambda: is_ready(balanced.url))
         yield System(balanced.url, nodes, wire, pooler, instances, Path(folder, "clock"))
 
 

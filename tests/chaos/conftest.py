@@ -8,7 +8,7 @@ import pytest
 from tests.chaos.proxies import HOST, Proxy, nginx
 from tests.chaos.servers import Service, service
 from tests.support.clusters import Cluster, private_cluster
-from tests.support.programs import free_port, missing, program, running
+from tests.support.programs import accepts, free_port, missing, program, running
 
 
 @pytest.fixture(scope="module")
@@ -52,5 +52,6 @@ def redis() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         where = ["--port", port, "--bind", "127.0.0.1", "--dir", folder]
-        with running([program("redis-server"), *where], stdout=subprocess.DEVNULL) as process:
+        command = [program("redis-server"), *where]
+        with running(command, lambda: accepts(port), stdout=subprocess.DEVNULL) as process:
             yield f"redis://127.0.0.1:{port}/0", process

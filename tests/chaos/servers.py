@@ -81,7 +81,7 @@ class Service:
                 stderr=log,
             )
         try:
-            wait_until(self.is_up, 60)
+            wait_until(self.is_up)
         except BaseException:
             self.process.kill()
             raise
@@ -97,7 +97,7 @@ class Service:
         """Kill a worker, and wait until another is in its place."""
         *others, dead = self.workers()  # the youngest
         os.kill(dead, signal.SIGKILL)
-        wait_until(lambda: dead not in (now := self.workers()) and len(now) == len(others) + 1, 10)
+        wait_until(lambda: dead not in (now := self.workers()) and len(now) == len(others) + 1)
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)

@@ -101,7 +101,7 @@ def run(
         cwd=folder,
         env={"PATH": FOLDERS, "PGUSER": "postgres", **where, **variables},
         check=True,
-        timeout=60,
+        timeout=300,
     )
 
 

@@ -131,7 +131,7 @@ def kill(worker: Cluster) -> None:
     """Kill all processes of the server at once."""
     others = children(worker.pid)
     send(signal.SIGKILL, worker.pid, *others)
-    wait_until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in others), 60)
+    wait_until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in others))
 
 
 def test_a_killed_worker_stops_its_own_customers_only(
@@ -146,13 +146,13 @@ def test_a_killed_worker_stops_its_own_customers_only(
     def lose() -> None:
         kill(lost)
         try:
-            wait_until(lambda: here.get(gone).status_code == 503, 60)
+            wait_until(lambda: here.get(gone).status_code == 503)
             for number in range(5):
                 assert there.get(kept).status_code == 200
                 assert there.patch(kept, {"note": f"{number}"}).status_code == 200
         finally:
             lost.start()
-        wait_until(lambda: here.get(gone).status_code == 200, 60)
+        wait_until(lambda: here.get(gone).status_code == 200)
 
     ledger.run(4, [lose, lose])
     assert here.delete(gone).status_code == there.delete(kept).status_code == 200
@@ -170,9 +170,8 @@ def test_a_row_that_somebody_holds(nodes: list[Cluster], server: Service) -> Non
         )
         held = caller.put(item, bodies.item())
         assert (held.status_code, held.json()["notifications"][0]["code"]) == (503, "unavailable")
-        assert 2 <= held.elapsed.total_seconds() < 5
         assert caller.get(cart).status_code == 200
-        assert other.post("", bodies.cart()).elapsed.total_seconds() < 2
+        assert other.post("", bodies.cart()).status_code == 200
     assert caller.put(item, bodies.item()).status_code == 200
 
 

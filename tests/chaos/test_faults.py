@@ -1,15 +1,13 @@
-"""Faults under load: the callers' histories have no contradiction.
+"""SQLite whose workers are killed under load, and a full disk under either database.
 
-Each fault happens once. The long form repeats them:
+`test_failover.py` has the faults of PostgreSQL. The long form repeats those of SQLite:
 
     FAULTS=9 pytest tests/chaos/test_faults.py -s
 """
 
 import os
-import random
 import shutil
 import sqlite3
-import time
 import uuid
 from contextlib import closing
 from pathlib import Path
@@ -17,41 +15,12 @@ from pathlib import Path
 import psycopg
 
 from tests.chaos.ledger import Ledger
-from tests.chaos.servers import Service, held_row, service
+from tests.chaos.servers import Service, service
 from tests.support import bodies
 from tests.support.carts import created
 from tests.support.clusters import Cluster
 
 ROUNDS = int(os.environ.get("FAULTS", "1"))
-
-
-CONNECTIONS = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE application_name = 'cartsvc'"""
-
-
-def crash(cluster: Cluster) -> None:
-    cluster.stop("immediate")
-    cluster.start()
-
-
-def hold_a_row(cluster: Cluster, ledger: Ledger) -> None:
-    with held_row(cluster, ledger.shared_cart):
-        time.sleep(2.5)
-
-
-def test_on_postgresql(cluster: Cluster, on_postgres: Service, tmp_path: Path) -> None:
-    ledger = Ledger(on_postgres.url, tmp_path)
-    faults = [
-        on_postgres.lose_a_worker,
-        lambda: cluster.execute(CONNECTIONS),
-        lambda: crash(cluster),
-        lambda: hold_a_row(cluster, ledger),
-    ] * ROUNDS
-    random.shuffle(faults)
-    ledger.run(6, faults)
-    with cluster.connect() as fresh:
-        assert ledger.audit(fresh) == []
-    print(f"\nPostgreSQL: {len(faults)} faults, {ledger}")
 
 
 def test_on_sqlite(tmp_path: Path) -> None:

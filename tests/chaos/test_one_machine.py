@@ -55,7 +55,7 @@ class Machine:
             stderr=subprocess.DEVNULL,
         )
         wait_until(self.init)
-        wait_until(lambda: self.run("systemctl is-system-running") == "running\n", 60)
+        wait_until(lambda: self.run("systemctl is-system-running") == "running\n")
 
     def init(self) -> str:
         """Return the process id of the machine's systemd, once there is one."""
@@ -140,4 +140,4 @@ def test_it_comes_up_by_itself_in_any_order(machine: Machine) -> None:
     )
     assert machine.run(READY) == ""
     machine.run("systemctl start postgresql@15-main redis-server", check=True)
-    wait_until(lambda: machine.run(READY) == '{"status": "ok"}' * 2, 60)
+    wait_until(lambda: machine.run(READY) == '{"status": "ok"}' * 2)

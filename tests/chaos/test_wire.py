@@ -48,7 +48,7 @@ def chunk(data: bytes) -> bytes:
 
 
 def to(server: Service, sent: bytes) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
     connection.sendall(sent)
     return connection
 

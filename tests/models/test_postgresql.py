@@ -1,4 +1,4 @@
-"""What the backend adds: ended and late connections are replaced, moments are read in C."""
+"""What the backend adds: ended and late connections are replaced."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager

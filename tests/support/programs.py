@@ -1,6 +1,7 @@
 """Other programs that tests run: find one, give it a free port, wait until it answers."""
 
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -57,11 +58,17 @@ def manage(
     )
 
 
+# Below those of outgoing connections, one of which could take a port before its server does.
+_ports = iter(random.Random(os.getpid()).sample(range(15_000, 32_000), 17_000))
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port that no other call in this process returns, and at which nothing listens."""
+    for port in _ports:
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind(("", port))
+            return port
+    raise OSError("no port is free")
 
 
 def accepts(port: int) -> bool:
@@ -104,7 +111,7 @@ def send(number: int, *pids: int) -> None:
             os.kill(pid, number)
 
 
-def wait_until(happened: Callable[[], Any], seconds: float = 30) -> float:
+def wait_until(happened: Callable[[], Any], seconds: float = 60) -> float:
     """Wait until `happened()` is true, and fail after `seconds`. Return the seconds it took.
 
     It uses a clock that no test stops.

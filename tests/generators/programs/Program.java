@@ -20,7 +20,7 @@ public class Program {
     }
   }
 
-  static String replaced(UUID cart, UUID item, Currency currency, String tag) throws Exception {
+  static String replaced(UUID cart, UUID item, String currency, String tag) throws Exception {
     UpdateCartItem body = new UpdateCartItem().menuKey("DINNER").menuVersion(1)
         .menuItemKey(Long.MAX_VALUE).displayName("Pizza").currency(currency).price(9.95).quantity(2);
     try {
@@ -46,9 +46,9 @@ public class Program {
     CartsApi carts = new CartsApi(CLIENT);
     items = new ItemsApi(CLIENT);
     CartItem pizza = new CartItem().menuKey("DINNER").menuVersion(1).menuItemKey(Long.MAX_VALUE)
-        .displayName("Pizza").currency(Currency.EUR).price(9.95).quantity(2);
+        .displayName("Pizza").currency("EUR").price(9.95).quantity(2);
     CreateCart body = new CreateCart().partnerKey("DEMO").restaurantKey(1).platform("test")
-        .orderingChannel("WEB").fulfilmentChannel("DELIVERY").currency(Currency.EUR)
+        .orderingChannel("WEB").fulfilmentChannel("DELIVERY").currency("EUR")
         .items(List.of(pizza));
 
     UUID cart = carts.createCart(CartsApi.APICreateCartRequest.newBuilder().profileKey(PROFILE)
@@ -61,10 +61,10 @@ public class Program {
     check(read.getData().getData().getItems().get(1).getMenuItemKey(), Long.MAX_VALUE);
     String tag = read.getHeaders().get("etag").get(0);
 
-    check(replaced(cart, item, Currency.EUR, tag), "200");
-    check(replaced(cart, item, Currency.USD, "*"), "400 currency_mismatch");
-    check(replaced(UUID.randomUUID(), item, Currency.EUR, "*"), "404 cart_not_found");
-    check(replaced(cart, item, Currency.EUR, tag), "412 version_mismatch");
+    check(replaced(cart, item, "EUR", tag), "200");
+    check(replaced(cart, item, "USD", "*"), "400 currency_mismatch");
+    check(replaced(UUID.randomUUID(), item, "EUR", "*"), "404 cart_not_found");
+    check(replaced(cart, item, "EUR", tag), "412 version_mismatch");
     items.changeItem(ItemsApi.APIChangeItemRequest.newBuilder().profileKey(PROFILE).cartId(cart)
         .itemId(item).changeCartItem(new ChangeCartItem().quantity(3)).build());
     change(carts, cart, new ChangeCart().platform("web").note("Ring twice"), "\"4\"");

@@ -46,7 +46,7 @@ const tag = read.response.headers.get("ETag")!;
 
 async function replaced(
   cartId: string,
-  currency: components["schemas"]["Currency"],
+  currency: string,
   tag: string,
 ): Promise<[number, string | null | undefined]> {
   const { response, error } = await client.PUT(
