@@ -6,6 +6,7 @@ specification, RFC 6750.
 """
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, lru_cache
@@ -22,8 +23,8 @@ from rest_framework_simplejwt.tokens import Token
 
 from cartsvc.api.guids import parse_guid
 from cartsvc.control_characters import control_character
-from cartsvc.identity.issuer_keys import TIMEOUT_SECONDS, IssuerKeys
-from cartsvc.request_errors import InvalidToken, NotAuthenticated
+from cartsvc.identity.issuer_keys import IssuerKeys
+from cartsvc.request_errors import InvalidToken, NotAuthenticated, Unavailable
 
 # Verifying takes a seventh of a read, and a busy caller sends the same token each time. What is
 # longer is verified each time, so that remembered tokens take a few megabytes at most.
@@ -93,10 +94,10 @@ def token_backend() -> TokenBackend:
 
 
 def keep_issuer_keys() -> None:
-    """Fetch the issuer's keys from now on, if JWT_JWK_URL is set. Wait for the first attempt."""
-    if client := cast("IssuerKeys | None", token_backend().jwks_client):
-        client.keep_fresh()
-        client.tried.wait(TIMEOUT_SECONDS)
+    """Fetch the issuer's keys before the first request needs them, if JWT_JWK_URL is set."""
+    if client := token_backend().jwks_client:
+        with suppress(Unavailable):
+            client.get_jwk_set()
 
 
 class BearerAuthentication(BaseAuthentication):

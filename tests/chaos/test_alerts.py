@@ -64,12 +64,14 @@ def test_each_alert_of_the_service_fires_at_its_cause_and_stops_after(redis: Red
     ):
         wait_until(lambda: watcher.ask("rate(cartsvc_requests_total[15s]) > 0"), 60)
         watcher.wait_until_firing()
-        # New workers need the keys.
+        # New workers need the keys, and requests make them ask again.
         issuer.raw = b"nonsense"
         other.process.send_signal(signal.SIGHUP)
-        with stopped(cache_server.pid), slow(cluster):
-            watcher.wait_until_firing("CartsvcIssuerUnreachable", "CartsvcSlow", "CartsvcUnlimited")
+        with traffic([other.caller()]):
+            watcher.wait_until_firing("CartsvcErrors", "CartsvcIssuerUnreachable")
         issuer.raw = None
+        with stopped(cache_server.pid), slow(cluster):
+            watcher.wait_until_firing("CartsvcSlow", "CartsvcUnlimited")
         watcher.wait_until_firing()
         cluster.stop()
         other.stop()
