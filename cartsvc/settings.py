@@ -269,7 +269,7 @@ AXES_VERBOSE = False
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["cartsvc.identity.bearer_tokens.BearerAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["cartsvc.api.permissions.MayPass"],
+    "DEFAULT_PERMISSION_CLASSES": ["cartsvc.api.permissions.HasScopeAndProfile"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "cartsvc.api.envelope.NoNegotiation",

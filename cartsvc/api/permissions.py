@@ -13,7 +13,7 @@ from cartsvc.identity.bearer_tokens import REALM, bearer_of
 from cartsvc.request_errors import ApiErrors, InsufficientScope, InvalidGuid, ProfileMismatch
 
 
-class MayPass(BasePermission):
+class HasScopeAndProfile(BasePermission):
     """Requires a scope of the operation, GUIDs in the path, and the token's own profile there."""
 
     # The framework's own types would be imported in a circle.
