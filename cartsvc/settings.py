@@ -62,7 +62,6 @@ MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 256 * 1024, validate=between(1024, 16
 MAX_ITEMS = env.int("MAX_ITEMS", 200, validate=between(1, 10_000))
 MAX_OPTIONS = env.int("MAX_OPTIONS", 100, validate=between(1, 10_000))
 MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 1000, validate=between(1, 100_000))
-IDEMPOTENCY_HOURS = env.int("IDEMPOTENCY_HOURS", 24, validate=between(1, 365 * 24))
 
 BIND = env.text("BIND", "127.0.0.1:8000", r"unix:.+|.+:\d{1,5}", "must be host:port or unix:/path.")
 WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, usable_cores()), validate=between(1, 1000))
@@ -266,6 +265,8 @@ AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 
 # API
+
+IDEMPOTENCY_HOURS = 24  # a promise to callers
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["cartsvc.identity.bearer_tokens.BearerAuthentication"],
