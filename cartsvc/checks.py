@@ -3,6 +3,7 @@
 `settings.py` refuses what is wrong by itself; Django and its packages check their own settings.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from django.db import connections
 # RFC 7518, section 3.2: the key is at least as long as the hash output.
 MIN_HS256_BYTES = 32
 KEYS = {"RS256": "of RSA, with 2048 bits or more", "ES256": "of the curve P-256"}
+PEM_LABEL = re.compile("-----BEGIN (.+?)-----")
 
 
 def error(number: str, text: str, hint: str, section: str = "Configuration") -> CheckMessage:
@@ -84,12 +86,20 @@ def _check_shared_key() -> Iterator[CheckMessage]:
 
 def _check_public_key() -> Iterator[CheckMessage]:
     algorithm, pem = settings.JWT_ALGORITHM, settings.JWT_VERIFYING_KEY
-    if bool(pem) == bool(settings.JWT_JWK_URL) or (pem and not _fits(algorithm, pem)):
+    if bool(pem) == bool(settings.JWT_JWK_URL):
         yield error(
             "E014",
             f"{algorithm} needs either JWT_VERIFYING_KEY or JWT_JWK_URL.",
-            f"Set JWT_VERIFYING_KEY to the issuer's public key in PEM (\\n for line breaks), "
-            f"{KEYS[algorithm]}, or JWT_JWK_URL to where the issuer publishes its keys; not both.",
+            "Set JWT_VERIFYING_KEY to the issuer's public key in PEM (\\n for line breaks), or "
+            "JWT_JWK_URL to where the issuer publishes its keys; not both.",
+        )
+    elif pem and not _fits(algorithm, pem):
+        yield error(
+            "E015",
+            f"JWT_VERIFYING_KEY holds {' and '.join(PEM_LABEL.findall(pem)) or 'nothing in PEM'}, "
+            f"not one PUBLIC KEY {KEYS[algorithm]}.",
+            "Set it to that alone. openssl x509 -pubkey -noout takes it from a certificate, and "
+            "openssl pkey -pubout from a private key, which no one but the issuer may have.",
         )
     elif settings.JWT_JWK_URL and not (settings.JWT_ISSUER or settings.JWT_AUDIENCE):
         yield error(
@@ -101,7 +111,10 @@ def _check_public_key() -> Iterator[CheckMessage]:
 
 
 def _fits(algorithm: str, pem: str) -> bool:
-    """Return whether a text is a public key of the algorithm, and long enough."""
+    """Return whether a text is one public key of the algorithm, and long enough."""
+    labels = PEM_LABEL.findall(pem)
+    if len(labels) != 1 or not labels[0].endswith("PUBLIC KEY"):
+        return False
     implementation = jwt.get_algorithm_by_name(algorithm)
     try:
         return not implementation.check_key_length(implementation.prepare_key(pem))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from django.conf import settings as configured
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
@@ -17,7 +18,13 @@ from pytest_django import Settings
 from cartsvc.checks import check_configuration
 from tests.service.test_configuration import PUBLIC as RIGHT
 from tests.support.programs import manage
-from tests.support.tokens import pem_of
+from tests.support.tokens import pem_of, private_key
+
+
+def private_pem_of(key: Any) -> str:
+    text: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return text.decode()
+
 
 ROOT = Path(configured.BASE_DIR)
 SECRET, SHARED = RIGHT["SECRET_KEY"], RIGHT["JWT_SIGNING_KEY"]
@@ -43,13 +50,17 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
     "a rate that nobody counts": ("E031", {"THROTTLE_RATE": "100/min"}),
     "metrics at the address of the service": ("E037", {"METRICS_BIND": "h:9100", "BIND": "h:9100"}),
     **{
-        f"{algorithm} with {name}": ("E014", {"JWT_ALGORITHM": algorithm, "JWT_VERIFYING_KEY": pem})
+        f"{algorithm} with {name}": ("E015", {"JWT_ALGORITHM": algorithm, "JWT_VERIFYING_KEY": pem})
         for algorithm, name, pem in (
             ("ES256", "something else", "garbled"),
             ("RS256", "a key of a curve", PUBLIC_KEY),
             ("ES256", "a key of RSA", pem_of(rsa.generate_private_key(65537, 2048))),
             ("ES256", "another curve", pem_of(ec.generate_private_key(ec.SECP384R1()))),
             ("RS256", "a short key", pem_of(rsa.generate_private_key(65537, 1024))),
+            ("ES256", "two keys", PUBLIC_KEY * 2),
+            ("ES256", "a private key", private_pem_of(private_key("ES256"))),
+            ("RS256", "a private key", private_pem_of(private_key("RS256"))),
+            ("ES256", "a certificate", "-----BEGIN CERTIFICATE-----\nMIIB"),
         )
     },
 }
