@@ -13,6 +13,8 @@ from django.core import checks
 from django.core.checks import CheckMessage, Tags, register
 from django.db import connections
 
+from cartsvc.environment import DIFFERENT_CHARACTERS
+
 # RFC 7518, section 3.2: the key is at least as long as the hash output.
 MIN_HS256_BYTES = 32
 KEYS = {"RS256": "of RSA, with 2048 bits or more", "ES256": "of the curve P-256"}
@@ -68,10 +70,11 @@ def _check_servers() -> Iterator[CheckMessage]:
 
 
 def _check_shared_key() -> Iterator[CheckMessage]:
-    if len(settings.JWT_SIGNING_KEY.encode()) < MIN_HS256_BYTES:
+    key = settings.JWT_SIGNING_KEY
+    if len(key.encode()) < MIN_HS256_BYTES or len(set(key)) < DIFFERENT_CHARACTERS:
         yield error(
             "E011",
-            f"JWT_SIGNING_KEY is not set, or shorter than {MIN_HS256_BYTES} bytes.",
+            f"JWT_SIGNING_KEY is not set, shorter than {MIN_HS256_BYTES} bytes, or not random.",
             "HS256 verifies tokens with the key that the issuer signs them with: set "
             "JWT_SIGNING_KEY to it, or set JWT_ALGORITHM to RS256 or ES256 and JWT_VERIFYING_KEY "
             "or JWT_JWK_URL.",

@@ -21,9 +21,11 @@ from cartsvc.environment import (
     RATE,
     Environment,
     are_hosts,
+    are_origins,
     are_proxies,
     between,
     generated_secret,
+    is_random,
     usable_cores,
 )
 
@@ -39,12 +41,14 @@ DATABASE_URL_IS_SET = bool(DATABASE_URL)
 DATABASE_URL = DATABASE_URL or f"sqlite:///{VAR_DIR / 'carts.sqlite3'}"
 DATABASE_ADMIN_URL = env.str("DATABASE_ADMIN_URL", "")
 
-SECRET_KEY = env.text("SECRET_KEY", "", ".{32,}", "must have 50 random characters, not < 32.")
+SECRET_KEY = env.str("SECRET_KEY", "", validate=is_random)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK, subcast=str.strip, validate=are_hosts)
 IS_PUBLIC = not set(ALLOWED_HOSTS or ()) <= set(LOOPBACK)
 HTTPS_ONLY = env.bool("HTTPS_ONLY", IS_PUBLIC)
 HSTS_SECONDS = env.int("HSTS_SECONDS", 60 * 60, validate=between(0, 2 * 365 * 24 * 60 * 60))
-CORS_ALLOWED_ORIGINS: list[str] = env.list("CORS_ALLOWED_ORIGINS", [])
+CORS_ALLOWED_ORIGINS: list[str] = env.list(
+    "CORS_ALLOWED_ORIGINS", [], subcast=str.strip, validate=are_origins
+)
 
 JWT_ALGORITHM = env.str(
     "JWT_ALGORITHM", "HS256", validate=validate.OneOf(["HS256", "RS256", "ES256"])
