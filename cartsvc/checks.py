@@ -3,6 +3,7 @@
 `settings.py` refuses what is wrong by itself; Django and its packages check their own settings.
 """
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -25,10 +26,14 @@ def error(number: str, text: str, hint: str, section: str = "Configuration") -> 
     return checks.Error(text, f"{hint} (cartsvc/README.md, {section})", id=f"cartsvc.{number}")
 
 
+def warning(number: str, text: str, hint: str, section: str = "Configuration") -> CheckMessage:
+    return checks.Warning(text, f"{hint} (cartsvc/README.md, {section})", id=f"cartsvc.{number}")
+
+
 @register(Tags.security)
 def check_configuration(**_kwargs: Any) -> list[CheckMessage]:
     of_tokens = _check_shared_key if settings.JWT_ALGORITHM == "HS256" else _check_public_key
-    return [*_check_secret_key(), *of_tokens(), *_check_servers()]
+    return [*_check_secret_key(), *of_tokens(), *_check_servers(), *_check_ignored()]
 
 
 def _check_secret_key() -> Iterator[CheckMessage]:
@@ -67,6 +72,13 @@ def _check_servers() -> Iterator[CheckMessage]:
     if settings.METRICS_BIND == settings.BIND:
         text = f"METRICS_BIND and BIND are both {settings.BIND!r}."
         yield error("E037", text, "Set METRICS_BIND to another port: its own.", "Metrics")
+
+
+def _check_ignored() -> Iterator[CheckMessage]:
+    if (settings.BASE_DIR / ".env").exists():
+        yield warning("W041", "The file .env is not read.", "Run `set -a; . ./.env` before.")
+    if "DEBUG" in os.environ:
+        yield warning("W042", "DEBUG is no setting, and stays off.", "Errors are in the log.")
 
 
 def _check_shared_key() -> Iterator[CheckMessage]:
@@ -163,11 +175,11 @@ def _check_server(alias: str) -> Iterator[CheckMessage]:
         )
     wanted = settings.WEB_CONCURRENCY * settings.THREADS  # each thread keeps one
     if allowed < wanted and not settings.DATABASE_ADMIN_URL:  # a pooler lends one to many
-        yield checks.Warning(
+        yield warning(
+            "W030",
             f"WEB_CONCURRENCY × THREADS is {wanted}, but {alias!r} takes {allowed} connections.",
-            "Raise max_connections, or lower WEB_CONCURRENCY or THREADS. "
-            "(cartsvc/README.md, Production)",
-            id="cartsvc.W030",
+            "Raise max_connections, or lower WEB_CONCURRENCY or THREADS.",
+            "Production",
         )
 
 

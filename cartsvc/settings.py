@@ -94,12 +94,13 @@ try:
     )
 except ValueError as error:
     raise ImproperlyConfigured(f"DATABASE_URL or DATABASE_ADMIN_URL: {error}") from None
-EMBEDDED = DATABASE["ENGINE"] == SQLITE
+# A public service without DATABASE_URL is refused, and so it makes no files.
+EMBEDDED = DATABASE["ENGINE"] == SQLITE and (DATABASE_URL_IS_SET or not IS_PUBLIC)
 JWT_KEY_GENERATED = EMBEDDED and JWT_ALGORITHM == "HS256" and not JWT_SIGNING_KEY
 
 # cartsvc.checks refuses the secrets that are still empty after this, and says what to set.
 try:
-    if Path(DATABASE["NAME"]).parent == VAR_DIR:
+    if EMBEDDED and Path(DATABASE["NAME"]).parent == VAR_DIR:
         VAR_DIR.mkdir(mode=0o700, exist_ok=True)
     if EMBEDDED:
         SECRET_KEY = SECRET_KEY or generated_secret(VAR_DIR / "secret_key")
