@@ -137,6 +137,16 @@ def _fits(algorithm: str, pem: str) -> bool:
         return False
 
 
+@register(Tags.security, deploy=True)
+def check_deployment(**_kwargs: Any) -> list[CheckMessage]:
+    """Say what a token opens from which an issuer has dropped the claim."""
+    if settings.JWT_REQUIRE_PROFILE:
+        text = f"A token without profileKey needs the scope {settings.ANY_PROFILE_SCOPE}."
+        return [checks.Info(f"JWT_REQUIRE_PROFILE is on. {text}", id="cartsvc.I043")]
+    text = "JWT_REQUIRE_PROFILE is off. A token without profileKey opens all customers' data."
+    return [warning("W043", text, "Set it to 1: issuers drop claims without a word.")]
+
+
 @register(Tags.database)
 def check_databases(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
     """Return what is wrong with each PostgreSQL server. A file of SQLite is not touched.

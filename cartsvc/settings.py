@@ -60,7 +60,7 @@ JWT_ISSUER = env.str("JWT_ISSUER", "")
 JWT_AUDIENCE = env.str("JWT_AUDIENCE", "")
 # Seconds. Clocks that differ by more are wrong and must be corrected.
 JWT_LEEWAY = env.int("JWT_LEEWAY", 30, validate=between(0, 300))
-JWT_REQUIRE_PROFILE = env.bool("JWT_REQUIRE_PROFILE", False)
+JWT_REQUIRE_PROFILE = env.bool("JWT_REQUIRE_PROFILE", IS_PUBLIC)
 
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 256 * 1024, validate=between(1024, 16 * 1024 * 1024))
 MAX_ITEMS = env.int("MAX_ITEMS", 200, validate=between(1, 10_000))
@@ -272,6 +272,10 @@ AXES_VERBOSE = False
 # API
 
 IDEMPOTENCY_HOURS = 24  # a promise to callers
+# Of a trusted back end, whose tokens need no `profileKey` claim.
+ANY_PROFILE_SCOPE = "Cart.AnyProfile"
+# `issue_token` gives these only when they are asked for.
+SCOPES_ON_REQUEST = {ANY_PROFILE_SCOPE, "Cart.Close"}
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["cartsvc.identity.bearer_tokens.BearerAuthentication"],

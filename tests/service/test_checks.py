@@ -152,7 +152,14 @@ ISSUED = {**JWKS, "JWT_SIGNING_KEY": "", "CORS_ALLOWED_ORIGINS": "https://shop.e
 )
 def test_right_configuration_passes_the_deployment_checks(changes: dict[str, str]) -> None:
     checked = manage("check", "--deploy", "--fail-level", "WARNING", **{**RIGHT, **changes})
-    assert (checked.returncode, checked.stderr) == (0, "")
+    assert checked.returncode == 0
+    (line,) = [line for line in checked.stderr.splitlines() if "cartsvc." in line]
+    assert "JWT_REQUIRE_PROFILE is on." in line
+
+
+def test_tokens_that_open_every_profile_are_warned_of() -> None:
+    checked = manage("check", "--deploy", **{**RIGHT, "JWT_REQUIRE_PROFILE": "0"})
+    assert "(cartsvc.W043) JWT_REQUIRE_PROFILE is off." in checked.stderr
 
 
 CONNECTS = "from django.db import connection; print(connection.get_connection_params())"

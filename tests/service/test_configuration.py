@@ -146,14 +146,17 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "security"),
     [
-        ({}, "True 3600"),  # seconds that browsers remember it for
-        ({"HSTS_SECONDS": "31536000"}, "True 31536000"),
-        ({"HTTPS_ONLY": "false"}, "False 0"),
-        ({"ALLOWED_HOSTS": "localhost,127.0.0.1"}, "False 0"),
+        ({}, "True True 3600"),  # seconds that browsers remember it for
+        ({"HSTS_SECONDS": "31536000"}, "True True 31536000"),
+        ({"HTTPS_ONLY": "false"}, "True False 0"),
+        ({"JWT_REQUIRE_PROFILE": "0"}, "False True 3600"),
+        ({"ALLOWED_HOSTS": "localhost,127.0.0.1"}, "False False 0"),
     ],
 )
-def test_https_is_on_for_public_hosts_unless_told(changes: dict[str, str], security: str) -> None:
-    show = "settings.HTTPS_ONLY, settings.SECURE_HSTS_SECONDS"
+def test_public_hosts_ask_for_a_profile_and_https_unless_told(
+    changes: dict[str, str], security: str
+) -> None:
+    show = "settings.JWT_REQUIRE_PROFILE, settings.HTTPS_ONLY, settings.SECURE_HSTS_SECONDS"
     assert shown(show, **{**PUBLIC, **changes}) == security
 
 
