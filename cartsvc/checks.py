@@ -3,6 +3,8 @@
 `settings.py` refuses what is wrong by itself; Django and its packages check their own settings.
 """
 
+import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,19 +14,26 @@ from django.core import checks
 from django.core.checks import CheckMessage, Tags, register
 from django.db import connections
 
+from cartsvc.environment import DIFFERENT_CHARACTERS
+
 # RFC 7518, section 3.2: the key is at least as long as the hash output.
 MIN_HS256_BYTES = 32
 KEYS = {"RS256": "of RSA, with 2048 bits or more", "ES256": "of the curve P-256"}
+PEM_LABEL = re.compile("-----BEGIN (.+?)-----")
 
 
 def error(number: str, text: str, hint: str, section: str = "Configuration") -> CheckMessage:
     return checks.Error(text, f"{hint} (cartsvc/README.md, {section})", id=f"cartsvc.{number}")
 
 
+def warning(number: str, text: str, hint: str, section: str = "Configuration") -> CheckMessage:
+    return checks.Warning(text, f"{hint} (cartsvc/README.md, {section})", id=f"cartsvc.{number}")
+
+
 @register(Tags.security)
 def check_configuration(**_kwargs: Any) -> list[CheckMessage]:
     of_tokens = _check_shared_key if settings.JWT_ALGORITHM == "HS256" else _check_public_key
-    return [*_check_secret_key(), *of_tokens(), *_check_servers()]
+    return [*_check_secret_key(), *of_tokens(), *_check_servers(), *_check_ignored()]
 
 
 def _check_secret_key() -> Iterator[CheckMessage]:
@@ -65,11 +74,19 @@ def _check_servers() -> Iterator[CheckMessage]:
         yield error("E037", text, "Set METRICS_BIND to another port: its own.", "Metrics")
 
 
+def _check_ignored() -> Iterator[CheckMessage]:
+    if (settings.BASE_DIR / ".env").exists():
+        yield warning("W041", "The file .env is not read.", "Run `set -a; . ./.env` before.")
+    if "DEBUG" in os.environ:
+        yield warning("W042", "DEBUG is no setting, and stays off.", "Errors are in the log.")
+
+
 def _check_shared_key() -> Iterator[CheckMessage]:
-    if len(settings.JWT_SIGNING_KEY.encode()) < MIN_HS256_BYTES:
+    key = settings.JWT_SIGNING_KEY
+    if len(key.encode()) < MIN_HS256_BYTES or len(set(key)) < DIFFERENT_CHARACTERS:
         yield error(
             "E011",
-            f"JWT_SIGNING_KEY is not set, or shorter than {MIN_HS256_BYTES} bytes.",
+            f"JWT_SIGNING_KEY is not set, shorter than {MIN_HS256_BYTES} bytes, or not random.",
             "HS256 verifies tokens with the key that the issuer signs them with: set "
             "JWT_SIGNING_KEY to it, or set JWT_ALGORITHM to RS256 or ES256 and JWT_VERIFYING_KEY "
             "or JWT_JWK_URL.",
@@ -84,12 +101,20 @@ def _check_shared_key() -> Iterator[CheckMessage]:
 
 def _check_public_key() -> Iterator[CheckMessage]:
     algorithm, pem = settings.JWT_ALGORITHM, settings.JWT_VERIFYING_KEY
-    if bool(pem) == bool(settings.JWT_JWK_URL) or (pem and not _fits(algorithm, pem)):
+    if bool(pem) == bool(settings.JWT_JWK_URL):
         yield error(
             "E014",
             f"{algorithm} needs either JWT_VERIFYING_KEY or JWT_JWK_URL.",
-            f"Set JWT_VERIFYING_KEY to the issuer's public key in PEM (\\n for line breaks), "
-            f"{KEYS[algorithm]}, or JWT_JWK_URL to where the issuer publishes its keys; not both.",
+            "Set JWT_VERIFYING_KEY to the issuer's public key in PEM (\\n for line breaks), or "
+            "JWT_JWK_URL to where the issuer publishes its keys; not both.",
+        )
+    elif pem and not _fits(algorithm, pem):
+        yield error(
+            "E015",
+            f"JWT_VERIFYING_KEY holds {' and '.join(PEM_LABEL.findall(pem)) or 'nothing in PEM'}, "
+            f"not one PUBLIC KEY {KEYS[algorithm]}.",
+            "Set it to that alone. openssl x509 -pubkey -noout takes it from a certificate, and "
+            "openssl pkey -pubout from a private key, which no one but the issuer may have.",
         )
     elif settings.JWT_JWK_URL and not (settings.JWT_ISSUER or settings.JWT_AUDIENCE):
         yield error(
@@ -101,12 +126,25 @@ def _check_public_key() -> Iterator[CheckMessage]:
 
 
 def _fits(algorithm: str, pem: str) -> bool:
-    """Return whether a text is a public key of the algorithm, and long enough."""
+    """Return whether a text is one public key of the algorithm, and long enough."""
+    labels = PEM_LABEL.findall(pem)
+    if len(labels) != 1 or not labels[0].endswith("PUBLIC KEY"):
+        return False
     implementation = jwt.get_algorithm_by_name(algorithm)
     try:
         return not implementation.check_key_length(implementation.prepare_key(pem))
     except (jwt.PyJWTError, ValueError, TypeError):
         return False
+
+
+@register(Tags.security, deploy=True)
+def check_deployment(**_kwargs: Any) -> list[CheckMessage]:
+    """Say what a token opens from which an issuer has dropped the claim."""
+    if settings.JWT_REQUIRE_PROFILE:
+        text = f"A token without profileKey needs the scope {settings.ANY_PROFILE_SCOPE}."
+        return [checks.Info(f"JWT_REQUIRE_PROFILE is on. {text}", id="cartsvc.I043")]
+    text = "JWT_REQUIRE_PROFILE is off. A token without profileKey opens all customers' data."
+    return [warning("W043", text, "Set it to 1: issuers drop claims without a word.")]
 
 
 @register(Tags.database)
@@ -147,11 +185,11 @@ def _check_server(alias: str) -> Iterator[CheckMessage]:
         )
     wanted = settings.WEB_CONCURRENCY * settings.THREADS  # each thread keeps one
     if allowed < wanted and not settings.DATABASE_ADMIN_URL:  # a pooler lends one to many
-        yield checks.Warning(
+        yield warning(
+            "W030",
             f"WEB_CONCURRENCY × THREADS is {wanted}, but {alias!r} takes {allowed} connections.",
-            "Raise max_connections, or lower WEB_CONCURRENCY or THREADS. "
-            "(cartsvc/README.md, Production)",
-            id="cartsvc.W030",
+            "Raise max_connections, or lower WEB_CONCURRENCY or THREADS.",
+            "Production",
         )
 
 

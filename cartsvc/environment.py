@@ -14,10 +14,19 @@ from environs import EnvValidationError, FileAwareEnv, ValidationError, validate
 
 LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
+# A random secret has more.
+DIFFERENT_CHARACTERS = 5
+
 RATE = r"([1-9][0-9]*)/([1-9][0-9]*)?(s|m|h|d|sec|min|hour|day)"
 
 # A domain that stands for every name under it has a dot inside.
 HOST = r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?|(\.[A-Za-z0-9_-]+){2,}\.?|\[[0-9A-Fa-f:.]+\]"
+
+# As browsers send it: they leave out the usual port, and write other scripts in ASCII.
+ORIGIN = (
+    r"null|file://|(?!https:.*:443\Z|http:.*:80\Z)[a-z][a-z0-9+.-]*://"
+    r"([a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?"
+)
 
 # Where nobody on the way can replace the keys: HTTPS or loopback.
 KEYS_ADDRESS = (
@@ -48,12 +57,19 @@ class Environment(FileAwareEnv):
             raise ImproperlyConfigured(text) from None
 
     def _get_value(self, env_key: str, default: Any) -> Any:
+        file = f"{env_key}{self.file_suffix}"
         try:
-            return super()._get_value(env_key, default)
+            value = super()._get_value(env_key, default)
         except (OSError, ValueError) as error:
-            raise ImproperlyConfigured(
-                f"{env_key}{self.file_suffix} must name a text file that this user may read."
-            ) from error
+            text = f"{file} must name a text file that this user may read."
+            raise ImproperlyConfigured(text) from error
+        if os.environ.get(file):
+            if os.environ.get(env_key):
+                raise ImproperlyConfigured(f"{env_key} and {file} are both set: set one of them.")
+            value = value.removeprefix("\ufeff")  # which an editor may write
+            if not value:
+                raise ImproperlyConfigured(f"{file} names an empty file.")
+        return value
 
 
 def between(least: int, most: int) -> validate.Range:
@@ -67,6 +83,21 @@ def are_hosts(hosts: list[str]) -> None:
                 "must list names such as api.example.com, or .example.com for every name under "
                 f"it, separated by commas, and not {host!r}."
             )
+
+
+def are_origins(origins: list[str]) -> None:
+    for origin in origins:
+        if not re.fullmatch(ORIGIN, origin):
+            raise ValidationError(
+                "must list origins as browsers send them, such as https://shop.example.com: in "
+                "lower case and ASCII, without a path, * or the ports 443 and 80, and not "
+                f"{origin!r}."
+            )
+
+
+def is_random(secret: str) -> None:
+    if secret and (len(secret) < 32 or len(set(secret)) < DIFFERENT_CHARACTERS):
+        raise ValidationError("must have 50 random characters, not < 32 or a few again and again.")
 
 
 def are_proxies(proxies: list[str]) -> None:

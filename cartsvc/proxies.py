@@ -24,7 +24,7 @@ class Proxies:
         proxies = tuple(settings.FORWARDED_ALLOW_IPS)
         peer = request.META.get("REMOTE_ADDR", "")
         if "*" in proxies or not _address(peer) or _is_proxy(peer, proxies):
-            _believe(request.META, proxies)
+            _replace_address_and_scheme(request.META, proxies)
         return self.get_response(request)
 
 
@@ -36,8 +36,8 @@ def client_network(request: HttpRequest) -> str | None:
     return str(ip_network((address, 64 if address.version == 6 else 32), strict=False)[0])
 
 
-def _believe(environ: dict[str, Any], proxies: tuple[str, ...]) -> None:
-    scheme = environ.get("HTTP_X_FORWARDED_PROTO", "").rpartition(",")[2].strip()
+def _replace_address_and_scheme(environ: dict[str, Any], proxies: tuple[str, ...]) -> None:
+    scheme = environ.get("HTTP_X_FORWARDED_PROTO", "").rpartition(",")[2].strip().lower()
     if scheme in {"http", "https"}:
         environ["wsgi.url_scheme"] = scheme
     # What stands before the last entry that is no proxy's was written by a caller. `*` is about

@@ -278,7 +278,8 @@ class InsufficientScope(ApiError):
 class ProfileMismatch(ApiError):
     status = 403
     text = "The token does not open this customer profile."
-    remedy = "Use the profileKey of the token, or a token of that customer."
+    meaning = "The token is for another customer, or for none where that is demanded."
+    remedy = "Use the profileKey of the token, or a token of that customer. See Identity."
 
 
 class MoreProblems(ApiError):

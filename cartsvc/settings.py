@@ -21,9 +21,11 @@ from cartsvc.environment import (
     RATE,
     Environment,
     are_hosts,
+    are_origins,
     are_proxies,
     between,
     generated_secret,
+    is_random,
     usable_cores,
 )
 
@@ -39,12 +41,14 @@ DATABASE_URL_IS_SET = bool(DATABASE_URL)
 DATABASE_URL = DATABASE_URL or f"sqlite:///{VAR_DIR / 'carts.sqlite3'}"
 DATABASE_ADMIN_URL = env.str("DATABASE_ADMIN_URL", "")
 
-SECRET_KEY = env.text("SECRET_KEY", "", ".{32,}", "must have 50 random characters, not < 32.")
+SECRET_KEY = env.str("SECRET_KEY", "", validate=is_random)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK, subcast=str.strip, validate=are_hosts)
 IS_PUBLIC = not set(ALLOWED_HOSTS or ()) <= set(LOOPBACK)
 HTTPS_ONLY = env.bool("HTTPS_ONLY", IS_PUBLIC)
 HSTS_SECONDS = env.int("HSTS_SECONDS", 60 * 60, validate=between(0, 2 * 365 * 24 * 60 * 60))
-CORS_ALLOWED_ORIGINS: list[str] = env.list("CORS_ALLOWED_ORIGINS", [])
+CORS_ALLOWED_ORIGINS: list[str] = env.list(
+    "CORS_ALLOWED_ORIGINS", [], subcast=str.strip, validate=are_origins
+)
 
 JWT_ALGORITHM = env.str(
     "JWT_ALGORITHM", "HS256", validate=validate.OneOf(["HS256", "RS256", "ES256"])
@@ -56,13 +60,12 @@ JWT_ISSUER = env.str("JWT_ISSUER", "")
 JWT_AUDIENCE = env.str("JWT_AUDIENCE", "")
 # Seconds. Clocks that differ by more are wrong and must be corrected.
 JWT_LEEWAY = env.int("JWT_LEEWAY", 30, validate=between(0, 300))
-JWT_REQUIRE_PROFILE = env.bool("JWT_REQUIRE_PROFILE", False)
+JWT_REQUIRE_PROFILE = env.bool("JWT_REQUIRE_PROFILE", IS_PUBLIC)
 
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 256 * 1024, validate=between(1024, 16 * 1024 * 1024))
 MAX_ITEMS = env.int("MAX_ITEMS", 200, validate=between(1, 10_000))
 MAX_OPTIONS = env.int("MAX_OPTIONS", 100, validate=between(1, 10_000))
 MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 1000, validate=between(1, 100_000))
-IDEMPOTENCY_HOURS = env.int("IDEMPOTENCY_HOURS", 24, validate=between(1, 365 * 24))
 
 BIND = env.text("BIND", "127.0.0.1:8000", r"unix:.+|.+:\d{1,5}", "must be host:port or unix:/path.")
 WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, usable_cores()), validate=between(1, 1000))
@@ -91,12 +94,13 @@ try:
     )
 except ValueError as error:
     raise ImproperlyConfigured(f"DATABASE_URL or DATABASE_ADMIN_URL: {error}") from None
-EMBEDDED = DATABASE["ENGINE"] == SQLITE
+# A public service without DATABASE_URL is refused, and so it makes no files.
+EMBEDDED = DATABASE["ENGINE"] == SQLITE and (DATABASE_URL_IS_SET or not IS_PUBLIC)
 JWT_KEY_GENERATED = EMBEDDED and JWT_ALGORITHM == "HS256" and not JWT_SIGNING_KEY
 
 # cartsvc.checks refuses the secrets that are still empty after this, and says what to set.
 try:
-    if Path(DATABASE["NAME"]).parent == VAR_DIR:
+    if EMBEDDED and Path(DATABASE["NAME"]).parent == VAR_DIR:
         VAR_DIR.mkdir(mode=0o700, exist_ok=True)
     if EMBEDDED:
         SECRET_KEY = SECRET_KEY or generated_secret(VAR_DIR / "secret_key")
@@ -267,9 +271,15 @@ AXES_VERBOSE = False
 
 # API
 
+IDEMPOTENCY_HOURS = 24  # a promise to callers
+# Of a trusted back end, whose tokens need no `profileKey` claim.
+ANY_PROFILE_SCOPE = "Cart.AnyProfile"
+# `issue_token` gives these only when they are asked for.
+SCOPES_ON_REQUEST = {ANY_PROFILE_SCOPE, "Cart.Close"}
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["cartsvc.identity.bearer_tokens.BearerAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["cartsvc.api.permissions.MayPass"],
+    "DEFAULT_PERMISSION_CLASSES": ["cartsvc.api.permissions.HasScopeAndProfile"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": ["cartsvc.api.throttling.BearerThrottle"] if THROTTLE_RATE else [],

@@ -36,7 +36,9 @@ def _beginning(message: str) -> str:
 def failure(errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) -> HttpResponse:
     """Return an error answer. Its status is that of the first error."""
     text = failure_text(errors, warnings)
-    return HttpResponse(text, content_type="application/json", status=errors[0].status)
+    response = HttpResponse(text, content_type="application/json", status=errors[0].status)
+    vars(response)["code"] = errors[0].code  # for the log
+    return response
 
 
 def failure_text(errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) -> str:

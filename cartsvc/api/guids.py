@@ -15,7 +15,7 @@ def parse_guid(text: str) -> UUID | None:
 
 
 class GuidConverter(StringConverter):
-    """Takes any path segment. `MayPass` refuses those that are no GUIDs, in its turn."""
+    """Takes any path segment. `HasScopeAndProfile` refuses those that are no GUIDs, in its turn."""
 
     def to_python(self, value: str) -> Any:
         return parse_guid(value) or value

@@ -12,7 +12,7 @@ from cartsvc.identity.bearer_tokens import REALM
 from cartsvc.request_errors import ApiErrors, InsufficientScope, InvalidGuid, ProfileMismatch
 
 
-class MayPass(BasePermission):
+class HasScopeAndProfile(BasePermission):
     """Requires a scope of the operation, GUIDs in the path, and the token's own profile there."""
 
     # The framework's own types would be imported in a circle.
@@ -32,7 +32,12 @@ class MayPass(BasePermission):
         keys = view.kwargs.items()
         if wrong := [camel_case(name) for name, value in keys if not isinstance(value, UUID)]:
             raise ApiErrors([InvalidGuid(name=name, field=name) for name in wrong])
-        bound = bearer.profile_key or settings.JWT_REQUIRE_PROFILE
-        if bound and bearer.profile_key != view.kwargs["profile_key"]:
+        if bearer.profile_key is None:
+            # An issuer may have dropped the claim without a word.
+            scope = settings.ANY_PROFILE_SCOPE
+            if settings.JWT_REQUIRE_PROFILE and scope not in bearer.scopes:
+                text = f"The token has neither a profileKey claim nor the scope {scope}."
+                raise ProfileMismatch(text, field="profileKey")
+        elif bearer.profile_key != view.kwargs["profile_key"]:
             raise ProfileMismatch(field="profileKey")
         return True

@@ -88,7 +88,12 @@ def database_at(url: str) -> dict[str, Any]:
         raise ValueError("it must begin with postgres:// or sqlite://.")
     try:
         parts: dict[str, Any] = conninfo_to_dict(url)
-    except ProgrammingError:
+    except ProgrammingError as error:
+        unknown = re.search(r'query parameter: "(\w+)"', str(error))
+        if unknown and "@" not in url.partition("?")[2]:  # else it may be of a password
+            raise ValueError(
+                f"it has a parameter {unknown[1]}, which PostgreSQL's library does not know."
+            ) from None
         parts = {"port": "unreadable"}
     # A password with a special character may have become a part of a host or a port.
     if "@" in str(parts.get("host")) or re.search("[^0-9,]", str(parts.get("port", ""))):
@@ -96,6 +101,8 @@ def database_at(url: str) -> dict[str, Any]:
             "it is not such as postgres://user:password@host:5432/name, with several hosts "
             "separated by commas. Percent-encode what is special in a password."
         )
+    if not parts.get("dbname") and not parts.get("service"):
+        raise ValueError("it must name a database: postgres://user:password@host:5432/name.")
     address = {
         key.upper(): parts.pop("dbname" if key == "name" else key, "")
         for key in ("name", "user", "password", "host", "port")

@@ -5,7 +5,9 @@ signed, and has no accounts for its callers. Source: section "Authentication" of
 specification, RFC 6750.
 """
 
+import logging
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, lru_cache
@@ -13,7 +15,16 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
-from jwt import PyJWKClient, PyJWTError
+from jwt import PyJWKClient
+from jwt.exceptions import (
+    ImmatureSignatureError,
+    InvalidAudienceError,
+    InvalidIssuedAtError,
+    InvalidIssuerError,
+    InvalidSubjectError,
+    MissingRequiredClaimError,
+    PyJWTError,
+)
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework_simplejwt.backends import TokenBackend
@@ -22,8 +33,10 @@ from rest_framework_simplejwt.tokens import Token
 
 from cartsvc.api.guids import parse_guid
 from cartsvc.control_characters import control_character
-from cartsvc.identity.issuer_keys import TIMEOUT_SECONDS, IssuerKeys
-from cartsvc.request_errors import InvalidToken, NotAuthenticated
+from cartsvc.identity.issuer_keys import IssuerKeys
+from cartsvc.request_errors import InvalidToken, NotAuthenticated, Unavailable
+
+logger = logging.getLogger(__name__)
 
 # Verifying takes a seventh of a read, and a busy caller sends the same token each time. What is
 # longer is verified each time, so that remembered tokens take a few megabytes at most.
@@ -33,6 +46,20 @@ MAX_REMEMBERED_LENGTH = 4096
 REALM = 'Bearer realm="cartsvc"'
 INVALID = f'{REALM}, error="invalid_token"'
 EXPIRED = "The token has expired."
+TWICE = "Bearer stands there twice: send the token alone after it."
+
+
+class InvalidClaim(ValueError):
+    """A claim that is missing, or that the service does not take."""
+
+
+# Errors after the signature has been verified. Their texts hold nothing of the token.
+OF_CLAIMS = (
+    *(ImmatureSignatureError, InvalidAudienceError, InvalidIssuedAtError, InvalidIssuerError),
+    *(InvalidSubjectError, MissingRequiredClaimError, InvalidClaim),
+)
+LOG_SECONDS = 60  # between two lines on the same error
+_logged_at: dict[str, float] = {}
 
 # The exceptions that the libraries raise for a malformed token.
 UNREADABLE = (
@@ -93,10 +120,10 @@ def token_backend() -> TokenBackend:
 
 
 def keep_issuer_keys() -> None:
-    """Fetch the issuer's keys from now on, if JWT_JWK_URL is set. Wait for the first attempt."""
-    if client := cast("IssuerKeys | None", token_backend().jwks_client):
-        client.keep_fresh()
-        client.tried.wait(TIMEOUT_SECONDS)
+    """Fetch the issuer's keys before the first request needs them, if JWT_JWK_URL is set."""
+    if client := token_backend().jwks_client:
+        with suppress(Unavailable):
+            client.get_jwk_set()
 
 
 class BearerAuthentication(BaseAuthentication):
@@ -113,6 +140,8 @@ class BearerAuthentication(BaseAuthentication):
         credentials = credentials.strip(" ")
         if scheme.lower() != "bearer" or not credentials:
             raise NotAuthenticated(headers={"WWW-Authenticate": REALM})
+        if credentials[:7].lower() == "bearer ":
+            raise InvalidToken(TWICE, headers={"WWW-Authenticate": INVALID})
         try:
             return _verified(credentials), None
         except ExpiredTokenError as error:  # raised only after the signature has been verified
@@ -120,7 +149,18 @@ class BearerAuthentication(BaseAuthentication):
                 EXPIRED, headers={"WWW-Authenticate": f'{INVALID}, error_description="{EXPIRED}"'}
             ) from error
         except UNREADABLE as error:
+            _log_claim(error)
             raise InvalidToken(headers={"WWW-Authenticate": INVALID}) from error
+
+
+def _log_claim(error: BaseException) -> None:
+    """Log what is wrong with a claim of a well-signed token. The caller is not told."""
+    while error.__cause__:
+        error = error.__cause__
+    text, now = str(error), time.monotonic()
+    if isinstance(error, OF_CLAIMS) and now >= _logged_at.get(text, float("-inf")) + LOG_SECONDS:
+        _logged_at[text] = now
+        logger.warning("A token with a good signature was refused: %s", text)
 
 
 def _verified(credentials: str) -> Bearer:
@@ -138,7 +178,7 @@ def _verify(credentials: str, _keys: object) -> tuple[Bearer, int]:
     """Return the bearer of a token, and its end. It is verified again only after new `_keys`."""
     claims = BearerToken(cast("Token", credentials)).payload  # it takes the text, too
     if claims.get("token_type", BearerToken.token_type) != BearerToken.token_type:
-        raise ValueError("token_type")
+        raise InvalidClaim("The claim token_type is not access.")
     partner_key = _text(claims, "partnerKey") if "partnerKey" in claims else None
     bearer = Bearer(_text(claims, "sub"), _scopes(claims), _profile_key(claims), partner_key)
     return bearer, int(claims["exp"]) + settings.JWT_LEEWAY
@@ -148,7 +188,7 @@ def _text(claims: dict[str, Any], name: str) -> str:
     """Return the claim as text that is safe to store, compare and show on a page."""
     text = claims.get(name)
     if not isinstance(text, str) or not text or control_character(text):
-        raise ValueError(name)
+        raise InvalidClaim(f"The claim {name} is missing, or is no text of one line.")
     return text
 
 
@@ -166,5 +206,5 @@ def _profile_key(claims: dict[str, Any]) -> UUID | None:
     profile_key = parse_guid(claims["profileKey"])
     # Treating an unreadable binding as no binding would open every profile.
     if profile_key is None:
-        raise ValueError("profileKey")
+        raise InvalidClaim("The claim profileKey is no GUID.")
     return profile_key

@@ -1,76 +1,59 @@
-"""The keys that an issuer publishes at its JWKS address.
-
-No request waits for the issuer. Each worker fetches the keys when it starts and before they are
-old. A token with an unknown key makes it fetch them sooner, and is refused meanwhile.
-"""
+"""The keys that an issuer publishes at its JWKS address."""
 
 import json
 import logging
 import time
 from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPSConnection
-from socket import SHUT_RDWR, socket
-from threading import Event, Lock, Thread, Timer
+from socket import SHUT_RDWR
+from threading import Thread, Timer
+from typing import Any
 from urllib.parse import urlsplit
 
-from jwt import PyJWKClient, PyJWKSet
+from jwt import PyJWK, PyJWKClient, PyJWKSet
 from jwt.jwk_set_cache import JWKSetCache
 
 from cartsvc.request_errors import Unavailable
 
 logger = logging.getLogger(__name__)
 
-# To connect to the issuer, and then for its whole response.
+# To connect, and then for the whole response. A request without keys waits as long once.
 TIMEOUT_SECONDS = 2
 MAX_BYTES = 256 * 1024
-# Between two fetches, if the first has failed or a request asks for the second.
-COOLDOWN_SECONDS = 5
-# Between two fetches that nobody asks for.
+COOLDOWN_SECONDS = 5  # after an attempt
 REFRESH_SECONDS = 5 * 60
-# Keys of this age are not used any more, though the issuer does not answer.
-MAX_AGE_SECONDS = 10 * 60
+MAX_AGE_SECONDS = 10 * 60  # while the issuer does not answer
 
 
 class IssuerKeys(PyJWKClient):
-    """PyJWT's client, which fetches in one thread of its own, within a time and a size."""
+    """PyJWT's client. A request makes it fetch in the background, and waits if it has no keys."""
 
     jwk_set_cache: JWKSetCache
+    fetched_at = tried_at = float("-inf")
 
     def __init__(self, uri: str) -> None:
         # PyJWT's own cooldown does not count fetches that failed.
         super().__init__(uri, lifespan=MAX_AGE_SECONDS, cooldown_duration=0)
-        self.fetched_at = float("-inf")
-        self.tried, self.wanted, self.stopped = Event(), Event(), Event()
-        self.thread = Thread(target=self._fetch_again_and_again, name="issuer-keys", daemon=True)
-        self.starting = Lock()
+        self.thread = Thread()
 
     def get_jwk_set(self, refresh: bool = False) -> PyJWKSet:
-        """Return the keys, another object after each fetch.
-
-        `refresh` says that they lack the one that a token names. It may be newer than ours.
-        """
+        """Return the keys, another object after each fetch. `refresh` says that they lack one."""
+        now = time.monotonic()
+        is_old = now - self.fetched_at >= (COOLDOWN_SECONDS if refresh else REFRESH_SECONDS)
+        with suppress(RuntimeError):  # the process may have no more threads
+            if is_old and now - self.tried_at >= COOLDOWN_SECONDS:
+                self.tried_at, self.thread = now, Thread(target=self.fetch, daemon=True)
+                self.thread.start()
+            if not self.jwk_set_cache.get():
+                self.thread.join(max(0, self.tried_at + TIMEOUT_SECONDS - now))
         keys = self.jwk_set_cache.get()
-        is_old = time.monotonic() - self.fetched_at >= COOLDOWN_SECONDS
-        if keys is None or (refresh and is_old):
-            self.keep_fresh()
-            self.wanted.set()
+        if not keys or (refresh and is_old):
             raise Unavailable("The keys that verify tokens cannot be fetched right now.")
         return keys
 
-    def keep_fresh(self) -> None:
-        """Fetch the keys in the background from now on, until `stopped`."""
-        with self.starting, suppress(RuntimeError):  # the process may have no more threads
-            if not self.thread.ident:
-                self.thread.start()
-
-    def _fetch_again_and_again(self) -> None:
-        while not self.stopped.is_set():
-            self.wanted.clear()
-            fetched = self.fetch()
-            self.tried.set()
-            self.stopped.wait(COOLDOWN_SECONDS)
-            if fetched:
-                self.wanted.wait(REFRESH_SECONDS)
+    def get_signing_keys(self, refresh: bool = False) -> list[PyJWK]:
+        """Return all keys. PyJWT would leave out one without an id."""
+        return self.get_jwk_set(refresh).keys
 
     def fetch(self) -> bool:
         """Fetch the keys, and return whether the issuer has sent any. If not, the old ones stay."""
@@ -78,7 +61,7 @@ class IssuerKeys(PyJWKClient):
         from cartsvc.serving import metrics  # noqa: PLC0415
 
         try:
-            keys = _published(self.uri)
+            keys = self.fetch_data()
         except Exception as error:  # noqa: BLE001 (whatever it sends, it is asked again)
             logger.warning("The issuer's keys cannot be fetched: %r", error)
             metrics.UNREACHABLE.labels("issuer").inc()
@@ -87,32 +70,30 @@ class IssuerKeys(PyJWKClient):
         self.fetched_at = time.monotonic()
         return True
 
+    def fetch_data(self) -> Any:
+        """Return the keys that can verify. Redirects are not followed and no proxy is used.
 
-def _published(uri: str) -> PyJWKSet:
-    """Return the keys at the address. PyJWT would limit neither bytes nor the time of all reads.
-
-    The certificate is checked. Redirects are not followed and no proxy is used.
-    """
-    url = urlsplit(uri)
-    connect = HTTPSConnection if url.scheme == "https" else HTTPConnection
-    with closing(connect(url.netloc, timeout=TIMEOUT_SECONDS)) as connection:
-        connection.connect()
-        deadline = Timer(TIMEOUT_SECONDS, _cut, [connection.sock])
-        deadline.start()
-        try:
-            connection.request("GET", url._replace(scheme="", netloc="").geturl() or "/")
-            response = connection.getresponse()
-            document = response.read(MAX_BYTES + 1)
-        finally:
-            deadline.cancel()
-    if response.status != 200 or len(document) > MAX_BYTES:
-        raise ValueError(f"status {response.status}, {len(document)} bytes")
-    keys = PyJWKSet.from_dict(json.loads(document))
-    if not any(key.key_id and key.public_key_use in {"sig", None} for key in keys):
-        raise ValueError("no signing key with an id")
-    return keys
-
-
-def _cut(connection: socket) -> None:
-    with suppress(OSError):  # it has just ended
-        connection.shutdown(SHUT_RDWR)
+        PyJWT would limit neither the bytes nor the time of all reads.
+        """
+        url = urlsplit(self.uri)
+        connect = HTTPSConnection if url.scheme == "https" else HTTPConnection
+        with closing(connect(url.netloc, timeout=TIMEOUT_SECONDS)) as connection:
+            connection.connect()
+            deadline = Timer(TIMEOUT_SECONDS, connection.sock.shutdown, [SHUT_RDWR])
+            deadline.start()
+            try:
+                connection.request("GET", url._replace(scheme="", netloc="").geturl() or "/")
+                response = connection.getresponse()
+                document = response.read(MAX_BYTES + 1)
+            finally:
+                deadline.cancel()
+        if response.status != 200 or len(document) > MAX_BYTES:
+            raise ValueError(f"status {response.status}, {len(document)} bytes")
+        keys = PyJWKSet.from_dict(json.loads(document))
+        fit = [key for key in keys if not key.Algorithm.check_key_length(key.key)]
+        signing = [key for key in fit if key.public_key_use in {"sig", None}]
+        # Among several, nobody knows which one a token without an id means.
+        keys.keys = [key for key in signing if key.key_id or len(signing) == 1]
+        if not keys.keys:
+            raise ValueError("no key that can verify")
+        return keys

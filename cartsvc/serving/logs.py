@@ -99,6 +99,8 @@ def log_access(
         "status": response.status_code,
         "duration_ms": round(seconds * 1000, 2),
     }
+    if code := vars(response).get("code"):
+        members["code"] = code
     if subject is not None:
         members["bearer"] = pseudonym(subject)
     access.info("%s %s", operation, response.status_code, extra={"members": members})

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from cartsvc.identity import bearer_tokens
 from tests.support import bodies
 from tests.support.answers import assert_refused, error
 from tests.support.callers import PROFILE, Api
+from tests.support.clock import Clock
 from tests.support.issuers import verified_with
 from tests.support.left_out import LEFT_OUT
 from tests.support.stored import Unchanged
@@ -161,6 +163,37 @@ def test_the_public_key_is_no_shared_secret(unchanged: Unchanged, configured: st
     with verified_with(**CONFIGURED[configured]()):
         for secret in (public, public.strip(), public + "\n"):
             refused(mint(key=secret.encode()), configured)
+
+
+LOGGED: dict[str, tuple[dict[str, Any], str]] = {
+    "sub": ({"sub": LEFT_OUT}, "The claim sub is missing, or is no text of one line."),
+    "sub number": ({"sub": 7}, "Subject must be a string"),
+    "aud": ({"aud": "others"}, "Audience doesn't match"),
+    "no aud": ({"aud": LEFT_OUT}, 'Token is missing the "aud" claim'),
+    "iss": ({"iss": "others"}, "Invalid issuer"),
+    "type": ({"token_type": "refresh"}, "The claim token_type is not access."),
+    "clock": ({"iat": 4_102_444_800}, "The token is not yet valid (iat)"),
+    "profile": ({"profileKey": "me"}, "The claim profileKey is no GUID."),
+    "forged": ({"aud": "others", "key": "0" * 64}, ""),
+}
+
+
+@pytest.mark.parametrize(("changes", "text"), LOGGED.values(), ids=LOGGED)
+def test_the_log_says_once_a_minute_what_is_wrong_with_a_well_signed_token(
+    unchanged: Unchanged, caplog: Any, clock: Clock, changes: dict[str, Any], text: str
+) -> None:
+    clock.now += bearer_tokens.LOG_SECONDS  # since another test
+    with verified_with(ISSUER="ours", AUDIENCE="ours"):
+        token = mint(**{"iss": "ours", "aud": "ours", **changes})
+        for _ in range(3):
+            refused(token, "HS256")
+        clock.now += bearer_tokens.LOG_SECONDS
+        refused(token, "HS256")
+    accesses = [each for each in caplog.records if each.name == "cartsvc.access"]
+    assert [each.members["code"] for each in accesses] == ["invalid_token"] * 4
+    warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    line = f"A token with a good signature was refused: {text}"
+    assert warnings == ([line] * 2 if text else [])
 
 
 # A token that was verified before is believed again: that one, and no longer than it lasts.

@@ -42,6 +42,14 @@ def test_a_request_without_a_bearer_token(
     assert response["WWW-Authenticate"] == 'Bearer realm="cartsvc"'
 
 
+def test_a_token_is_pasted_without_its_scheme(unchanged: Unchanged) -> None:
+    """A page such as /docs writes the scheme by itself."""
+    response = Api(token=f"Bearer {mint()}").post(body=bodies.cart())
+
+    text = "Bearer stands there twice: send the token alone after it."
+    assert_refused(response, 401, "invalid_token", text)
+
+
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer "])
 def test_the_scheme_is_case_insensitive(api: Api, scheme: str) -> None:
     api.client.defaults["HTTP_AUTHORIZATION"] = f"{scheme} {mint()}"
@@ -106,14 +114,39 @@ def test_tokens_that_may_not_write(unchanged: Unchanged, changes: dict[str, Any]
     )
 
 
-def test_a_setting_demands_a_profile_of_everyone(
-    api: Api, unchanged: Unchanged, settings: Any
+NO_PROFILE = "The token has neither a profileKey claim nor the scope Cart.AnyProfile."
+OTHER_PROFILE = "The token does not open this customer profile."
+
+
+@pytest.mark.parametrize(
+    ("scope", "profile_key", "text"),
+    [
+        ("Cart.Write", LEFT_OUT, NO_PROFILE),
+        ("Cart.Write cart.anyprofile", LEFT_OUT, NO_PROFILE),
+        ("Cart.Write Cart.AnyProfile", LEFT_OUT, None),
+        ("Cart.Write Cart.AnyProfile", str(STRANGER), OTHER_PROFILE),
+        ("Cart.Write Cart.AnyProfile", str(PROFILE), None),
+        ("Cart.Write", str(PROFILE), None),
+        ("Cart.AnyProfile", LEFT_OUT, "The token must carry Cart.Read or Cart.Write."),
+    ],
+)
+def test_a_token_opens_one_profile_or_has_the_scope_for_any(
+    unchanged: Unchanged, settings: Any, scope: str, profile_key: Any, text: str | None
 ) -> None:
     settings.JWT_REQUIRE_PROFILE = True
-    unchanged()
 
-    assert errors_of(api.get()) == [("profile_mismatch", "profileKey")]
-    assert Api(profileKey=str(PROFILE)).get().status_code == 200
+    response = Api(scope=scope, profileKey=profile_key).get()
+
+    if text is None:
+        assert response.status_code == 200
+    elif "must carry" in text:
+        assert_refused(response, 403, "insufficient_scope", text)
+    else:
+        assert_refused(response, 403, "profile_mismatch", text, "profileKey")
+    settings.JWT_REQUIRE_PROFILE = False
+    assert (Api(scope=scope, profileKey=profile_key).get().status_code == 200) == (
+        text in (None, NO_PROFILE)
+    )
 
 
 def test_issuer_and_audience_are_checked_when_configured(unchanged: Unchanged) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 from django.http import HttpResponse
 
 from cartsvc.identity import bearer_tokens, issuer_keys
@@ -100,6 +102,26 @@ def test_a_key_of_another_kind_is_refused(issuer: Issuer) -> None:
     assert ask(token("old")).status_code == 401
 
 
+def test_a_key_without_an_id_is_that_of_tokens_without_one(issuer: Issuer) -> None:
+    issuer.keys = [public("old", kid=None)]
+    assert fetch_keys()
+    assert ask(token(LEFT_OUT, key("old"))).status_code == 200
+    assert ask(token(LEFT_OUT, key("forged"))).status_code == 401
+    assert ask(token("old")).status_code == 401
+    issuer.keys.append(public("new"))  # among several, nobody knows which one is meant
+    assert fetch_keys()
+    assert ask(token(LEFT_OUT, key("old"))).status_code == 401
+
+
+def test_a_short_key_is_refused(issuer: Issuer) -> None:
+    """Of RSA, 2048 bits are the fewest, as in JWT_VERIFYING_KEY."""
+    issuer.keys.append(SHORT)
+    assert fetch_keys()
+    assert ask(token("short", SHORT_KEY)).status_code == 401
+
+
+SHORT_KEY = rsa.generate_private_key(65537, 1024)
+SHORT = {**jwt.algorithms.RSAAlgorithm.to_jwk(SHORT_KEY.public_key(), as_dict=True), "kid": "short"}
 HEAD = b"HTTP/1.0 200 OK\r\n\r\n"
 OUTAGES = {
     "500": b"HTTP/1.0 500 Oops\r\n\r\n",
@@ -110,7 +132,8 @@ OUTAGES = {
     "no keys": HEAD + b'{"keys": []}',
     "a redirect": b"HTTP/1.0 302 Found\r\nLocation: http://127.0.0.1:9/\r\n\r\n",
     "no key to sign with": HEAD + json.dumps({"keys": [public("old", use="enc")]}).encode(),
-    "keys without ids": HEAD + json.dumps({"keys": [public("old", kid=None)]}).encode(),
+    "two keys without ids": HEAD + json.dumps({"keys": [public("old", kid=None)] * 2}).encode(),
+    "a short key": HEAD + json.dumps({"keys": [SHORT]}).encode(),
     "no text": HEAD + b"\xff\xfe\xfd",
 }
 
@@ -192,21 +215,26 @@ def test_old_keys_do_not_serve_for_ever(issuer: Issuer, clock: Clock) -> None:
     assert_unavailable(ask(token("old")))
 
 
-def test_a_worker_fetches_the_keys_again_without_being_asked(
-    db: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first request after a quiet night finds them fresh, and none waits for them."""
-    monkeypatch.setattr(issuer_keys, "REFRESH_SECONDS", 0.05)
-    monkeypatch.setattr(issuer_keys, "COOLDOWN_SECONDS", 0.05)
+def test_a_worker_has_the_keys_before_it_serves(db: None) -> None:
     with running(public("old")) as issuer, verified_with(ALGORITHM="RS256", JWK_URL=issuer.url):
         bearer_tokens.keep_issuer_keys()
-        assert ask(token("old")).status_code == 200
         issuer.raw = b""
-        tried = issuer.asked
-        wait_until(lambda: issuer.asked > tried + 1)
-        issuer.raw, issuer.keys = None, [public("new")]
-        issuer.answering.clear()
-        for _ in range(5):
-            assert ask(token("old")).status_code == 200
-        issuer.answering.set()
-        wait_until(lambda: ask(token("new")).status_code == 200)
+        assert ask(token("old")).status_code == 200
+
+
+def test_keys_are_fetched_again_while_the_known_ones_serve(issuer: Issuer, clock: Clock) -> None:
+    clock.now += issuer_keys.REFRESH_SECONDS + 0.1
+    issuer.keys = [public("new")]
+    issuer.answering.clear()
+    assert ask(token("old")).status_code == 200
+    issuer.answering.set()
+    wait_until(lambda: ask(token("old")).status_code == 401)
+    assert ask(token("new")).status_code == 200
+    assert issuer.asked == 2
+
+
+def test_the_first_request_after_a_quiet_night_waits_for_the_keys(
+    issuer: Issuer, clock: Clock
+) -> None:
+    clock.now += issuer_keys.MAX_AGE_SECONDS + 1
+    assert ask(token("old")).status_code == 200

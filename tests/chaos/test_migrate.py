@@ -12,7 +12,7 @@ from tests.support.clusters import Cluster, private_cluster
 from tests.support.poolers import pooled
 from tests.support.programs import manage, wait_until
 
-SECRETS = {"SECRET_KEY": "a-secret-key-of-the-chaos-tests-" * 2, "JWT_SIGNING_KEY": "ab" * 32}
+SECRETS = {"SECRET_KEY": "a-secret-key-of-the-chaos-tests-" * 2, "JWT_SIGNING_KEY": "abcdef" * 6}
 # As requests do.
 READS = (
     "import cartsvc.wsgi; from django.db.migrations.recorder import MigrationRecorder; "

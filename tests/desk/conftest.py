@@ -1,14 +1,10 @@
 from collections.abc import Iterator
-from importlib import import_module
 from itertools import chain
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
-from django.db import connection
 from django.test import Client
 
 from carts.models import Cart
@@ -20,20 +16,10 @@ CARTS = "/admin/carts/cart/"
 PASSWORD = "correct horse battery"
 
 
-def support_group(name: str) -> Group:
-    """Return a group that `migrate` creates.
-
-    Create it again if an earlier test's flush has removed it.
-    """
-    migration = import_module("carts.migrations.0002_support_groups")
-    migration.create_groups(apps, SimpleNamespace(connection=connection))
-    return Group.objects.get(name=name)
-
-
 def member(name: str, *groups: str, password: str | None = PASSWORD) -> User:
     """Return an account of a member of staff."""
     user = User.objects.create_user(name, password=password, is_staff=True)
-    user.groups.set([support_group(group) for group in groups])
+    user.groups.set([Group.objects.get(name=group) for group in groups])
     return user
 
 

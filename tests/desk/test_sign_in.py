@@ -1,19 +1,21 @@
 import re
 from datetime import timedelta
+from io import StringIO
 from typing import Any
 
 import pytest
 from axes.models import AccessAttempt, AccessFailureLog
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.contrib.sessions.models import Session
+from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
 from carts.models import Cart
-from tests.desk.conftest import CARTS, PASSWORD, member, page_of, staff, support_group
+from tests.desk.conftest import CARTS, PASSWORD, member, page_of, staff
 from tests.support.callers import Api
 
 LOGIN = "/admin/login/"
@@ -39,9 +41,12 @@ def sign_in(client: Client, password: str = PASSWORD, name: str = "anna") -> int
     return client.post(LOGIN, {"username": name, "password": password}).status_code
 
 
-def test_each_group_may_do_what_it_is_for(db: None) -> None:
+@pytest.mark.django_db(transaction=True)
+def test_each_group_may_do_what_it_is_for_after_a_flush_too() -> None:
+    Group.objects.all().delete()
+    call_command("flush", "--noinput", stdout=StringIO())
     for name, verbs in (("", ["view"]), (" lead", ["change", "delete", "view"])):
-        permissions = support_group(f"Cart support{name}").permissions.all()
+        permissions = Group.objects.get(name=f"Cart support{name}").permissions.all()
         granted = sorted(f"{each.content_type.app_label}.{each.codename}" for each in permissions)
         assert granted == [f"carts.{verb}_cart" for verb in verbs]
 

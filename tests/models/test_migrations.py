@@ -28,7 +28,7 @@ on_postgresql = pytest.mark.skipif(
     connection.vendor != "postgresql", reason="SQLite locks its file, not tables"
 )
 
-BEFORE = "0002_support_groups"
+BEFORE = "0001_carts"
 
 HINT = """
 Callers wait for as long as the table is large. Instead:

@@ -20,7 +20,7 @@ def test_every_variable_is_documented_and_there_are_few() -> None:
     documented = re.findall(r"^\| `([A-Z_]+)` \|", README.read_text(), re.MULTILINE)
 
     assert sorted(variables) == sorted(documented)
-    assert len(variables) <= 28
+    assert len(variables) <= 27
 
 
 def test_the_file_of_the_readme_can_be_used() -> None:
@@ -43,7 +43,6 @@ WRONG = [
         "MAX_ITEMS": ("9223372036854775808", "must be from 1 to 10000, not 9223372036854775808."),
         "MAX_OPTIONS": ("many", "Not a valid integer."),
         "MAX_CART_OPTIONS": ("0", "must be from 1 to 100000, not 0."),
-        "IDEMPOTENCY_HOURS": ("99999999", "must be from 1 to 8760, not 99999999."),
         "WEB_CONCURRENCY": ("0", "must be from 1 to 1000, not 0."),
         "THREADS": ("-1", "must be from 1 to 1000, not -1."),
         "DRAIN_SECONDS": ("-0.5", "must be from 0 to 3600, not -0.5."),
@@ -54,6 +53,7 @@ WRONG = [
         "JWT_JWK_URL": ("http://127.0.0.1@evil.example/keys", "must be an https:// address"),
         "SECRET_KEY": ("short", "must have 50 random characters"),
         "ALLOWED_HOSTS": ("a.example.com,*", "must list names such as api.example.com"),
+        "CORS_ALLOWED_ORIGINS": ("https://a.example, https://b.example:443", "b.example:443'."),
         "FORWARDED_ALLOW_IPS": ("10.0.0.9,nginx", "'nginx' does not appear to be"),
         "THROTTLE_RATE": ("10/fortnight", "must be such as 100/min"),
         "CACHE_URL": ("127.0.0.1:6379", "must begin with redis://"),
@@ -61,11 +61,12 @@ WRONG = [
         "BIND": ("8000", "must be host:port or unix:/path."),
     },
     {
-        "IDEMPOTENCY_HOURS": ("0", "must be from 1 to 8760, not 0."),
         "DRAIN_SECONDS": ("inf", "Special numeric values"),
         "JWT_LEEWAY": ("-1", "must be from 0 to 300, not -1."),
         "JWT_JWK_URL": ("http://id.example.com/keys", "must be an https:// address"),
         "ALLOWED_HOSTS": (".com", "and not '.com'"),
+        "CORS_ALLOWED_ORIGINS": ("https://Shop.example.com", "in lower case and ASCII"),
+        "SECRET_KEY": ("k" * 64, "a few again and again"),
         "FORWARDED_ALLOW_IPS": ("10.0.0.0/33", "'10.0.0.0/33' does not appear"),
         "THROTTLE_RATE": ("0/min", "must be such as 100/min"),
         "CACHE_URL": ("pymemcache://127.0.0.1:11211", "must begin with redis://"),
@@ -73,13 +74,16 @@ WRONG = [
     },
     {
         "ALLOWED_HOSTS": ("https://a.example.com", "and not 'https://a.example.com'"),
+        "CORS_ALLOWED_ORIGINS": ("https://*.example.com", "*.example.com'."),
         "JWT_JWK_URL": ("https://[id/keys", "must be an https:// address"),
     },
     {
         "ALLOWED_HOSTS": ("", "and not ''"),
+        "CORS_ALLOWED_ORIGINS": ("https://käse.example.com", "käse.example.com'."),
         "JWT_JWK_URL": ("file:///etc/passwd", "must be an https:// address"),
     },
     {"DATABASE_URL": ("mysql://x/y", "it must begin with postgres:// or sqlite://.")},
+    {"DATABASE_URL": ("postgres://u:p@h:5432", "it must name a database")},
     {"DATABASE_ADMIN_URL": ("nonsense://x", "it must begin with postgres:// or sqlite://.")},
 ]
 
@@ -113,11 +117,21 @@ PUBLIC = {
 
 def test_a_value_may_stand_in_a_file(tmp_path: Path) -> None:
     files = {f"{name}_FILE": str(tmp_path / name) for name in ("SECRET_KEY", "DATABASE_URL")}
-    (tmp_path / "SECRET_KEY").write_text(f"{PUBLIC['SECRET_KEY']}\n")
+    (tmp_path / "SECRET_KEY").write_text(f"\ufeff{PUBLIC['SECRET_KEY']}\n")  # with a BOM
     (tmp_path / "DATABASE_URL").write_text("postgres://cartsvc@db.internal/of-the-file\n")
     values = "settings.SECRET_KEY, settings.DATABASE['NAME']"
     others = {name: PUBLIC[name] for name in ("JWT_SIGNING_KEY", "ALLOWED_HOSTS")}
     assert shown(values, **others, **files) == f"{PUBLIC['SECRET_KEY']} of-the-file"
+
+
+def test_a_value_is_given_once_and_no_file_is_empty(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text(" \n")
+    refused = manage("check", JWT_SIGNING_KEY_FILE=str(file))
+    assert "JWT_SIGNING_KEY_FILE names an empty file." in refused.stderr
+    file.write_text(PUBLIC["JWT_SIGNING_KEY"])
+    twice = {"JWT_SIGNING_KEY_FILE": str(file), "JWT_SIGNING_KEY": PUBLIC["JWT_SIGNING_KEY"]}
+    assert "are both set: set one of them." in manage("check", **twice).stderr
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -132,14 +146,17 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "security"),
     [
-        ({}, "True 3600"),  # seconds that browsers remember it for
-        ({"HSTS_SECONDS": "31536000"}, "True 31536000"),
-        ({"HTTPS_ONLY": "false"}, "False 0"),
-        ({"ALLOWED_HOSTS": "localhost,127.0.0.1"}, "False 0"),
+        ({}, "True True 3600"),  # seconds that browsers remember it for
+        ({"HSTS_SECONDS": "31536000"}, "True True 31536000"),
+        ({"HTTPS_ONLY": "false"}, "True False 0"),
+        ({"JWT_REQUIRE_PROFILE": "0"}, "False True 3600"),
+        ({"ALLOWED_HOSTS": "localhost,127.0.0.1"}, "False False 0"),
     ],
 )
-def test_https_is_on_for_public_hosts_unless_told(changes: dict[str, str], security: str) -> None:
-    show = "settings.HTTPS_ONLY, settings.SECURE_HSTS_SECONDS"
+def test_public_hosts_ask_for_a_profile_and_https_unless_told(
+    changes: dict[str, str], security: str
+) -> None:
+    show = "settings.JWT_REQUIRE_PROFILE, settings.HTTPS_ONLY, settings.SECURE_HSTS_SECONDS"
     assert shown(show, **{**PUBLIC, **changes}) == security
 
 

@@ -28,6 +28,13 @@ def test_what_postgresql_understands(url: str, said: dict[str, Any]) -> None:
     assert database_at(url) == {"ENGINE": "cartsvc.db.postgresql", **plain, **said}
 
 
+@pytest.mark.parametrize("parameter", ["pgbouncer=true", "schema=public"])
+def test_a_parameter_of_other_programs_is_named(parameter: str) -> None:
+    name, _, _ = parameter.partition("=")
+    with pytest.raises(ValueError, match=f"it has a parameter {name}, which"):
+        database_at(f"postgres://u:p@h/n?connect_timeout=1&{parameter}")
+
+
 @pytest.mark.parametrize(
     ("url", "path"),
     [("sqlite:////srv/a%20b.sqlite3", "/srv/a b.sqlite3"), ("sqlite://:memory:", ":memory:")],
@@ -48,6 +55,8 @@ def test_a_file_of_sqlite(url: str, path: str) -> None:
         "postgres://u:x@s3cret@h/n",
         "postgres://u:x/s3cret@h/n",
         "postgres://u:s3cret%zz@h/n",
+        "postgres://u:1/x?s3cret=1@h/n",
+        "postgres://u:s3cret@h",
         "postgres://u:s3cret@h/n?nonsense=1",
     ],
 )

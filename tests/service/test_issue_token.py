@@ -5,6 +5,7 @@ import jwt
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
+from pytest_django import Settings
 
 from tests.support.callers import PROFILE
 from tests.support.issuers import verified_with
@@ -59,6 +60,15 @@ def test_token_lives_an_hour_and_names_no_profile_and_partner_unless_told() -> N
     found = claims(issue())
     assert found["exp"] - found["iat"] == 3600
     assert found.keys() == {"sub", "scope", "iat", "exp"}
+
+
+def test_a_scope_on_request_is_not_given_without(settings: Settings) -> None:
+    settings.JWT_REQUIRE_PROFILE = True
+    assert claims(issue(f"--profile={PROFILE}"))["scope"] == "Cart.Write"
+    for scope in "Cart.Read Cart.AnyProfile", "Cart.AnyProfile Cart.Close":
+        assert claims(issue(f"--scope={scope}"))["scope"] == scope
+    with pytest.raises(CommandError, match=r"Give --profile, or .* add Cart\.AnyProfile"):
+        issue("--scope=Cart.Write Cart.Close")
 
 
 def test_issuer_and_audience_are_the_configured_ones() -> None:

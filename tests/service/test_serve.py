@@ -184,6 +184,17 @@ def test_server_is_started_as_asked_or_as_configured(
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("public", [False, True])
+def test_a_public_service_prints_no_password(
+    started: list[Any], settings: Settings, public: bool
+) -> None:
+    settings.IS_PUBLIC, settings.JWT_KEY_GENERATED = public, True
+    printed = StringIO()
+    call_command("serve", f"--bind=127.0.0.1:{free_port()}", stdout=printed)
+    assert ("PASSWORD" in printed.getvalue()) == (not public)
+
+
+@pytest.mark.django_db
 def test_a_configured_database_is_not_migrated(started: list[Any], settings: Settings) -> None:
     settings.EMBEDDED = settings.JWT_KEY_GENERATED = False
     (latest,) = MigrationLoader(connection).graph.leaf_nodes("carts")

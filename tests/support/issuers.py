@@ -24,10 +24,6 @@ def verified_with(**values: Any) -> Iterator[None]:
         try:
             yield
         finally:
-            if keys := token_backend().jwks_client:
-                keys = cast("IssuerKeys", keys)
-                keys.stopped.set()
-                keys.wanted.set()
             token_backend.cache_clear()
 
 

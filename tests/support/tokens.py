@@ -18,9 +18,9 @@ from tests.support.left_out import sent
 
 
 def claims(**changes: Any) -> dict[str, Any]:
-    """Return the claims of a token that may write. A claim that is LEFT_OUT is omitted."""
-    whole = {"sub": "partner-app", "scope": "Cart.Write", "exp": int(time.time()) + 3600}
-    return sent(whole | changes)
+    """Return the claims of a back end that may write. A claim that is LEFT_OUT is omitted."""
+    scope = "Cart.Write Cart.AnyProfile"
+    return sent({"sub": "partner-app", "scope": scope, "exp": int(time.time()) + 3600} | changes)
 
 
 def mint(

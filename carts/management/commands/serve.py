@@ -60,7 +60,7 @@ class Command(BaseCommand):
         if not settings.EMBEDDED:
             self._look_at_database()
         # With nothing configured somebody reads this; else it would be in a log.
-        if settings.JWT_KEY_GENERATED:
+        if settings.JWT_KEY_GENERATED and not settings.IS_PUBLIC:
             self._make_first_account()
             if not bind.startswith("unix:"):  # behind a proxy, whose address is not known here
                 self._welcome(bind)

@@ -20,12 +20,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         import_module(settings.ROOT_URLCONF)  # declares the operations
-        scopes = sorted({scope for operation in OPERATIONS for scope in operation.scopes})
+        scopes = {scope for operation in OPERATIONS for scope in operation.scopes}
+        scopes |= settings.SCOPES_ON_REQUEST
+        usual = {operation.scope for operation in OPERATIONS} - settings.SCOPES_ON_REQUEST
         parser.add_argument(
             "--scope",
-            type=_one_of(scopes),
-            default=" ".join(sorted({operation.scope for operation in OPERATIONS})),
-            help=f"one or more of {', '.join(scopes)}, separated by spaces (%(default)s)",
+            type=_one_of(sorted(scopes)),
+            default=" ".join(sorted(usual)),
+            help=f"one or more of {', '.join(sorted(scopes))}, separated by spaces (%(default)s)",
         )
         parser.add_argument(
             "--profile",
@@ -55,6 +57,12 @@ class Command(BaseCommand):
                 "This service verifies tokens and holds no key to sign them: JWT_VERIFYING_KEY "
                 "or JWT_JWK_URL names another issuer. Get the token there, or set "
                 "JWT_SIGNING_KEY."
+            )
+        opens = options["profile"] or settings.ANY_PROFILE_SCOPE in options["scope"].split(" ")
+        if settings.JWT_REQUIRE_PROFILE and not opens:
+            raise CommandError(
+                "The service would refuse this token. Give --profile, or for a back end add "
+                f"{settings.ANY_PROFILE_SCOPE} to --scope."
             )
         now = int(time.time())
         claims = {
