@@ -37,7 +37,7 @@ def client_network(request: HttpRequest) -> str | None:
 
 
 def _believe(environ: dict[str, Any], proxies: tuple[str, ...]) -> None:
-    scheme = environ.get("HTTP_X_FORWARDED_PROTO", "").rpartition(",")[2].strip()
+    scheme = environ.get("HTTP_X_FORWARDED_PROTO", "").rpartition(",")[2].strip().lower()
     if scheme in {"http", "https"}:
         environ["wsgi.url_scheme"] = scheme
     # What stands before the last entry that is no proxy's was written by a caller. `*` is about

@@ -56,6 +56,7 @@ def test_whose_word_counts(
     ("proxies", "scheme", "secure"),
     [
         ([NEAR], "https", True),
+        ([NEAR], "HTTPS", True),
         (["10.0.0.0/8"], "http, https", True),
         (["*"], "https, http", False),
         ([NEAR], "", False),
