@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ import requests
 
 from cartsvc import __version__
 from cartsvc.serving.server import GRACEFUL_TIMEOUT_SECONDS
-from tests.chaos.servers import PATIENT, ROOT, held_row, scrape, service
+from tests.chaos.servers import PATIENT, ROOT, connected, held_row, scrape, service
+from tests.chaos.test_wire import head
 from tests.support import bodies
 from tests.support.carts import created
 from tests.support.clusters import Cluster
@@ -54,6 +56,30 @@ def test_metrics_are_right_across_workers_and_outlive_them() -> None:
         counted = scrape(server)
         expected['cartsvc_requests_total{operation="List Carts",status="200"}'] = 1
         assert {name: counted[name] for name in expected} == expected
+
+
+def test_an_error_is_counted_by_what_is_behind_it() -> None:
+    where = {"METRICS_BIND": f"127.0.0.1:{free_port()}", "JWT_AUDIENCE": "carts"}
+    with service(**where, WEB_CONCURRENCY="1") as server, ExitStack() as stack:
+        caller = server.caller(aud="carts", sub="busy")
+        server.caller(aud="elsewhere").get()
+        server.caller(aud="carts", exp=1).get()
+        half = head("POST", "Content-Length: 99", token=caller.token)
+        for _ in range(3):  # one more than half of the threads
+            stack.enter_context(connected(server.port)).sendall(half)
+
+        def counted() -> dict[str, float]:
+            return {name: n for name, n in scrape(server).items() if "errors_total{" in name}
+
+        wait_until(lambda: len(counted()) == 3)
+        assert counted() == {
+            f'cartsvc_errors_total{{code="{code}",exception="{exception}"}}': 1
+            for code, exception in (
+                ("invalid_token", "InvalidAudienceError"),
+                ("invalid_token", "ExpiredSignatureError"),
+                ("unavailable", "Busy"),
+            )
+        }
 
 
 def test_each_request_is_one_line_with_no_secret_in_it() -> None:
