@@ -1,35 +1,20 @@
 """A real Prometheus with the shipped alert rules, and the exporter that asks /readyz."""
 
-import json
 import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from string import Template
 
 import requests
+import yaml
 
 from tests.chaos.servers import ROOT
 from tests.support.programs import free_port, is_ok, program, running, wait_until
 
 RULES = ROOT / "cartsvc/deploy/alerts.yml"
-CONFIG = Template("""
-global: {scrape_interval: $step, scrape_timeout: $step, evaluation_interval: $step}
-rule_files: [rules.yml]
-scrape_configs:
-  - job_name: cartsvc
-    static_configs: [targets: $metrics]
-  - job_name: cartsvc-ready
-    metrics_path: /probe
-    params: {module: [ready]}
-    static_configs: [targets: $ready]
-    relabel_configs:
-      - {source_labels: [__address__], target_label: __param_target}
-      - {source_labels: [__address__], target_label: instance}
-      - {target_label: __address__, replacement: $exporter}
-""")
+CONFIG = (ROOT / "cartsvc/deploy/prometheus.yml").read_text()
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
@@ -77,16 +62,22 @@ def prometheus(
     `metrics` are those of METRICS_BIND. Of the `ready` ones, an exporter asks /readyz.
     """
     own, exporter = (f"127.0.0.1:{free_port()}" for _ in range(2))
-    config = CONFIG.substitute(
-        step=step,
-        metrics=json.dumps([f"127.0.0.1:{port}" for port in metrics]),
-        ready=json.dumps([f"http://127.0.0.1:{port}/readyz" for port in ready]),
-        exporter=exporter,
-    )
+    config = yaml.safe_load(CONFIG)
+    config["global"] = {
+        "scrape_interval": step,
+        "scrape_timeout": step,
+        "evaluation_interval": step,
+    }
+    _, counts, probes, _ = config["scrape_configs"]  # not the machine and nginx
+    config["scrape_configs"] = [counts, probes]
+    counts["static_configs"] = [{"targets": [f"127.0.0.1:{port}" for port in metrics]}]
+    probes["static_configs"] = [{"targets": [f"http://127.0.0.1:{port}/readyz" for port in ready]}]
+    probes["relabel_configs"][-1]["replacement"] = exporter
+    del config["alerting"]
     with tempfile.TemporaryDirectory(prefix="cartsvc-") as folder:
-        Path(folder, "rules.yml").write_text(rules)
-        Path(folder, "config.yml").write_text(config)
-        Path(folder, "blackbox.yml").write_text("modules: {ready: {prober: http}}")
+        Path(folder, "alerts.yml").write_text(rules)
+        Path(folder, "config.yml").write_text(yaml.safe_dump(config))
+        Path(folder, "blackbox.yml").write_text("modules: {http_2xx: {prober: http}}")
         asking = [
             program("prometheus-blackbox-exporter"),
             f"--config.file={folder}/blackbox.yml",
