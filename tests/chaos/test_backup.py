@@ -187,10 +187,10 @@ def test_postgresql_to_a_moment_between_two_writes(
             [[moment]] = cluster.execute("SELECT clock_timestamp()::text")
             after = created(ledger.caller(server))
             as_postgres(BASE)
-        kept = sorted((home / "REPO1/backup/carts").glob("*F"))
+        kept = sorted((home / "REPO1/backup/cartsvc").glob("*F"))
         assert len(kept) == 2
         first = re.findall('archive-start="(\\w+)', (kept[0] / "backup.manifest").read_text())
-        archived = (home / "REPO1/archive/carts").glob("*/*/*-*.zst")
+        archived = (home / "REPO1/archive/cartsvc").glob("*/*/*-*.zst")
         assert min(file.name for file in archived)[:24] >= first[0][:24]
         as_postgres(RESTORE, MOMENT=moment)
         wait_until(lambda: cluster.execute("SELECT pg_is_in_recovery()") == [(False,)])

@@ -194,7 +194,7 @@ def test_a_release_goes_forth_and_back(machine: Machine) -> None:
 def test_backups_go_on_and_lead_back(machine: Machine) -> None:
     machine.run("cd /srv/cartsvc\n" + BACKUP, check=True)
     machine.run("systemctl start cartsvc-backup", check=True)
-    assert machine.run("ls /backup/backup/carts").count("F\n") == 2
+    assert machine.run("ls /backup/backup/cartsvc").count("F\n") == 2
     count = "runuser -u postgres -- psql -Atd carts -c 'SELECT count(*) FROM auth_user'"
     moment = machine.run("sleep 2; date +'%F %T%:z'; sleep 2").strip()
     machine.run("runuser -u postgres -- psql -d carts -c 'DELETE FROM auth_user'", check=True)
