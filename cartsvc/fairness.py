@@ -37,6 +37,10 @@ PERSON_SECONDS = 1  # a program tries again by itself, a person does not
 LAST_LOOK_SECONDS = 0.01
 
 
+class Busy(Unavailable):
+    """One that is the caller's own: metrics count it apart."""
+
+
 class Queue:
     """Threads of this process: `each` is the limit of one caller, `everyone` that of all."""
 
@@ -51,7 +55,7 @@ class Queue:
         """Hold this thread for the caller as soon as its limit allows.
 
         Raises:
-            Unavailable: none of the caller's requests has started for `patience` seconds, or the
+            Busy: none of the caller's requests has started for `patience` seconds, or the
                 request's own time is up, against which waiting counts.
         """
         arrived, last_look = monotonic(), False
@@ -60,7 +64,7 @@ class Queue:
                 patient_until = self._last_start.get(caller, arrived) + patience
                 left = min(patient_until, start_clock()) - monotonic()
                 if left <= 0 and last_look:
-                    raise Unavailable("Too many requests have come at once. Try again.")
+                    raise Busy("Too many requests have come at once. Try again.")
                 last_look = left <= 0
                 self._freed.wait(max(left, LAST_LOOK_SECONDS))
             self._held[caller] += 1

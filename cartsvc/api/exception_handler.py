@@ -27,6 +27,10 @@ def handle(error: Exception, context: Mapping[str, Any] | None = None) -> HttpRe
     if told is None:
         logger.error("Unexpected error in an API request", exc_info=error)
         told = errors.InternalError()
+    behind: BaseException = error
+    while behind.__cause__:
+        behind = behind.__cause__
+    metrics.ERRORS.labels(told.errors[0].code, type(behind).__name__).inc()
     response = failure(told.errors, told.warnings)
     for name, value in told.headers.items():
         response[name] = value

@@ -24,6 +24,11 @@ SECONDS = Histogram(
 )
 REPLAYS = Counter("cartsvc_replays", "Requests answered from their Idempotency-Key's record.")
 CONFLICTS = Counter("cartsvc_conflicts", "Requests refused with 409, 412 or 422.", ["operation"])
+ERRORS = Counter(
+    "cartsvc_errors",
+    "Requests refused, by the first error's code and the exception behind it.",
+    ["code", "exception"],
+)
 DATABASE_ERRORS = Counter("cartsvc_database_errors", "Requests that the database did not serve.")
 UNREACHABLE = Counter("cartsvc_unreachable", "Failed attempts to ask another server.", ["server"])
 

@@ -11,15 +11,25 @@ from tests.support.programs import free_port, program
 
 RULES = (ROOT / "cartsvc/deploy/alerts.yml").read_text()
 SERIES = re.findall(r"(cartsvc_\w+)(?:\{(server=.*?)\})?", RULES)
+ALERTS = set(re.findall(r"- alert: (\w+)", RULES))
 
 
 def test_each_alert_fires_at_its_cause_and_at_nothing_else() -> None:
     cases = ROOT / "tests/chaos/alerts.yml"
-    played = set(re.findall(r"- alertname: (\w+)", cases.read_text()))
-    assert played == set(re.findall(r"- alert: (\w+)", RULES))
+    assert set(re.findall(r'alertname="(\w+)', cases.read_text())) == ALERTS
     command = [program("promtool"), "test", "rules", cases]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_each_alert_leads_to_a_row_of_the_page() -> None:
+    page = (ROOT / "cartsvc/README.md").read_text()
+    led = re.findall(
+        r"alert: (\w+)(?:\n .*)+?\n +runbook_url: \S+/cartsvc/README.md#(\w+)\n", RULES
+    )
+    assert dict(led) == {alert: alert.lower() for alert in ALERTS}
+    rows = re.findall(r'^\| <a id="(\w+)"></a>\1 \|', page, re.MULTILINE | re.IGNORECASE)
+    assert sorted(rows) == sorted(alert.lower() for alert in ALERTS)
 
 
 def test_the_service_counts_what_the_rules_ask_for() -> None:

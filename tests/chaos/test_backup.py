@@ -5,23 +5,43 @@ import re
 import signal
 import sqlite3
 import subprocess
+import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from functools import partial
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+
+import pytest
 
 from tests.chaos.ledger import Ledger
 from tests.chaos.servers import ROOT, Service, service
 from tests.support.carts import created, shown
 from tests.support.clusters import Cluster, private_cluster
-from tests.support.programs import FOLDERS, wait_until
+from tests.support.programs import FOLDERS, program, wait_until
 
 SECTION = (ROOT / "cartsvc/README.md").read_text().partition("## Backup and restore\n")[2]
-DUMP, ARCHIVE, BASE, RESTORE, SQLITE = re.findall(
+SET_UP, RESTORE, DUMP, SQLITE = re.findall(
     "^```sh\n(.*?)^```", SECTION.partition("\n## ")[0], re.MULTILINE | re.DOTALL
 )
 BACK_UP, RESTORE_DUMP = DUMP.split("\n", 1)
 COPY, REPLACE = SQLITE.split("\n", 1)
+
+CONFIGURATION = (ROOT / "cartsvc/deploy/pgbackrest.conf").read_text()
+(BASE,) = re.findall(
+    "^ExecStart=(.*)$", (ROOT / "cartsvc/deploy/cartsvc-backup.service").read_text(), re.MULTILINE
+)
+# The machine's own commands, for a cluster that this user may start and stop.
+MACHINE = f"""
+apt-get() {{ :; }}
+install() {{ :; }}
+runuser() {{ shift 3; "$@"; }}
+systemctl() {{
+  case "$*" in
+    *cartsvc-backup) {BASE} ;;
+    *postgresql@15-main) pg_ctl "$1" -D "$PGDATA" -w -s -l "$PGDATA.log" ;;
+  esac
+}}
+"""
 
 
 def contents(cluster: Cluster, database: str = "postgres") -> list[str]:
@@ -105,26 +125,74 @@ def run(
     )
 
 
-def test_postgresql_to_a_moment_between_two_writes(tmp_path: Path) -> None:
-    with private_cluster() as cluster:
-        home = cluster.data.parent
-        variables = {"BACKUP": f"{home}/backup", "PGDATA": f"{home}/restored"}
-        as_postgres = partial(run, folder="/", cluster=cluster, user=cluster.user, **variables)
-        as_postgres(ARCHIVE)
-        cluster.stop("fast")
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with the shipped configuration, which pgBackRest reads. It keeps two backups."""
+    program("pgbackrest")
+    with tempfile.TemporaryDirectory(prefix="cartsvc-", ignore_cleanup_errors=True) as folder:
+        home = Path(folder)
+        home.chmod(0o777)
+        shipped = {"repo1-retention-full=7": "=2", "archive-push-queue-max=2GiB": "=48MiB"}
+        text = CONFIGURATION
+        for line, value in shipped.items():
+            assert f"\n{line}\n" in text
+            text = text.replace(line, line.partition("=")[0] + value)
+        (home / "pgbackrest.conf").write_text(text)
+        monkeypatch.setenv("PGBACKREST_CONFIG", f"{home}/pgbackrest.conf")
+        monkeypatch.setenv("PGBACKREST_PG1_SOCKET_PATH", folder)
+        for name in ("REPO1", "LOG", "LOCK"):
+            monkeypatch.setenv(f"PGBACKREST_{name}_PATH", f"{home}/{name}")
+            (home / name).mkdir()
+            (home / name).chmod(0o777)
+        yield home
+
+
+@contextmanager
+def backed_up(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Cluster, Callable[..., None]]]:
+    """Follow the page on a cluster, and yield what runs more of it there."""
+    with private_cluster(unix_socket_directories=home) as cluster:
+        monkeypatch.setenv("PGBACKREST_PG1_PATH", str(cluster.data))
+        monkeypatch.setenv("PGBACKREST_PG1_PORT", str(cluster.port))
+
+        def as_postgres(command: str, **variables: str) -> None:
+            here = command.replace("/var/lib/postgresql/15", str(cluster.data.parent))
+            run(
+                MACHINE + here.replace("/main", "/data"),
+                "/",
+                cluster,
+                user=cluster.user,
+                PGDATA=str(cluster.data),
+                **{name: value for name, value in os.environ.items() if "BACKREST" in name},
+                **variables,
+            )
+
+        cluster.stop()
         cluster.start()
+        as_postgres(SET_UP)
+        yield cluster, as_postgres
+
+
+def test_postgresql_to_a_moment_between_two_writes(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the third day, with a backup before the moment and one after it; the oldest is gone."""
+    with backed_up(home, monkeypatch) as (cluster, as_postgres):
         with service(cluster.url()) as server:
             ledger = Ledger(server.url, tmp_path)
             under_load(ledger, lambda: as_postgres(BASE))
+            time.sleep(1)  # pgBackRest counts in seconds
             before = ledger.hand.create(2)
             [[moment]] = cluster.execute("SELECT clock_timestamp()::text")
             after = created(ledger.caller(server))
-            [[segment]] = cluster.execute("SELECT pg_walfile_name(pg_switch_wal())")
-            wait_until((home / "backup/wal" / segment).exists)
-        cluster.stop("immediate")
+            as_postgres(BASE)
+        kept = sorted((home / "REPO1/backup/cartsvc").glob("*F"))
+        assert len(kept) == 2
+        first = re.findall('archive-start="(\\w+)', (kept[0] / "backup.manifest").read_text())
+        archived = (home / "REPO1/archive/cartsvc").glob("*/*/*-*.zst")
+        assert min(file.name for file in archived)[:24] >= first[0][:24]
         as_postgres(RESTORE, MOMENT=moment)
-        cluster.data = home / "restored"
-        cluster.start()
         wait_until(lambda: cluster.execute("SELECT pg_is_in_recovery()") == [(False,)])
         with cluster.connect() as connection:
             assert ledger.audit(connection) == []
@@ -133,6 +201,30 @@ def test_postgresql_to_a_moment_between_two_writes(tmp_path: Path) -> None:
             assert caller.get(f"/{before}").status_code == 200
             assert caller.get(f"/{after}").status_code == 404
             assert_serves(server, ledger)
+
+
+def test_a_full_archive_costs_the_way_back_and_not_the_service(
+    home: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_disk.chmod(0o777)
+    monkeypatch.setenv("PGBACKREST_REPO1_PATH", str(small_disk))
+    with backed_up(home, monkeypatch) as (cluster, as_postgres):
+        with (small_disk / "other").open("wb", buffering=0) as file, suppress(OSError):
+            while file.write(bytes(65536)):
+                pass
+
+        def gone(count: str) -> int:
+            """Fill a segment, and return how many were archived or dropped, or failed."""
+            cluster.execute("SELECT pg_switch_wal() FROM pg_create_restore_point('x')")
+            time.sleep(0.2)
+            [[number]] = cluster.execute(f"SELECT {count}_count FROM pg_stat_archiver")
+            return int(number)
+
+        wait_until(lambda: gone("failed"))
+        before = gone("archived")
+        wait_until(lambda: gone("archived") > before)
+        (small_disk / "other").unlink()
+        as_postgres(BASE)
 
 
 def test_sqlite(tmp_path: Path) -> None:

@@ -10,18 +10,24 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 
 import pytest
 import yaml
 
+from cartsvc.serving.server import GRACEFUL_TIMEOUT_SECONDS
 from tests.chaos.servers import ROOT
 from tests.support.clusters import private_cluster
-from tests.support.programs import free_port, program, running, wait_until
+from tests.support.programs import free_port, missing, program, running, wait_until
 
 DEPLOY = ROOT / "cartsvc/deploy"
 CONTAINERFILE = (DEPLOY / "Containerfile").read_text().replace("\\\n", "")
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yml").read_text())
 USER = "10001"
+DOCUMENTED = set(
+    re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "cartsvc/README.md").read_text(), re.MULTILINE)
+)
 
 
 def instruction(name: str) -> str:
@@ -34,22 +40,43 @@ HEALTH = json.loads(instruction("HEALTHCHECK").partition("CMD ")[2])
 
 def test_compose_says_what_the_image_the_service_and_nginx_want() -> None:
     assert instruction("USER") == f"{USER}:{USER}"
-    for name in ("migrate", "one", "two"):
+    for name in ("migrate", "one", "two", "housekeeping"):
         described = COMPOSE["services"][name]
         rights = (described["read_only"], described["tmpfs"], described["cap_drop"])
         assert rights == (True, ["/tmp"], ["ALL"])
-        assert name == "migrate" or described["healthcheck"]["test"] == ["CMD", *HEALTH]
+        if "healthcheck" in described:
+            assert described["healthcheck"]["test"] == ["CMD", *HEALTH]
+    assert all(service["logging"]["options"] for service in COMPOSE["services"].values())
     for sources in re.findall(r"^COPY (.*) \S+$", CONTAINERFILE, re.MULTILINE):
         assert (ROOT / sources).exists()
-    documented = re.findall(
-        r"^\| `([A-Z_]+)` \|", (ROOT / "cartsvc/README.md").read_text(), re.MULTILINE
-    )
     named = {name.removesuffix("_FILE") for name in COMPOSE["x-service"]["environment"]}
-    assert named <= set(documented)
+    assert named <= DOCUMENTED
     filled = set(re.findall(r"\$\{([A-Z_]+)\}", (DEPLOY / "nginx.conf").read_text()))
     assert COMPOSE["services"]["nginx"]["environment"].keys() == filled
     proxy = COMPOSE["services"]["nginx"]["networks"]["inside"]["ipv4_address"]
     assert COMPOSE["x-service"]["environment"]["FORWARDED_ALLOW_IPS"] == proxy
+
+
+def test_kubernetes_takes_what_is_shipped() -> None:
+    if not find_spec("kubernetes_validate"):
+        missing("kubernetes-validate")
+    kubernetes_validate = import_module("kubernetes_validate")
+    shipped = list(yaml.safe_load_all((DEPLOY / "kubernetes.yml").read_text()))
+    for described in shipped:
+        kubernetes_validate.validate(described, "1.31", strict=True)
+    kinds = {described["kind"]: described for described in shipped}
+    assert kinds["ConfigMap"]["data"].keys() <= DOCUMENTED
+    pod = kinds["Deployment"]["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] >= GRACEFUL_TIMEOUT_SECONDS + int(
+        kinds["ConfigMap"]["data"]["DRAIN_SECONDS"]
+    )
+    job = kinds["Job"]["spec"]["template"]["spec"]
+    cron = kinds["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    for each in (pod, job, cron):
+        assert each["securityContext"]["runAsNonRoot"]
+        for container in each["containers"] + each.get("initContainers", []):
+            assert container["securityContext"]["readOnlyRootFilesystem"]
+            assert container["resources"]["limits"]["memory"]
 
 
 def confined() -> list[str]:

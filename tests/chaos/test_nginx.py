@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from cartsvc.api.envelope import failure
-from cartsvc.request_errors import API_ERRORS
+from cartsvc.request_errors import API_ERRORS, Unavailable
 from tests.chaos.proxies import HOST, Proxy
 from tests.chaos.servers import ROOT
 from tests.chaos.test_wire import answer_on, head
@@ -84,10 +84,15 @@ def test_who_does_not_finish_a_body_is_dropped(proxy: Proxy) -> None:
 def test_the_texts_are_the_declared_ones() -> None:
     limits = {"payload_too_large": {"limit": 256 * 1024}}
     shipped = (ROOT / "cartsvc/deploy/nginx.conf").read_text()
-    said = re.findall(r"/.nginx/(\w+) {[^}]*?return (\d+) '(.*)';", shipped)
-    assert len(said) == shipped.count("internal;") == 7
-    for code, status, body in said:
-        error = API_ERRORS[code](**limits.get(code, {}))
+    said = re.findall(r"/.nginx/\w+ {[^}]*?return (\d+) '(.*)';", shipped)
+    assert len(said) == shipped.count("internal;") == 8
+    for status, body in said:
+        [told] = json.loads(body)["notifications"]
+        declared = API_ERRORS[told["code"]]
+        error = declared(**limits.get(told["code"], {}))
+        if declared is Unavailable:  # nothing here knows of the database
+            assert told["text"] != str(error)
+            error = declared(told["text"])
         assert (int(status), body) == (error.status, failure([error]).text)
 
 
@@ -99,6 +104,7 @@ def test_a_service_that_is_down_is_503_and_no_log_of_nginx_has_a_path(proxy: Pro
     proxy.server.stop()
     try:
         # The lines of errors have the path, whatever the format of the access log.
+        assert "The service does not answer right now." in caller.get().text
         assert answer_on(proxy.raw(head("GET", path=path))) == "unavailable"
         assert caller.request("PUT", "", "x" * 300_000).status_code == 413
     finally:
@@ -150,9 +156,10 @@ def test_the_desk_can_be_closed_to_other_networks(proxy: Proxy) -> None:
 def test_an_address_may_try_to_sign_in_ten_times_at_once(proxy: Proxy) -> None:
     login = f"{proxy.url}/admin/login/"
     with requests.Session() as browser:
-        # The Referer that a browser sends for port 443, which the documented set-up uses.
-        headers = {"Referer": f"https://{HOST}/admin/login/"}
+        headers = {"Referer": login, "Origin": proxy.url}  # as a browser does, with the port
         ask = partial(browser.request, verify=proxy.certificate, headers=headers, timeout=60)
+        other = ask("POST", f"{proxy.url}/admin/logout/", headers={"Origin": f"https://{HOST}"})
+        assert (other.status_code, "with its port" in other.text) == (403, True)
         # Opening the page does not count as an attempt.
         pages = [ask("GET", login) for _ in range(15)]
         assert {page.status_code for page in pages} == {200}
@@ -189,6 +196,9 @@ def test_an_address_has_so_many_requests_under_way(proxy: Proxy) -> None:
             stack.enter_context(proxy.raw(HALF_A_BODY, address="127.0.0.2"))
             stack.enter_context(proxy.raw(form))
         wait_until(lambda: answer() == "unavailable")
+        refused = stack.enter_context(proxy.raw(head("GET"), address="127.0.0.2"))
+        with refused.makefile("rb") as told:
+            assert b"Too many requests have come at once." in told.read()
         wait_until(lambda: page().status_code == 429)
         assert "Please wait a minute" in page().text
         assert proxy.caller().get().status_code == 200

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from cartsvc import __version__
 from tests.chaos.servers import ROOT
 from tests.support.programs import children, program, wait_until
 
@@ -26,11 +27,27 @@ if not os.environ.get("ONE_MACHINE"):
 if os.geteuid() != 0:
     pytest.skip("only root can start a machine", allow_module_level=True)
 
-SECTION = (ROOT / "cartsvc/README.md").read_text().partition("## Production\n")[2]
-(PAPER,) = re.findall("^```sh\n(.*?)^```", SECTION.partition("\n## ")[0], re.MULTILINE | re.DOTALL)
+README = (ROOT / "cartsvc/README.md").read_text()
+# How the code comes there is left out.
+PAPER, UPGRADE, BACKUP, RESTORE, WATCH = (
+    re.findall(
+        "^```sh\n(.*?)^```", README.partition(f"## {section}\n")[2], re.MULTILINE | re.DOTALL
+    )[block]
+    for section, block in (
+        ("Production", 0),
+        ("Start, stop, upgrade", 0),
+        ("Backup and restore", 0),
+        ("Backup and restore", 1),
+        ("Metrics", 0),
+    )
+)
 ANSWERED = "export DEBIAN_FRONTEND=noninteractive\n" + PAPER.replace(
-    "createsuperuser", "createsuperuser --noinput --username=first --email=first@example.com"
-).replace("-qtP", "-qtP -E DJANGO_SUPERUSER_PASSWORD=a-long-pass-word")
+    "apt-get update && ", ""
+).replace(
+    "cartsvc createsuperuser",
+    "sed 's/-qtP/-qtP -E DJANGO_SUPERUSER_PASSWORD=a-long-pass-word/' /usr/local/bin/cartsvc |"
+    " sh -s createsuperuser --noinput --username=first --email=first@example.com",
+)
 
 CERTBOT = """\
 #!/bin/sh -eu
@@ -86,9 +103,10 @@ def machine() -> Iterator[Machine]:
         bare = "--include=systemd,systemd-sysv,dbus,ca-certificates"
         execute(program("debootstrap"), "--variant=minbase", bare, "bookworm", str(root))
         shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
-        (packages,) = re.findall(r"^apt-get install (.*)$", PAPER, re.MULTILINE)
+        packages = re.findall(r"apt-get install (.*)$", PAPER + BACKUP + WATCH, re.MULTILINE)
         execute("chroot", str(root), "apt-get", "update", "-q")
-        execute("chroot", str(root), "apt-get", "install", "-qd", *packages.split())
+        for some in packages:
+            execute("chroot", str(root), "bash", "-c", f"apt-get install -qd {some}")
         # Which packages are wanted depends on the version of Python. All may lie there.
         locked = (ROOT / "cartsvc/requirements.lock").read_text()
         wanted.write_text(re.sub(r" ; .*(?= \\$)", "", locked, flags=re.MULTILINE))
@@ -98,10 +116,9 @@ def machine() -> Iterator[Machine]:
         (root / "etc/hosts").write_text("127.0.0.1 localhost carts.example.com\n::1 localhost\n")
         (root / "usr/local/bin/certbot").write_text(CERTBOT)
         (root / "usr/local/bin/certbot").chmod(0o755)
-        for name in ("cartsvc", "carts"):
-            unwanted = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / name, root / "srv/cartsvc" / name, ignore=unwanted)
-        shutil.copy(ROOT / "manage.py", root / "srv/cartsvc")
+        for version in (__version__, "1.1.0", "1.2.0"):
+            release(root / f"srv/cartsvc-{version}", version)
+        (root / "srv/cartsvc-1.2.0/carts/urls.py").write_text("1 / 0")
         running = Machine(root)
         try:
             assert "Superuser created successfully." in running.run(ANSWERED, check=True)
@@ -109,6 +126,14 @@ def machine() -> Iterator[Machine]:
         finally:
             running.run("systemctl poweroff")
             running.process.wait(60)
+
+
+def release(folder: Path, version: str) -> None:
+    for name in ("cartsvc", "carts"):
+        unwanted = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, folder / name, ignore=unwanted)
+    shutil.copy(ROOT / "manage.py", folder)
+    (folder / "cartsvc/__init__.py").write_text(f'__version__ = "{version}"\n')
 
 
 def execute(*command: str) -> None:
@@ -140,4 +165,53 @@ def test_it_comes_up_by_itself_in_any_order(machine: Machine) -> None:
     )
     assert machine.run(READY) == ""
     machine.run("systemctl start postgresql@15-main redis-server", check=True)
-    wait_until(lambda: machine.run(READY) == '{"status": "ok"}' * 2)
+    wait_until(lambda: machine.run(READY) == '{"status": "ok"}' * 2, 60)
+    # What is killed later is started again.
+    machine.run("systemctl kill -s KILL postgresql@15-main nginx", check=True)
+    wait_until(
+        lambda: machine.run("systemctl is-active postgresql@15-main nginx") == "active\n" * 2
+    )
+    wait_until(lambda: machine.run(READY) == '{"status": "ok"}' * 2, 60)
+
+
+def versions(machine: Machine) -> list[str]:
+    said = machine.run("curl -s 127.0.0.1:8001/healthz; curl -s 127.0.0.1:8002/healthz")
+    return re.findall(r'"version": "(.*?)"', said)
+
+
+def test_a_release_goes_forth_and_back(machine: Machine) -> None:
+    """The third one does not start."""
+    machine.run(UPGRADE, check=True)
+    assert versions(machine) == ["1.1.0"] * 2
+    assert machine.run("cartsvc version").strip() == "1.1.0"
+    broken = UPGRADE.replace("1.1.0", "1.2.0").replace("cartsvc-release", "! cartsvc-release")
+    machine.run(broken, check=True)
+    wait_until(lambda: versions(machine) == ["1.1.0"] * 2, 60)
+    machine.run(f"cartsvc-release {__version__}", check=True)
+    assert versions(machine) == [__version__] * 2
+
+
+def test_backups_go_on_and_lead_back(machine: Machine) -> None:
+    machine.run("cd /srv/cartsvc\n" + BACKUP, check=True)
+    machine.run("systemctl start cartsvc-backup", check=True)
+    assert machine.run("ls /backup/backup/cartsvc").count("F\n") == 2
+    count = "runuser -u postgres -- psql -Atd carts -c 'SELECT count(*) FROM auth_user'"
+    moment = machine.run("sleep 2; date +'%F %T%:z'; sleep 2").strip()
+    machine.run("runuser -u postgres -- psql -d carts -c 'DELETE FROM auth_user'", check=True)
+    assert machine.run(count) == "0\n"
+    machine.run(f"MOMENT='{moment}'\n{RESTORE}", check=True)
+    wait_until(lambda: machine.run(READY) == '{"status": "ok"}' * 2, 60)
+    assert machine.run(count) == "1\n"
+
+
+def test_all_is_watched(machine: Machine) -> None:
+    machine.run("cd /srv/cartsvc\n" + WATCH, check=True)
+    ask = "curl -sG 127.0.0.1:9090/api/v1/query --data-urlencode 'query={}'"
+    up = ask.format('{__name__=~"up|probe_success"} == 1')
+    wait_until(lambda: machine.run(up).count('"value"') == 9, 90)
+    for wanted in (
+        'probe_ssl_earliest_cert_expiry{job="cartsvc-site"}',
+        'node_systemd_timer_last_trigger_seconds{name="cartsvc-housekeeping.timer"}',
+        'node_systemd_unit_state{name="cartsvc-backup.timer", state="active"} == 1',
+    ):
+        assert machine.run(ask.format(wanted)).count('"value"') == 1

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ import requests
 
 from cartsvc import __version__
 from cartsvc.serving.server import GRACEFUL_TIMEOUT_SECONDS
-from tests.chaos.servers import PATIENT, ROOT, held_row, scrape, service
+from tests.chaos.servers import PATIENT, ROOT, connected, held_row, scrape, service
+from tests.chaos.test_wire import head
 from tests.support import bodies
 from tests.support.carts import created
 from tests.support.clusters import Cluster
@@ -54,6 +56,30 @@ def test_metrics_are_right_across_workers_and_outlive_them() -> None:
         counted = scrape(server)
         expected['cartsvc_requests_total{operation="List Carts",status="200"}'] = 1
         assert {name: counted[name] for name in expected} == expected
+
+
+def test_an_error_is_counted_by_what_is_behind_it() -> None:
+    where = {"METRICS_BIND": f"127.0.0.1:{free_port()}", "JWT_AUDIENCE": "carts"}
+    with service(**where, WEB_CONCURRENCY="1") as server, ExitStack() as stack:
+        caller = server.caller(aud="carts", sub="busy")
+        server.caller(aud="elsewhere").get()
+        server.caller(aud="carts", exp=1).get()
+        half = head("POST", "Content-Length: 99", token=caller.token)
+        for _ in range(3):  # one more than half of the threads
+            stack.enter_context(connected(server.port)).sendall(half)
+
+        def counted() -> dict[str, float]:
+            return {name: n for name, n in scrape(server).items() if "errors_total{" in name}
+
+        wait_until(lambda: len(counted()) == 3)
+        assert counted() == {
+            f'cartsvc_errors_total{{code="{code}",exception="{exception}"}}': 1
+            for code, exception in (
+                ("invalid_token", "InvalidAudienceError"),
+                ("invalid_token", "ExpiredSignatureError"),
+                ("unavailable", "Busy"),
+            )
+        }
 
 
 def test_each_request_is_one_line_with_no_secret_in_it() -> None:
@@ -128,17 +154,15 @@ def test_an_interrupt_does_not_drain() -> None:
         assert server.process.wait(40) == 0
 
 
-@pytest.mark.parametrize("name", ["cartsvc@", "cartsvc-housekeeping", "patroni"])
+@pytest.mark.parametrize("name", ["cartsvc@", "cartsvc-housekeeping", "cartsvc-backup", "patroni"])
 def test_the_units_are_sound_and_the_service_may_do_little(name: str, tmp_path: Path) -> None:
     """A program that is here is in place of theirs."""
     for shipped in (ROOT / "cartsvc/deploy").glob("*.[st]*"):
-        here = re.sub(
-            "/srv/(cartsvc/.venv|patroni)/bin/[a-z]+", sys.executable, shipped.read_text()
-        )
+        here = re.sub("(/srv/patroni|/usr)/bin/[a-z]+", sys.executable, shipped.read_text())
         (tmp_path / shipped.name.replace("@", "@1")).write_text(here)
     unit = tmp_path / f"{name.replace('@', '@1')}.service"
     asked = [["verify", unit, *tmp_path.glob(f"{name}.timer")]]
-    if name != "patroni":
+    if name not in {"patroni", "cartsvc-backup"}:
         asked.append(["security", "--offline=true", "--threshold=20", "--no-pager", unit])
     for arguments in asked:
         command = [program("systemd-analyze"), *arguments]
@@ -159,16 +183,3 @@ def test_what_the_unit_leaves_to_a_stop_a_start_and_nginx(tmp_path: Path) -> Non
     how: dict[str, Any] = {"umask": int(unit["UMask"], 8), "stdout": subprocess.DEVNULL}
     with running(command, path.exists, cwd=ROOT, env=env, **how):
         assert stat.S_IMODE(path.stat().st_mode) == 0o770
-
-
-@pytest.mark.parametrize("ready", [False, True])
-def test_an_upgrade_ends_when_an_instance_does_not_get_ready(ready: bool) -> None:
-    paper = (ROOT / "cartsvc/README.md").read_text().partition("## Start, stop, upgrade")[2]
-    upgrade = re.findall("^```sh\n(.*?)^```", paper, re.MULTILINE | re.DOTALL)[0]
-    programs = f'systemctl() {{ echo "$@"; }}; curl() {{ {str(ready).lower()}; }}\n'
-    here = upgrade.replace("/srv/cartsvc", "/").replace(".venv/bin/pip", "true")
-    done = subprocess.run(
-        ["bash", "-c", programs + here], capture_output=True, text=True, timeout=60
-    )
-    restarted = ["restart cartsvc@1", "restart cartsvc@2"][: 2 if ready else 1]
-    assert done.stdout.splitlines() == restarted

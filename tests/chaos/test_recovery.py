@@ -64,7 +64,7 @@ def behind_a_pooler(cluster: Cluster) -> Iterator[Service]:
 
 def have_it_connect_anew(pooler: Pooler) -> None:
     """Run the README's command for it: the pooler's sessions are older than the role's settings."""
-    section = (ROOT / "cartsvc/README.md").read_text().partition("## A pooler\n")[2]
+    section = (ROOT / "cartsvc/deploy/README.md").read_text().partition("## A pooler\n")[2]
     (command,) = re.findall("`(runuser .*? RECONNECT)`", section)
     if os.geteuid() != 0:  # then the pooler runs as this very user
         command = command.removeprefix("runuser -u postgres -- ")

@@ -2,8 +2,11 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 import requests
 
 from cartsvc import __version__
@@ -30,6 +33,50 @@ def test_the_newest_release_is_this_one_and_names_every_migration() -> None:
     assert [name for name in MIGRATIONS if f"`{name}`" not in CHANGES] == []
 
 
+def release(folder: Path) -> Path:
+    """Copy the project to a folder, as a release."""
+    for name in ("cartsvc", "carts"):
+        shutil.copytree(ROOT / name, folder / name)
+    shutil.copy(ROOT / "manage.py", folder)
+    return folder
+
+
+def test_an_instance_stays_with_its_release_when_the_link_leads_elsewhere(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.execute("CREATE DATABASE linked")
+    (release(tmp_path / "1.0.0") / ".venv").symlink_to(sys.prefix)
+    link = tmp_path / "link"
+    link.symlink_to("1.0.0")
+    unit = (ROOT / "cartsvc/deploy/cartsvc@.service").read_text()
+    (command,) = re.findall("^ExecStart=(.*)$", unit, re.MULTILINE)
+    with service(cluster.url("linked"), root=link) as server:
+        server.stop()
+        server.command = command.replace("/srv/cartsvc", str(link)).split()
+        server.start()
+        link.unlink()
+        link.symlink_to("broken")
+        server.lose_a_worker()
+        assert [created(server.caller()) for _ in range(8)]
+
+
+@pytest.mark.parametrize("ready", [False, True])
+def test_a_release_that_does_not_get_ready_is_taken_back(ready: bool, tmp_path: Path) -> None:
+    script = (ROOT / "cartsvc/deploy/cartsvc-release").read_text()
+    here = script.replace("/srv/", f"{tmp_path}/").replace("/etc/systemd/system", str(tmp_path))
+    programs = f'systemctl() {{ echo "$@"; }}; curl() {{ {str(ready).lower()}; }}\n'
+    release(tmp_path / "cartsvc-1.1.0")
+    (tmp_path / "cartsvc").symlink_to("cartsvc-1.0.0")
+    done = subprocess.run(
+        ["bash", "-euc", programs + here, "sh", "1.1.0"], capture_output=True, text=True, timeout=60
+    )
+    second = "restart cartsvc@2" if ready else "restart --no-block cartsvc@1"
+    assert done.stdout.splitlines() == ["daemon-reload", "restart cartsvc@1", second]
+    assert (tmp_path / "cartsvc").readlink().name == ("cartsvc-1.1.0" if ready else "cartsvc-1.0.0")
+    assert (done.returncode, "1.0.0 is linked again" in done.stderr) == (not ready, not ready)
+    assert (tmp_path / "cartsvc@.service").exists()
+
+
 def ready(server: Service) -> tuple[int, str]:
     answer = requests.get(f"{server.url}/readyz", timeout=60)
     return answer.status_code, answer.json()["status"]
@@ -37,10 +84,7 @@ def ready(server: Service) -> tuple[int, str]:
 
 def test_going_back_loses_what_the_paper_says(cluster: Cluster, tmp_path: Path) -> None:
     """First the code alone, then with it the database, one migration after the other."""
-    later = tmp_path / "later"
-    for name in ("cartsvc", "carts"):
-        shutil.copytree(ROOT / name, later / name)
-    shutil.copy(ROOT / "manage.py", later)
+    later = release(tmp_path / "later")
     migration = later / "carts/migrations/0099_later.py"
     migration.write_text(LATER.format(before=MIGRATIONS[-1]))
 

@@ -31,6 +31,9 @@ SAID_OF_CARTS = {
     "envelope.py": 1,
     "settings.py": 8,
     "cartsvc-housekeeping.service": 1,
+    "compose.yml": 1,
+    "kubernetes.yml": 4,
+    "prometheus.yml": 1,
 }
 
 
