@@ -1,3 +1,5 @@
+from importlib import import_module
+
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin_apps
 
@@ -11,4 +13,10 @@ class DeskConfig(admin_apps.AdminConfig):
     """Django's admin, with the support desk as its site."""
 
     default = False  # of this module
-    default_site = "carts.site.Desk"
+    default_site = "carts.admin.site.Desk"
+
+    def ready(self) -> None:
+        super().ready()
+        # Not in `carts.admin`, which Django imports before it has made the site.
+        for name in ("desk", "accounts"):
+            import_module(f"carts.admin.{name}")

@@ -1,9 +1,14 @@
 from typing import Any
 
+from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import User
 from django.http import HttpRequest
 
+admin.site.unregister(User)
 
+
+@admin.register(User)
 class AccountAdmin(UserAdmin):
     """Django's pages for accounts, which delete none.
 

@@ -24,6 +24,7 @@ LOG_PAGE_SIZE = 100
 PRINTED_ITEMS = 100
 
 
+@admin.register(Cart)
 class CartAdmin(admin.ModelAdmin):
     """The pages that find a cart, show it, change it and delete it. Carts are not created here."""
 

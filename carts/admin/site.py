@@ -8,7 +8,7 @@ from carts.models import Cart
 
 
 class Desk(AdminSite):
-    """The admin site of the support desk. Its pages are in `carts.admin`, which needs the site."""
+    """The admin site of the support desk, in which `carts.admin` registers its pages."""
 
     site_header = "Cart service · Support desk"
     site_title = "Support desk"
