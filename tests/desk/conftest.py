@@ -27,8 +27,12 @@ def support_group(name: str) -> Group:
 
     Create it again if an earlier test's flush has removed it.
     """
-    migration = import_module("carts.migrations.0002_support_groups")
-    migration.create_groups(apps, SimpleNamespace(connection=connection))
+    for migration, create in (
+        ("0002_support_groups", "create_groups"),
+        ("0003_support_agents", "grant"),
+    ):
+        module = import_module(f"carts.migrations.{migration}")
+        getattr(module, create)(apps, SimpleNamespace(connection=connection))
     return Group.objects.get(name=name)
 
 
