@@ -1,10 +1,12 @@
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 
 from carts.models import Cart
+from cartsvc.identity.sign_in import has_ended, renew_session
 
 
 class Desk(AdminSite):
@@ -15,6 +17,16 @@ class Desk(AdminSite):
     index_title = "What would you like to do?"
     site_url = None
     enable_nav_sidebar = False
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Return whether the request comes from staff, and say so if their session has ended."""
+        allowed = super().has_permission(request)
+        if allowed:
+            renew_session(request)
+        elif has_ended(request):
+            lost = " Nothing was saved." if request.method == "POST" else ""
+            messages.warning(request, f"Your session has ended.{lost}")
+        return allowed
 
     def index(self, request: HttpRequest, extra_context: Any = None) -> Any:
         """Lead to the search whoever may see carts, and show others Django's start page."""

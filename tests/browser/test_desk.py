@@ -3,6 +3,7 @@ from typing import Any, cast
 from uuid import UUID
 
 import pytest
+from django.contrib.sessions.models import Session
 
 from carts.models import Cart
 from carts.templatetags.isolates import CONTROLS
@@ -17,6 +18,7 @@ from tests.browser.conftest import (
     sign_in,
 )
 from tests.desk.conftest import (
+    PASSWORD,
     add_page,
     big_cart,
     correct_page,
@@ -256,6 +258,52 @@ def test_leaving_a_form_asks_only_when_something_was_typed(
     # The page's own notes of the two dialogs, and of no third.
     assert len(open_page.complaints) == 2
     open_page.complaints.clear()
+
+
+def test_what_was_typed_outlives_the_session(cart: Cart, desk: Open, open_page: Open) -> None:
+    page = desk()
+
+    def enter(user: str = "anna") -> None:
+        page.get_by_label("Username").fill(user)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Log in").click()
+
+    for lose in (Session.objects.all().delete, page.context.clear_cookies):
+        page.goto(item_page(cart))
+        page.get_by_label("Quantity").fill(quantity := str(items(cart)[0]["quantity"] + 5))
+        page.locator("#id_options-0-DELETE").check()
+        for number in range(2):
+            page.get_by_role("button", name="Another option").click()
+            page.get_by_label("Name").last.fill(f"Extra {number}")
+            page.get_by_label("Price").last.fill("1")
+            page.get_by_label("Option set key").last.fill("7")
+            page.get_by_label("Option set item key").last.fill(f"{number}")
+        page.get_by_label("Why").fill("She called")
+        lose()
+        page.get_by_role("button", name="Save").click()
+        if lose == page.context.clear_cookies:
+            # Without its cookie, the form is refused before anybody asks who sends it.
+            page.get_by_role("link", name="Open the form again").click()
+            complained(open_page, 403)
+        else:
+            page.get_by_text("Your session has ended. Nothing was saved.").wait_for()
+            check(page, "session-ended")
+        enter("nobody")
+        page.locator("p.errornote").wait_for()
+        enter()
+        page.get_by_text("What you typed is here again. It is not saved yet.").wait_for()
+        check(page, "typed-again")
+        before = len(items(cart)[0]["options"])
+        page.get_by_role("button", name="Save").click()
+        page.wait_for_url(f"**{item_of(cart)}")
+        item = items(cart)[0]
+        names = [option["display_name"] for option in item["options"]]
+        assert (str(item["quantity"]), names[-2:]) == (quantity, ["Extra 0", "Extra 1"])
+        assert len(names) == before + 1
+        assert cart.changes.last().why == "She called"
+    page.goto(item_page(cart))
+    assert page.get_by_label("Quantity").input_value() == quantity
+    assert not page.get_by_text("What you typed").is_visible()
 
 
 CONTRAST_AND_ROOM = """(input) => {

@@ -38,6 +38,30 @@ if (more) {
   });
 }
 
+// What was typed comes back, after signing in or an error, if the page was not saved.
+const typed = JSON.parse(sessionStorage.getItem("typed"));
+if (document.querySelector("body.login, [data-again]")) {
+  if (typed) sessionStorage.setItem("typed", JSON.stringify({ ...typed, back: true }));
+} else {
+  sessionStorage.removeItem("typed");
+  const form = document.querySelector(".desk main form[method=post]:not([data-typed])");
+  if (form && typed?.back && typed.path === location.pathname + location.search) {
+    const values = new Map(typed.values), total = "options-TOTAL_FORMS";
+    while (more && Number(form.elements[total].value) < Number(values.get(total))) more.click();
+    for (const [name, value] of values) {
+      const field = form.elements[name];
+      if (field?.type === "checkbox") field.checked = true;
+      else if (field) field.value = value;
+    }
+    const notice = document.createElement("p");
+    notice.className = "errornote";
+    notice.setAttribute("role", "alert");
+    notice.textContent = "What you typed is here again. It is not saved yet.";
+    form.before(notice);
+    form.dataset.typed = "yes";
+  }
+}
+
 document.querySelector(".desk [aria-invalid=true]")?.focus();
 
 // A second click while the page is saving would send the form again.
@@ -56,6 +80,13 @@ window.addEventListener("pageshow", () => {
 // Leaving a form would lose what was typed, except while it is saved.
 for (const form of document.querySelectorAll(".desk form[method=post]")) {
   form.addEventListener("input", () => { form.dataset.typed = "yes"; });
+}
+for (const form of document.querySelectorAll(".desk main form[method=post]")) {
+  form.addEventListener("submit", () => {
+    const values = [...new FormData(form)].filter(([name]) => name !== "csrfmiddlewaretoken");
+    const path = location.pathname + location.search;
+    sessionStorage.setItem("typed", JSON.stringify({ path, values }));
+  });
 }
 window.addEventListener("beforeunload", (event) => {
   if (document.querySelector(".desk form[data-typed]:not([data-sent])")) event.preventDefault();
