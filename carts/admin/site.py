@@ -17,6 +17,7 @@ class Desk(AdminSite):
     index_title = "What would you like to do?"
     site_url = None
     enable_nav_sidebar = False
+    logout_template = "admin/logged_out.html"
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Return whether the request comes from staff, and say so if their session has ended."""

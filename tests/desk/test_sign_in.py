@@ -1,6 +1,7 @@
 import re
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from axes.models import AccessAttempt, AccessFailureLog
@@ -244,6 +245,26 @@ def test_every_way_home_leads_to_the_search(viewer: Client, cart: Cart) -> None:
             assert response.request["PATH_INFO"] == CARTS
         # The start page is no longer the way to the accounts.
         assert (f'<a href="{ACCOUNTS}">Accounts</a>' in text) == (client is root)
+
+
+def test_the_host_alone_leads_staff_to_the_desk(viewer: Client, db: None) -> None:
+    stranger = Client()
+    for client, arrival in ((viewer, "/admin/"), (stranger, "/docs")):
+        assert client.get("/").url == arrival
+
+
+def test_a_page_that_is_refused_has_the_way_out(viewer: Client) -> None:
+    for page in (f"{CARTS}{uuid4()}/delete/", "/admin/auth/group/", "/admin/nowhere/"):
+        response = viewer.get(page)
+        assert response.status_code in {403, 404}
+        assert "Welcome, ben." in words(response.text)
+        for part in ('action="/admin/logout/"', 'name="q"', 'action="/admin/carts/cart/"'):
+            assert part in response.text
+    for page in ("/admin/logout/", LOGIN):
+        text = (viewer.post if "logout" in page else viewer.get)(page).text
+        (heading,) = re.findall("<h1>(.+?)</h1>", text)
+        assert heading == ("You are signed out" if "logout" in page else "Sign in")
+        assert 'name="q"' not in text
 
 
 def test_a_sign_in_leads_to_the_page_that_was_asked_for(anna: User) -> None:

@@ -7,16 +7,45 @@ if (zone) {
   document.cookie = `timezone=${zone}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
 }
 
+// The order as text: a row a line.
+const orderText = document.querySelector("[data-copy-order]");
+if (orderText) {
+  const rows = document.querySelectorAll(".order .item, .order .option, .order .instructions, .order tfoot tr");
+  const words = (row) => [...row.cells].map((cell) => cell.textContent.trim()).join(" ").trim();
+  orderText.dataset.copy = [document.title.split(" · ")[0], ...[...rows].map(words)].join("\n");
+}
+
 if (navigator.clipboard) {
-  for (const button of document.querySelectorAll("button.copy")) {
+  for (const button of document.querySelectorAll("button[data-copy]")) {
+    const label = button.textContent;
     button.hidden = false;
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(button.dataset.copy);
       button.textContent = "Copied";
-      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+      setTimeout(() => { button.textContent = label; }, 1500);
     });
   }
 }
+
+for (const button of document.querySelectorAll("button[data-print]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    document.body.dataset.print = button.dataset.print;
+    print();
+    delete document.body.dataset.print;
+  });
+}
+
+// The way back to the list keeps what was searched, in this tab, until somebody signs out.
+const list = document.getElementById("found");
+if (document.querySelector("form.find")) sessionStorage.setItem("found", location.search);
+if (list) list.search = sessionStorage.getItem("found") ?? "";
+if (document.querySelector(".signed-out")) sessionStorage.clear();
+
+// Links to share have no empty parameters.
+document.querySelector("form.find")?.addEventListener("formdata", (event) => {
+  for (const [name, value] of [...event.formData]) if (!value) event.formData.delete(name);
+});
 
 const more = document.getElementById("add-option");
 if (more) {
@@ -40,7 +69,7 @@ if (more) {
 
 // What was typed comes back, after signing in or an error, if the page was not saved.
 const typed = JSON.parse(sessionStorage.getItem("typed"));
-if (document.querySelector("body.login, [data-again]")) {
+if (document.querySelector("body.login, body.error")) {
   if (typed) sessionStorage.setItem("typed", JSON.stringify({ ...typed, back: true }));
 } else {
   sessionStorage.removeItem("typed");
