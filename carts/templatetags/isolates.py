@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from django import template
-from django.utils.html import conditional_escape, format_html
+from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeData, SafeString, mark_safe
 
 register = template.Library()
@@ -19,7 +19,7 @@ VALUES = re.compile(r"(?<=“).*?(?=”)|(?<=[0-9] × ).+?(?=, [0-9])|(?<=\+ ).+
 @register.filter
 def isolated(text: Any) -> SafeString:
     """Return the text as an isolate."""
-    return format_html("<bdi>{}</bdi>", str(text).translate(CONTROLS))
+    return mark_safe(f"<bdi>{escape(str(text).translate(CONTROLS))}</bdi>")  # noqa: S308
 
 
 @register.filter

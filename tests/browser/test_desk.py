@@ -157,7 +157,10 @@ def test_the_keyboard_alone_does_it(cart: Cart, open_page: Open) -> None:
         assert [word for word in hidden if word in text] == []
     assert "JST" in page.locator(".facts").inner_text()
     page.reload()
+    tab_to(page, ".tools summary")
+    page.keyboard.press("Enter")
     tab_to(page, ".tools button.copy")
+    page.reload()
     follow(page, ".tools a", "**/items/**")
     replace_by(page, "#id_quantity", "4")
     tab_to(page, "#id_options-0-DELETE")
@@ -479,13 +482,55 @@ def test_a_caller_writes_no_second_slip_and_breaks_no_price(cart: Cart, desk: Op
     assert max(heights) < 20  # one row
 
 
-def test_the_copy_button_copies_the_id(cart: Cart, desk: Open) -> None:
+def test_an_id_and_an_order_are_copied(cart: Cart, desk: Open) -> None:
     page = desk()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(page_of(cart))
     page.get_by_label("Copy the cart's id").click()
     page.get_by_text("Copied").wait_for()
     assert UUID(page.evaluate("navigator.clipboard.readText()")) == cart.pk
+    page.get_by_role("button", name="Copy as text").click()
+    page.get_by_text("Copied").last.wait_for()
+    assert page.evaluate("navigator.clipboard.readText()").splitlines() == [
+        *(f"Cart {cart.pk}", "2 × Pizza Margherita 10.10 25.20", "+ Extra mozzarella 1.25"),
+        *("+ Olives 1.25", "No basil", "1 × Cola 10.10 10.10", "Subtotal in EUR 35.30"),
+    ]
+    page.get_by_role("button", name="Copy as text").wait_for()
+
+
+def test_the_way_back_keeps_what_was_searched_until_the_end_of_the_session(
+    cart: Cart, desk: Open
+) -> None:
+    page = desk()
+    page.get_by_text("Filters").click()
+    page.get_by_label("Platform").fill("ios-app")
+    page.get_by_label("Find a cart").fill("4711")
+    page.keyboard.press("Enter")
+    # No empty parameter stands in a link to share.
+    searched = f"**{FIND}?q=4711&platform=ios-app"
+    page.wait_for_url(searched)
+    follow(page, "#result_list a", f"**{page_of(cart)}")
+    page.goto(item_page(cart))
+    page.get_by_role("link", name="Carts", exact=True).click()
+    page.wait_for_url(searched)
+    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("heading", name="You are signed out").wait_for()
+    check(page, "signed-out")
+    sign_in(page, "anna")
+    page.goto(page_of(cart))
+    page.get_by_role("link", name="Carts", exact=True).click()
+    page.wait_for_url(THE_LIST)
+
+
+EDGES_OF_PAGE = """["#site-name", ".breadcrumbs a", "h1", ".facts"].map(
+  selector => document.querySelector(selector).getClientRects()[0].left)"""
+
+
+@pytest.mark.parametrize("width", [1366, 1920])
+def test_header_and_content_begin_at_the_same_edge(cart: Cart, desk: Open, width: int) -> None:
+    page = desk(width)
+    page.goto(page_of(cart))
+    assert len({*page.evaluate(EDGES_OF_PAGE)}) == 1
 
 
 def test_a_second_click_does_not_send_the_form_again(cart: Cart, desk: Open) -> None:
@@ -543,3 +588,27 @@ def test_a_cart_prints_whole_and_without_controls(cart: Cart, desk: Open) -> Non
         assert page.locator(shown).first.is_visible(), shown
     cut = page.evaluate("docket.scrollHeight - docket.clientHeight")
     assert cut <= 0
+    inside = "getComputedStyle(document.querySelector('.order tbody')).breakInside"
+    assert page.evaluate(inside) == "avoid"
+
+
+def test_a_slip_prints_alone_and_in_black_on_white(cart: Cart, open_page: Open) -> None:
+    page = open_page(scheme="dark")
+    sign_in(page, "anna")
+    page.goto(page_of(cart))
+    page.evaluate("print = () => { printed = document.body.cloneNode().dataset.print; }")
+    for name, slip in (("Print the docket", "docket"), ("Print the slip", "slip")):
+        page.emulate_media(media="screen")
+        page.get_by_role("button", name=name).click()
+        assert page.evaluate("printed") == slip
+        assert page.evaluate("document.body.dataset.print") is None
+        page.evaluate("slip => { document.body.dataset.print = slip; }", slip)
+        page.emulate_media(media="print")
+        shoot(page, f"print-{slip}")
+        shown = page.locator("main :visible").evaluate_all("all => all.map(each => each.id)")
+        assert [each for each in shown if each in {"docket", "slip"}] == [slip]
+        assert not page.locator(".facts, h1, .timeline, h3").locator("visible=true").count()
+        page.evaluate("delete document.body.dataset.print")
+    colours = "[getComputedStyle(document.body).color, getComputedStyle(document.body).background]"
+    text, ground = page.evaluate(colours)
+    assert (text, ground[:18]) == ("rgb(0, 0, 0)", "rgb(255, 255, 255)")
