@@ -113,7 +113,9 @@ def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
             page.understood = tuple({reading.words: reading for reading in alternatives}.values())
         if page.carts or page.reached:
             break
-    page.is_id = bool(digits) and page.understood[0].column != "restaurant_key"
+    page.is_id = bool(digits and page.understood) and (
+        page.understood[0].column != "restaurant_key"
+    )
     if len(page.carts) == 1 and not (page.newer or page.older):
         (cart,), reading = page.carts, page.understood[0]
         if reading.keys and reading.words[0][1] == digits:

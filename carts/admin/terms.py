@@ -170,9 +170,10 @@ def _of_request(request_id: str) -> Q:
 
 def _parsed(text: str) -> tuple[int | None, Decimal | None, list[str]]:
     """Return the restaurant's number, the amount and the words of dishes that the text names."""
-    text = AFTER.sub(r" =\1 ", BEFORE.sub(r" =\1 ", TIMES.sub(" ", text)))
+    # No term has NUL, so it marks what is money beyond doubt.
+    text = AFTER.sub(" \0\\1 ", BEFORE.sub(" \0\\1 ", TIMES.sub(" ", text)))
     words = [word.strip(AROUND) or word for word in text.split()]
-    amounts = [word for word in words if word[0] == "=" or WITH_CENTS.fullmatch(word)]
+    amounts = [word for word in words if word[0] == "\0" or WITH_CENTS.fullmatch(word)]
     others = [word for word in words if word not in amounts and not SIGN.fullmatch(word)]
     restaurant = None
     ends = [word for word in (*others[:1], *others[-1:]) if _number(word) is not None]
@@ -183,7 +184,7 @@ def _parsed(text: str) -> tuple[int | None, Decimal | None, list[str]]:
         others.remove(known[0])
     if not amounts and len(others) == 1 and AMOUNT.fullmatch(others[0]):
         amounts = [others.pop()]
-    match = amounts and AMOUNT.fullmatch(amounts[-1].lstrip("="))
+    match = amounts and AMOUNT.fullmatch(amounts[-1].lstrip("\0"))
     whole, decimals = match.groups(default="0") if match else ("", "")
     amount = Decimal(f"{whole.replace(',', '')}.{decimals}") if match else None
     return restaurant, amount, list(dict.fromkeys(map(_plain, others)))[:MAX_WORDS]
