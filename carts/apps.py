@@ -1,3 +1,4 @@
+from importlib import import_module
 from typing import Any
 
 from django.apps import AppConfig
@@ -5,9 +6,14 @@ from django.apps import apps as installed
 from django.contrib.admin import apps as admin_apps
 from django.db.models.signals import post_migrate
 
+# What a lead may do with accounts, `carts.admin.accounts` narrows further.
 GROUPS = {
     "Cart support": ["view_cart"],
-    "Cart support lead": ["view_cart", "change_cart", "delete_cart"],
+    "Cart support agent": ["view_cart", "change_cart"],
+    "Cart support lead": [
+        *("view_cart", "change_cart", "delete_cart"),
+        *("view_user", "add_user", "change_user"),
+    ],
 }
 
 
@@ -16,15 +22,21 @@ class CartsConfig(AppConfig):
     verbose_name = "Support desk"
 
     def ready(self) -> None:
-        # `migrate` and `flush` send it for each application. By auth's, all permissions are made.
-        post_migrate.connect(create_groups, sender=installed.get_app_config("auth"))
+        # `migrate` and `flush` send it for each application. After auth's, all permissions are made.
+        post_migrate.connect(create_groups, sender=installed.get_app_config("contenttypes"))
 
 
 class DeskConfig(admin_apps.AdminConfig):
     """Django's admin, with the support desk as its site."""
 
     default = False  # of this module
-    default_site = "carts.site.Desk"
+    default_site = "carts.admin.site.Desk"
+
+    def ready(self) -> None:
+        super().ready()
+        # Not in `carts.admin`, which Django imports before it has made the site.
+        for name in ("desk", "accounts"):
+            import_module(f"carts.admin.{name}")
 
 
 def create_groups(using: str, apps: Any = installed, **_: Any) -> None:
@@ -35,8 +47,9 @@ def create_groups(using: str, apps: Any = installed, **_: Any) -> None:
     except LookupError:  # the migrations of auth are being undone
         return
     for name, codenames in GROUPS.items():
-        may = permissions.filter(content_type__app_label="carts", codename__in=codenames)
-        if may:
+        ours = permissions.filter(content_type__app_label__in=["carts", "auth"])
+        may = ours.filter(codename__in=codenames)
+        if len(may) == len(codenames):
             group, is_new = groups.get_or_create(name=name)
             if is_new:
                 group.permissions.set(may)

@@ -1,14 +1,101 @@
 from typing import Any
 
+from axes.models import AccessAttempt
+from axes.utils import reset
+from django.conf import settings
+from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import Group, Permission, User
+from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
 from django.http import HttpRequest
+from django.utils import timezone
+
+admin.site.unregister(User)
 
 
+@admin.register(User)
 class AccountAdmin(UserAdmin):
-    """Django's pages for accounts, which delete none.
+    """Django's pages for accounts. Who is no superuser manages those that may do no more.
 
-    With an account, the log of what it changed would be deleted from the carts' histories.
+    No account is deleted: the log of what it changed would be deleted from the carts' histories.
     """
+
+    list_display = (
+        *("username", "first_name", "last_name", "may", "is_staff", "is_active"),
+        *("last_login", "failed_sign_ins"),
+    )
+    add_fieldsets = (*UserAdmin.add_fieldsets, ("Role", {"fields": ("is_staff", "groups")}))
+    # Of whoever is no superuser.
+    narrow_fieldsets = (
+        (None, {"fields": ("username", "password", "first_name", "last_name", "email")}),
+        ("Role", {"fields": ("is_active", "is_staff", "groups")}),
+    )
+    actions = ("free_names",)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        since = timezone.now() - settings.AXES_COOLOFF_TIME
+        attempts = AccessAttempt.objects.filter(
+            username=OuterRef("username"), attempt_time__gte=since
+        )
+        failures = attempts.order_by().values("username").annotate(n=Sum("failures_since_start"))
+        accounts = super().get_queryset(request).annotate(failures=Subquery(failures.values("n")))
+        if not request.user.is_superuser:
+            accounts = accounts.filter(is_superuser=False).exclude(
+                Q(groups__in=_groups_above(request.user))
+                | Q(user_permissions__in=_beyond(request.user))
+            )
+        return accounts.prefetch_related("groups")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        is_narrow = obj and not request.user.is_superuser
+        return self.narrow_fieldsets if is_narrow else super().get_fieldsets(request, obj)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> Any:
+        return {"is_staff": True, **super().get_changeform_initial_data(request)}
+
+    def formfield_for_manytomany(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+        if db_field.name == "groups" and not request.user.is_superuser:
+            above = _groups_above(request.user)
+            kwargs["queryset"] = Group.objects.exclude(pk__in=above.values("pk"))
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Save the groups as well, and tell if the account cannot use the desk."""
+        super().save_related(request, form, formsets, change)
+        account = form.instance
+        missing = [] if account.is_staff else ["“Staff status”, to sign in"]
+        if not account.is_superuser and not account.groups.exists():
+            missing.append("a group, to see carts")
+        if account.is_active and missing:
+            lack = " and ".join(missing)
+            messages.warning(request, f"{account} cannot use the desk yet. It still needs {lack}.")
+
+    @admin.display(description="groups")
+    def may(self, account: User) -> str:
+        if account.is_superuser:
+            return "superuser"
+        return ", ".join(group.name for group in account.groups.all())
+
+    @admin.display(description="failed sign-ins")
+    def failed_sign_ins(self, account: Any) -> int | None:
+        return account.failures
+
+    @admin.action(permissions=["change"], description="Free the names that failed sign-ins lock")
+    def free_names(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        for account in queryset:
+            reset(username=account.username)
+        names = ", ".join(sorted(account.username for account in queryset))
+        messages.success(request, f"These names may sign in again: {names}.")
+
+
+def _beyond(user: Any) -> QuerySet[Permission]:
+    """Return what this user may not do."""
+    own = Permission.objects.filter(Q(user=user) | Q(group__user=user))
+    return Permission.objects.exclude(pk__in=own.values("pk"))
+
+
+def _groups_above(user: Any) -> QuerySet[Group]:
+    return Group.objects.filter(permissions__in=_beyond(user))

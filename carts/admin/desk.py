@@ -1,3 +1,5 @@
+import csv
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -9,12 +11,14 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils import timezone
 
 from carts.admin import search
 from carts.admin.cart import CartView, DeleteCartView
-from carts.admin.formatting import LABELS, cart_url, parse_version
+from carts.admin.formatting import LABELS, amount, parse_version
 from carts.admin.history import timeline
 from carts.admin.items import ItemView, PutBackView, RemoveItemView
+from carts.admin.terms import id_digits
 from carts.models import Cart
 from carts.models.reads import items_of
 from cartsvc.api.guids import parse_guid
@@ -24,7 +28,18 @@ LOG_PAGE_SIZE = 100
 # The most items on the slips that the page of a cart shows. Its order has all of them.
 PRINTED_ITEMS = 100
 
+CSV_COLUMNS = (
+    *("id", "profile_key", "created_on", "modified_on", "version", "item_count", "subtotal"),
+    *("currency", "restaurant_key", "partner_key", "fulfilment_channel", "ordering_channel"),
+    "platform",
+)
+# What makes a formula of a cell.
+FORMULA = set("=+-@\t\r")
 
+MINUTE = "%Y-%m-%dT%H:%M"
+
+
+@admin.register(Cart)
 class CartAdmin(admin.ModelAdmin):
     """The pages that find a cart, show it, change it and delete it. Carts are not created here."""
 
@@ -56,26 +71,29 @@ class CartAdmin(admin.ModelAdmin):
         return TemplateResponse(request, template, context, status=status)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the search box and the carts found.
+        """Show the search box and the carts found, or give them as a file of CSV.
 
-        The id of a cart or item opens the cart, and that of a cart that staff deleted its log.
+        An id opens the cart or the event that has it, and that of a cart that staff deleted its
+        log.
         """
         self._check_view(request)
         form, found = search.FindForm(request.GET), search.Page([])
+        as_csv = "csv" in request.GET
         if form.is_valid():
-            key = search.guid(form.cleaned_data["q"])
-            if key and (cart_id := search.cart_of(key)):
-                return HttpResponseRedirect(cart_url(cart_id, key if key != cart_id else None))
-            found = search.find(form.cleaned_data)
-            if key and not found.carts and _log_of(key).exists():
-                return HttpResponseRedirect(reverse("admin:carts_cart_history", args=[key]))
+            found = search.find(form.cleaned_data, size=search.MOST if as_csv else search.PAGE_SIZE)
+            if found.opens:
+                return HttpResponseRedirect(found.opens)
+            key = id_digits(form.cleaned_data["q"])
+            if len(key) == 32 and not found.carts and _log_of(UUID(key)).exists():
+                return HttpResponseRedirect(reverse("admin:carts_cart_history", args=[UUID(key)]))
+            if as_csv:
+                return _csv(found.carts)
         # The filters suggest what the carts of the page hold, which costs no query.
         seen = {
             name: sorted({getattr(cart, name) for cart in found.carts}) for name in form.SUGGESTED
         }
-        return self.page(
-            request, "find", title="Carts", form=form, page=found, seen=seen, window=search.WINDOW
-        )
+        context: dict[str, Any] = {"title": "Carts", "form": form, "page": found, "seen": seen}
+        return self.page(request, "find", periods=_periods(), most=search.MOST, **context)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -123,6 +141,34 @@ class CartAdmin(admin.ModelAdmin):
     def _check_view(self, request: HttpRequest) -> None:
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
+
+
+def _periods() -> list[tuple[str, str, str]]:
+    """Return the filters of creation to click: what they are called, and from when to when."""
+    now = timezone.localtime()
+    today = now.replace(hour=0, minute=0)
+    spans = (
+        ("last hour", now - timedelta(hours=1), None),
+        ("today", today, None),
+        ("yesterday", today - timedelta(days=1), today),
+    )
+    return [
+        (name, f"{start:{MINUTE}}", f"{end:{MINUTE}}" if end else "") for name, start, end in spans
+    ]
+
+
+def _csv(carts: list[Any]) -> HttpResponse:
+    """Return the carts as a file for spreadsheets, to which none of its texts is a formula."""
+    response = HttpResponse("\ufeff", content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="carts.csv"'
+    writer = csv.writer(response)
+    writer.writerow([*(name.replace("_", " ") for name in CSV_COLUMNS), "first items"])
+    for cart in carts:
+        items = ", ".join(f"{quantity} × {name}" for quantity, name in cart.lines)
+        cart.subtotal = amount(cart.subtotal, cart.currency).replace(",", "")
+        texts = [*(str(getattr(cart, name)) for name in CSV_COLUMNS), items]
+        writer.writerow(f"'{text}" if text[:1] in FORMULA else text for text in texts)
+    return response
 
 
 def _log_of(cart_id: UUID) -> QuerySet[LogEntry]:

@@ -1,56 +1,31 @@
 """Find carts by their keys, newest first, without ever reading the whole table.
 
 A key is looked up in its index. Other columns have no index, because each index costs every
-write. A search by them, or by what the carts hold, looks through a bounded number of carts and
-reports how far it got.
+write. A search by them, or by what the carts hold, looks through a bounded number of carts at a
+time, goes on for about a second, and reports how far it got.
 """
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db.models import F, OuterRef, Q, Subquery, TextField, Value
-from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
+from django.db.models import BooleanField, ExpressionWrapper, Q, Subquery, TextField, Value
 from django.db.models.functions import Concat
-from django.db.models.lookups import IsNull
 
-from carts.models import Cart, CartItem
+from carts.admin.formatting import cart_url
+from carts.admin.terms import HIGHEST, ITEMS, LOWEST, Reading, carts_with, id_digits, readings
+from carts.models import Cart, CartChange, CartItem
 from carts.models.reads import CartQuerySet, first_key_at
-from carts.types import INT32
-from carts.values import NewCart, types_of
-from cartsvc.api import guids
 
-PAGE_SIZE = 100
+# The carts of a page, and the most that are counted and that a file holds.
+PAGE_SIZE, MOST = 100, 1_000
 
-# The number of carts that a search looks through at a time.
-WINDOW = 20_000
-
-ITEMS = CartItem.objects.filter(cart=OuterRef("pk"), profile_key=OuterRef("profile_key"))
-
-# The first items of a cart as text, read with its row: as many, whatever the cart holds.
-LINES = ITEMS.values(
-    line=Concat("quantity", Value(" × "), "display_name", output_field=TextField())
-)
-FIRST_ITEMS = {f"item_{n}": Subquery(LINES[n : n + 1]) for n in range(3)}
-
-GUID = re.compile(f"(?<![0-9a-z]){guids.GUID.pattern}(?![0-9a-z])", re.IGNORECASE)
-
-# Mail and chat turn hyphens into dashes and add characters of no width.
-PASTED = dict.fromkeys(range(0x2010, 0x2016), "-") | dict.fromkeys(
-    (0x00AD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF)
-)
-
-# What is often copied along with a number or a partner's key.
-AROUND = " \t\"'“”.,;#"
-
-# Such as 1,234.50 or 23,50. A comma before exactly three digits groups them, as on the pages.
-AMOUNT = re.compile(r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:[.,]([0-9]+))?")
+# The number of carts that a search looks through at a time, and for how long it goes on.
+WINDOW, SECONDS = 20_000, 1.0
 
 NO_PLACE = {"invalid": "This address does not name a place in the list."}
 
@@ -58,7 +33,10 @@ NO_PLACE = {"invalid": "This address does not name a place in the list."}
 class Moment(forms.DateTimeField):
     """A moment in the viewer's time zone. It must be within the calendar in UTC, too."""
 
-    widget = forms.DateTimeInput({"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
+    # Without an end, browsers take six digits of a year.
+    widget = forms.DateTimeInput(
+        {"type": "datetime-local", "max": "9999-12-31T23:59"}, format="%Y-%m-%dT%H:%M"
+    )
 
     def to_python(self, value: Any) -> Any:
         moment = super().to_python(value)
@@ -93,9 +71,6 @@ class FindForm(forms.Form):
         for name in self.SUGGESTED:
             self.fields[name].widget.attrs |= {"list": f"seen-{name}", "autocomplete": "off"}
 
-    def clean_currency(self) -> str:
-        return self.cleaned_data["currency"].upper()
-
     def filters(self) -> list[forms.BoundField]:
         """Return the fields of the filters, for the template."""
         return [field for field in self if field.name not in {"q", "before", "after"}]
@@ -105,141 +80,161 @@ class FindForm(forms.Form):
         return any(field.data for field in self.filters())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Page:
-    """Carts, newest first, and the keys at which the newer and the older page begin."""
+    """Carts, newest first, and the keys at which the newer and the older page begin.
+
+    `total` carts were found from here on, or more if there is an older page. `understood` is what
+    the term was taken for; `is_id` tells whether it looks like an id. `opens` is the address of
+    the one thing that it names.
+    """
 
     carts: list[Cart]
     newer: UUID | None = None
     older: UUID | None = None
-    # When the last cart was created that was looked at, if more carts may match beyond.
+    # How many carts were looked through, and when the last one was created, if more may match.
+    looked: int = 0
     reached: datetime | None = None
+    total: int = 0
+    understood: tuple[Reading, ...] = ()
+    is_id: bool = False
+    opens: str = ""
 
 
-def guid(term: str) -> UUID | None:
-    """Return the last id in the term, such as an address, or None.
+def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
+    """Return the page of carts that the cleaned values of a `FindForm` ask for."""
+    term, page = values["q"], Page([])
+    digits = id_digits(term)
+    if len(digits) == 32 and (opens := _opened(UUID(digits))):
+        return Page([], opens=opens)
+    for alternatives in readings(term) if term else [_of_filter(values["partner_key"])]:
+        if alternatives:
+            page = _page(alternatives, values, size)
+            page.understood = tuple({reading.words: reading for reading in alternatives}.values())
+        if page.carts or page.reached:
+            break
+    page.is_id = bool(digits and page.understood) and (
+        page.understood[0].column != "restaurant_key"
+    )
+    if len(page.carts) == 1 and not (page.newer or page.older):
+        (cart,), reading = page.carts, page.understood[0]
+        if reading.keys and reading.words[0][1] == digits:
+            page.opens = cart_url(cart.pk, reading.keys[cart.pk])
+        elif version := reading.request_id and _version_by(reading.request_id, cart):
+            page.opens = f"{cart_url(cart.pk)}?before={version + 1}#version-{version}"
+    return page
 
-    A term that holds none may be an id in any other notation that Python reads.
-    """
-    term = term.translate(PASTED)
-    try:
-        return UUID((GUID.findall(term) or [term.strip()])[-1])
-    except ValueError:
-        return None
+
+def _of_filter(partner_key: str) -> list[Reading]:
+    """Return the index to look into if there is no term."""
+    spellings = {partner_key, partner_key.upper(), partner_key.lower()}
+    return [Reading(column="partner_key", value=each) for each in spellings if each] or [Reading()]
 
 
-def cart_of(key: UUID) -> UUID | None:
-    """Return the id of the cart that has this id or holds an item with this id."""
+def _opened(key: UUID) -> str:
+    """Return the address of the cart that has this id or holds the item with this id, or ""."""
     carts = Cart.objects.filter(pk=key).values_list("pk")
     items = CartItem.objects.filter(pk=key).order_by().values_list("cart_id")
-    return next((cart_id for (cart_id,) in carts.union(items)), None)
+    found = next((cart_id for (cart_id,) in carts.union(items)), None)
+    return cart_url(found, key if key != found else None) if found else ""
 
 
-def find(values: dict[str, Any]) -> Page:
-    """Return the page of carts that the cleaned values of a `FindForm` ask for."""
+def _version_by(request_id: str, cart: Cart) -> int:
+    """Return the version of the cart that this request has made, or 0."""
+    if cart.created_request_id == request_id:
+        return 1
+    made = CartChange.objects.filter(cart=cart, request_id=request_id).values_list("version")
+    return next((version for (version,) in made), 0)
+
+
+def _page(alternatives: list[Reading], values: dict[str, Any], size: int) -> Page:
     upward = values["after"] is not None
-    start = values["after"] or values["before"]
-    searches = [
-        _look(_range(column, value, values), _conditions(values) & holding, upward=upward)
-        for column, value, holding in _keys(values)
-    ]
-    # Both searches may find the same cart.
-    found = {cart.id: cart for carts, _ in searches for cart in carts}
-    keys = sorted(found, reverse=not upward)
-    beyond = reached = None
-    if edges := [edge for _, edge in searches if edge]:
-        # Cut all searches where the first one stopped, so that they go on together.
-        beyond = min(edges) if upward else max(edges)
-        keys = [key for key in keys if (key <= beyond if upward else key >= beyond)]
-    carts = [found[key] for key in keys[:PAGE_SIZE]]
-    if len(carts) < len(keys):
-        beyond = carts[-1].id
-    elif beyond:
-        reached = Cart.objects.filter(pk=beyond).values_list("created_on", flat=True).first()
-    behind = (carts[0].id if carts else start) if start else None
-    if upward:
-        return Page(carts[::-1], newer=beyond, older=behind, reached=reached)
-    return Page(carts, newer=behind, older=beyond, reached=reached)
-
-
-def _keys(values: dict[str, Any]) -> Iterator[tuple[str, Any, Q]]:
-    """Yield each indexed column that the search term may name, the value, and a condition.
-
-    The condition is on what the carts hold. The column is "" if only filters are given.
-    """
-    term = values["q"]
-    if not term:
-        column = "partner_key" if values["partner_key"] else ""
-        yield column, values["partner_key"], Q()
-    elif key := guid(term):
-        yield "profile_key", key, Q()
+    start = beyond = values["after"] or values["before"]
+    page, keys, deadline = Page([]), list[UUID](), monotonic() + SECONDS
+    while True:
+        place = {"after" if upward else "before": beyond}
+        searches = [_look(reading, values | place, upward=upward) for reading in alternatives]
+        # Two searches may find the same cart.
+        found = sorted({key for some, _ in searches for key in some}, reverse=not upward)
+        if edges := [edge for _, edge in searches if edge]:
+            # Cut all searches where the first one stopped, so that they go on together.
+            beyond = min(edges) if upward else max(edges)
+            found = [key for key in found if (key <= beyond if upward else key >= beyond)]
+            page.looked += WINDOW
+        keys += found
+        if not edges or len(keys) > size or monotonic() >= deadline:
+            break
+    page.total = min(len(keys), MOST)
+    if len(keys) > size:
+        beyond = keys[size - 1]
+    elif edges:
+        page.reached = Cart.objects.filter(pk=beyond).values_list("created_on", flat=True).first()
     else:
-        bare = " ".join(term.split()).strip(AROUND)
-        (first, _, others), (rest, _, last) = bare.partition(" "), bare.rpartition(" ")
-        for word, sought in ((first, others), (last, rest)):
-            number = word.strip(AROUND)
-            is_number = re.fullmatch("-?[0-9]{1,10}", number)
-            if is_number and INT32.minimum <= int(number) <= INT32.maximum:
-                yield "restaurant_key", int(number), _holding(sought.strip(AROUND))
-                break
-        # A partner's key may itself begin or end with such a character.
-        for spelling in {term, term.upper(), bare, bare.upper()}:
-            if len(spelling) <= types_of(NewCart)["partner_key"].max_length:
-                yield "partner_key", spelling, Q()
+        beyond = None
+    keys = keys[:size]
+    page.carts = _carts(keys, alternatives)
+    behind = (keys[0] if keys else start) if start else None
+    page.newer, page.older = (beyond, behind) if upward else (behind, beyond)
+    return page
 
 
-def _holding(sought: str) -> Q:
-    """Return the condition on carts of this subtotal, or with this in the name of an item."""
-    if not sought:
-        return Q()
-    if match := AMOUNT.fullmatch(sought):
-        whole, decimals = match.groups(default="0")
-        return Q(subtotal=Decimal(f"{whole.replace(',', '')}.{decimals}"))
-    # Not `Exists`: PostgreSQL may make a join of it, and read the items of all carts.
-    items = ITEMS.filter(display_name__icontains=sought).order_by().values("pk")
-    return Q(IsNull(Subquery(items[:1]), False))
+def _carts(keys: list[UUID], alternatives: list[Reading]) -> list[Cart]:
+    """Return the carts, newest first, each with its first three `lines`: quantity and name."""
+    shown = Q()
+    for reading in alternatives:
+        shown |= reading.shown
+    items = ITEMS
+    if shown:
+        items = ITEMS.order_by(ExpressionWrapper(shown, BooleanField()).desc(), "position")
+    # As texts, which are read with the cart's row: as many, whatever the cart holds.
+    line = Concat("quantity", Value(" "), "display_name", output_field=TextField())
+    lines = {f"line_{n}": Subquery(items.values(line=line)[n : n + 1]) for n in range(3)}
+    carts: list[Any] = list(Cart.objects.filter(pk__in=keys).order_by("-pk").annotate(**lines))
+    for cart in carts:
+        found = (getattr(cart, name) for name in lines)
+        cart.lines = [line.partition(" ")[::2] for line in found if line]
+    return carts
 
 
-def _range(column: str, value: Any, values: dict[str, Any]) -> CartQuerySet:
-    """Return the carts with that value, oldest first, as one range of the column's index.
-
-    The condition compares pairs of column and id. With a plain condition on the column, the
-    database may walk along the primary key instead, past all carts with another value.
-    """
+def _range(reading: Reading, values: dict[str, Any]) -> CartQuerySet:
+    """Return the carts of that reading, oldest first, as one range of an index."""
     starts = [values["after"], values["created_from"] and first_key_at(values["created_from"])]
     # A cart that was last changed before a moment was also created before it.
     moments = values["created_to"], values["changed_to"]
     ends = [values["before"], *(moment and first_key_at(moment) for moment in moments)]
-    start = max(filter(None, starts), default=UUID(int=0))
-    end = min(filter(None, ends), default=UUID(int=2**128 - 1))
-    if not column:
-        return Cart.objects.filter(id__gt=start, id__lt=end).order_by("id")
-    pair = Tuple(F(column), F("id"))
-    between = TupleGreaterThan(pair, (value, start)), TupleLessThan(pair, (value, end))
-    return Cart.objects.filter(*between).order_by(column, "id")
+    start = max(filter(None, starts), default=LOWEST)
+    end = min(filter(None, ends), default=HIGHEST)
+    if reading.column:
+        return carts_with(reading.column, reading.value, start, end)
+    carts = Cart.objects.filter(id__gt=start, id__lt=end).order_by("id")
+    return carts.filter(pk__in=reading.keys) if reading.keys else carts
 
 
-def _look(carts: CartQuerySet, conditions: Q, *, upward: bool) -> tuple[list[Cart], UUID | None]:
+def _look(
+    reading: Reading, values: dict[str, Any], *, upward: bool
+) -> tuple[list[UUID], UUID | None]:
     """Return the first carts that match, and the last key looked at if carts are left.
 
     The key is None if all carts were looked at, or if there is no condition.
     """
+    conditions, carts = _conditions(values) & reading.holding, _range(reading, values)
     if not upward:
         carts = carts.reverse()
     edge = None
     if conditions:
-        edge = carts.values_list("id", flat=True)[WINDOW : WINDOW + 1].first()
-        if edge:
+        if not reading.keys and (
+            edge := carts.values_list("id", flat=True)[WINDOW : WINDOW + 1].first()
+        ):
             carts = carts.filter(Q(id__lte=edge) if upward else Q(id__gte=edge))
         carts = carts.filter(conditions)
-    return list(carts.annotate(**FIRST_ITEMS)[: PAGE_SIZE + 1]), edge
+    return list(carts.values_list("id", flat=True)[: MOST + 1]), edge
 
 
 def _conditions(values: dict[str, Any]) -> Q:
     """Return the conditions on columns that the search does not use an index for."""
-    conditions = {name: values[name] for name in FindForm.SUGGESTED}
+    conditions = {f"{name}__iexact": values[name] for name in FindForm.SUGGESTED}
     if not values["q"]:
-        del conditions["partner_key"]
+        del conditions["partner_key__iexact"]
     conditions["modified_on__gte"] = values["changed_from"]
     conditions["modified_on__lt"] = values["changed_to"]
     return Q(**{name: value for name, value in conditions.items() if value})

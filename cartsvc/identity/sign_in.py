@@ -1,18 +1,23 @@
-"""Signing in at the desk: how passwords are hashed, and what django-axes counts and answers.
+"""Signing in at the desk: passwords, the age of a session, and what django-axes counts and answers.
 
 How many passwords are checked at once is `cartsvc.fairness`'s; how many an address may try in a
 minute is nginx's.
 """
 
 from collections.abc import Mapping
+from time import time
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 
 from cartsvc.proxies import client_network
+
+# Seconds. To renew a session with every page would cost each page a write.
+RENEWAL = 600
 
 
 class Argon2(Argon2PasswordHasher):
@@ -24,6 +29,19 @@ class Argon2(Argon2PasswordHasher):
     time_cost = 2
     memory_cost = 19 * 1024  # KiB
     parallelism = 1
+
+
+def renew_session(request: HttpRequest) -> None:
+    """Let the age of the session count from this page of a user."""
+    last_login: Any = request.user.last_login  # type: ignore[union-attr]
+    if time() - request.session.get("renewed", last_login.timestamp()) > RENEWAL:
+        request.session["renewed"] = int(time())
+
+
+def has_ended(request: HttpRequest) -> bool:
+    """Return whether whoever sends this was signed in: the browser has a session, or a form."""
+    was = settings.SESSION_COOKIE_NAME in request.COOKIES or request.method == "POST"
+    return was and request.user.is_anonymous and request.path != reverse("admin:login")
 
 
 def locked_out(request: HttpRequest, *_: Any) -> HttpResponse:

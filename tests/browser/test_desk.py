@@ -3,9 +3,11 @@ from typing import Any, cast
 from uuid import UUID
 
 import pytest
+from django.contrib.sessions.models import Session
 from uuid_utils.compat import uuid7
 
 from carts.models import Cart
+from carts.templatetags.isolates import CONTROLS
 from tests.browser.conftest import (
     FIND,
     LOOKS,
@@ -17,6 +19,7 @@ from tests.browser.conftest import (
     sign_in,
 )
 from tests.desk.conftest import (
+    PASSWORD,
     add_page,
     big_cart,
     correct_page,
@@ -155,7 +158,10 @@ def test_the_keyboard_alone_does_it(cart: Cart, open_page: Open) -> None:
         assert [word for word in hidden if word in text] == []
     assert "JST" in page.locator(".facts").inner_text()
     page.reload()
+    tab_to(page, ".tools summary")
+    page.keyboard.press("Enter")
     tab_to(page, ".tools button.copy")
+    page.reload()
     follow(page, ".tools a", "**/items/**")
     replace_by(page, "#id_quantity", "4")
     tab_to(page, "#id_options-0-DELETE")
@@ -258,6 +264,52 @@ def test_leaving_a_form_asks_only_when_something_was_typed(
     open_page.complaints.clear()
 
 
+def test_what_was_typed_outlives_the_session(cart: Cart, desk: Open, open_page: Open) -> None:
+    page = desk()
+
+    def enter(user: str = "anna") -> None:
+        page.get_by_label("Username").fill(user)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Log in").click()
+
+    for lose in (Session.objects.all().delete, page.context.clear_cookies):
+        page.goto(item_page(cart))
+        page.get_by_label("Quantity").fill(quantity := str(items(cart)[0]["quantity"] + 5))
+        page.locator("#id_options-0-DELETE").check()
+        for number in range(2):
+            page.get_by_role("button", name="Another option").click()
+            page.get_by_label("Name").last.fill(f"Extra {number}")
+            page.get_by_label("Price").last.fill("1")
+            page.get_by_label("Option set key").last.fill("7")
+            page.get_by_label("Option set item key").last.fill(f"{number}")
+        page.get_by_label("Why").fill("She called")
+        lose()
+        page.get_by_role("button", name="Save").click()
+        if lose == page.context.clear_cookies:
+            # Without its cookie, the form is refused before anybody asks who sends it.
+            page.get_by_role("link", name="Open the form again").click()
+            complained(open_page, 403)
+        else:
+            page.get_by_text("Your session has ended. Nothing was saved.").wait_for()
+            check(page, "session-ended")
+        enter("nobody")
+        page.locator("p.errornote").wait_for()
+        enter()
+        page.get_by_text("What you typed is here again. It is not saved yet.").wait_for()
+        check(page, "typed-again")
+        before = len(items(cart)[0]["options"])
+        page.get_by_role("button", name="Save").click()
+        page.wait_for_url(f"**{item_of(cart)}")
+        item = items(cart)[0]
+        names = [option["display_name"] for option in item["options"]]
+        assert (str(item["quantity"]), names[-2:]) == (quantity, ["Extra 0", "Extra 1"])
+        assert len(names) == before + 1
+        assert cart.changes.last().why == "She called"
+    page.goto(item_page(cart))
+    assert page.get_by_label("Quantity").input_value() == quantity
+    assert not page.get_by_text("What you typed").is_visible()
+
+
 CONTRAST_AND_ROOM = """(input) => {
   const brightness = (colour) => {
     const [red, green, blue] = colour.match(/[\\d.]+/g).map((value) => {
@@ -349,13 +401,68 @@ def test_hostile_text_shows_as_text_and_breaks_no_layout(
     check(page, f"hostile-cart-{width}")
     shown = page.locator("table.order").inner_text()
     for text in HOSTILE:
-        assert text in shown
+        assert text.translate(CONTROLS) in shown
     for slip in page.locator(".slip").all():
         assert slip.evaluate("slip => slip.scrollWidth - slip.clientWidth") <= 0
     page.get_by_role("link", name="Correct").nth(5).click()
     check(page, f"hostile-item-{width}")
     page.goto(remove_page(hostile))
     check(page, f"hostile-remove-{width}")
+
+
+# The left edges of these texts, in pixels, within the last element that holds all of them.
+LEFTS = """texts => {
+  const holds = element => texts.every(text => element.textContent.includes(text));
+  const line = [...document.querySelectorAll("main *")].filter(holds).at(-1);
+  const nodes = document.createTreeWalker(line, NodeFilter.SHOW_TEXT), lefts = new Map();
+  while (nodes.nextNode()) {
+    for (const text of texts) {
+      const start = nodes.currentNode.data.indexOf(text), range = document.createRange();
+      if (start < 0 || lefts.has(text)) continue;
+      range.setStart(nodes.currentNode, start);
+      range.setEnd(nodes.currentNode, start + text.length);
+      lefts.set(text, range.getBoundingClientRect().left);
+    }
+  }
+  return texts.map(text => lefts.get(text));
+}"""
+
+
+@pytest.mark.parametrize("around", ["", "\u202e", "\u2069\u202e", "\u2067"])
+def test_what_is_written_from_right_to_left_turns_no_line_around(
+    cart: Cart, desk: Open, open_page: Open, around: str
+) -> None:
+    old, new = f"{around}شاورما", f"{around}فلافل 7"
+    item = ItemFactory(display_name=old, special_instructions=old, quantity=3, with_option=True)
+    cart = CartFactory(items=[item, ItemFactory(display_name=new)])
+    page = desk()
+
+    def lefts(*texts: str) -> None:
+        found = page.evaluate(LEFTS, list(texts))
+        assert found == sorted(found), (page.url, texts)
+
+    page.goto(f"{FIND}?q={cart.restaurant_key}")
+    lefts("3 × ", "شاورما", "2 × ", "فلافل")
+    for path in (delete_page(cart), remove_page(cart)):
+        page.goto(path)
+        lefts("3 × ", "شاورما", "10.10" if path == delete_page(cart) else "34.05")
+    page.goto(item_page(cart))
+    page.get_by_label("Instructions for the kitchen").fill(new)
+    page.get_by_label("Name").first.fill(new)
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(f"**{item_of(cart)}")
+    lefts("Item “", "شاورما", "”: name “", "” → “", "”; instructions")
+    lefts("instructions for the kitchen “", "شاورما", "” → “", "فلافل")
+    for sheet in ("#docket", "#slip"):
+        assert page.locator(sheet).is_visible()
+    page.goto(f"{FIND}{cart.pk}/history/")
+    lefts("Item “", "شاورما", "”: name “", "” → “", "”; instructions")
+    page.goto(item_page(cart))
+    cart.items.first().change(display_name=old)
+    page.get_by_role("button", name="Save").click()
+    lefts("name “", "فلافل", "” → “", "شاورما")
+    lefts("The item is now: ", "3 × ", "شاورما", "10.10")
+    complained(open_page, 409)
 
 
 def test_a_caller_writes_no_second_slip_and_breaks_no_price(cart: Cart, desk: Open) -> None:
@@ -376,13 +483,55 @@ def test_a_caller_writes_no_second_slip_and_breaks_no_price(cart: Cart, desk: Op
     assert max(heights) < 20  # one row
 
 
-def test_the_copy_button_copies_the_id(cart: Cart, desk: Open) -> None:
+def test_an_id_and_an_order_are_copied(cart: Cart, desk: Open) -> None:
     page = desk()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(page_of(cart))
     page.get_by_label("Copy the cart's id").click()
     page.get_by_text("Copied").wait_for()
     assert UUID(page.evaluate("navigator.clipboard.readText()")) == cart.pk
+    page.get_by_role("button", name="Copy as text").click()
+    page.get_by_text("Copied").last.wait_for()
+    assert page.evaluate("navigator.clipboard.readText()").splitlines() == [
+        *(f"Cart {cart.pk}", "2 × Pizza Margherita 10.10 25.20", "+ Extra mozzarella 1.25"),
+        *("+ Olives 1.25", "No basil", "1 × Cola 10.10 10.10", "Subtotal in EUR 35.30"),
+    ]
+    page.get_by_role("button", name="Copy as text").wait_for()
+
+
+def test_the_way_back_keeps_what_was_searched_until_the_end_of_the_session(
+    cart: Cart, desk: Open
+) -> None:
+    page = desk()
+    page.get_by_text("Filters").click()
+    page.get_by_label("Platform").fill("ios-app")
+    page.get_by_label("Find a cart").fill("4711")
+    page.keyboard.press("Enter")
+    # No empty parameter stands in a link to share.
+    searched = f"**{FIND}?q=4711&platform=ios-app"
+    page.wait_for_url(searched)
+    follow(page, "#result_list a", f"**{page_of(cart)}")
+    page.goto(item_page(cart))
+    page.get_by_role("link", name="Carts", exact=True).click()
+    page.wait_for_url(searched)
+    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("heading", name="You are signed out").wait_for()
+    check(page, "signed-out")
+    sign_in(page, "anna")
+    page.goto(page_of(cart))
+    page.get_by_role("link", name="Carts", exact=True).click()
+    page.wait_for_url(THE_LIST)
+
+
+EDGES_OF_PAGE = """["#site-name", ".breadcrumbs a", "h1", ".facts"].map(
+  selector => document.querySelector(selector).getClientRects()[0].left)"""
+
+
+@pytest.mark.parametrize("width", [1366, 1920])
+def test_header_and_content_begin_at_the_same_edge(cart: Cart, desk: Open, width: int) -> None:
+    page = desk(width)
+    page.goto(page_of(cart))
+    assert len({*page.evaluate(EDGES_OF_PAGE)}) == 1
 
 
 def test_a_second_click_does_not_send_the_form_again(cart: Cart, desk: Open) -> None:
@@ -439,3 +588,27 @@ def test_a_cart_prints_whole_and_without_controls(cart: Cart, desk: Open) -> Non
         assert page.locator(shown).first.is_visible(), shown
     cut = page.evaluate("docket.scrollHeight - docket.clientHeight")
     assert cut <= 0
+    inside = "getComputedStyle(document.querySelector('.order tbody')).breakInside"
+    assert page.evaluate(inside) == "avoid"
+
+
+def test_a_slip_prints_alone_and_in_black_on_white(cart: Cart, open_page: Open) -> None:
+    page = open_page(scheme="dark")
+    sign_in(page, "anna")
+    page.goto(page_of(cart))
+    page.evaluate("print = () => { printed = document.body.cloneNode().dataset.print; }")
+    for name, slip in (("Print the docket", "docket"), ("Print the slip", "slip")):
+        page.emulate_media(media="screen")
+        page.get_by_role("button", name=name).click()
+        assert page.evaluate("printed") == slip
+        assert page.evaluate("document.body.dataset.print") is None
+        page.evaluate("slip => { document.body.dataset.print = slip; }", slip)
+        page.emulate_media(media="print")
+        shoot(page, f"print-{slip}")
+        shown = page.locator("main :visible").evaluate_all("all => all.map(each => each.id)")
+        assert [each for each in shown if each in {"docket", "slip"}] == [slip]
+        assert not page.locator(".facts, h1, .timeline, h3").locator("visible=true").count()
+        page.evaluate("delete document.body.dataset.print")
+    colours = "[getComputedStyle(document.body).color, getComputedStyle(document.body).background]"
+    text, ground = page.evaluate(colours)
+    assert (text, ground[:18]) == ("rgb(0, 0, 0)", "rgb(255, 255, 255)")

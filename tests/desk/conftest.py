@@ -1,4 +1,6 @@
+import re
 from collections.abc import Iterator
+from html import unescape
 from itertools import chain
 from typing import Any, cast
 
@@ -114,6 +116,11 @@ def form_of(client: Client, url: str) -> dict[str, Any]:
         fields += [*chain(*options), *options.management_form]
     sent = {field.html_name: field.value() for field in fields if field.value() is not None}
     return {**sent, "version": context["cart"].version}
+
+
+def words(html: str) -> str:
+    """Return the text of a page, on one line."""
+    return " ".join(unescape(re.sub("<[^>]+>", "", html)).split())
 
 
 def big_cart(count: int, options: int) -> Cart:

@@ -1,3 +1,5 @@
+import csv
+import math
 import re
 import uuid
 from collections.abc import Callable
@@ -12,12 +14,15 @@ from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from carts.admin import search
 from carts.models import Cart
+from carts.models.change import Author
 from tests.desk.conftest import CARTS, big_cart, item_of, items, page_of, staff
-from tests.support.callers import STRANGER
-from tests.support.factories import CartFactory, ItemFactory
+from tests.support import bodies
+from tests.support.callers import STRANGER, Api
+from tests.support.factories import CartFactory, ItemFactory, new_item
 
 
 def found(client: Client, **query: object) -> list[Any]:
@@ -78,15 +83,68 @@ def test_a_partner_key_may_end_with_such_a_character(viewer: Client) -> None:
 
 @pytest.mark.parametrize(
     "term",
+    ["{0:.8}", "{0:.8}-", "{0:.14}", "{0:.30}", "#{0:.13}…", "Cart {0:.10}", "\u201c{0:.20}\u201d"],
+)
+def test_a_beginning_of_an_id_opens_the_cart(
+    viewer: Client, cart: Cart, others: list[Cart], term: str
+) -> None:
+    """The ids are of different times, as they are unless a minute has many carts."""
+    item_id = items(cart)[0]["item_id"]
+    customer = CartFactory(profile_key=uuid.UUID(int=2**127))
+    old = CartFactory(id=uuid.UUID("01900000-0000-7000-8000-00000000000a"))
+    assert viewer.get(CARTS, {"q": term.format(str(old.pk))}).url == page_of(old)
+    assert viewer.get(CARTS, {"q": term.format(str(customer.profile_key))}).url == page_of(customer)
+    Cart.objects.exclude(pk=cart.pk).delete()
+    assert viewer.get(CARTS, {"q": f"{item_id}"[:35]}).url == item_of(cart)
+
+
+def test_an_id_is_found_with_any_separators_and_misread_digits(viewer: Client) -> None:
+    cart = CartFactory(id=uuid.UUID("01900110-0000-7000-8000-00000000000a"))
+    whole = str(cart.pk)
+    for separator in (" ", ".", "/", ":", "_", "\n", " - "):
+        assert viewer.get(CARTS, {"q": whole.replace("-", separator)}).url == page_of(cart)
+    for zero, one in ("OI", "Ol"):
+        term = whole.replace("0", zero).replace("1", one)
+        assert viewer.get(CARTS, {"q": term}).url == page_of(cart)
+        assert viewer.get(CARTS, {"q": term[:8]}).url == page_of(cart)
+
+
+def test_one_wrong_digit_lists_what_begins_alike(viewer: Client, others: list[Cart]) -> None:
+    carts = [CartFactory(id=uuid.UUID(f"01900110-0000-7000-8000-00000000000{n}")) for n in "12"]
+    for term in ("01900110-0000-7000-8000-00000000000a", "01900110-1000-7000-8000-000000000001"):
+        response = viewer.get(CARTS, {"q": term})
+        assert response.context["page"].carts == carts[::-1]
+        assert re.search("an id that begins with <strong><bdi>01900110(0000)?<", response.text)
+    for term in (str(uuid.UUID(int=5)), "99999999999"):
+        unknown = viewer.get(CARTS, {"q": term}).text
+        assert "No cart, item or customer has an id that begins like this" in unknown
+
+
+@pytest.mark.parametrize("request_id", ["req-12345", "3f0c" * 8])
+def test_a_request_id_opens_its_event(
+    viewer: Client, cart: Cart, others: list[Cart], request_id: str
+) -> None:
+    Cart.objects.by(Author("bearer", "kiosk", request_id)).add_item(cart.pk, uuid7(), new_item())
+    cart.add_item(**ItemFactory())
+    response = viewer.get(CARTS, {"q": request_id}, follow=True)
+    assert response.redirect_chain == [(f"{page_of(cart)}?before=3#version-2", 302)]
+    assert '<li id="version-2">' in response.text
+    made = Api().post(body=bodies.bare_cart(), X_Request_ID="r.made-7").json()["data"]["cartId"]
+    created = f"{CARTS}{made}/change/?before=2#version-1"
+    assert viewer.get(CARTS, {"q": "r.made-7"}).url == created
+
+
+@pytest.mark.parametrize(
+    "term",
     [
         *("no such thing", "%", "'", "٤٧١١١", "🍕" * 200, "{{ x }}", "xID", "ID0"),
-        *("-5", "99999999999", str(uuid.UUID(int=5))),
+        *("-5", "[", "(?", "a{9}", "\\", "***=", "¤", "€ € € €", "2 x"),
     ],
 )
 def test_what_is_no_key_finds_nothing(viewer: Client, cart: Cart, term: str) -> None:
     response = viewer.get(CARTS, {"q": term.replace("ID", str(cart.pk))})
     assert response.context["page"].carts == []
-    assert "No cart matches. An id must be whole (36 characters)" in response.text
+    assert "No cart matches. A restaurant's number and a partner's key" in response.text
     assert "without the filters" not in response.text
 
 
@@ -95,7 +153,7 @@ def test_filters_that_hide_what_is_searched_can_be_left_out(viewer: Client, cart
     assert "Carts may have been deleted since." in response.text
     assert '<a href="?q=a%2Fc%26d%3F">search without the filters</a>' in response.text
     response = viewer.get(CARTS, {"platform": "none"})
-    assert "An id must be whole" not in response.text
+    assert "must be exact" not in response.text
     assert '<a href="?q=">search without the filters</a>' in response.text
 
 
@@ -114,6 +172,19 @@ def test_a_place_or_a_time_that_is_none_is_told(
     assert response.context["page"].carts == []
 
 
+def test_a_time_is_typed_with_four_digits_of_a_year_or_chosen_by_a_click(
+    viewer: Client, cart: Cart
+) -> None:
+    text = viewer.get(CARTS, {"q": "4711", "currency": "EUR"}).text
+    assert text.count('max="9999-12-31T23:59"') == 4
+    links = dict(re.findall(r'<a href="([^"]+)">(last hour|today|yesterday)</a>', text))
+    wanted = {"last hour": [cart], "today": [cart], "yesterday": []}
+    for url, name in links.items():
+        assert "q=4711&amp;currency=EUR&amp;created_from=" in url
+        assert list(viewer.get(CARTS + unescape(url)).context["page"].carts) == wanted.pop(name)
+    assert wanted == {}
+
+
 FILTERS = {
     "partner_key": "BIST",
     "platform": "kiosk",
@@ -127,11 +198,12 @@ FILTERS = {
 def test_filters(viewer: Client, cart: Cart, name: str) -> None:
     wanted = CartFactory(**{name: FILTERS[name]})
     wanted.add_item(**ItemFactory(currency=wanted.currency))
-    chosen = {name: "gbp" if name == "currency" else FILTERS[name]}
-    assert found(viewer, **chosen) == [wanted]
-    for key in (str(wanted.profile_key), "4711 pizza"):
-        assert found(viewer, **chosen, q=key) == [wanted]
-    assert found(viewer, **chosen, q=str(cart.profile_key)) == []
+    for spell in (str.upper, str.lower):
+        chosen = {name: spell(FILTERS[name])}
+        assert found(viewer, **chosen) == [wanted]
+        for key in (str(wanted.profile_key), "4711 pizza"):
+            assert found(viewer, **chosen, q=key) == [wanted]
+        assert found(viewer, **chosen, q=str(cart.profile_key)) == []
 
 
 def at(moment: datetime) -> str:
@@ -185,7 +257,7 @@ def check_walk(client: Client, query: str, wanted: list[Cart]) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["?", "?q=4711", "?platform=ios-app", "?q=4711&platform=ios-app", "?q=4711+naan", "?q=4711+25"],
+    ["?", "?q=4711", "?platform=ios-app", "?q=4711&platform=ios-app", "?q=4711+naan", "?q=n"],
 )
 def test_pages_hold_every_cart_once(
     viewer: Client, query: str, monkeypatch: pytest.MonkeyPatch
@@ -195,6 +267,7 @@ def test_pages_hold_every_cart_once(
     carts = [CartFactory(**kinds[n % 2]) for n in range(17)][::-1]
     monkeypatch.setattr(search, "PAGE_SIZE", 5)
     monkeypatch.setattr(search, "WINDOW", 4)
+    monkeypatch.setattr(search, "SECONDS", 0)
     check_walk(viewer, query, carts if query in {"?", "?q=4711"} else carts[1::2])
 
 
@@ -222,11 +295,12 @@ def test_pages_of_a_number_that_is_a_partner_key_as_well_hold_every_cart_once(
     wanted = list(Cart.objects.filter(platform="kiosk").order_by("-id"))
     monkeypatch.setattr(search, "PAGE_SIZE", 3)
     monkeypatch.setattr(search, "WINDOW", 4)
+    monkeypatch.setattr(search, "SECONDS", 0)
     check_walk(viewer, "?q=4711&platform=kiosk", wanted)
 
 
 @pytest.mark.usefixtures("raised_limits")
-def test_a_list_takes_5_queries_whatever_carts_hold_and_a_search_6(
+def test_a_list_takes_6_queries_whatever_carts_hold_and_a_search_7(
     viewer: Client, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
     for _ in range(98):
@@ -235,15 +309,37 @@ def test_a_list_takes_5_queries_whatever_carts_hold_and_a_search_6(
         big_cart(50, 100)
     profile = Cart.objects.latest("id").profile_key
     # one more, to find out whether it is the id of a cart or an item
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         viewer.get(CARTS, {"q": str(profile)})
-    # session, user, two for permissions, the carts with their totals
-    with django_assert_num_queries(5):
+    # session, user, two for permissions, the ids, the carts with their totals
+    with django_assert_num_queries(6):
         response = viewer.get(CARTS)
     assert response.text.count('class="number">22.70 EUR</td>') == 97
     assert response.text.count('class="number">13,510.00 EUR</td>') == 3
     assert response.text.count(', …<span class="words">50 items</span>') == 3
-    assert response.text.count('<bdi dir="ltr">2 × Pizza Margherita</bdi>') == 97 + 3 * 3
+    assert response.text.count("2 × <bdi>Pizza Margherita</bdi>") == 97 + 3 * 3
+
+
+def test_the_list_says_how_many_it_has_and_gives_them_as_a_file(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "PAGE_SIZE", 2)
+    monkeypatch.setattr(search, "MOST", 4)
+    carts = [dishes("=1+1", 'Côte, "x"', platform="+49") for _ in range(5)]
+    CartFactory(partner_key="BIST")
+    assert ">More than 4 carts ·" in (response := viewer.get(CARTS)).text
+    assert "4 carts" not in viewer.get(CARTS + ways(response)["older"]).text
+    for platform, count in (("+49", "More than 4 carts"), ("ios-app", "1 cart ")):
+        assert f">{count}" in viewer.get(CARTS, {"platform": platform}).text
+    file = viewer.get(CARTS, {"platform": "+49", "csv": "1"})
+    assert file.headers["Content-Type"] == "text/csv; charset=utf-8"
+    heads, *rows = csv.reader(file.content.decode("utf-8-sig").splitlines())
+    assert heads[::6] == ["id", "subtotal", "platform"]
+    assert [row[0] for row in rows] == [str(cart.pk) for cart in carts[:0:-1]]
+    assert rows[0][5:] == [
+        *("2", "40.40", "EUR", "4711", "ACME", "DELIVERY", "MOBILE", "'+49"),
+        '2 × =1+1, 2 × Côte, "x"',
+    ]
 
 
 def dishes(*names: str, **values: Any) -> Cart:
@@ -252,9 +348,9 @@ def dishes(*names: str, **values: Any) -> Cart:
     )
 
 
-def shown(client: Client) -> list[str]:
+def shown(client: Client, **query: str) -> list[str]:
     """Return the cell of each cart's items, as text."""
-    cells = re.findall('<td data-label="Items">(.*?)</td>', client.get(CARTS).text)
+    cells = re.findall('<td data-label="Items">(.*?)</td>', client.get(CARTS, query).text)
     return [re.sub("<[^>]+>", "", cell) for cell in cells]
 
 
@@ -271,37 +367,55 @@ def test_the_list_shows_the_first_dishes(viewer: Client) -> None:
     assert shown(viewer)[2] == "2 × Garlic naan, 2 × Raita, 2 × Lassi"
 
 
+def test_the_dish_that_was_searched_is_among_the_first(viewer: Client) -> None:
+    dishes("Raita", "Lassi", "Chai", "Garlic naan")
+    (cell,) = shown(viewer, q="naan garlic")
+    assert cell == "2 × Garlic naan, 2 × Raita, 2 × Lassi, …4 items"
+
+
 @pytest.mark.parametrize(
-    ("item", "terms"),
+    ("item", "terms", "understood"),
     [
-        ({"display_name": "Garlic naan"}, ["4711 naan", "naan 4711", "4711\xa0naan", "4711 c n"]),
-        ({"display_name": "GARLIC NAAN"}, ["#4711 garlic  N", "“4711, Garlic naan.”"]),
-        ({"display_name": "n%n G_rlic 5% 🍕 o'n"}, ["n%n", "G_rlic", "5%", "🍕", "o'n"]),
-        ({"price": "23.5"}, ["4711 23.50", "4711 23,50", "4711 23.5", "23.50 4711"]),
-        ({"price": "1234.5"}, ["4711 1,234.50", "4711 1234.50", "4711 1234,5"]),
-        ({"price": "1200"}, ["4711 1200", "4711 1,200", "4711 1200.00"]),
+        ({"display_name": "Garlic naan"}, ["naan", "naan garlic", "2 × naan", "2x “naan”"], ""),
+        ({"display_name": "GARLIC NAAN"}, ["#4711 garlic  N", "“4711, Garlic naan.”"], ""),
+        ({"display_name": "n%n G_rlic 5% 🍕 o'n"}, ["n%n", "G_rlic", "5%", "🍕", "o'n"], ""),
+        ({"display_name": "Crème Brûlée"}, ["creme", "CRÈME brulee", "cre\u0300me"], "dish creme"),
+        ({"display_name": "Cre\u0300me Йогурт"}, ["crème", "crême", "иогурт"], ""),
+        ({"display_name": "Cola 0.33", "price": "5"}, ["cola 0.33", "Cola €5", "0.33 cola"], ""),
+        ({"price": "23.5"}, ["23.50", "23,50", "23.5", "€23.50", "23.50 eur", "EUR 23.5"], ""),
+        ({"price": "23.5"}, ["4711 €23.50", "4711 EUR 23.5", "pizza 23.50"], "subtotal 23.50"),
+        ({"price": "1234.5"}, ["1,234.50", "1234.50", "1234,5"], "subtotal 1234.5"),
+        ({"price": "1200"}, ["4711 1200", "4711 1,200", "1200.00", "$ 1200", "1200 EUR"], ""),
+        ({"display_name": "Burger 11"}, ["burger 11", "4711 burger 11"], "dish burger, dish 11"),
     ],
 )
-def test_a_number_with_a_dish_or_an_amount_finds_the_carts_with_it(
-    viewer: Client, item: dict[str, str], terms: list[str]
+def test_a_dish_or_an_amount_finds_the_carts_with_it(
+    viewer: Client, item: dict[str, str], terms: list[str], understood: str
 ) -> None:
     held = ItemFactory(quantity=1, **item)
     wanted = CartFactory(items=[held])
-    CartFactory(items=[held], restaurant_key=4712)
+    other = CartFactory(items=[held], restaurant_key=4712)
     # Of another subtotal, and with another dish.
-    CartFactory(items=[held | {"display_name": "Nuon Garlic"}, ItemFactory()])
+    CartFactory(items=[held | {"display_name": "Nuon"}, ItemFactory(display_name="Tea")])
     for term in terms:
-        assert found(viewer, q=term if "4711" in term else f"4711 {term}") == [wanted]
+        carts = [wanted] if "4711" in term else [other, wanted]
+        response = viewer.get(CARTS, {"q": term})
+        assert response.context["page"].carts == carts, term
+        (said,) = re.findall("Understood as: (.*)</p>", response.text)
+    assert re.sub("<[^>]+>", "", said).endswith(understood)
 
 
 def test_a_dish_is_looked_for_no_further_than_the_window(
     viewer: Client, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
     monkeypatch.setattr(search, "WINDOW", 4)
+    monkeypatch.setattr(search, "SECONDS", 0)
     old = dishes("Garlic naan")
     reached = [CartFactory() for _ in range(6)][1]
-    # session, user, two for permissions, the last cart to look at, the carts, when it was created
-    with django_assert_num_queries(7) as queries:
+    monkeypatch.setattr(search, "SECONDS", 0)
+    # session, user, two for permissions, whether the restaurant has carts, the last cart to look
+    # at, the ids, when it was created, the carts
+    with django_assert_num_queries(8) as queries:
         response = viewer.get(CARTS, {"q": "4711 naan"})
     (items_read,) = (q["sql"] for q in queries.captured_queries if "cartitem" in q["sql"])
     assert reached.pk.hex in items_read.replace("-", "")
@@ -310,6 +424,10 @@ def test_a_dish_is_looked_for_no_further_than_the_window(
     assert "Look further back" in text
     assert f"looked through 4 carts, as far as {reached.created_on:%-d %b %Y, %H:%M} UTC" in text
     assert walk(viewer, "?q=4711+naan", "older") == [[], [old]]
+    # A rare value goes on by itself, for a while.
+    monkeypatch.setattr(search, "SECONDS", math.inf)
+    for term in ("4711 naan", "naan"):
+        assert walk(viewer, f"?q={term}", "older") == [[old]]
 
 
 @pytest.mark.parametrize("term", ["", "naan", "4711 biryani", "ACME naan", "4711 1,23.4"])
@@ -317,8 +435,8 @@ def test_an_empty_or_wrong_search_says_what_can_be_searched(
     viewer: Client, cart: Cart, term: str
 ) -> None:
     response = viewer.get(CARTS, {"q": term})
-    assert "a restaurant's number, alone or with a dish or an amount" in response.text
-    assert ("A dish or an amount needs the restaurant's number" in response.text) == bool(term)
+    assert "a restaurant's number, a dish and an amount, alone or together" in response.text
+    assert ("No cart matches." in response.text) == bool(term)
     assert bool(response.context["page"].carts) == (not term)
 
 

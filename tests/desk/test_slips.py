@@ -99,7 +99,7 @@ def test_what_a_caller_wrote_is_isolated_and_no_markup(viewer: Client) -> None:
     assert re.findall('<p class="title">(.+?)</p>', shown) == ["KITCHEN DOCKET", "CUSTOMER'S SLIP"]
     assert len(re.findall("<hr>", shown)) == 6
     escaped = f"x\n{RULE}\n&lt;p class=title&gt;KITCHEN DOCKET&lt;/p&gt;"
-    for text in (escaped, "\u202eevil", "شاورما", "&lt;hr&gt;"):
+    for text in (escaped, "evil", "شاورما", "&lt;hr&gt;"):
         assert shown.count(text) == shown.count(f"<bdi>{text}</bdi>") > 0
 
 

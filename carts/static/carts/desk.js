@@ -7,16 +7,45 @@ if (zone) {
   document.cookie = `timezone=${zone}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
 }
 
+// The order as text: a row a line.
+const orderText = document.querySelector("[data-copy-order]");
+if (orderText) {
+  const rows = document.querySelectorAll(".order .item, .order .option, .order .instructions, .order tfoot tr");
+  const words = (row) => [...row.cells].map((cell) => cell.textContent.trim()).join(" ").trim();
+  orderText.dataset.copy = [document.title.split(" · ")[0], ...[...rows].map(words)].join("\n");
+}
+
 if (navigator.clipboard) {
-  for (const button of document.querySelectorAll("button.copy")) {
+  for (const button of document.querySelectorAll("button[data-copy]")) {
+    const label = button.textContent;
     button.hidden = false;
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(button.dataset.copy);
       button.textContent = "Copied";
-      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+      setTimeout(() => { button.textContent = label; }, 1500);
     });
   }
 }
+
+for (const button of document.querySelectorAll("button[data-print]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    document.body.dataset.print = button.dataset.print;
+    print();
+    delete document.body.dataset.print;
+  });
+}
+
+// The way back to the list keeps what was searched, in this tab, until somebody signs out.
+const list = document.getElementById("found");
+if (document.querySelector("form.find")) sessionStorage.setItem("found", location.search);
+if (list) list.search = sessionStorage.getItem("found") ?? "";
+if (document.querySelector(".signed-out")) sessionStorage.clear();
+
+// Links to share have no empty parameters.
+document.querySelector("form.find")?.addEventListener("formdata", (event) => {
+  for (const [name, value] of [...event.formData]) if (!value) event.formData.delete(name);
+});
 
 const more = document.getElementById("add-option");
 if (more) {
@@ -38,6 +67,30 @@ if (more) {
   });
 }
 
+// What was typed comes back, after signing in or an error, if the page was not saved.
+const typed = JSON.parse(sessionStorage.getItem("typed"));
+if (document.querySelector("body.login, body.error")) {
+  if (typed) sessionStorage.setItem("typed", JSON.stringify({ ...typed, back: true }));
+} else {
+  sessionStorage.removeItem("typed");
+  const form = document.querySelector(".desk main form[method=post]:not([data-typed])");
+  if (form && typed?.back && typed.path === location.pathname + location.search) {
+    const values = new Map(typed.values), total = "options-TOTAL_FORMS";
+    while (more && Number(form.elements[total].value) < Number(values.get(total))) more.click();
+    for (const [name, value] of values) {
+      const field = form.elements[name];
+      if (field?.type === "checkbox") field.checked = true;
+      else if (field) field.value = value;
+    }
+    const notice = document.createElement("p");
+    notice.className = "errornote";
+    notice.setAttribute("role", "alert");
+    notice.textContent = "What you typed is here again. It is not saved yet.";
+    form.before(notice);
+    form.dataset.typed = "yes";
+  }
+}
+
 document.querySelector(".desk [aria-invalid=true]")?.focus();
 
 // A second click while the page is saving would send the form again.
@@ -56,6 +109,13 @@ window.addEventListener("pageshow", () => {
 // Leaving a form would lose what was typed, except while it is saved.
 for (const form of document.querySelectorAll(".desk form[method=post]")) {
   form.addEventListener("input", () => { form.dataset.typed = "yes"; });
+}
+for (const form of document.querySelectorAll(".desk main form[method=post]")) {
+  form.addEventListener("submit", () => {
+    const values = [...new FormData(form)].filter(([name]) => name !== "csrfmiddlewaretoken");
+    const path = location.pathname + location.search;
+    sessionStorage.setItem("typed", JSON.stringify({ path, values }));
+  });
 }
 window.addEventListener("beforeunload", (event) => {
   if (document.querySelector(".desk form[data-typed]:not([data-sent])")) event.preventDefault();

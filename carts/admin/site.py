@@ -1,20 +1,33 @@
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 
 from carts.models import Cart
+from cartsvc.identity.sign_in import has_ended, renew_session
 
 
 class Desk(AdminSite):
-    """The admin site of the support desk. Its pages are in `carts.admin`, which needs the site."""
+    """The admin site of the support desk, in which `carts.admin` registers its pages."""
 
     site_header = "Cart service · Support desk"
     site_title = "Support desk"
     index_title = "What would you like to do?"
     site_url = None
     enable_nav_sidebar = False
+    logout_template = "admin/logged_out.html"
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Return whether the request comes from staff, and say so if their session has ended."""
+        allowed = super().has_permission(request)
+        if allowed:
+            renew_session(request)
+        elif has_ended(request):
+            lost = " Nothing was saved." if request.method == "POST" else ""
+            messages.warning(request, f"Your session has ended.{lost}")
+        return allowed
 
     def index(self, request: HttpRequest, extra_context: Any = None) -> Any:
         """Lead to the search whoever may see carts, and show others Django's start page."""
