@@ -1,8 +1,9 @@
 """How the operations read a request: the bearer's carts, the headers and the body."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar
 from uuid import UUID
@@ -23,7 +24,7 @@ from cartsvc.api.envelope import success
 from cartsvc.api.headers import entity_tag, prefers_strict, versions
 from cartsvc.api.operation import Operation, operation_of
 from cartsvc.api.strict_json import fingerprint, json_object, received
-from cartsvc.fairness import ARRIVING, CHANGE_SECONDS, CHANGING, PROGRAM_SECONDS, WORKING
+from cartsvc.concurrency_limit import CHANGING, COMPUTING, RECEIVING
 from cartsvc.identity.bearer_tokens import bearer_of
 from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors, InvalidHeader
 
@@ -48,10 +49,11 @@ class CartServiceViewSet(ViewSet):
         assert operation is not None  # noqa: S101
         return operation
 
-    @property
-    def caller(self) -> str:
-        """The bearer, as the queue knows it."""
-        return f"bearer {bearer_of(self.request).subject}"
+    @cached_property
+    def caller(self) -> Hashable:
+        """Whom the concurrency limit counts."""
+        bearer = bearer_of(self.request)
+        return bearer.subject, bearer.profile_key
 
     @property
     def strict(self) -> bool:
@@ -76,9 +78,9 @@ class CartServiceViewSet(ViewSet):
 
     def read(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the body and its values, unless too many bodies came at once."""
-        with ARRIVING.thread_of(self.caller, PROGRAM_SECONDS):
+        with RECEIVING.place_for(self.caller):
             sent = received(self.request, self.operation.media_types)
-        with WORKING.thread_of(self.caller, PROGRAM_SECONDS):
+        with COMPUTING.place_for(self.caller):
             body = json_object(sent)
             return body, self._values(body)
 
@@ -116,7 +118,7 @@ class CartServiceViewSet(ViewSet):
 
     def changing(self) -> AbstractContextManager[None]:
         """Return a context for a change, which may wait for a row that somebody else holds."""
-        return CHANGING.thread_of(self.caller, CHANGE_SECONDS)
+        return CHANGING.place_for(self.caller)
 
     @property
     def carts(self) -> CartManager[Cart]:

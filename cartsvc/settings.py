@@ -145,7 +145,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "cartsvc.page_middleware.ViewerTimeZone",
-    "cartsvc.page_middleware.PageQueue",
+    "cartsvc.page_middleware.PageLimit",
     "axes.middleware.AxesMiddleware",
 ]
 
