@@ -10,10 +10,10 @@ from cartsvc.request_errors import InvalidHeader
 # Bytes of a Content-Type. Reading its parameters takes quadratic time.
 CONTENT_TYPE_MAX_LENGTH = 200
 
-# RFC 9110, section 8.8.3. Weak tags are accepted: compressing proxies make them of strong
-# ones, and a version names one state.
+# RFC 9110, section 8.8.3. Weak tags are accepted, and a coding after the version, such as
+# `"1-gzip"`: compressing proxies make these of strong tags, and a version names one state.
 ENTITY_TAG = r'(?:W/)?"[\x21\x23-\x7e]*"'
-VERSION_TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,18})"')
+VERSION_TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,18})(?:(?:--?|;)[a-zA-Z]+)?"')
 # No possessive group: Python 3.11.2 keeps the comma of a list that ends with one.
 TAGS = re.compile(rf"{ENTITY_TAG}(?:[ \t]*,[ \t]*{ENTITY_TAG})*")
 
