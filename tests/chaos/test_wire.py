@@ -115,8 +115,8 @@ ANSWERED: dict[tuple[int | str, int | str | None], dict[str, bytes]] = {
     ("method_not_allowed", "method_not_allowed"): {"TRACE": head("TRACE")},
     ("not_found", "not_found"): {"a page of nginx's own": head(path="/.nginx/unavailable")},
     ("not_found", "malformed_http"): {"NUL in the path": head("GET", path="/v2.0/%00")},
-    ("not_found", "uri_too_long"): {"long path": head("GET", path="/" + "a" * 9000)},
-    (200, "headers_too_large"): {
+    ("uri_too_long", "uri_too_long"): {"long path": head("GET", path="/" + "a" * 9000)},
+    ("headers_too_large", "headers_too_large"): {
         "large header": head("GET", f"X-A: {'a' * 9000}"),
         "many large headers": head("GET", *[f"X-A: {'a' * 8000}"] * 5),
     },
