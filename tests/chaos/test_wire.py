@@ -126,6 +126,9 @@ ANSWERED: dict[tuple[int | str, int | str | None], dict[str, bytes]] = {
         "unknown transfer coding": head("POST", "Transfer-Encoding: xchunked") + BODY,
         "folded header": head("POST", LENGTH, "X-A: 1\r\n folded") + BODY,
         "NUL in a header": head("POST", LENGTH, "X-A: a\0b") + BODY,
+        "angle bracket": head("GET", path="/v2.0/<script>"),
+        "backtick in a path": head("GET", path="/v2.0/`id`"),
+        "quote in a query": head("GET", path='/admin/login/?next="'),
         "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 9 + b"\r\n\r\n",
     },
     # nginx closes the connection before it has read all of these.
