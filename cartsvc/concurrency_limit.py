@@ -25,30 +25,29 @@ from django.conf import settings
 from cartsvc.db.deadlines import start_clock
 from cartsvc.request_errors import Unavailable
 
-WAIT_SECONDS = 1
-
 
 class ConcurrencyLimit:
-    """At most `each` places for one caller, and `everyone` for all callers together."""
+    """At most `each` places for one caller, and `everyone` for all; `seconds` to wait for one."""
 
-    def __init__(self, each: int, everyone: float = inf) -> None:
-        self.each, self.everyone = each, everyone
+    def __init__(self, each: int, everyone: float = inf, seconds: float = 1) -> None:
+        self.each, self.everyone, self.seconds = each, everyone, seconds
         self._held: Counter[Hashable] = Counter()
         self._taken_at: dict[Hashable, float] = {}  # when each caller last took a place
         self._freed = Condition()
 
     @contextmanager
     def place_for(self, caller: Hashable) -> Iterator[None]:
-        """Hold a place for the caller. Wait for it as long as places become free.
+        """Hold a place for the caller. Wait for it if it must be.
 
         Raises:
-            Unavailable: none has become free for WAIT_SECONDS, because those who hold them stand
-                still. Then nobody waits, because waiting takes a thread from the other callers. Or
-                the request's own time is up.
+            Unavailable: it has waited for `seconds`; or nobody has got a place for so long, and
+                waiting would only take a thread from the other callers; or the request's own time
+                is up.
         """
+        arrived = monotonic()
         with self._freed:
             while (full_since := self._full_since(caller)) is not None:
-                left = min(full_since + WAIT_SECONDS, start_clock()) - monotonic()
+                left = min(min(arrived, full_since) + self.seconds, start_clock()) - monotonic()
                 if left <= 0:
                     raise Unavailable("Too many requests have come at once. Try again.")
                 self._freed.wait(left)
@@ -72,8 +71,10 @@ class ConcurrencyLimit:
         return None
 
 
+# A body that is there is received in milliseconds. One that is not may stand still, and so would
+# the threads that wait for it.
 RECEIVING = ConcurrencyLimit(
-    each=max(1, settings.THREADS // 2), everyone=max(1, settings.THREADS - 1)
+    each=max(1, settings.THREADS // 2), everyone=max(1, settings.THREADS - 1), seconds=0.2
 )
 COMPUTING = ConcurrencyLimit(each=1)
 CHANGING = ConcurrencyLimit(each=max(1, settings.THREADS - 1))

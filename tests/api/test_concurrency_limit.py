@@ -14,7 +14,7 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from carts.models import Cart
-from cartsvc import concurrency_limit
+from cartsvc.concurrency_limit import CHANGING, COMPUTING, RECEIVING
 from tests.support import bodies
 from tests.support.answers import assert_refused
 from tests.support.callers import PROFILE, STRANGER, HttpApi
@@ -38,7 +38,8 @@ def bearer(live_server: LiveServer) -> Bearers:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a slow machine take its time."""
-    monkeypatch.setattr(concurrency_limit, "WAIT_SECONDS", 60)
+    for limit in (RECEIVING, COMPUTING, CHANGING):
+        monkeypatch.setattr(limit, "seconds", 60)
 
 
 @contextmanager
