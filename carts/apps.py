@@ -22,7 +22,7 @@ class CartsConfig(AppConfig):
     verbose_name = "Support desk"
 
     def ready(self) -> None:
-        # `migrate` and `flush` send it for each application. After auth's, all permissions are made.
+        # `migrate` and `flush` send it for each application: after auth, all permissions exist.
         post_migrate.connect(create_groups, sender=installed.get_app_config("contenttypes"))
 
 

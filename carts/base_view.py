@@ -22,7 +22,7 @@ from cartsvc.api.envelope import success
 from cartsvc.api.headers import entity_tag, prefers_strict, versions
 from cartsvc.api.json_view import OperationViewSet
 from cartsvc.api.operation import Operation
-from cartsvc.fairness import CHANGE_SECONDS, CHANGING, PROGRAM_SECONDS, WORKING
+from cartsvc.concurrency_limit import CHANGING, COMPUTING
 from cartsvc.identity.bearer_tokens import Bearer
 from cartsvc.request_errors import MAX_ERRORS, ApiError, InvalidHeader
 
@@ -61,7 +61,7 @@ class CartServiceViewSet(OperationViewSet):
         """
         super().initial(request, *args, **kwargs)
         self.bearer = cast("Bearer", request.user)  # the type stubs know only Django's users
-        self.caller = f"bearer {self.bearer.subject}"
+        self.caller = self.bearer.subject, self.bearer.profile_key
         taken, sent = self.operation.takes if self.operation else (), request.META
         if "HTTP_PREFER" in sent and "Prefer" in taken and prefers_strict(sent["HTTP_PREFER"]):
             self.is_strict = True
@@ -86,7 +86,7 @@ class CartServiceViewSet(OperationViewSet):
     def validated(self) -> dict[str, Any]:
         """Return the body's values, by their names in Python."""
         body = self.request.data
-        with WORKING.thread_of(self.caller, PROGRAM_SECONDS):
+        with COMPUTING.place_for(self.caller):
             serializer = self.operation.body
             limit = MAX_ERRORS + 1 if self.is_strict else WARNINGS
             unknown = list(islice(serializer.unknown_members(body), limit))
@@ -110,7 +110,7 @@ class CartServiceViewSet(OperationViewSet):
         `values` are the body's, which a replay must repeat; `data` is that of the answer. The
         block may wait for a cart that somebody else holds.
         """
-        with CHANGING.thread_of(self.caller, CHANGE_SECONDS):
+        with CHANGING.place_for(self.caller):
             if self.key is None:
                 yield Change(data)
                 return

@@ -15,8 +15,8 @@ from django.utils import timezone
 from django.utils.log import log_response
 from django.views.defaults import permission_denied
 
+from cartsvc.concurrency_limit import COMPUTING, RECEIVING
 from cartsvc.db.outages import is_outage
-from cartsvc.fairness import ARRIVING, PERSON_SECONDS, PROGRAM_SECONDS, WORKING
 from cartsvc.proxies import client_network
 from cartsvc.request_errors import Unavailable
 
@@ -58,8 +58,8 @@ class NoStore:
         return permission_denied(request, error) if isinstance(error, PermissionDenied) else None
 
 
-class PageQueue:
-    """Lets requests for the desk, and forms wherever they are sent, wait in the one queue."""
+class PageLimit:
+    """Sets the concurrency limit for the desk, and for forms wherever they are sent."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -72,10 +72,10 @@ class PageQueue:
         caller = f"staff {user}" if user else f"network {client_network(request)}"
         try:
             if request.method == "POST":
-                with ARRIVING.thread_of(caller, PROGRAM_SECONDS):
+                with RECEIVING.place_for(caller):
                     request.body  # noqa: B018 (read, and kept)
             # All strangers are one caller, because it costs them nothing to be many.
-            with WORKING.thread_of(caller if user else "strangers", PERSON_SECONDS):
+            with COMPUTING.place_for(caller if user else "strangers"):
                 return self.get_response(request)
         except UnreadablePostError:
             raise BadRequest("The form did not arrive whole.") from None

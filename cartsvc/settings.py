@@ -149,7 +149,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "cartsvc.page_middleware.ViewerTimeZone",
-    "cartsvc.page_middleware.PageQueue",
+    "cartsvc.page_middleware.PageLimit",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -291,7 +291,7 @@ REST_FRAMEWORK = {
 CORS_ALLOW_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 CORS_ALLOW_HEADERS = [
     *("Authorization", "Content-Type", "If-Match", "If-None-Match"),
-    *("Idempotency-Key", "Prefer", "X-Request-ID"),
+    *("Idempotency-Key", "Prefer", "X-Request-ID", "traceparent", "tracestate", "baggage"),
 ]
 CORS_EXPOSE_HEADERS = [
     *("ETag", "X-Request-ID", "Retry-After", "Idempotent-Replayed", "Preference-Applied"),

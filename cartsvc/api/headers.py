@@ -1,24 +1,30 @@
 """Request headers: media types, cookies, entity tags, preferences, traces."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 from urllib.request import parse_http_list
 
 from django.utils.http import parse_header_parameters
 
-from cartsvc.request_errors import InvalidHeader
+from cartsvc.request_errors import ApiError, HeadersTooLarge, InvalidHeader, UriTooLong
+
+# Bytes of a header, of all of them, and of a path with its query: what nginx.conf lets through.
+HEADER_MAX_LENGTH = ADDRESS_MAX_LENGTH = 8 * 1024
+HEADERS_MAX_LENGTH = 32 * 1024
 
 # Bytes of a Content-Type. Reading its parameters takes quadratic time.
 CONTENT_TYPE_MAX_LENGTH = 200
 
-# RFC 9110, section 8.8.3. Weak tags are accepted: compressing proxies make them of strong
-# ones, and a version names one state.
+# RFC 9110, section 8.8.3. Weak tags are accepted, and a coding after the version, such as
+# `"1-gzip"`: compressing proxies make these of strong tags, and a version names one state.
 ENTITY_TAG = r'(?:W/)?"[\x21\x23-\x7e]*"'
-VERSION_TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,18})"')
+VERSION_TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,18})(?:(?:--?|;)[a-zA-Z]+)?"')
 # No possessive group: Python 3.11.2 keeps the comma of a list that ends with one.
 TAGS = re.compile(rf"{ENTITY_TAG}(?:[ \t]*,[ \t]*{ENTITY_TAG})*")
 
-# Bytes of a list of tags. More is milliseconds of work, and nobody needs it.
-TAGS_MAX_LENGTH = 1000
+# Bytes of a list of tags, and of preferences. More is milliseconds of work, and nobody needs it.
+TAGS_MAX_LENGTH = PREFERENCES_MAX_LENGTH = 1000
 
 # RFC 7240, section 2. The value may be quoted, and parameters may follow it.
 HANDLING = re.compile(
@@ -31,6 +37,16 @@ TRACEPARENT = re.compile(
     r"(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?",
     re.DOTALL,
 )
+
+
+def head_error(environ: Mapping[str, Any]) -> ApiError | None:
+    """Return what is wrong with a request of which too much would have to be read, if anything."""
+    lengths = [len(value) for name, value in environ.items() if name.startswith("HTTP_")]
+    if max(lengths, default=0) > HEADER_MAX_LENGTH or sum(lengths) > HEADERS_MAX_LENGTH:
+        return HeadersTooLarge()
+    if len(environ["PATH_INFO"]) + len(environ["QUERY_STRING"]) > ADDRESS_MAX_LENGTH:
+        return UriTooLong()
+    return None
 
 
 def media_type(content_type: str) -> str:
@@ -77,7 +93,12 @@ def versions(header: str, name: str) -> frozenset[int] | None:
 
 
 def prefers_strict(header: str) -> bool:
-    """Return whether Prefer asks for `handling=strict` (RFC 7240); its first mention counts."""
+    """Return whether Prefer asks for `handling=strict` (RFC 7240); its first mention counts.
+
+    A list that is too long is ignored, which RFC 7240 allows.
+    """
+    if len(header) > PREFERENCES_MAX_LENGTH:
+        return False
     for preference in parse_http_list(header):
         if found := HANDLING.fullmatch(preference):
             return (found[1] or "").strip('"').lower() == "strict"

@@ -1,7 +1,7 @@
 """The base of the operations' views: JSON in and JSON out, and how a body is read."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from decimal import Decimal, InvalidOperation
 from math import isinf
 from typing import Any, Never
@@ -16,7 +16,7 @@ from rest_framework.viewsets import ViewSetMixin
 
 from cartsvc.api.headers import media_type
 from cartsvc.api.operation import Operation, operation_of
-from cartsvc.fairness import ARRIVING, PROGRAM_SECONDS, WORKING
+from cartsvc.concurrency_limit import COMPUTING, RECEIVING
 from cartsvc.request_errors import (
     InvalidType,
     MalformedJson,
@@ -36,9 +36,9 @@ class JsonParser(BaseParser):
     def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
         """Return the JSON object that the body is, unless too many bodies came at once."""
         request, view = parser_context["request"], parser_context["view"]
-        with ARRIVING.thread_of(view.caller, PROGRAM_SECONDS):
+        with RECEIVING.place_for(view.caller):
             body = _received(request, stream)
-        with WORKING.thread_of(view.caller, PROGRAM_SECONDS):
+        with COMPUTING.place_for(view.caller):
             return json_object(body)
 
 
@@ -52,7 +52,9 @@ class Negotiation(BaseContentNegotiation):
             raise MalformedJson("The request has no body.")
         taken = request.parser_context["view"].operation.media_types
         if content_type not in taken and media_type(content_type) not in taken:
-            raise UnsupportedMediaType(field="Content-Type")
+            accepted = {"Accept-Patch": ", ".join(taken)} if request.method == "PATCH" else {}
+            text = f"The body must be sent as {' or '.join(taken)} in UTF-8."
+            raise UnsupportedMediaType(text, field="Content-Type", headers=accepted)
         return next(iter(parsers))
 
     def select_renderer(
@@ -78,7 +80,7 @@ class OperationViewSet(ViewSetMixin, JsonView):
 
     parser_classes = (JsonParser,)
     operation: Operation | None  # the one that is asked for; None if there is none of its method
-    caller: str  # as the limits know it
+    caller: Hashable  # as the concurrency limit knows it
 
     def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
         self.action: Any = self.action_map.get(request.method.lower())

@@ -14,7 +14,7 @@ from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
 
 from cartsvc.api.exception_handler import handle
-from cartsvc.api.headers import trace_id
+from cartsvc.api.headers import head_error, trace_id
 from cartsvc.api.throttling import usage_of
 from cartsvc.db.deadlines import begin_request
 from cartsvc.serving import health, logs, metrics
@@ -44,7 +44,8 @@ class ApiMiddleware:
         sent = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
         request.META["cartsvc.request_id"] = request_id
-        if PAGES.fullmatch(path) or (request.method, path) in WAYS_TO_DOCS:
+        is_page = PAGES.fullmatch(path) or (request.method, path) in WAYS_TO_DOCS
+        if is_page and not head_error(request.META):
             return self.pages(request)
         ids = {"request_id": request_id}
         if (sent := request.META.get("HTTP_TRACEPARENT")) and (trace := trace_id(sent)):
@@ -69,6 +70,8 @@ class ApiMiddleware:
         return response
 
     def _answer(self, request: HttpRequest) -> HttpResponse:
+        if error := head_error(request.META):
+            return handle(error)
         try:
             request.get_host()  # refuses a Host that is not ours
             response = cast("HttpResponse", self.secured(request))

@@ -1,7 +1,7 @@
 """Signing in at the desk: passwords, the age of a session, and what django-axes counts and answers.
 
-How many passwords are checked at once is `cartsvc.fairness`'s; how many an address may try in a
-minute is nginx's.
+How many passwords are checked at once is for `cartsvc.concurrency_limit`, and how many an address
+may try in a minute is for nginx.
 """
 
 from collections.abc import Mapping

@@ -15,7 +15,7 @@ SHOP = "https://shop.example"
 CARTS = f"/v2.0/customers/{PROFILE}/carts"
 SENT = {
     *("Authorization", "Content-Type", "If-Match", "If-None-Match", "Idempotency-Key"),
-    *("Prefer", "X-Request-ID"),
+    *("Prefer", "X-Request-ID", "traceparent", "tracestate", "baggage"),
 }
 READ = {
     *("ETag", "X-Request-ID", "Retry-After", "Idempotent-Replayed", "Preference-Applied"),

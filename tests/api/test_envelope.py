@@ -66,6 +66,17 @@ def test_an_unknown_path_is_not_found(
     assert re.fullmatch("[0-9a-f]{32}", response["X-Request-ID"])
 
 
+@pytest.mark.parametrize("path", [f"{CARTS}/{STRANGER}", "/docs", "/admin/login/"])
+def test_a_head_that_is_too_large_is_not_read(path: str, unchanged: Unchanged) -> None:
+    too_large = (431, "headers_too_large", "The headers of the request are too large.")
+    for header in ("Authorization", "Cookie", "Prefer", "X-Forwarded-For"):
+        assert_refused(Client().get(path, headers={header: "," * 8193}), *too_large)
+    many = {f"X-{number}": "a" * 8000 for number in range(5)}
+    assert_refused(Client().get(path, headers=many), *too_large)
+    too_long = (414, "uri_too_long", "The address of the request is too long.")
+    assert_refused(Client().get(f"{path}?next={'%' * 8192}"), *too_long)
+
+
 ALLOWED = {
     "": {"GET", "HEAD", "POST"},
     f"/{STRANGER}": {"GET", "HEAD", "PATCH", "DELETE"},

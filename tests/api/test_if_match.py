@@ -15,6 +15,7 @@ from tests.support.stored import Unchanged
     [
         *("*", ' "1" ', 'W/"1"', '"7", "1"', 'W/"1","abc"', '"2" , W/"1", ""', '"a,b","1"'),
         ", ".join(['"1"'] * 200) + "  ",
+        *('"1-gzip"', '"1--gzip"', 'W/"1-br"', '"1;gzip"', '"7-gzip", "1-zstd"'),
     ],
 )
 def test_a_change_of_the_expected_version_is_made(
@@ -39,7 +40,7 @@ def test_edits_follow_each_other_without_a_read(api: Api) -> None:
 
 
 STALE = ['"1"', '"3"', '"0"', '"02"', '"999999999"', '"9999999999999999999999"', '"abc"', '""']
-STALE += ['W/"1"', '"1", "3"', 'W/"9","abc"']
+STALE += ['W/"1"', '"1", "3"', 'W/"9","abc"', '"20-gzip"', '"2-"', '"2---br"', '"2-1"', '"-gzip"']
 
 
 @pytest.mark.parametrize("name", CHANGES)

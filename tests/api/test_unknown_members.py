@@ -79,6 +79,7 @@ STRICT = [
 NOT_STRICT = [
     *("", "strict", "handling", "handling=strictly", "x-handling=strict"),
     *("handling=lenient, handling=strict", 'handling="strict;x"', "handling;x=strict"),
+    pytest.param("handling=strict" + "," * 1000, id="too long to be read"),
 ]
 
 

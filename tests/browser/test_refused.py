@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 
-from cartsvc.fairness import PERSON_SECONDS, WORKING
+from cartsvc.concurrency_limit import COMPUTING
 from tests.browser.conftest import FIND, LOOKS, Open, check, complained, sign_in
 from tests.desk.conftest import member
 
@@ -34,7 +34,7 @@ def test_who_is_refused_reads_why(open_page: Open, width: int, scheme: str) -> N
 
     sign_in(page, "anna")
     caller = f"staff {User.objects.get(username='anna').pk}"
-    with WORKING.thread_of(caller, PERSON_SECONDS):
+    with COMPUTING.place_for(caller):
         page.reload()
     refused(503, "Too many pages", "nothing was changed")
 

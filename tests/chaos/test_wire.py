@@ -115,8 +115,8 @@ ANSWERED: dict[tuple[int | str, int | str | None], dict[str, bytes]] = {
     ("method_not_allowed", "method_not_allowed"): {"TRACE": head("TRACE")},
     ("not_found", "not_found"): {"a page of nginx's own": head(path="/.nginx/unavailable")},
     ("not_found", "malformed_http"): {"NUL in the path": head("GET", path="/v2.0/%00")},
-    ("not_found", "uri_too_long"): {"long path": head("GET", path="/" + "a" * 9000)},
-    (200, "headers_too_large"): {
+    ("uri_too_long", "uri_too_long"): {"long path": head("GET", path="/" + "a" * 9000)},
+    ("headers_too_large", "headers_too_large"): {
         "large header": head("GET", f"X-A: {'a' * 9000}"),
         "many large headers": head("GET", *[f"X-A: {'a' * 8000}"] * 5),
     },
@@ -126,6 +126,9 @@ ANSWERED: dict[tuple[int | str, int | str | None], dict[str, bytes]] = {
         "unknown transfer coding": head("POST", "Transfer-Encoding: xchunked") + BODY,
         "folded header": head("POST", LENGTH, "X-A: 1\r\n folded") + BODY,
         "NUL in a header": head("POST", LENGTH, "X-A: a\0b") + BODY,
+        "angle bracket": head("GET", path="/v2.0/<script>"),
+        "backtick in a path": head("GET", path="/v2.0/`id`"),
+        "quote in a query": head("GET", path='/admin/login/?next="'),
         "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 9 + b"\r\n\r\n",
     },
     # nginx closes the connection before it has read all of these.

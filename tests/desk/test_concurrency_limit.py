@@ -13,7 +13,7 @@ from django.test import Client
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from cartsvc import page_middleware
+from cartsvc.concurrency_limit import COMPUTING, RECEIVING
 from tests.desk.conftest import CARTS, PASSWORD, member, staff
 from tests.support.concurrency import together
 from tests.support.programs import wait_until
@@ -27,8 +27,8 @@ LOGIN = "/admin/login/"
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a slow machine take its time."""
-    for name in ("PERSON_SECONDS", "PROGRAM_SECONDS"):
-        monkeypatch.setattr(page_middleware, name, 60)
+    for limit in (RECEIVING, COMPUTING):
+        monkeypatch.setattr(limit, "seconds", 60)
 
 
 def test_pages_asked_for_at_once_all_come(patient: None) -> None:

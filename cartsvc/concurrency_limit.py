@@ -1,0 +1,84 @@
+"""The concurrency limit: how many threads of this process one caller may hold at once.
+
+A caller is a bearer's `sub` with its `profileKey`, a member of staff, or the network of a stranger
+at the desk. There is a limit for each of the three things that a request may do for long:
+
+- `RECEIVING` a body: half of the threads for one caller, all but one for all callers together.
+  Whoever sends slowly leaves a thread to the others.
+- `COMPUTING`: a body is validated, a page is made, or a password is checked. One thread for each
+  caller: Python runs one thread at a time, so the caller loses nothing.
+- `CHANGING` a row, which may be locked: all threads but one for each caller.
+
+An operation holds no place of the first two while the database waits for a lock. A page does: a
+member of staff opens one at a time.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from math import inf
+from threading import Condition
+from time import monotonic
+
+from django.conf import settings
+
+from cartsvc.db.deadlines import start_clock
+from cartsvc.request_errors import Unavailable
+
+
+class Busy(Unavailable):
+    """One that is the caller's own: metrics count it apart."""
+
+
+class ConcurrencyLimit:
+    """At most `each` places for one caller, and `everyone` for all; `seconds` to wait for one."""
+
+    def __init__(self, each: int, everyone: float = inf, seconds: float = 1) -> None:
+        self.each, self.everyone, self.seconds = each, everyone, seconds
+        self._held: Counter[Hashable] = Counter()
+        self._taken_at: dict[Hashable, float] = {}  # when each caller last took a place
+        self._freed = Condition()
+
+    @contextmanager
+    def place_for(self, caller: Hashable) -> Iterator[None]:
+        """Hold a place for the caller. Wait for it if it must be.
+
+        Raises:
+            Busy: it has waited for `seconds`; or nobody has got a place for so long, and
+                waiting would only take a thread from the other callers; or the request's own time
+                is up.
+        """
+        arrived = monotonic()
+        with self._freed:
+            while (full_since := self._full_since(caller)) is not None:
+                left = min(min(arrived, full_since) + self.seconds, start_clock()) - monotonic()
+                if left <= 0:
+                    raise Busy("Too many requests have come at once. Try again.")
+                self._freed.wait(left)
+            self._held[caller] += 1
+            self._taken_at[caller] = monotonic()
+        try:
+            yield
+        finally:
+            with self._freed:
+                self._held[caller] -= 1
+                if not self._held[caller]:
+                    del self._held[caller], self._taken_at[caller]
+                self._freed.notify_all()
+
+    def _full_since(self, caller: Hashable) -> float | None:
+        """Return when the last place was taken, or None if there is one for the caller."""
+        if self._held[caller] >= self.each:
+            return self._taken_at[caller]
+        if self._held.total() >= self.everyone:
+            return max(self._taken_at.values())
+        return None
+
+
+# A body that is there is received in milliseconds. One that is not may stand still, and so would
+# the threads that wait for it.
+RECEIVING = ConcurrencyLimit(
+    each=max(1, settings.THREADS // 2), everyone=max(1, settings.THREADS - 1), seconds=0.2
+)
+COMPUTING = ConcurrencyLimit(each=1)
+CHANGING = ConcurrencyLimit(each=max(1, settings.THREADS - 1))
