@@ -1,6 +1,6 @@
 """The server by itself: slow callers, workers that come and go, and what stands beside it.
 
-Logs, metrics, names and an SQLite file cannot end it.
+Logs, metrics and an SQLite file cannot end it.
 """
 
 import os
@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
 import time
 import uuid
 from collections.abc import Iterator
@@ -23,9 +22,8 @@ from tests.bench import client
 from tests.chaos.servers import ISSUER, SIGNING_KEY, Service, scrape, service, with_issuer
 from tests.chaos.traffic import traffic
 from tests.support.carts import created
-from tests.support.clusters import Cluster
 from tests.support.issuers import running
-from tests.support.programs import free_port, missing, wait_until
+from tests.support.programs import free_port, wait_until
 from tests.support.tokens import mint, private_key, public_jwk
 
 
@@ -211,54 +209,3 @@ def test_counts_without_folder_or_room_cost_no_request(small_disk: Path) -> None
         assert server.workers() == workers
         assert 'cartsvc_requests_total{operation="List Carts",status="200"}' in scrape(server)
         ends(server)
-
-
-SILENT = """\
-for file in resolv.conf nsswitch.conf hosts; do
-  mount --bind $file /etc/$file || exit
-done
-cd "$0" && exec "$@"
-"""
-NAME_SERVERS = ("127.53.53.53", "127.53.53.54")
-
-
-@pytest.fixture
-def without_names(cluster: Cluster, tmp_path: Path) -> Iterator[Service]:
-    """The service, whose next start meets name servers that answer nothing."""
-    servers = "".join(f"nameserver {address}\n" for address in NAME_SERVERS)
-    (tmp_path / "resolv.conf").write_text(f"{servers}search one.example.com two.example.com\n")
-    (tmp_path / "nsswitch.conf").write_text("hosts: files dns\n")
-    (tmp_path / "hosts").write_text("127.0.0.9 known.example.com\n127.0.0.1 known.example.com\n")
-    if subprocess.run(["unshare", "--mount", "true"]).returncode:
-        missing("the right to mount a file system")
-    with (
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as two,
-        service(cluster.url(), WEB_CONCURRENCY="1") as server,
-    ):
-        for silent, address in zip((one, two), NAME_SERVERS, strict=True):
-            silent.bind((address, 53))  # as root, like the mounts
-        within = ["unshare", "--mount", f"--wd={tmp_path}", "sh", "-c", SILENT, str(server.root)]
-        server.command = [*within, *server.command]
-        yield server
-        ends(server)
-
-
-def test_name_servers_that_do_not_answer(cluster: Cluster, without_names: Service) -> None:
-    """No request waits longer than a client does, with the names of both servers looked up."""
-    server = without_names
-    server.restart(
-        DATABASE_URL="postgres://cartsvc@one.example.com,two.example.com,three.example.com/carts",
-        CACHE_URL="redis://cache:6379/0",
-        THROTTLE_RATE="600/min",
-    )
-    for _ in range(3):
-        callers = [server.caller() for _ in range(4)]  # as many as there are threads
-        with ThreadPoolExecutor(4) as pool:
-            answers = list(pool.map(lambda caller: caller.get(), callers))
-        assert {answer.status_code for answer in answers} == {503}
-        assert max(answer.elapsed.total_seconds() for answer in answers) < 5
-    # Each known address is tried while other names are silent.
-    hosts = "silent.example.com:1,known.example.com"
-    server.restart(DATABASE_URL=cluster.url().replace("127.0.0.1", hosts), THROTTLE_RATE="")
-    serves(server, 1)
