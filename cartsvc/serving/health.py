@@ -44,6 +44,13 @@ def pending_migrations() -> list[Any]:
     return executor.migration_plan(executor.loader.graph.leaf_nodes())
 
 
+def is_migrated() -> bool:
+    try:
+        return not pending_migrations()
+    except DatabaseError:
+        return False
+
+
 def _answer(status: int, text: str, **more: str) -> JsonResponse:
     headers = {"Cache-Control": "no-store"}
     return JsonResponse({"status": text, **more}, status=status, headers=headers)
