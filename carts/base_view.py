@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.http import HttpResponse
-from prometheus_client import Counter
 from rest_framework.request import Request
 from rest_framework.viewsets import ViewSet
 from uuid_utils.compat import uuid7
@@ -26,6 +25,7 @@ from cartsvc.api.strict_json import fingerprint, json_object, received
 from cartsvc.fairness import ARRIVING, CHANGE_SECONDS, CHANGING, PROGRAM_SECONDS, WORKING
 from cartsvc.identity.bearer_tokens import bearer_of
 from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors, InvalidHeader
+from cartsvc.serving.metrics import Counter
 
 RECORDED = Counter("cartsvc_idempotency_records", "Idempotency-Keys recorded.")
 

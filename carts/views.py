@@ -6,7 +6,6 @@ from itertools import islice
 from uuid import UUID
 
 from django.http import HttpResponse, HttpResponseNotModified
-from prometheus_client import Counter
 from rest_framework.request import Request
 
 from carts import cart_errors as errors
@@ -17,6 +16,7 @@ from cartsvc.api.headers import entity_tag, versions
 from cartsvc.api.operation import Operation
 from cartsvc.identity.bearer_tokens import bearer_of
 from cartsvc.request_errors import InvalidParameter, UnknownParameter
+from cartsvc.serving.metrics import Counter
 
 CREATED = Counter("cartsvc_carts_created", "Carts created.")
 

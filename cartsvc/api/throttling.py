@@ -96,7 +96,7 @@ def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:
             sent = cache.incr(key)
     except (OSError, RedisError, ValueError) as error:
         logger.warning("The cache did not answer, so nobody is limited: %s", error)
-        metrics.UNREACHABLE.labels("cache").inc()
+        metrics.UNREACHABLE.inc("cache")
         _rests_until[address] = time.monotonic() + REST_SECONDS
         return None
     return Usage(int(limit), sent, seconds - passed)
