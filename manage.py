@@ -20,6 +20,8 @@ def main() -> None:
 
         print(__version__)
         return
+    if sys.argv[1:2] == ["test"]:
+        sys.exit("The tests are pytest's: run pytest in this folder.")
     try:
         run()
     except ModuleNotFoundError as error:
@@ -35,18 +37,22 @@ def main() -> None:
 def run() -> None:
     from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415
     from django.core.management import execute_from_command_line  # noqa: PLC0415
-    from django.db import DatabaseError, DataError, IntegrityError  # noqa: PLC0415
+    from django.db import DatabaseError  # noqa: PLC0415
 
-    from cartsvc.db.outages import remedy  # noqa: PLC0415
+    from cartsvc.db.outages import is_outage, remedy  # noqa: PLC0415
+    from cartsvc.serving.health import is_migrated  # noqa: PLC0415
 
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.exit(f"The configuration cannot be used: {error}")
-    except DatabaseError as error:  # it does not answer, has no tables, or is not ours
-        if "--traceback" in sys.argv or isinstance(error, (DataError, IntegrityError)):
+    except DatabaseError as error:
+        told = remedy(error)
+        if not told and is_outage(error) and not is_migrated():
+            told = "Does it run, and has manage.py migrate run since the last upgrade?"
+        if not told or "--traceback" in sys.argv:
             raise
-        sys.exit(f"The database cannot be used: {str(error).strip()}\n{remedy(error)}")
+        sys.exit(f"The database cannot be used: {str(error).strip()}\n{told}")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, cast
 
 from django.db import transaction
 from django.http import HttpResponse
-from prometheus_client import Counter
 from rest_framework.request import Request
 
 from carts.cart_errors import IdempotencyKeyReused, RequestInProgress, VersionMismatch
@@ -25,6 +24,7 @@ from cartsvc.api.operation import Operation
 from cartsvc.concurrency_limit import CHANGING, COMPUTING
 from cartsvc.identity.bearer_tokens import Bearer
 from cartsvc.request_errors import MAX_ERRORS, ApiError, InvalidHeader
+from cartsvc.serving.metrics import Counter
 
 RECORDED = Counter("cartsvc_idempotency_records", "Idempotency-Keys recorded.")
 

@@ -6,7 +6,6 @@ from itertools import islice
 from uuid import UUID
 
 from django.http import HttpResponse, HttpResponseNotModified
-from prometheus_client import Counter
 from rest_framework.request import Request
 from uuid_utils.compat import uuid7
 
@@ -17,6 +16,7 @@ from cartsvc.api.guids import parse_guid
 from cartsvc.api.headers import entity_tag, versions
 from cartsvc.api.operation import Operation
 from cartsvc.request_errors import InvalidParameter, UnknownParameter
+from cartsvc.serving.metrics import Counter
 
 CREATED = Counter("cartsvc_carts_created", "Carts created.")
 

@@ -249,7 +249,7 @@ class PayloadTooLarge(ApiError):
 
 class UnsupportedMediaType(ApiError):
     status = 415
-    text = "The body must be sent as application/json in UTF-8."
+    text = "The body must be sent as %(taken)s in UTF-8."
     meaning = "The body is of another media type or charset, or compressed."
     remedy = "Send Content-Type: application/json and no Content-Encoding."
 

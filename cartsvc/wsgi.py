@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable
+from importlib import import_module
 from io import StringIO
 from typing import Any
 
@@ -14,6 +15,8 @@ from django.core.management.base import SystemCheckError
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, reset_queries
+from django.template.loader import get_template
+from django.template.utils import get_app_template_dirs
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
 
@@ -22,6 +25,7 @@ django_application = get_wsgi_application()
 # This needs the settings.
 from cartsvc.api.headers import media_type, plain_cookies  # noqa: E402
 from cartsvc.db.deadlines import serve_requests  # noqa: E402
+from cartsvc.serving.health import newest_migrations  # noqa: E402
 
 serve_requests()
 # No cache has to be closed, connections are looked after at the end of a request, and queries are
@@ -48,3 +52,11 @@ try:
     call_command("check", "--tag", Tags.security, stdout=StringIO())
 except SystemCheckError as error:
     sys.exit(str(error))
+
+# What a request needs is loaded now: the folder may hold another release when it is asked for.
+for name in (settings.ROOT_URLCONF, settings.API_URLCONF, "cartsvc.identity.sign_in"):
+    import_module(name)
+newest_migrations()
+for folder in get_app_template_dirs("templates"):
+    for file in folder.rglob("*.html"):
+        get_template(str(file.relative_to(folder)))

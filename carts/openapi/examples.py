@@ -30,5 +30,8 @@ def errors_shown(operation: Operation) -> list[ApiError]:
     details = {code: about for group in groups.values() for code, about in group.items()}
     codes = [*groups["of_any"], *(groups["of_bodies"] if operation.body else ())]
     codes += [kind.code for kind in operation.errors]
-    scopes = {"scopes": " or ".join(operation.scopes)}
-    return [API_ERRORS[code](**{**scopes, **details.get(code, {})}) for code in codes]
+    known = {
+        "scopes": " or ".join(operation.scopes),
+        "taken": " or ".join(operation.media_types),
+    }
+    return [API_ERRORS[code](**{**known, **details.get(code, {})}) for code in codes]

@@ -30,7 +30,7 @@ def handle(error: Exception, context: Mapping[str, Any] | None = None) -> HttpRe
     behind: BaseException = error
     while behind.__cause__:
         behind = behind.__cause__
-    metrics.ERRORS.labels(told.errors[0].code, type(behind).__name__).inc()
+    metrics.ERRORS.inc(told.errors[0].code, type(behind).__name__)
     response = failure(told.errors, told.warnings)
     for name, value in told.headers.items():
         response[name] = value

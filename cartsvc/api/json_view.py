@@ -53,8 +53,9 @@ class Negotiation(BaseContentNegotiation):
         taken = request.parser_context["view"].operation.media_types
         if content_type not in taken and media_type(content_type) not in taken:
             accepted = {"Accept-Patch": ", ".join(taken)} if request.method == "PATCH" else {}
-            text = f"The body must be sent as {' or '.join(taken)} in UTF-8."
-            raise UnsupportedMediaType(text, field="Content-Type", headers=accepted)
+            raise UnsupportedMediaType(
+                taken=" or ".join(taken), field="Content-Type", headers=accepted
+            )
         return next(iter(parsers))
 
     def select_renderer(

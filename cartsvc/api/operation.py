@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from prometheus_client import Counter
-
 from cartsvc.request_errors import ApiError
+from cartsvc.serving.metrics import Counter
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -7,10 +7,8 @@ and write it back, so concurrent requests overwrite each other's entries and exc
 import hashlib
 import logging
 import re
-import threading
 import time
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.cache import cache
@@ -20,7 +18,6 @@ from rest_framework.throttling import BaseThrottle
 
 from cartsvc.environment import RATE
 from cartsvc.identity.bearer_tokens import Bearer
-from cartsvc.names import addresses_of
 from cartsvc.serving import metrics
 
 logger = logging.getLogger(__name__)
@@ -31,18 +28,11 @@ UNITS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 REST_SECONDS = 5
 _rests_until: dict[object, float] = {}  # by address, on the clock of `monotonic`
 
-# The cache's client looks names up without a time-out, so a thread does it first. A name server
-# has one second, and then the next is asked.
-NAME_SECONDS = 1.25
-
 # How long a count is kept after its window ends, because the machines' clocks may differ.
 SPARE_SECONDS = 10
 
 # Where a request keeps its usage, so that it counts once and asks the cache once.
 USAGE = "cartsvc.usage"
-
-# Whether this thread has a connection to the cache, as `connected`.
-_thread = threading.local()
 
 
 class Usage(NamedTuple):
@@ -98,19 +88,15 @@ def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:
     window, passed = divmod(shifted, seconds)
     key = f"cartsvc.rate.{limit}.{seconds}.{window}.{name.hexdigest()}"
     try:
-        if not getattr(_thread, "connected", False) and (host := urlsplit(address or "").hostname):
-            addresses_of([host], NAME_SECONDS)
         if not counting:
             sent = cache.get(key, 0)
         elif cache.add(key, 1, seconds + SPARE_SECONDS):
             sent = 1
         else:
             sent = cache.incr(key)
-        _thread.connected = True
     except (OSError, RedisError, ValueError) as error:
         logger.warning("The cache did not answer, so nobody is limited: %s", error)
-        metrics.UNREACHABLE.labels("cache").inc()
+        metrics.UNREACHABLE.inc("cache")
         _rests_until[address] = time.monotonic() + REST_SECONDS
-        _thread.connected = False
         return None
     return Usage(int(limit), sent, seconds - passed)

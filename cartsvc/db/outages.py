@@ -48,11 +48,11 @@ def is_refused(error: Error) -> bool:
     return any(re.search(text, str(error)) for text in REFUSED)
 
 
-def remedy(error: Error) -> str:
+def remedy(error: Error) -> str | None:
+    """Return what makes the database usable, if that is known."""
     if is_held(error):
         return "Another session holds a lock: find it in pg_stat_activity, end it, and try again."
-    found = (told for text, told in REMEDIES.items() if re.search(text, str(error)))
-    return next(found, "Does it run, and has manage.py migrate run since the last upgrade?")
+    return next((told for text, told in REMEDIES.items() if re.search(text, str(error))), None)
 
 
 UNSUPPORTED = "unsupported startup parameter"

@@ -14,6 +14,7 @@ from jwt import PyJWK, PyJWKClient, PyJWKSet
 from jwt.jwk_set_cache import JWKSetCache
 
 from cartsvc.request_errors import Unavailable
+from cartsvc.serving import metrics
 
 logger = logging.getLogger(__name__)
 
@@ -57,14 +58,11 @@ class IssuerKeys(PyJWKClient):
 
     def fetch(self) -> bool:
         """Fetch the keys, and return whether the issuer has sent any. If not, the old ones stay."""
-        # Here, because `serve` imports this module before it knows where metrics are counted.
-        from cartsvc.serving import metrics  # noqa: PLC0415
-
         try:
             keys = self.fetch_data()
         except Exception as error:  # noqa: BLE001 (whatever it sends, it is asked again)
             logger.warning("The issuer's keys cannot be fetched: %r", error)
-            metrics.UNREACHABLE.labels("issuer").inc()
+            metrics.UNREACHABLE.inc("issuer")
             return False
         self.jwk_set_cache.put(keys)
         self.fetched_at = time.monotonic()

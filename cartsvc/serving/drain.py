@@ -1,12 +1,17 @@
 """The drain: for DRAIN_SECONDS after SIGTERM, an instance still serves and asks callers to leave.
 
 `/readyz` is 503, so that load balancers choose another instance, and each response closes its
-connection. `cartsvc.serving.server` handles the signal.
+connection.
 """
 
 import mmap
+import os
+import signal
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any
+
+from django.conf import settings
 
 Application = Callable[..., Iterable[bytes]]
 
@@ -23,13 +28,31 @@ class Drainable:
     def __init__(self, application: Application) -> None:
         self.application = application
         self.begun = mmap.mmap(-1, 1)
-
-    def begin(self) -> None:
-        self.begun[0] = 1
+        self.parent = os.getpid()
 
     @property
     def drains(self) -> bool:
         return bool(self.begun[0])
+
+    def begin_at_signals(self) -> None:
+        """Let SIGTERM and SIGHUP begin the drain. When it ends, or at a second one, all stops.
+
+        SIGINT stops at once. The server has set its own handler before this.
+        """
+        stop: Any = signal.getsignal(signal.SIGTERM)
+
+        def drain_or_stop(number: int, frame: FrameType | None) -> None:
+            if os.getpid() != self.parent:  # a worker that has only just been forked
+                os._exit(0)
+            now = self.drains or number == signal.SIGINT or not settings.DRAIN_SECONDS
+            self.begun[0] = 1
+            if now:
+                stop(number, frame)
+            else:
+                signal.setitimer(signal.ITIMER_REAL, settings.DRAIN_SECONDS)
+
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGALRM):
+            signal.signal(number, drain_or_stop)
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         if not self.drains:

@@ -132,14 +132,15 @@ def test_a_stop_finishes_what_runs(cluster: Cluster) -> None:
             requests.get(f"{server.url}/healthz", timeout=2)
 
 
-def test_a_drain_serves_on_until_it_is_told_again() -> None:
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGHUP])
+def test_a_drain_serves_on_until_it_is_told_again(told: int) -> None:
     with service(DRAIN_SECONDS="600") as server, requests.Session() as kept:
-        server.process.send_signal(signal.SIGTERM)
+        server.process.send_signal(told)
         ready = f"{server.url}/readyz"
         wait_until(lambda: requests.get(ready, timeout=60).status_code == 503)
         # Each is a connection of its own, to either worker.
-        told = [requests.get(ready, timeout=60) for _ in range(20)]
-        assert [each.json() for each in told] == [{"status": "draining"}] * 20
+        answers = [requests.get(ready, timeout=60) for _ in range(20)]
+        assert [each.json() for each in answers] == [{"status": "draining"}] * 20
         answer = kept.get(f"{server.url}/healthz", timeout=60)
         assert (answer.status_code, answer.headers["Connection"]) == (200, "close")
         assert server.caller().post(body=bodies.cart()).status_code == 200

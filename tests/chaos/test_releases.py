@@ -11,9 +11,11 @@ import requests
 
 from cartsvc import __version__
 from tests.chaos.servers import ROOT, Service, service
+from tests.service.test_serve import sign_in
 from tests.support import bodies
 from tests.support.carts import created, shown
 from tests.support.clusters import Cluster
+from tests.support.programs import wait_until
 
 CHANGES = (ROOT / "cartsvc/CHANGES.md").read_text()
 LATER = """\
@@ -25,6 +27,10 @@ class Migration(migrations.Migration):
     operations = [migrations.AddField("cart", "later", models.TextField(null=True))]
 """
 MIGRATIONS = sorted(file.stem for file in (ROOT / "carts/migrations").glob("0*.py"))
+ADMIN = (
+    "from django.contrib.auth.models import User; "
+    "User.objects.create_superuser('admin', password='of-the-admin')"
+)
 
 
 def test_the_newest_release_is_this_one_and_names_every_migration() -> None:
@@ -82,9 +88,35 @@ def ready(server: Service) -> tuple[int, str]:
     return answer.status_code, answer.json()["status"]
 
 
-def test_going_back_loses_what_the_paper_says(cluster: Cluster, tmp_path: Path) -> None:
+@pytest.fixture
+def later(tmp_path: Path) -> Path:
+    """A copy of the code."""
+    for name in ("cartsvc", "carts"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "manage.py", tmp_path)
+    return tmp_path
+
+
+def test_a_running_instance_loads_nothing_of_a_release_that_lies_in_its_folder(
+    cluster: Cluster, later: Path
+) -> None:
+    """Not in a worker that replaces one, either."""
+    with service(cluster.url(), root=later) as server:
+        server.manage("shell", "--no-imports", "-c", ADMIN)
+        for file in [*later.rglob("*.py"), *later.rglob("*.html")]:
+            file.write_text("{% broken")
+        for _ in server.workers():
+            server.lose_a_worker()
+            wait_until(server.is_up)
+        for _ in range(8):  # either worker
+            assert ready(server) == (200, "ok")
+            caller = server.caller()
+            assert shown(caller, created(caller))
+            assert "<title>Carts" in sign_in(server.port, "of-the-admin")
+
+
+def test_going_back_loses_what_the_paper_says(cluster: Cluster, later: Path) -> None:
     """First the code alone, then with it the database, one migration after the other."""
-    later = release(tmp_path / "later")
     migration = later / "carts/migrations/0099_later.py"
     migration.write_text(LATER.format(before=MIGRATIONS[-1]))
 

@@ -51,9 +51,20 @@ def test_a_database_without_tables_is_told(tmp_path: Path, command: tuple[str, .
     assert "manage.py migrate" in told
 
 
-def said_by(*program: str) -> str:
+def test_a_mistake_in_the_shell_has_its_traceback(tmp_path: Path) -> None:
+    """SQLite tells of a mistake as of an outage."""
+    env = {**RIGHT, "DATABASE_URL": f"sqlite:///{tmp_path / 'migrated.sqlite3'}"}
+    assert manage("migrate", "--verbosity=0", **env).returncode == 0
+    for sql in ("SELEC 1", "SELECT nothing FROM carts_cart", "SELECT 1 FROM no"):
+        code = f"from django.db import connection; connection.cursor().execute({sql!r})"
+        done = manage("shell", "--no-imports", "-c", code, **env)
+        assert "Traceback" in done.stderr
+        assert "cannot be used" not in done.stderr
+
+
+def said_by(*program: str, command: str = "serve") -> str:
     """Start manage.py where it cannot run. Return the one line that it says."""
-    done = manage("serve", program=program)
+    done = manage(command, program=program)
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
     return line
@@ -88,6 +99,12 @@ def test_a_missing_package_is_named(package: str, program: tuple[str, ...]) -> N
 def test_a_missing_module_of_our_own_is_a_defect() -> None:
     done = manage("check", program=("-c", WITHOUT.format(name="carts.types")))
     assert "Traceback" in done.stderr
+
+
+def test_the_framework_runs_no_tests() -> None:
+    assert (
+        said_by("manage.py", command="test") == "The tests are pytest's: run pytest in this folder."
+    )
 
 
 @pytest.mark.parametrize("asked", ["version", "--version"])

@@ -27,6 +27,7 @@ from pytest_django import Settings
 
 from carts.openapi.examples import samples
 from cartsvc.serving import server
+from cartsvc.serving.addresses import address_of
 from tests.support.programs import accepts, free_port, manage, program, wait_until
 
 
@@ -162,15 +163,39 @@ def test_an_address_in_use_is_named(settings: Settings, name: str, advice: str) 
             call_command("serve")
 
 
+def test_one_of_two_services_at_one_address_is_refused(tmp_path: Path) -> None:
+    """The kernel would let them share it."""
+    port = free_port()
+    both = [
+        subprocess.Popen(
+            [sys.executable, "manage.py", "serve", f"127.0.0.1:{port}"],
+            cwd=settings.BASE_DIR,
+            env={"PATH": os.environ["PATH"], "DATABASE_URL": f"sqlite:///{tmp_path}/{number}"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        for number in range(2)
+    ]
+    try:
+        wait_until(lambda: any(each.poll() is not None for each in both) and accepts(port), 60)
+        (other,) = (each for each in both if each.poll() is None)
+    finally:
+        for each in both:
+            each.terminate()
+    said = [each.communicate(timeout=60)[1].decode() for each in both]
+    assert sum(f"127.0.0.1:{port} cannot be used" in text for text in said) == 1
+    assert other.returncode == 0
+
+
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Replace the server, and return the list of the calls that would have started it."""
     asked: list[Any] = []
-    monkeypatch.setattr(server, "run", lambda bind, _: asked.append(bind))
+    monkeypatch.setattr(server, "run", lambda address, _: asked.append(address))
     return asked
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 def test_server_is_started_as_asked_or_as_configured(
     started: list[Any], settings: Settings
 ) -> None:
@@ -180,7 +205,7 @@ def test_server_is_started_as_asked_or_as_configured(
     call_command("serve", stdout=StringIO())
     call_command("serve", f"--bind={bind}", stdout=StringIO())
 
-    assert started == [settings.BIND, bind]
+    assert started == [address_of(settings.BIND), address_of(bind)]
 
 
 @pytest.mark.django_db
@@ -194,19 +219,21 @@ def test_a_public_service_prints_no_password(
     assert ("PASSWORD" in printed.getvalue()) == (not public)
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 def test_a_configured_database_is_not_migrated(started: list[Any], settings: Settings) -> None:
     settings.EMBEDDED = settings.JWT_KEY_GENERATED = False
     (latest,) = MigrationLoader(connection).graph.leaf_nodes("carts")
-    MigrationRecorder(connection).record_unapplied(*latest)
-    complaint = StringIO()
-
-    call_command("serve", f"--bind=127.0.0.1:{free_port()}", stderr=complaint)
+    recorder, complaint = MigrationRecorder(connection), StringIO()
+    recorder.record_unapplied(*latest)
+    try:
+        call_command("serve", f"--bind=127.0.0.1:{free_port()}", stderr=complaint)
+    finally:
+        recorder.record_applied(*latest)
 
     assert "migrations are not applied: run manage.py migrate" in complaint.getvalue()
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 def test_socket_file_is_taken_over_from_a_server_that_was_killed(
     started: list[Any], tmp_path: Path
 ) -> None:
@@ -221,7 +248,7 @@ def test_socket_file_is_taken_over_from_a_server_that_was_killed(
 
     call_command("serve", f"--bind=unix:{path}", stdout=StringIO())
 
-    assert started == [f"unix:{path}"]
+    assert started == [{"uds": path}]
     assert not path.exists()
 
     path.write_text("theirs")
@@ -242,10 +269,21 @@ def test_ctrl_c_stops_at_once(clone: Path) -> None:
         wait_until(lambda: printed.read_text().count("Started worker") == 2)
 
 
-@pytest.mark.parametrize("bind", ["8000", "127.0.0.1:http", "127.0.0.1:70000"])
-def test_address_that_is_none_is_named(bind: str) -> None:
-    with pytest.raises(CommandError, match=re.escape(bind)):
-        call_command("serve", f"--bind={bind}")
+@pytest.mark.parametrize(
+    ("bind", "hint"),
+    [
+        ("8407", "did you mean 127.0.0.1:8407?"),
+        ("::1:8000", "did you mean [::1]:8000?"),
+        ("127.0.0.1:http", "'http'"),
+        ("127.0.0.1:70000", "0-65535"),
+    ],
+)
+def test_address_that_is_none_is_named(bind: str, hint: str) -> None:
+    for given in (bind, f"--bind={bind}"):
+        with pytest.raises(CommandError) as told:
+            call_command("serve", given)
+        assert f"{bind} cannot be used" in str(told.value)
+        assert hint in str(told.value)
 
 
 def test_read_only_folder_is_named(clone: Path) -> None:
@@ -276,4 +314,4 @@ def test_read_only_folder_is_named(clone: Path) -> None:
     ],
 )
 def test_the_server_is_told_an_address(bind: str, address: dict[str, Any]) -> None:
-    assert server.address_of(bind) == address
+    assert address_of(bind) == address

@@ -37,7 +37,17 @@ class Command(BaseCommand):
             help=f"even if a partner other than {PARTNER} has carts",
         )
 
-    def handle(self, *args: Any, carts: int, beside_real_carts: bool, **options: Any) -> None:
+        parser.add_argument("--if-none", action="store_true", help="only if there are no carts")
+
+    def handle(
+        self, *args: Any, carts: int, beside_real_carts: bool, if_none: bool, **options: Any
+    ) -> None:
+        if if_none and Cart.objects.exists():
+            self.stdout.write(
+                "There are carts already, so --demo made none. To make some all the same, run:\n\n"
+                f"manage.py demo_carts --carts {carts}\n"
+            )
+            return
         if not beside_real_carts and Cart.objects.exclude(partner_key=PARTNER).exists():
             raise CommandError(
                 "There are real carts in this database. Give --beside-real-carts if you mean it."

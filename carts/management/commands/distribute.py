@@ -6,7 +6,7 @@ from django.db import connection, transaction
 from carts.models import Cart, CartChange, CartItem, CartItemOption, IdempotencyRecord
 from cartsvc.db.database_url import LOCK_SECONDS
 from cartsvc.db.postgresql.base import HAS_CITUS
-from cartsvc.serving.health import pending_migrations
+from cartsvc.serving.health import is_migrated
 
 # A table comes after those that it refers to.
 MODELS: tuple[Any, ...] = (Cart, CartItem, CartItemOption, CartChange, IdempotencyRecord)
@@ -23,7 +23,7 @@ class Command(BaseCommand):
         database: Any = connection  # a backend of cartsvc.db
         if database.vendor != "postgresql" or not run(HAS_CITUS)[0][0]:
             raise CommandError("There is no Citus: CREATE EXTENSION citus, on each server.")
-        if pending_migrations():
+        if not is_migrated():
             raise CommandError("Run manage.py migrate first.")
         if not database.is_distributed:
             with transaction.atomic():

@@ -20,7 +20,6 @@ from psycopg import IsolationLevel, OperationalError
 
 from cartsvc.db.deadlines import start_clock
 from cartsvc.db.postgresql.connection import Connection
-from cartsvc.names import addresses_of
 
 # psycopg reads no other timestamps, and a role may have a style of its own. libpq sends it as it
 # connects, which a pooler understands, too.
@@ -35,9 +34,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection:
         self.isolation_level = IsolationLevel.READ_COMMITTED
-        # Half of the time is for names: the rest must do to connect.
-        seconds = (start_clock() - time.monotonic()) / 2
-        return Connection.connect(**_with_addresses(conn_params, seconds))
+        start_clock()
+        return Connection.connect(**conn_params)
 
     def is_usable(self) -> bool:
         """Return whether the server has left the connection open, and nothing has failed on it.
@@ -88,23 +86,3 @@ class DatabaseWrapper(base.DatabaseWrapper):
 TRY_TO_LOCK = "SELECT pg_try_advisory_xact_lock(hashtext('cartsvc.migrate'))"
 HAS_CITUS = "SELECT to_regclass('pg_dist_partition') IS NOT NULL"
 HAS_SHARDS = "SELECT EXISTS (SELECT FROM pg_dist_partition WHERE partmethod = 'h')"
-
-
-def _with_addresses(parameters: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Return the driver's parameters with its hosts' addresses: its own look-ups take any time."""
-    hosts, ports = (str(parameters.get(key) or "").split(",") for key in ("host", "port"))
-    names = [host for host in hosts if host and host[0] != "/"]
-    if not names or "hostaddr" in parameters or len(ports) not in {1, len(hosts)}:
-        return parameters
-    try:
-        found = addresses_of(names, seconds)
-    except OSError as error:
-        raise OperationalError(f"No address of the database is known. {error}") from error
-    ports *= len(hosts) // len(ports)
-    addressed = [
-        (host, port, address)
-        for host, port in zip(hosts, ports, strict=True)
-        for address in found.get(host, [""])  # a folder of sockets has none
-    ]
-    lists = map(",".join, zip(*addressed, strict=True))
-    return parameters | dict(zip(("host", "port", "hostaddr"), lists, strict=True))

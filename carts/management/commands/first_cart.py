@@ -1,0 +1,41 @@
+import json
+import shlex
+from argparse import ArgumentParser
+from io import StringIO
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+
+from carts.models import Cart
+from carts.openapi.examples import samples
+
+
+class Command(BaseCommand):
+    help = "Print how to create a first cart at a service that runs: a token and curl commands."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("url", help="where the service runs, such as http://127.0.0.1:8000")
+
+    def handle(self, *args: Any, url: str, **options: Any) -> None:
+        profile = samples()["keys"]["profileKey"]
+        token = call_command(
+            "issue_token", f"--profile={profile}", "--lifetime=12h", stdout=StringIO()
+        )
+        self.stdout.write(
+            f"""\
+The token is good for 12 hours. Paste this into another terminal to create a first cart:
+
+PROFILE={profile}
+TOKEN={token}
+CARTS={url}/v2.0/customers/$PROFILE/carts
+curl -s $CARTS -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
+  -d {shlex.quote(json.dumps(samples()["first_cart"]))}
+
+Then see it:
+
+curl -s $CARTS -H "Authorization: Bearer $TOKEN"
+"""
+        )
+        if not Cart.objects.exists():
+            self.stdout.write("The desk has no carts yet. Start with --demo to try it with some.\n")
