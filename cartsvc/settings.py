@@ -316,7 +316,8 @@ SIMPLE_JWT = {
 
 # Operations
 
-INSTANCE_NAME = socket.gethostname()  # in logs and metrics
+# In logs and metrics: with the port or the path of the socket, because a machine has several.
+INSTANCE_NAME = f"{socket.gethostname()}:{BIND.rpartition(':')[2]}"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

@@ -90,10 +90,12 @@ def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:
     try:
         if not counting:
             sent = cache.get(key, 0)
-        elif cache.add(key, 1, seconds + SPARE_SECONDS):
-            sent = 1
         else:
-            sent = cache.incr(key)
+            cache.add(key, 0, seconds + SPARE_SECONDS)
+            try:
+                sent = cache.incr(key)
+            except ValueError:  # the cache has already let go of it
+                sent = 1
     except (OSError, RedisError, ValueError) as error:
         logger.warning("The cache did not answer, so nobody is limited: %s", error)
         metrics.UNREACHABLE.inc("cache")

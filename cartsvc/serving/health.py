@@ -2,6 +2,9 @@
 
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
+from shutil import disk_usage
+from typing import Any
 
 from django.db import Error as DatabaseError
 from django.db import connection
@@ -13,6 +16,9 @@ from cartsvc import __version__
 from cartsvc.serving.drain import DRAINING
 
 READ_ONLY = {"postgresql": "SHOW transaction_read_only", "sqlite": "PRAGMA query_only"}
+
+# With less room, a large change would fail.
+MIN_FREE_BYTES = 4 * 1024 * 1024
 
 # Whether this process has seen the database with all migrations: empty until then.
 MIGRATED: set[bool] = set()
@@ -32,6 +38,8 @@ def ready(request: HttpRequest) -> JsonResponse:
             cursor.execute(READ_ONLY[connection.vendor])
             if cursor.fetchone()[0] in {"on", 1}:
                 return _answer(503, "database read-only")
+        if connection.vendor == "sqlite" and not _has_room(connection.settings_dict["NAME"]):
+            return _answer(503, "disk full")
         if not MIGRATED and not is_migrated():
             return _answer(503, "migrations pending")
         MIGRATED.add(True)  # migrations are not unapplied under a running server
@@ -51,6 +59,11 @@ def is_migrated() -> bool:
     with suppress(DatabaseError):
         return newest_migrations() <= MigrationRecorder(connection).applied_migrations().keys()
     return False
+
+
+def _has_room(file: Any) -> bool:
+    folder = Path(file).parent
+    return not folder.is_dir() or disk_usage(folder).free > MIN_FREE_BYTES
 
 
 def _answer(status: int, text: str, **more: str) -> JsonResponse:

@@ -52,10 +52,11 @@ def lose_lines() -> None:
 
 
 class Pages(logging.Filter):
-    """Drops Django's own lines about API requests, which the access log repeats."""
+    """Drops Django's own lines about API requests, which the access log repeats, and probes."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return not serving.get()
+        request = getattr(record, "request", None)
+        return not serving.get() and getattr(request, "path", None) != "/readyz"
 
 
 class UnknownHosts(logging.Filter):

@@ -18,12 +18,16 @@ import requests
 
 from cartsvc import __version__
 from cartsvc.serving.server import GRACEFUL_TIMEOUT_SECONDS
-from tests.chaos.servers import PATIENT, ROOT, connected, held_row, scrape, service
+from tests.chaos.servers import PATIENT, ROOT, Service, connected, held_row, scrape, service
 from tests.chaos.test_wire import head
 from tests.support import bodies
 from tests.support.carts import created
 from tests.support.clusters import Cluster
 from tests.support.programs import free_port, program, running, wait_until
+
+
+def name_of(server: Service) -> str:
+    return f"{socket.gethostname()}:{server.port}"
 
 
 def test_metrics_are_right_across_workers_and_outlive_them() -> None:
@@ -36,7 +40,7 @@ def test_metrics_are_right_across_workers_and_outlive_them() -> None:
         callers[0].post(body=bodies.bare_cart(), Idempotency_Key="once")
         callers[0].post(body={})
         expected = {
-            f'cartsvc_info{{instance_name="{socket.gethostname()}",version="{__version__}"}}': 1,
+            f'cartsvc_info{{instance_name="{name_of(server)}",version="{__version__}"}}': 1,
             'cartsvc_requests_total{operation="Create Cart",status="200"}': 66,
             'cartsvc_requests_total{operation="Create Cart",status="400"}': 1,
             'cartsvc_requests_total{operation="Create Cart",status="422"}': 1,
@@ -108,7 +112,7 @@ def test_each_request_is_one_line_with_no_secret_in_it() -> None:
         "status": 200,
         "request_id": "trace-me-1",
         "trace_id": trace,
-        "instance": socket.gethostname(),
+        "instance": name_of(server),
     }
     for secret in ("s3cret", "somebody", caller.token, "forged", caller.base.split("/")[5]):
         assert secret not in text

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import path
 from pytest_django import Settings
 
+from cartsvc.serving import health
 from cartsvc.serving.logs import UNKNOWN_HOST, LineFormatter, pseudonym
 from tests.support import bodies
 from tests.support.answers import error
@@ -85,6 +87,14 @@ def test_an_unexpected_error_is_logged_with_its_traceback_and_ids(
     assert "RuntimeError: a defect" in unexpected["exc_info"]
     for line in warning, unexpected, access:
         assert (line["request_id"], line["trace_id"]) == ("trace-me-2", TRACE)
+
+
+def test_a_probe_that_fails_is_no_error(db: None, log: io.StringIO) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM django_migrations")
+    health.MIGRATED.clear()
+    assert Client().get("/readyz").json() == {"status": "migrations pending"}
+    assert lines(log) == []
 
 
 @pytest.mark.parametrize("page", ["/", "/docs", "/admin/", "/admin/login/"])

@@ -78,6 +78,12 @@ def test_every_version_is_pinned_and_every_dependency_listed() -> None:
         } == set()
 
 
+def test_an_older_python_is_told_which_it_must_be() -> None:
+    assert TESTS.read_text().index("Python-3.11-or-newer") < TESTS.read_text().index("-r ")
+    told = required(TESTS, python_version="3.10").keys() - required(TESTS).keys()
+    assert told == {"python"}
+
+
 def test_production_installs_the_pinned_versions_by_their_hashes() -> None:
     """If it fails, run the command that the README and the file itself name."""
     oldest = {"python_full_version": "3.11.0", "sys_platform": "linux"}

@@ -5,6 +5,7 @@ import time
 
 import pytest
 from django.core.cache import caches
+from django.core.cache.backends.locmem import LocMemCache
 from django.http import HttpResponse
 from django.test import Client
 from pytest_django import Settings
@@ -91,6 +92,24 @@ def test_a_rate_is_a_number_and_a_period(
     resets = {int(Api(sub=f"{n}").get()["RateLimit-Reset"]) for n in range(20)}
     assert Api().get()["RateLimit-Limit"] == str(limit)
     assert seconds / 2 < max(resets) <= seconds
+
+
+class Forgetful(LocMemCache):
+    """A cache that has no room: a count is gone at once."""
+
+    def incr(self, key: str, delta: int = 1, version: int | None = None) -> int:
+        self.delete(key)
+        return super().incr(key, delta, version)
+
+
+def test_a_count_that_the_cache_lets_go_lifts_no_other_limit(
+    db: None, limited: None, settings: Settings
+) -> None:
+    assert remaining(Api().get()) == "1"
+    settings.CACHES = {"default": {"BACKEND": f"{__name__}.Forgetful"}}
+    assert [remaining(Api(sub="other").get()) for _ in range(2)] == ["1", "1"]
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    assert [remaining(Api().get()) for _ in range(2)] == ["0", "0"]
 
 
 def test_a_cache_that_does_not_answer_is_left_alone_for_a_while(

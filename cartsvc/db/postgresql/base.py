@@ -6,11 +6,13 @@ this backend can look for. `is_usable` is the framework's own hook, on Django 5.
 `tests/models/test_postgresql.py` proves that an ended connection is replaced before use.
 """
 
+import logging
 import os
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import cached_property
+from itertools import count
 from select import POLLIN, poll
 from typing import Any
 
@@ -24,6 +26,8 @@ from cartsvc.db.postgresql.connection import Connection
 # psycopg reads no other timestamps, and a role may have a style of its own. libpq sends it as it
 # connects, which a pooler understands, too.
 os.environ["PGDATESTYLE"] = "ISO"
+
+logger = logging.getLogger(__name__)
 
 # Between two attempts at the lock of a migration.
 PAUSE_SECONDS = 0.5
@@ -75,10 +79,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
                 # Nor may it wait for the lock: it would have a snapshot, and who builds an index
                 # concurrently waits for all of those.
-                while True:
+                for attempt in count():
                     cursor.execute(TRY_TO_LOCK)
                     if cursor.fetchone()[0]:
                         break
+                    if not attempt:
+                        logger.warning("Another migration of the database runs: waiting for it.")
                     time.sleep(PAUSE_SECONDS)
             yield
 
