@@ -8,6 +8,8 @@ from uuid import UUID
 from django.urls import reverse
 from iso4217 import Currency
 
+from carts.values import Item
+
 # What the desk calls a field whose name does not say it.
 LABELS = {
     "display_name": "Name",
@@ -15,8 +17,23 @@ LABELS = {
     "special_instructions": "Instructions for the kitchen",
 }
 
+# What the lines of an order show of an item, and the label and name of each other field.
+IN_LINES = {
+    *("display_name", "quantity", "price", "currency", "options", "special_instructions"),
+}
+MENU_DATA = [
+    (LABELS.get(name, name.replace("_", " ").capitalize()), name)
+    for name in Item._fields
+    if name not in IN_LINES
+]
+
 # Of today's currencies. A cart may be in one that ISO 4217 has withdrawn since.
 DECIMALS = {currency.code: currency.exponent or 0 for currency in Currency}
+
+
+def menu_data(item: Item) -> str:
+    """Return each field that is not in the lines of an order, with its label."""
+    return ", ".join([f"{label} {getattr(item, name)}" for label, name in MENU_DATA])
 
 
 def in_words(value: Any) -> str:

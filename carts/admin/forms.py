@@ -10,6 +10,7 @@ from django.utils.text import normalize_newlines
 
 from carts.admin.formatting import LABELS, amount
 from carts.models.change import WHY_LENGTH
+from carts.models.columns import column_names
 from carts.models.statements import CHANGEABLE
 from carts.types import Integer, Line, Price, Text
 from carts.values import Item, NewCart, Option, Record, is_optional, types_of
@@ -68,6 +69,12 @@ class RecordForm(forms.Form):
         return sent | {name: self.initial[name] for name in kept}
 
 
+def names_of(record: Record, *first: str) -> tuple[str, ...]:
+    """Return the fields of a form: these first, then the others. The currency is the cart's."""
+    others = (name for name in column_names(record) if name not in {*first, "currency"})
+    return *first, *others
+
+
 class WhyForm(forms.Form):
     """The reason for a change, which every form of the desk takes."""
 
@@ -90,7 +97,7 @@ class OptionForm(RecordForm):
     """The form of one option: a row below the item."""
 
     record = Option
-    names = ("display_name", "price", "option_set_key", "option_set_item_key")
+    names = names_of(Option, "display_name", "price")
 
     def has_changed(self) -> bool:
         """Return whether the row is filled in."""
@@ -111,10 +118,7 @@ class ItemForm(RecordForm):
     """The form of an item, with the rows of its `options`."""
 
     record = Item
-    names = (
-        *("display_name", "quantity", "price", "special_instructions"),
-        *("menu_key", "menu_version", "menu_item_key"),
-    )
+    names = names_of(Item, "display_name", "quantity", "price", "special_instructions")
 
     def __init__(self, currency: str, item: Item | None, data: Mapping[str, Any] | None) -> None:
         super().__init__(data, initial=_initial(ItemForm, item, currency) if item else {})

@@ -12,6 +12,7 @@ from django.utils.html import escape
 from carts.admin import items as pages
 from carts.models import Cart
 from carts.models.change import Author
+from carts.values import Item, Option
 from tests.desk.conftest import (
     CARTS,
     add_page,
@@ -23,6 +24,7 @@ from tests.desk.conftest import (
     page_of,
     put_back_page,
     remove_page,
+    words,
 )
 from tests.support.concurrency import held
 from tests.support.factories import CartFactory, ItemFactory
@@ -242,3 +244,12 @@ def test_what_the_specification_refuses_is_refused_here(
     response = lead.post(page(cart), form_of(lead, page(cart)) | {name: value})
     assert response.status_code == 200
     assert text in response.text
+
+
+def test_every_field_of_an_item_can_be_seen_and_corrected(lead: Client, cart: Cart) -> None:
+    """A field that is added later, too: what a form does not have would be taken away."""
+    form, page = lead.get(item_page(cart)).context["editor"], words(lead.get(page_of(cart)).text)
+    assert {*form.fields} == {*Item._fields} - {"currency", "options"}
+    assert {*form.options.forms[0].fields} - {"DELETE"} == {*Option._fields} - {"currency"}
+    for text in ("Menu key DINNER-2026", "Menu version 7", "Menu item key"):
+        assert text in page
