@@ -6,6 +6,7 @@ reads or rewrites a table.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -13,13 +14,14 @@ from django.apps import apps
 from django.contrib.admin.models import ADDITION, LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.postgres.operations import AddConstraintNotValid
+from django.core.management import call_command
 from django.db import connection, migrations, models, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
 from carts.models import IdempotencyRecord
-from tests.models import example_migration
+from cartsvc.db import operations
 from tests.support.callers import PROFILE
 from tests.support.factories import CartFactory, ItemFactory
 
@@ -31,15 +33,17 @@ on_postgresql = pytest.mark.skipif(
 BEFORE = "0001_carts"
 
 HINT = """
-Callers wait for as long as the table is large. Instead:
-- an index: AddIndexConcurrently, as in tests/models/example_migration.py; a unique constraint
-  can then use it (ALTER TABLE ... ADD CONSTRAINT ... UNIQUE USING INDEX);
-- a check: AddConstraintNotValid, and ValidateConstraint in a migration of its own;
+Callers wait for as long as the table is large. Instead, from cartsvc.db.operations:
+- an index: AddIndex; a unique constraint can then use it (ALTER TABLE ... ADD CONSTRAINT ...
+  UNIQUE USING INDEX);
+- a check: AddCheck, and ValidateCheck in a migration of its own;
 - a foreign key: ALTER TABLE ... ADD CONSTRAINT ... NOT VALID, and VALIDATE CONSTRAINT likewise;
 - NOT NULL: a validated check of IS NOT NULL first, which PostgreSQL then relies on;
 - another type: a new column, filled by a command in batches (like recount_carts), then used;
 - rows: a command that changes them in batches.
 """
+# What `makemigrations` writes, and may read a table under its lock.
+SLOW = (migrations.AddIndex, migrations.AddConstraint, migrations.AlterField, migrations.RunPython)
 
 # Those that conflict with ROW EXCLUSIVE, which every writer takes.
 STOPS_WRITERS = "'ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'"
@@ -170,16 +174,39 @@ def test_what_keeps_callers_waiting(
     assert seen == found
 
 
-def test_the_example_adds_its_index_on_either_database(rows: None) -> None:
-    operations = example_migration.Migration.operations
-    name = operations[0].index.name
+def test_an_index_is_added_on_either_database(rows: None) -> None:
+    index = models.Index(fields=["created_on"], name="x")
     if connection.vendor == "postgresql":  # as an attempt that failed would leave it
-        connection.cursor().execute(f"CREATE INDEX {name} ON carts_cart (platform)")
+        connection.cursor().execute("CREATE INDEX x ON carts_cart (platform)")
     watching = watched() if connection.vendor == "postgresql" else nullcontext(Watch())
-    with watching as watch, applied(*operations, atomic=example_migration.Migration.atomic):
-        assert indexes()[name]["columns"] == ["created_on"]
+    with watching as watch, applied(operations.AddIndex("cart", index), atomic=False):
+        assert indexes()["x"]["columns"] == ["created_on"]
     assert watch.found == set()
-    assert name not in indexes()
+    assert "x" not in indexes()
+
+
+def test_a_check_is_added_on_either_database(rows: None) -> None:
+    check = models.CheckConstraint(name="x", condition=models.Q(restaurant_key__gt=0))
+    added = operations.AddCheck("cart", check), operations.ValidateCheck("cart", "x")
+    watching = watched() if connection.vendor == "postgresql" else nullcontext(Watch())
+    with watching as watch, applied(*added[:1]):
+        assert "x" in indexes()
+        with connection.schema_editor() as editor:
+            added[1].database_forwards("carts", editor, landed(), landed())
+    assert watch.found == set()
+    assert "x" not in indexes()
+
+
+def test_a_migration_that_would_keep_callers_waiting_is_refused_here_too() -> None:
+    """What PostgreSQL shows above, SQLite cannot."""
+    loader = MigrationExecutor(connection).loader
+    for (app, name), migration in loader.disk_migrations.items():
+        if app == "carts" and name > BEFORE:
+            assert [type(each) for each in migration.operations if type(each) in SLOW] == [], HINT
+
+
+def test_no_migration_is_missing() -> None:
+    call_command("makemigrations", "--check", "--dry-run", stdout=StringIO())
 
 
 def indexes() -> dict[str, Any]:

@@ -208,7 +208,7 @@ def test_server_is_started_as_asked_or_as_configured(
     assert started == [address_of(settings.BIND), address_of(bind)]
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("public", [False, True])
 def test_a_public_service_prints_no_password(
     started: list[Any], settings: Settings, public: bool

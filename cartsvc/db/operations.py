@@ -1,0 +1,47 @@
+"""Migration operations for tables in use: nobody waits for them on PostgreSQL.
+
+They work on SQLite as Django's own do. A migration with one of them has `atomic = False`, and a
+check is validated in a migration of its own. If one fails, run it again.
+"""
+
+from typing import Any
+
+from django.contrib.postgres import operations as postgresql
+from django.db import migrations
+
+
+class AddIndex(postgresql.AddIndexConcurrently):
+    """Adds an index: concurrently on PostgreSQL."""
+
+    def database_forwards(self, app_label: str, schema_editor: Any, *states: Any) -> None:
+        if schema_editor.connection.vendor == "postgresql":
+            # An earlier attempt that failed has left an invalid index.
+            name = schema_editor.quote_name(self.index.name)
+            schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+            super().database_forwards(app_label, schema_editor, *states)
+        else:
+            migrations.AddIndex.database_forwards(self, app_label, schema_editor, *states)
+
+    def database_backwards(self, app_label: str, schema_editor: Any, *states: Any) -> None:
+        if schema_editor.connection.vendor == "postgresql":
+            super().database_backwards(app_label, schema_editor, *states)
+        else:
+            migrations.AddIndex.database_backwards(self, app_label, schema_editor, *states)
+
+
+class AddCheck(postgresql.AddConstraintNotValid):
+    """Adds a check: of new rows only on PostgreSQL, until `ValidateCheck`."""
+
+    def database_forwards(self, app_label: str, schema_editor: Any, *states: Any) -> None:
+        if schema_editor.connection.vendor == "postgresql":
+            super().database_forwards(app_label, schema_editor, *states)
+        else:
+            migrations.AddConstraint.database_forwards(self, app_label, schema_editor, *states)
+
+
+class ValidateCheck(postgresql.ValidateConstraint):
+    """Looks whether all rows pass a check. On SQLite they do already."""
+
+    def database_forwards(self, app_label: str, schema_editor: Any, *states: Any) -> None:
+        if schema_editor.connection.vendor == "postgresql":
+            super().database_forwards(app_label, schema_editor, *states)
