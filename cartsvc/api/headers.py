@@ -41,7 +41,7 @@ TRACEPARENT = re.compile(
 
 def head_error(environ: Mapping[str, Any]) -> ApiError | None:
     """Return what is wrong with a request of which too much would have to be read, if anything."""
-    lengths = [len(value) for name, value in environ.items() if name.startswith("HTTP_")]
+    lengths = [len(value) for name, value in environ.items() if name[:5] == "HTTP_"]
     if max(lengths, default=0) > HEADER_MAX_LENGTH or sum(lengths) > HEADERS_MAX_LENGTH:
         return HeadersTooLarge()
     if len(environ["PATH_INFO"]) + len(environ["QUERY_STRING"]) > ADDRESS_MAX_LENGTH:

@@ -104,7 +104,7 @@ def postgresql_text(field: Any, column: str) -> str:
             return f"trim_scale({column})"
         case models.DateTimeField():
             moment = f"to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US')"
-            return f"""concat('"', replace({moment}, '.000000', ''), 'Z"')"""
+            return f"""concat('"', {moment}, 'Z"')"""
         case models.CharField():
             return (
                 f"coalesce(to_json({column})::text, 'null')" if field.null else f"to_json({column})"
@@ -119,8 +119,9 @@ def sqlite_text(field: Any, column: str) -> str:
             return f"""'"' || {" || '-' || ".join(parts)} || '"'"""
         case ExactField():
             return column
-        case models.DateTimeField():  # stored in UTC
-            return f"""'"' || replace({column}, ' ', 'T') || 'Z"'"""
+        case models.DateTimeField():  # stored in UTC, a whole second without its fraction
+            fraction = f"CASE length({column}) WHEN 19 THEN '.000000' ELSE '' END"
+            return f"""'"' || replace({column}, ' ', 'T') || {fraction} || 'Z"'"""
     return f"json_quote({column})"
 
 

@@ -30,7 +30,7 @@ def test_creates_a_cart_with_items_and_options_in_the_order_sent(api: Api, numbe
     assert response.json() == success("The cart was created.", {"cartId": str(cart.id)})
     values = [(Decimal("10.1") + Decimal("1.25") * number) * item["quantity"] for item in items]
     ids = map(str, cart.items.values_list("id", flat=True))
-    moment = cart.created_on.isoformat().replace("+00:00", "Z")
+    moment = cart.created_on.isoformat(timespec="microseconds").replace("+00:00", "Z")
     assert shown(api, str(cart.id)) == {
         **body,
         "cartId": str(cart.id),

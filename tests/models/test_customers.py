@@ -245,7 +245,7 @@ def read(text: str) -> dict[str, Any]:
 
 def written(moment: datetime) -> str:
     """Return the moment as answers of the API have it."""
-    return moment.isoformat().replace("+00:00", "Z")
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def record(change: CartChange, **members: Any) -> dict[str, Any]:

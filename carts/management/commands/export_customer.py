@@ -106,5 +106,5 @@ def answered(value: Any) -> Any:
             whole = value.to_integral_value()
             return whole if value == whole else value.normalize()
         case datetime():
-            return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+            return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     return value
