@@ -246,6 +246,12 @@ def shortened(name: str) -> str:
     return name[:MAX_NAME_LENGTH].encode(errors="replace").decode()
 
 
+def fixed_members(record: Record, changeable: Sequence[str]) -> frozenset[str]:
+    """Return the members that a change refuses: a success would say that they were changed."""
+    others = (name for name in record._fields if name not in changeable)
+    return READ_ONLY_MEMBERS.union(map(camel_case, others))
+
+
 class CartItemOptionSerializer(RecordSerializer):
     """An option that the customer selected for an item."""
 
@@ -284,7 +290,7 @@ class ChangeCartSerializer(RecordSerializer):
         record = NewCart
         fields = CHANGEABLE
 
-    fixed = frozenset(map(camel_case, set(NewCart._fields) - set(CHANGEABLE)))
+    fixed = fixed_members(NewCart, CHANGEABLE)
 
 
 class ChangeCartItemSerializer(RecordSerializer):
@@ -294,7 +300,7 @@ class ChangeCartItemSerializer(RecordSerializer):
         record = Item
         fields = ("quantity", "special_instructions")
 
-    fixed = frozenset(map(camel_case, set(Item._fields) - set(Meta.fields)))
+    fixed = fixed_members(Item, Meta.fields)
 
 
 def new_cart(values: Mapping[str, Any]) -> NewCart:
