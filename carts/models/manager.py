@@ -1,4 +1,4 @@
-"""The manager of carts: how they are read, and every change that can be made to them.
+"""The manager of carts: every change that can be made to them. Reads are in `reads`.
 
 A change locks the cart's row and reads what it needs to decide, in one exchange with the database.
 It decides in Python. It writes the cart, the item and the record of the change in another exchange,
@@ -7,9 +7,7 @@ and commits.
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from copy import copy
-from datetime import datetime
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -27,7 +25,7 @@ from carts.models.locked_cart import (
     Totals,
     check_currencies,
 )
-from carts.models.reads import CartQuerySet, get_cart, page_of_carts
+from carts.models.reads import CartReader
 from carts.models.statements import CHANGEABLE
 from carts.values import Item, NewCart, PlacedItem, checked_changes
 from cartsvc.db.statements import Rows, Select, one_exchange
@@ -35,49 +33,8 @@ from cartsvc.db.statements import Rows, Select, one_exchange
 CartT = TypeVar("CartT", bound=models.Model)
 
 
-class CartManager(models.Manager.from_queryset(CartQuerySet), Generic[CartT]):  # type: ignore[misc]
+class CartManager(CartReader, Generic[CartT]):
     """Reads and writes carts: all of them, or those that `by` has narrowed them to."""
-
-    author: Author | None = None
-    keys: Mapping[str, Any] = {}
-    moment: datetime | None = None
-
-    def by(self, author: Author, **keys: Any) -> Self:
-        """Return a manager of the carts that have the `keys`, for changes by `author`.
-
-        The carts' history names the author. `keys` are values of model fields.
-        """
-        carts = copy(self)
-        # Earlier keys win, so that a second call cannot widen the selection.
-        carts.author, carts.keys = author, {**keys, **self.keys}
-        return carts
-
-    def at(self, moment: datetime) -> Self:
-        """Return a manager whose changes are dated `moment`. For demonstrations."""
-        carts = copy(self)
-        carts.moment = moment
-        return carts
-
-    def get_queryset(self) -> CartQuerySet:
-        return CartQuerySet(self.model, using=self._db).filter(**self.keys)
-
-    def find(self, cart_id: UUID) -> tuple[int, str] | None:
-        """Return the cart's version and the JSON text that Get Cart shows, or None."""
-        keys = {**self.keys, "id": cart_id}
-        for version, text in get_cart(self.model, tuple(keys)).rows(**keys):
-            return version, text
-        return None
-
-    def current_version(self, cart_id: UUID) -> int | None:
-        return self.filter(pk=cart_id).values_list("version", flat=True).first()
-
-    def page(self, limit: int, cursor: UUID | None = None) -> Rows:
-        """Return the ids and JSON texts of up to `limit` carts, newest first.
-
-        With a `cursor`, carts older than that id.
-        """
-        statement = page_of_carts(self.model, tuple(self.keys), limit, further=bool(cursor))
-        return statement.rows(cursor=cursor, **self.keys)
 
     def create_with_items(
         self,

@@ -1,22 +1,25 @@
 """How carts are read: one of them, and pages of a customer's."""
 
+from collections.abc import Mapping
+from copy import copy
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 import simplejson
 from django.db import connection, models, transaction
 from django.db.models import F
 
+from carts.models.change import Author
 from carts.models.columns import column_names
 from carts.models.guarded import GuardedQuerySet
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
 from carts.values import Item, NewCart, PlacedItem, from_json
 from cartsvc.camel_case import camel_case, snake_case
 from cartsvc.db.json_text import JsonObject, JsonRows
-from cartsvc.db.statements import Parameter, Select, delete_in_shards, parameters
+from cartsvc.db.statements import Parameter, Rows, Select, delete_in_shards, parameters
 
 # What Get Cart and List Carts show of a cart, beyond what was sent and what it holds.
 KEPT = ("subtotal", "created_on", "modified_on", "version")
@@ -111,6 +114,51 @@ def page_of_carts(
         return carts.values_list("id", cart_json(itemCount="item_count"))[:limit]
 
     return Select(page)
+
+
+class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[misc]
+    """Reads carts: all of them, or those that `by` has narrowed them to."""
+
+    author: Author | None = None
+    keys: Mapping[str, Any] = {}
+    moment: datetime | None = None
+
+    def by(self, author: Author, **keys: Any) -> Self:
+        """Return a manager of the carts that have the `keys`, for changes by `author`.
+
+        The carts' history names the author. `keys` are values of model fields.
+        """
+        carts = copy(self)
+        # Earlier keys win, so that a second call cannot widen the selection.
+        carts.author, carts.keys = author, {**keys, **self.keys}
+        return carts
+
+    def at(self, moment: datetime) -> Self:
+        """Return a manager whose changes are dated `moment`. For demonstrations."""
+        carts = copy(self)
+        carts.moment = moment
+        return carts
+
+    def get_queryset(self) -> CartQuerySet:
+        return CartQuerySet(self.model, using=self._db).filter(**self.keys)
+
+    def find(self, cart_id: UUID) -> tuple[int, str] | None:
+        """Return the cart's version and the JSON text that Get Cart shows, or None."""
+        keys = {**self.keys, "id": cart_id}
+        for version, text in get_cart(self.model, tuple(keys)).rows(**keys):
+            return version, text
+        return None
+
+    def current_version(self, cart_id: UUID) -> int | None:
+        return self.filter(pk=cart_id).values_list("version", flat=True).first()
+
+    def page(self, limit: int, cursor: UUID | None = None) -> Rows:
+        """Return the ids and JSON texts of up to `limit` carts, newest first.
+
+        With a `cursor`, carts older than that id.
+        """
+        statement = page_of_carts(self.model, tuple(self.keys), limit, further=bool(cursor))
+        return statement.rows(cursor=cursor, **self.keys)
 
 
 def first_key_at(moment: datetime) -> UUID:
