@@ -90,11 +90,7 @@ def ready(server: Service) -> tuple[int, str]:
 
 @pytest.fixture
 def later(tmp_path: Path) -> Path:
-    """A copy of the code."""
-    for name in ("cartsvc", "carts"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    shutil.copy(ROOT / "manage.py", tmp_path)
-    return tmp_path
+    return release(tmp_path)
 
 
 def test_a_running_instance_loads_nothing_of_a_release_that_lies_in_its_folder(
