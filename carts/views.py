@@ -28,12 +28,16 @@ MERGE_PATCH = ("application/json", "application/merge-patch+json")
 
 # What may be wrong with an Idempotency-Key, a cart that is changed, and an item of it.
 KEY_ERRORS = (errors.RequestInProgress, errors.IdempotencyKeyReused)
-CART_ERRORS = (errors.CartNotFound, errors.VersionMismatch)
+CART_ERRORS = (*KEY_ERRORS, errors.CartNotFound, errors.VersionMismatch)
 ITEM_ERRORS = (*CART_ERRORS, errors.ItemNotFound)
 
 writing = partial(Operation, scope="Cart.Write")
 reading = partial(writing, other_scopes=("Cart.Read",))
-changing = partial(writing, takes=("If-Match", "Prefer"), gives=("ETag", "Preference-Applied"))
+changing = partial(
+    writing,
+    takes=("Idempotency-Key", "If-Match", "Prefer"),
+    gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
+)
 
 
 class CartViewSet(CartServiceViewSet):
@@ -121,7 +125,8 @@ class CartViewSet(CartServiceViewSet):
         name="Delete Cart",
         description="Deletes a cart with its items and its history.",
         message="The cart was deleted.",
-        takes=("If-Match",),
+        takes=("Idempotency-Key", "If-Match"),
+        gives=("Idempotent-Replayed",),
         errors=CART_ERRORS,
     )
     def destroy(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
@@ -136,15 +141,13 @@ class CartItemViewSet(CartServiceViewSet):
 
     tag = "Items"
 
-    @writing(
+    @changing(
         name="Add Item",
         description="Adds an item after the cart's last one.",
         message="The item was added.",
         body=serializers.CartItemSerializer(),
         data="ItemAdded",
-        takes=("Idempotency-Key", "If-Match", "Prefer"),
-        gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
-        errors=(*KEY_ERRORS, *CART_ERRORS),
+        errors=CART_ERRORS,
     )
     def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         item, item_id = serializers.item(self.validated()), uuid7()
@@ -189,8 +192,8 @@ class CartItemViewSet(CartServiceViewSet):
         name="Remove Item",
         description="Removes an item and its options.",
         message="The item was removed.",
-        takes=("If-Match",),
-        gives=("ETag",),
+        takes=("Idempotency-Key", "If-Match"),
+        gives=("ETag", "Idempotent-Replayed"),
         errors=ITEM_ERRORS,
     )
     def destroy(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:

@@ -311,7 +311,6 @@ class Unavailable(ApiError):
         "whole."
     )
     remedy = (
-        "Try again after Retry-After: to create or add, with the same Idempotency-Key; to "
-        "update, change, remove or delete, with If-Match."
+        "Try again after Retry-After, a change with the same Idempotency-Key, or with If-Match."
     )
     retry = True
