@@ -30,6 +30,8 @@ def test_a_cart_is_created_and_read_with_what_the_page_fills_in(
     def executed(operation: str, **typed: str) -> str:
         opened = page.locator(f"#operations-Carts-{operation}")
         opened.get_by_role("button").first.click()
+        if operation == "createCart":
+            opened.locator("textarea.body-param__text").wait_for()
         for body in opened.locator("textarea.body-param__text").all():
             body.fill(body.input_value().replace(": 42,", f": {BIG},"))
         for name, value in typed.items():

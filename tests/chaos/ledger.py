@@ -123,7 +123,9 @@ class Client:
         done["end"] = time.monotonic()
         dirty = dirty or self.ledger.dirty_reads
         status, tag = answer.status_code, answer.headers.get("ETag")
-        done["version"] = int(tag.strip('"')) if tag and status == 200 else None
+        # A replay has the tag of the first answer: it made no version.
+        made = status == 200 and "Idempotent-Replayed" not in answer.headers
+        done["version"] = int(tag.strip('"')) if tag and made else None
         done["outcome"] = "unknown" if status in UNKNOWN else "refused"
         missing = status == 404 and not self.ledger.stale
         if status == 200:
