@@ -74,7 +74,6 @@ def template(number: int, items: int, options: int) -> uuid.UUID:
 
     rows = [
         factories.ItemFactory(
-            id=uuid.UUID(int=secrets.randbits(32)),
             display_name=f"{DISHES[(number + position) % len(DISHES)]} {number}",
             price=Decimal(400 + (number * 37 + position * 211) % 2600) / 100,
             options=factories.OptionFactory.build_batch(options),
