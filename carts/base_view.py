@@ -143,5 +143,5 @@ class CartServiceViewSet(OperationViewSet):
         """Return the operation's success with the JSON text `data`, and the `version` as ETag."""
         response = success(self.operation.message, data, self.warnings)
         if version is not None:
-            response["ETag"] = f'"{version}"'
+            response["ETag"] = entity_tag(version)
         return response

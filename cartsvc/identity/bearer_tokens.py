@@ -89,10 +89,6 @@ class Bearer:
     is_authenticated = True
 
 
-def bearer_of(request: Request) -> Bearer:
-    return cast("Bearer", request.user)  # the type stubs know only Django's users
-
-
 class BearerToken(Token):
     """An access token, ours or another issuer's. It must carry `exp` and `sub`."""
 
