@@ -1,7 +1,7 @@
 """How the operations read a request: the bearer's carts, the headers and the body."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -16,9 +16,10 @@ from carts.models import Cart, IdempotencyRecord
 from carts.models.change import Author
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.models.manager import CartManager
+from carts.models.writes import Changed
 from carts.serializers import InvalidBody
 from cartsvc.api.envelope import success
-from cartsvc.api.headers import entity_tag, prefers_strict, versions
+from cartsvc.api.headers import entity_tag, preferences, versions
 from cartsvc.api.json_view import OperationViewSet
 from cartsvc.api.operation import Operation
 from cartsvc.concurrency_limit import CHANGING, COMPUTING
@@ -41,6 +42,12 @@ class Change:
     version: int | None = None  # of the cart, after the change
     is_new: bool = True
 
+    def made(self, changed: Changed, data: str | None = None) -> None:
+        """Answer with the `data`, and with the cart if it is read."""
+        if data and changed.json:
+            data = f'{data[:-1]},"cart":{changed.json}}}'
+        self.data, self.version = data or changed.json, changed.version
+
 
 class CartServiceViewSet(OperationViewSet):
     """The base of the operations: the bearer's carts, and how a request is read."""
@@ -52,6 +59,7 @@ class CartServiceViewSet(OperationViewSet):
     expected: frozenset[int] | None = None  # the versions in If-Match; None when any will do
     key: str | None = None  # the Idempotency-Key
     is_strict = False  # unknown members are refused
+    returns_cart = False  # the answer of a change shows the cart
     warnings: Sequence[ApiError] = ()  # of the success
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -63,9 +71,8 @@ class CartServiceViewSet(OperationViewSet):
         self.bearer = cast("Bearer", request.user)  # the type stubs know only Django's users
         self.caller = self.bearer.subject, self.bearer.profile_key
         taken, sent = self.operation.takes if self.operation else (), request.META
-        if "HTTP_PREFER" in sent and "Prefer" in taken and prefers_strict(sent["HTTP_PREFER"]):
-            self.is_strict = True
-            self.headers["Preference-Applied"] = "handling=strict"
+        if "HTTP_PREFER" in sent and "Prefer" in taken:
+            self._prefer(preferences(sent["HTTP_PREFER"]))
         if "HTTP_IF_MATCH" in sent and "If-Match" in taken:
             self.expected = versions(sent["HTTP_IF_MATCH"], "If-Match")
         if "HTTP_IDEMPOTENCY_KEY" in sent and "Idempotency-Key" in taken:
@@ -73,6 +80,14 @@ class CartServiceViewSet(OperationViewSet):
         if self.key is not None and not IDEMPOTENCY_KEY.fullmatch(self.key):
             text = f"Idempotency-Key must be 1 to {KEY_MAX_LENGTH} visible ASCII characters."
             raise InvalidHeader(text, field="Idempotency-Key")
+
+    def _prefer(self, preferred: Mapping[str, str]) -> None:
+        """Note what Prefer asks for, if the operation does it."""
+        if self.operation.body and preferred.get("handling") == "strict":
+            self.is_strict = True
+            self.headers["Preference-Applied"] = "handling=strict"
+        if self.operation.may_represent and preferred.get("return") == "representation":
+            self.returns_cart = True
 
     def handle_exception(self, exc: Exception) -> Any:
         """Add the headers that the models know nothing of: those that were read here."""
@@ -104,27 +119,27 @@ class CartServiceViewSet(OperationViewSet):
             return values
 
     @contextmanager
-    def change(self, *values: Any, data: str | None = None) -> Iterator[Change]:
+    def change(self, *values: Any) -> Iterator[Change]:
         """Make a change in the block, if it is new: no earlier request with its key has made it.
 
-        `values` are the body's, which a replay must repeat; `data` is that of the answer. The
-        block may wait for a cart that somebody else holds.
+        `values` are the body's, which a replay must repeat. The block may wait for a cart that
+        somebody else holds.
         """
         with CHANGING.place_for(self.caller):
             if self.key is None:
-                yield Change(data)
+                yield Change()
                 return
             # The path and the partner must be the same, too.
             partner, profile_key = self.bearer.partner_key, self.kwargs["profile_key"]
             request = [self.action, self.kwargs, partner, self.expected, values]
+            if self.returns_cart:
+                request.append("return=representation")
             with transaction.atomic():
-                record, is_new = IdempotencyRecord.claim(
-                    profile_key, partner, self.key, request, data
-                )
+                record, is_new = IdempotencyRecord.claim(profile_key, partner, self.key, request)
                 change = Change(record.data, record.version, is_new)
                 yield change
                 if is_new:
-                    record.answered(change.version)
+                    record.answered(change.data, change.version)
         if is_new:
             RECORDED.inc()
         else:
@@ -137,11 +152,16 @@ class CartServiceViewSet(OperationViewSet):
         keys: dict[str, Any] = {"profile_key": self.kwargs["profile_key"]}
         if self.bearer.partner_key is not None:
             keys["partner_key"] = self.bearer.partner_key
-        return Cart.objects.by(author, **keys)
+        carts = Cart.objects.by(author, **keys)
+        carts.returns_json = self.returns_cart
+        return carts
 
     def success(self, data: str | None = None, version: int | None = None) -> HttpResponse:
         """Return the operation's success with the JSON text `data`, and the `version` as ETag."""
         response = success(self.operation.message, data, self.warnings)
         if version is not None:
             response["ETag"] = entity_tag(version)
+        if self.returns_cart:
+            applied = ["handling=strict"] if self.is_strict else []
+            self.headers["Preference-Applied"] = ", ".join([*applied, "return=representation"])
         return response

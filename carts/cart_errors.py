@@ -36,6 +36,15 @@ class TooMany(InvalidValue):
     remedy = "Send fewer, or use another cart."
 
 
+class CartClosed(ApiError):
+    status = 409
+    text = "The cart is closed: %(status)s %(since_or_until)s."
+    meaning = "The cart is in checkout, ordered or abandoned, so nothing in it changes."
+    remedy = (
+        "Wait until its checkout ends, or have it reopened. For another order, create another cart."
+    )
+
+
 class PartnerMismatch(ApiError):
     status = 403
     text = "The token is another partner's."
@@ -53,8 +62,14 @@ class CartNotFound(ApiError):
 class ItemNotFound(ApiError):
     status = 404
     text = "The cart has no such item."
-    meaning = "The cart has no such item, or it was removed."
+    meaning = "The cart has no such item, or it was removed. Of a list's item this is a 400."
     remedy = "Read the cart again."
+
+
+class ListedItemNotFound(ItemNotFound):
+    """An item in a list that the caller sent is not one of the cart."""
+
+    status = 400
 
 
 class RequestInProgress(ApiError):

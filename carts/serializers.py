@@ -11,22 +11,37 @@ The API document shows the docstrings of the serializers.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, ClassVar, NamedTuple
+from uuid import UUID
 
 from django.core.exceptions import ValidationError as DjangoValidationError
 from rest_framework import serializers
 from rest_framework.fields import empty
 
 from carts.cart_errors import CannotChange
+from carts.models.closing import CartStatus
 from carts.models.reads import KEPT
 from carts.models.statements import CHANGEABLE
 from carts.types import ListOf, invalid_type
-from carts.values import Item, NewCart, Option, Record, is_optional, types_of
+from carts.values import (
+    Closing,
+    Item,
+    ItemList,
+    NewCart,
+    Option,
+    Record,
+    check_closing,
+    check_named_once,
+    is_optional,
+    types_of,
+)
 from cartsvc.api.framework_errors import errors_of
+from cartsvc.api.guids import parse_guid
 from cartsvc.camel_case import camel_case
 from cartsvc.request_errors import (
     MAX_ERRORS,
     ApiError,
     ApiErrors,
+    InvalidGuid,
     Null,
     Required,
     UnknownMember,
@@ -34,7 +49,10 @@ from cartsvc.request_errors import (
 
 # What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
 READ_ONLY_MEMBERS = frozenset(
-    {"itemId", "value", "cartId", "profileKey", "itemCount", *map(camel_case, KEPT)}
+    {
+        *("itemId", "value", "cartId", "profileKey", "itemCount", "expiresOn"),
+        *map(camel_case, [*KEPT, *CartStatus._fields]),
+    }
 )
 MAX_NAME_LENGTH = 64  # characters
 
@@ -68,6 +86,18 @@ class TypedField(serializers.Field):
         return value
 
 
+class Guid:
+    """A GUID, as a type of `carts.types` is."""
+
+    def check(self, value: Any) -> UUID:
+        """Raise `invalid_type` or `invalid_guid`."""
+        if type(value) is not str:
+            raise invalid_type("a string", value)
+        if guid := parse_guid(value):
+            return guid
+        raise InvalidGuid(name="This")
+
+
 class Member(NamedTuple):
     """A member of a serializer's object: its name on the wire and in Python, and its field."""
 
@@ -81,7 +111,8 @@ class Member(NamedTuple):
 class RecordSerializer(serializers.Serializer):
     """A JSON object with the fields of a record, or some of them (`Meta.fields`)."""
 
-    # What a change refuses, whatever it holds.
+    # What may be sent back and sets nothing, and what is refused, whatever it holds.
+    sent_back: ClassVar[frozenset[str]] = READ_ONLY_MEMBERS
     fixed: ClassVar[frozenset[str]] = frozenset()
 
     @cached_property
@@ -121,7 +152,7 @@ class RecordSerializer(serializers.Serializer):
         try:
             self.run_validators(values)
             return self.validate(values)
-        except (serializers.ValidationError, DjangoValidationError) as error:
+        except (ApiError, serializers.ValidationError, DjangoValidationError) as error:
             raise InvalidBody(errors_of(error)) from error
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
@@ -236,7 +267,7 @@ def lists_of(serializer: type[RecordSerializer]) -> dict[str, Any]:
 @cache
 def known_members(serializer: type[RecordSerializer]) -> frozenset[str]:
     """Return what may be sent: the members of the object, and those that a read shows."""
-    return READ_ONLY_MEMBERS.union(
+    return serializer.sent_back.union(
         serializer.fixed, (member.name for member in members_of(serializer))
     )
 
@@ -281,6 +312,53 @@ class CreateCartSerializer(RecordSerializer):
 
     class Meta:
         record = NewCart
+
+
+class PlacedCartItemSerializer(CartItemSerializer):
+    """An item of Replace Items. With the itemId of an item of the cart it replaces that item."""
+
+    itemId = TypedField(Guid(), source="item_id", required=False, allow_null=True)  # noqa: N815
+
+
+class AddItemsSerializer(RecordSerializer):
+    """The request body of Add Items."""
+
+    items = CartItemSerializer(many=True)
+
+    class Meta:
+        record = NewCart
+        fields = ("items",)
+
+    def validate_items(self, values: list[Any]) -> list[Any]:
+        if not values:
+            raise Required("Send at least one item.")
+        return values
+
+
+class ReplaceItemsSerializer(RecordSerializer):
+    """The request body of Replace Items. What is not sent is not kept."""
+
+    items = PlacedCartItemSerializer(many=True)
+
+    class Meta:
+        record = ItemList
+
+    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
+        check_named_once(one.get("item_id") for one in values["items"])
+        return values
+
+
+class CloseCartSerializer(RecordSerializer):
+    """The request body of Close Cart."""
+
+    sent_back: ClassVar[frozenset[str]] = frozenset()
+
+    class Meta:
+        record = Closing
+
+    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
+        check_closing(values)
+        return values
 
 
 class ChangeCartSerializer(RecordSerializer):

@@ -162,22 +162,35 @@ class Price:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    def check(self, value: Any) -> str:
+        """Raise `invalid_type`."""
+        if type(value) is not str or value not in self.words:
+            raise InvalidType(f"This must be one of these words: {', '.join(self.words)}.")
+        return value
+
+
+@dataclass(frozen=True)
 class ListOf:
-    """An array of objects, each a record. `setting` limits their number."""
+    """An array of objects, each a record. `setting` limits their number, if there is a limit."""
 
     one: Any  # the class of the records
     plural: str
-    setting: str
+    setting: str | None
 
     @property
-    def max_count(self) -> int:
-        return int(getattr(settings, self.setting))
+    def max_count(self) -> int | None:
+        return getattr(settings, self.setting) if self.setting else None
 
     def check_count(self, values: Any) -> None:
         """Raise `invalid_type` or `too_many`, before anything in the list is looked at."""
         if type(values) is not list:
             raise invalid_type("an array", values)
-        if len(values) > self.max_count:
+        if self.max_count is not None and len(values) > self.max_count:
             raise TooMany(limit=self.max_count, plural=self.plural)
 
 

@@ -11,11 +11,13 @@ from functools import cache
 from typing import Annotated, Any, NamedTuple, Self, get_type_hints
 from uuid import UUID
 
+from carts.cart_errors import CannotChange
 from carts.types import (
     INT32,
     INT64,
     PRICE,
     QUANTITY,
+    Choice,
     Currency,
     Integer,
     Line,
@@ -23,7 +25,14 @@ from carts.types import (
     Paragraph,
     Price,
 )
-from cartsvc.request_errors import ApiError, InvalidValues, Null
+from cartsvc.request_errors import (
+    ApiError,
+    ApiErrors,
+    InvalidGuid,
+    InvalidValues,
+    Null,
+    Required,
+)
 
 
 class OptionFields(NamedTuple):
@@ -104,6 +113,60 @@ class NewCart(NewCartFields):
 
     def __new__(cls, **values: Any) -> Self:
         return cls._make(checked(cls, values))
+
+
+class ItemList(NamedTuple):
+    """All items that a cart holds from now on. The cart knows how many it takes."""
+
+    items: Annotated[tuple[Item, ...], ListOf(Item, "items in a cart", None)]
+
+
+CHECKOUT, ORDERED, ABANDONED = OUTCOMES = "checkout", "ordered", "abandoned"
+
+
+class ClosingFields(NamedTuple):
+    outcome: Annotated[str, Choice(OUTCOMES)]
+    reference: Annotated[str | None, Line(100)] = None
+    seconds: Annotated[int | None, Integer(60, 3_600)] = None
+
+
+class Closing(ClosingFields):
+    """How a cart is closed. A `checkout` ends after some `seconds`.
+
+    The `reference` is the payment's or the order's own key.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, **values: Any) -> Self:
+        new = cls._make(checked(cls, values))
+        check_closing(new._asdict())
+        return new
+
+
+def check_closing(values: Mapping[str, Any]) -> None:
+    """Raise the errors of values that do not go together, though each is allowed."""
+    errors: list[ApiError] = []
+    if values["outcome"] != ABANDONED and values.get("reference") is None:
+        errors.append(Required(field=("reference",)))
+    if values["outcome"] != CHECKOUT and values.get("seconds") is not None:
+        text = "Only a checkout ends after some seconds."
+        errors.append(CannotChange(text, field=("seconds",)))
+    if errors:
+        raise InvalidValues(errors)
+
+
+def check_named_once(item_ids: Iterable[UUID | None]) -> None:
+    """Raise an error for each item of a list that an earlier one names already."""
+    seen: set[UUID | None] = {None}
+    errors: list[ApiError] = []
+    for number, item_id in enumerate(item_ids):
+        if item_id in seen and item_id is not None:
+            text = "Another item of the list has this id."
+            errors.append(InvalidGuid(text, field=("items", number, "item_id")))
+        seen.add(item_id)
+    if errors:
+        raise ApiErrors(errors)
 
 
 Record = Any  # the class of a record

@@ -1,6 +1,7 @@
 """The operations: each parses the request, calls the model and wraps the result."""
 
 import re
+from collections.abc import Iterable
 from functools import partial
 from itertools import islice
 from uuid import UUID
@@ -12,6 +13,8 @@ from uuid_utils.compat import uuid7
 from carts import cart_errors as errors
 from carts import serializers
 from carts.base_view import WARNINGS, CartServiceViewSet
+from carts.models.closing import STATUSES
+from carts.values import Closing
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.headers import entity_tag, versions
 from cartsvc.api.operation import Operation
@@ -21,14 +24,15 @@ from cartsvc.serving.metrics import Counter
 CREATED = Counter("cartsvc_carts_created", "Carts created.")
 
 PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
-PAGE = ("limit", "cursor")
+PAGE = ("limit", "cursor", "status")
 
 # RFC 7396: what is not sent stays as it is.
 MERGE_PATCH = ("application/json", "application/merge-patch+json")
 
 # What may be wrong with an Idempotency-Key, a cart that is changed, and an item of it.
 KEY_ERRORS = (errors.RequestInProgress, errors.IdempotencyKeyReused)
-CART_ERRORS = (*KEY_ERRORS, errors.CartNotFound, errors.VersionMismatch)
+VERSION_ERRORS = (*KEY_ERRORS, errors.CartNotFound, errors.VersionMismatch)
+CART_ERRORS = (*VERSION_ERRORS, errors.CartClosed)
 ITEM_ERRORS = (*CART_ERRORS, errors.ItemNotFound)
 
 writing = partial(Operation, scope="Cart.Write")
@@ -38,6 +42,7 @@ changing = partial(
     takes=("Idempotency-Key", "If-Match", "Prefer"),
     gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
 )
+closing = partial(changing, scope="Cart.Close")
 
 
 class CartViewSet(CartServiceViewSet):
@@ -62,9 +67,10 @@ class CartViewSet(CartServiceViewSet):
         if self.bearer.partner_key not in (None, new.partner_key):
             raise errors.PartnerMismatch(field="/partnerKey")
         cart_id = uuid7()
-        with self.change(new, data=f'{{"cartId":"{cart_id}"}}') as change:
+        with self.change(new) as change:
             if change.is_new:
-                change.version = self.carts.create_cart(cart_id, profile_key, new).version
+                cart = self.carts.create_cart(cart_id, profile_key, new)
+                change.data, change.version = f'{{"cartId":"{cart_id}"}}', cart.version
         return self.success(change.data, change.version)
 
     @reading(
@@ -76,8 +82,8 @@ class CartViewSet(CartServiceViewSet):
         errors=(InvalidParameter,),
     )
     def list(self, request: Request, profile_key: UUID) -> HttpResponse:
-        limit, cursor = _page(request)
-        page = self.carts.page(limit + 1, cursor)
+        limit, cursor, status = _page(request)
+        page = self.carts.page(limit + 1, cursor, status)
         next_cursor = f'"{page[limit - 1][0]}"' if len(page) > limit else "null"
         carts = ",".join(text for _, text in page[:limit])
         unknown = islice((name for name in request.GET if name not in PAGE), WARNINGS)
@@ -118,7 +124,37 @@ class CartViewSet(CartServiceViewSet):
         values = self.validated()
         with self.change(values) as change:
             if change.is_new:
-                change.version = self.carts.change_cart(cart_id, values, version=self.expected)
+                change.made(self.carts.change_cart(cart_id, values, version=self.expected))
+        return self.success(change.data, change.version)
+
+    @closing(
+        name="Close Cart",
+        description=(
+            "Closes a cart: nothing in it changes while somebody pays (checkout, which ends by "
+            "itself), or once it is ordered or abandoned. From a checkout the same reference goes "
+            "on to ordered."
+        ),
+        message="The cart was closed.",
+        body=serializers.CloseCartSerializer(),
+        errors=(errors.CannotChange, *CART_ERRORS),
+    )
+    def close(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+        closing = Closing._make(map(self.validated().get, Closing._fields))
+        with self.change(closing) as change:
+            if change.is_new:
+                change.made(self.carts.close_cart(cart_id, closing, version=self.expected))
+        return self.success(change.data, change.version)
+
+    @closing(
+        name="Reopen Cart",
+        description="Opens a closed cart, such as when a payment has failed.",
+        message="The cart is open.",
+        errors=VERSION_ERRORS,
+    )
+    def reopen(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+        with self.change() as change:
+            if change.is_new:
+                change.made(self.carts.reopen_cart(cart_id, version=self.expected))
         return self.success(change.data, change.version)
 
     @writing(
@@ -151,9 +187,52 @@ class CartItemViewSet(CartServiceViewSet):
     )
     def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         item, item_id = serializers.item(self.validated()), uuid7()
-        with self.change(item, data=f'{{"itemId":"{item_id}"}}') as change:
+        with self.change(item) as change:
             if change.is_new:
-                change.version = self.carts.add_item(cart_id, item_id, item, version=self.expected)
+                added = self.carts.add_item(cart_id, item_id, item, version=self.expected)
+                change.made(added, f'{{"itemId":"{item_id}"}}')
+        return self.success(change.data, change.version)
+
+    @changing(
+        name="Add Items",
+        description="Adds items after the cart's last one: all or none.",
+        message="The items were added.",
+        body=serializers.AddItemsSerializer(),
+        data="ItemsAdded",
+        errors=CART_ERRORS,
+    )
+    def create_several(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+        values = self.validated()["items"]
+        items = {uuid7(): serializers.item(one) for one in values}
+        with self.change(list(items.values())) as change:
+            if change.is_new:
+                added = self.carts.add_items(cart_id, items, version=self.expected)
+                change.made(added, _item_ids(items))
+        return self.success(change.data, change.version)
+
+    @changing(
+        name="Replace Items",
+        description=(
+            "Makes the cart's items those of the body, in that order: all or none. One with the "
+            "itemId of an item of the cart replaces it. An item that is not named goes."
+        ),
+        message="The items were replaced.",
+        body=serializers.ReplaceItemsSerializer(),
+        data="ItemsAdded",
+        errors=(errors.ListedItemNotFound, *CART_ERRORS),
+    )
+    def update_all(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+        values = self.validated()["items"]
+        named = [one.get("item_id") for one in values]
+        sent = [serializers.item(one) for one in values]
+        items = {key or uuid7(): item for key, item in zip(named, sent, strict=True)}
+        with self.change(named, sent) as change:
+            if change.is_new:
+                kept = items.keys() & named
+                replaced = self.carts.replace_items(
+                    cart_id, items, kept=kept, version=self.expected
+                )
+                change.made(replaced, _item_ids(items))
         return self.success(change.data, change.version)
 
     @changing(
@@ -168,7 +247,7 @@ class CartItemViewSet(CartServiceViewSet):
         item = serializers.item(self.validated())
         with self.change(item) as change:
             if change.is_new:
-                change.version = self.carts.replace_item(**keys, item=item, version=self.expected)
+                change.made(self.carts.replace_item(**keys, item=item, version=self.expected))
         return self.success(change.data, change.version)
 
     @changing(
@@ -183,27 +262,28 @@ class CartItemViewSet(CartServiceViewSet):
         values = self.validated()
         with self.change(values) as change:
             if change.is_new:
-                change.version = self.carts.change_item(
-                    **keys, changes=values, version=self.expected
-                )
+                change.made(self.carts.change_item(**keys, changes=values, version=self.expected))
         return self.success(change.data, change.version)
 
-    @writing(
+    @changing(
         name="Remove Item",
         description="Removes an item and its options.",
         message="The item was removed.",
-        takes=("Idempotency-Key", "If-Match"),
-        gives=("ETag", "Idempotent-Replayed"),
         errors=ITEM_ERRORS,
     )
     def destroy(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         with self.change() as change:
             if change.is_new:
-                change.version = self.carts.remove_item(**keys, version=self.expected)
+                change.made(self.carts.remove_item(**keys, version=self.expected))
         return self.success(change.data, change.version)
 
 
-def _page(request: Request) -> tuple[int, UUID | None]:
+def _item_ids(item_ids: Iterable[UUID]) -> str:
+    texts = ",".join(f'"{item_id}"' for item_id in item_ids)
+    return f'{{"itemIds":[{texts}]}}'
+
+
+def _page(request: Request) -> tuple[int, UUID | None, str | None]:
     for name in PAGE:
         if len(request.GET.getlist(name)) > 1:
             raise InvalidParameter(f"{name} must be sent once.", field=name)
@@ -214,4 +294,8 @@ def _page(request: Request) -> tuple[int, UUID | None]:
     position = None if cursor is None else parse_guid(cursor)
     if cursor is not None and position is None:
         raise InvalidParameter("cursor must be a nextCursor of this list.", field="cursor")
-    return int(limit), position
+    status = request.GET.get("status")
+    if status not in {None, *STATUSES}:
+        text = f"status must be one of these: {', '.join(STATUSES)}."
+        raise InvalidParameter(text, field="status")
+    return int(limit), position, status

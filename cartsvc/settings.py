@@ -66,6 +66,9 @@ MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 256 * 1024, validate=between(1024, 16
 MAX_ITEMS = env.int("MAX_ITEMS", 200, validate=between(1, 10_000))
 MAX_OPTIONS = env.int("MAX_OPTIONS", 100, validate=between(1, 10_000))
 MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 1000, validate=between(1, 100_000))
+# How long carts are kept; 0: for ever.
+CART_DAYS = env.int("CART_DAYS", 0, validate=between(0, 36_500))
+ORDERED_CART_DAYS = env.int("ORDERED_CART_DAYS", CART_DAYS or 0, validate=between(0, 36_500))
 
 BIND = env.text("BIND", "127.0.0.1:8000", r"unix:.+|.+:\d{1,5}", "must be host:port or unix:/path.")
 WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, usable_cores()), validate=between(1, 1000))

@@ -1,16 +1,19 @@
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
 from django.db import models
+from django.db.models import CheckConstraint, Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts.models.change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
+from carts.models.closing import OPEN, STATUSES, CartStatus
 from carts.models.columns import checks, column
 from carts.models.guarded import GuardedModel
 from carts.models.item import CartItem
 from carts.models.manager import CartManager
-from carts.values import Item, NewCart
+from carts.values import Closing, Item, NewCart, check_named_once
 from cartsvc.db.exact_field import ExactField
 
 
@@ -33,6 +36,11 @@ class Cart(GuardedModel):
     option_count = models.PositiveIntegerField(editable=False)
     subtotal = ExactField(editable=False)
     modified_on = models.DateTimeField(editable=False)
+    # How it is closed. A checkout that has run out is open: read `state`.
+    status = models.CharField(max_length=9, default=OPEN, db_default=OPEN, editable=False)
+    closed_on = models.DateTimeField(null=True, editable=False)
+    closed_until = models.DateTimeField(null=True, editable=False)
+    reference = column(Closing, "reference")
     # The creation. The changes since are in `CartChange`.
     created_on = models.DateTimeField(default=timezone.now, editable=False)
     created_by_kind = models.CharField(max_length=6, editable=False)
@@ -43,7 +51,8 @@ class Cart(GuardedModel):
 
     HOW_TO_WRITE = (
         "A cart is written with Cart.objects.create_with_items(...), cart.change(...), "
-        "cart.add_item(...), Cart.objects.delete_cart(...) and the methods of its items. Many are "
+        "cart.add_item(...), cart.add_items(...), cart.replace_items(...), cart.close(...), "
+        "cart.reopen(), Cart.objects.delete_cart(...) and the methods of its items. Many are "
         "deleted with Cart.objects.filter(...).delete()."
     )
 
@@ -55,7 +64,11 @@ class Cart(GuardedModel):
             models.Index(fields=["restaurant_key", "id"], name="carts_cart_restaurant_key_id"),
             models.Index(fields=["partner_key", "id"], name="carts_cart_partner_key_id"),
         ]
-        constraints = checks("cart", NewCart)
+        constraints = [
+            *checks("cart", NewCart),
+            *checks("cart", Closing, ["reference"]),
+            CheckConstraint(name="carts_cart_status", condition=Q(status__in=STATUSES)),
+        ]
 
     def __str__(self) -> str:
         # The log of changes by staff keeps this text. It finds a customer's entries.
@@ -64,6 +77,13 @@ class Cart(GuardedModel):
     @property
     def created_by(self) -> Author:
         return Author(self.created_by_kind, self.created_by_name, self.created_request_id)
+
+    @property
+    def state(self) -> CartStatus:
+        """Whether the cart is open now, and if it is closed, how."""
+        return CartStatus(self.status, self.closed_on, self.closed_until, self.reference).at(
+            timezone.now()
+        )
 
     def change(self, *, version: int | None = None, **changes: Any) -> None:
         """Change the named fields; the others stay as they are. See `CartManager.change_cart`."""
@@ -76,3 +96,34 @@ class Cart(GuardedModel):
         type(self).objects.add_item(self.pk, item_id, Item(**values), version=version)
         self.refresh_from_db()
         return self.items.get(pk=item_id)
+
+    def add_items(self, items: Iterable[Mapping[str, Any]], *, version: int | None = None) -> None:
+        """Add items after the last one, all or none; see `CartManager.add_items`."""
+        added = {uuid7(): Item(**values) for values in items}
+        type(self).objects.add_items(self.pk, added, version=version)
+        self.refresh_from_db()
+
+    def replace_items(
+        self, items: Iterable[Mapping[str, Any]], *, version: int | None = None
+    ) -> None:
+        """Make these the cart's items; one with the `id` of an item of the cart replaces it.
+
+        See `CartManager.replace_items`.
+        """
+        sent = [dict(values) for values in items]
+        named = [values.pop("id", None) for values in sent]
+        check_named_once(named)
+        placed = {key or uuid7(): Item(**values) for key, values in zip(named, sent, strict=True)}
+        kept = {key for key in named if key}
+        type(self).objects.replace_items(self.pk, placed, kept=kept, version=version)
+        self.refresh_from_db()
+
+    def close(self, *, version: int | None = None, **values: Any) -> None:
+        """Close the cart with an `outcome` and a `reference`; see `CartManager.close_cart`."""
+        type(self).objects.close_cart(self.pk, Closing(**values), version=version)
+        self.refresh_from_db()
+
+    def reopen(self, *, version: int | None = None) -> None:
+        """Open the cart again; see `CartManager.reopen_cart`."""
+        type(self).objects.reopen_cart(self.pk, version=version)
+        self.refresh_from_db()

@@ -6,6 +6,7 @@ cart, when and by which request stand in the cart's row.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from getpass import getuser
 from typing import Any, Self
@@ -25,7 +26,9 @@ MAX_CHANGES = 100
 NAME_LENGTH, REQUEST_ID_LENGTH, WHY_LENGTH = 80, 64, 200
 
 # Values as JSON text, in their order and exactly; and back, with prices as int or Decimal.
-encoded = simplejson.JSONEncoder(ensure_ascii=False, separators=(",", ":"), use_decimal=True).encode
+encoded = simplejson.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), use_decimal=True, default=datetime.isoformat
+).encode
 decoded = simplejson.JSONDecoder(parse_float=Decimal).decode
 
 
@@ -63,7 +66,8 @@ class CartChange(GuardedModel):
 
     `before` and `after` are JSON objects of the item's fields that differ, options included, with
     the names of the model. An item that came or went stands there whole, with its `position`. Of
-    an operation on the cart itself they hold the cart's fields that differ.
+    an operation on several items they hold such an object for each of these, by its id, in
+    `items`. Of an operation on the cart itself they hold the cart's fields that differ.
     """
 
     pk = models.CompositePrimaryKey("cart_id", "version")
@@ -110,9 +114,22 @@ class CartChange(GuardedModel):
         """What is since: the fields in `after`, as an `Item` or a cart holds them."""
         return self._fields(self.after)
 
+    @property
+    def items(self) -> dict[UUID, tuple[dict[str, Any], dict[str, Any]]]:
+        """Each item that came, went or differs: what was, and what is since."""
+        was, now = self.was, self.now
+        if self.item_id:
+            return {self.item_id: (was, now)}
+        if "items" not in now:
+            return {}
+        olds, news = was["items"], now["items"]
+        return {UUID(key): (olds.get(key, {}), news.get(key, {})) for key in {**olds, **news}}
+
     def _fields(self, text: str) -> dict[str, Any]:
         members = decoded(text)
-        return {**members, **values_from_json(Item, members)} if self.item_id else members
+        if "items" in members:
+            return {"items": {key: _item_fields(one) for key, one in members["items"].items()}}
+        return _item_fields(members) if self.item_id else members
 
     @property
     def author(self) -> Author:
@@ -124,29 +141,51 @@ def whole(placed: PlacedItem) -> dict[str, Any]:
     return {"position": placed.position, **placed.item._asdict()}
 
 
+def _item_fields(members: dict[str, Any]) -> dict[str, Any]:
+    return {**members, **values_from_json(Item, members)}
+
+
 def items_before(
     items: Mapping[UUID, PlacedItem], changes: Iterable[CartChange]
 ) -> dict[UUID, PlacedItem]:
     """Return the items as they were before these changes, which are undone one after another.
 
     `items` are those after the changes, by their ids. `changes` come newest first, without a gap.
-    An item that one of them has removed comes back at the position that it had.
+    The items are in the order of their positions.
     """
     found = dict(items)
     for change in changes:
-        was, now = change.was, change.now
-        if not change.item_id:
-            continue
-        if was.keys() == now.keys():
-            if placed := found.get(change.item_id):
-                item = placed.item._replace(**was)
-                found[change.item_id] = PlacedItem.of(placed.id, placed.position, item)
-        elif was:
-            item = completed(Item, was)
-            found[change.item_id] = PlacedItem.of(change.item_id, was["position"], item)
-        else:
-            found.pop(change.item_id, None)
-    return found
+        for item_id, (was, now) in change.items.items():
+            if was.keys() == now.keys():
+                if placed := found.get(item_id):
+                    found[item_id] = _placed(item_id, {**whole(placed), **was})
+            elif was:
+                found[item_id] = _placed(item_id, was)
+            else:
+                found.pop(item_id, None)
+    return dict(sorted(found.items(), key=lambda one: one[1].position))
+
+
+def _placed(item_id: UUID, fields: Mapping[str, Any]) -> PlacedItem:
+    return PlacedItem.of(item_id, fields["position"], completed(Item, fields))
+
+
+def item_differences(
+    before: Mapping[UUID, PlacedItem], after: Mapping[UUID, PlacedItem]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a record holds of several items: as they were, and as they are."""
+    was: dict[str, Any] = {}
+    now: dict[str, Any] = {}
+    for item_id in {**before, **after}:
+        old, new = before.get(item_id), after.get(item_id)
+        if old and new:
+            if old != new:
+                was[str(item_id)], now[str(item_id)] = difference(whole(old), whole(new))
+        elif old:
+            was[str(item_id)] = whole(old)
+        elif new:
+            now[str(item_id)] = whole(new)
+    return {"items": was}, {"items": now}
 
 
 def difference(

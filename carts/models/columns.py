@@ -3,6 +3,7 @@
 The constraints catch writes that pass no check of `carts.types`, such as plain SQL.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import models
@@ -38,10 +39,10 @@ def column_names(record: Record) -> tuple[str, ...]:
     return tuple(name for name in record._fields if not isinstance(types[name], ListOf))
 
 
-def checks(table: str, record: Record) -> list[BaseConstraint]:
-    """Return the CHECK constraints of a record's columns."""
+def checks(table: str, record: Record, names: Iterable[str] = ()) -> list[BaseConstraint]:
+    """Return the CHECK constraints of a record's columns, or of those that are named."""
     found: list[BaseConstraint] = []
-    for name in column_names(record):
+    for name in names or column_names(record):
         if rule := _rule(name, types_of(record)[name]):
             kind, condition = rule
             if is_optional(record, name):

@@ -49,9 +49,9 @@ class IdempotencyRecord(models.Model):
 
     @classmethod
     def claim(
-        cls, profile_key: UUID, partner_key: str | None, key: str, request: Any, data: str | None
+        cls, profile_key: UUID, partner_key: str | None, key: str, request: Any
     ) -> tuple[Self, bool]:
-        """Record a request and the `data` that it will be answered with, in its transaction.
+        """Record a request in its transaction. What it is answered with comes by `answered`.
 
         The key belongs to the profile and, if the token is bound to a partner, to that partner.
         Returns the record and True, or that of the same request sent before and False.
@@ -62,7 +62,7 @@ class IdempotencyRecord(models.Model):
         """
         # Cutting is safe: no cart has a longer partner key, so the change is refused.
         stored = key if partner_key is None else f"{partner_key} {key}"[:STORED_MAX_LENGTH]
-        record = cls(profile_key=profile_key, key=stored, digest=digest_of(request), data=data)
+        record = cls(profile_key=profile_key, key=stored, digest=digest_of(request))
         try:
             with connection.cursor() as cursor:
                 INSERT.run(cursor, **vars(record))
@@ -76,7 +76,7 @@ class IdempotencyRecord(models.Model):
                 raise RequestInProgress from error
             raise
         if earlier is None:  # it has just been purged
-            return cls.claim(profile_key, partner_key, key, request, data)
+            return cls.claim(profile_key, partner_key, key, request)
         if earlier.created_on < cls.expired_before():
             record.save(force_update=True)
             return record, True
@@ -84,10 +84,9 @@ class IdempotencyRecord(models.Model):
             raise IdempotencyKeyReused
         return earlier, False
 
-    def answered(self, version: int | None) -> None:
-        """Keep the cart's version after the change."""
-        self.version = version
-        type(self).objects.filter(pk=self.pk).update(version=version)
+    def answered(self, data: str | None, version: int | None) -> None:
+        """Keep what the request is answered with."""
+        type(self).objects.filter(pk=self.pk).update(data=data, version=version)
 
     @staticmethod
     def expired_before() -> datetime:

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.conf import settings
 
 from carts.cart_errors import CurrencyMismatch, InvalidCurrency, TooMany, VersionMismatch
+from carts.models.closing import CartStatus
 from carts.types import CURRENCIES
 from carts.values import Item, PlacedItem
 from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors
@@ -32,33 +33,49 @@ class LockedCart(NamedTuple):
     option_count: int
     subtotal: Decimal
     modified_on: datetime
+    status: str
+    closed_on: datetime | None
+    closed_until: datetime | None
+    reference: str | None
+
+    def status_at(self, moment: datetime) -> CartStatus:
+        return CartStatus(self.status, self.closed_on, self.closed_until, self.reference).at(moment)
 
     def check_version(self, expected: Expected) -> None:
         versions = {expected} if isinstance(expected, int) else expected
         if versions is not None and self.version not in versions:
             raise VersionMismatch(version=self.version)
 
-    def check_fit(self, before: PlacedItem | None, after: Item) -> None:
-        """Refuse an item that the cart cannot take in place of `before`.
-
-        A cart that is above a lowered limit may be changed, if it does not grow.
-        """
-        check_currencies([((), after)], self.currency)
-        if before is None and self.item_count >= settings.MAX_ITEMS:
-            raise TooMany(f"The cart holds {settings.MAX_ITEMS} items already.", field=())
-        more = len(after.options) - (len(before.item.options) if before else 0)
-        if more > 0 and self.option_count + more > settings.MAX_CART_OPTIONS:
-            raise TooMany(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field=("options",))
-
     def changed(
-        self, before: Sequence[PlacedItem], after: Sequence[PlacedItem], moment: datetime
+        self,
+        before: Sequence[PlacedItem],
+        after: Sequence[PlacedItem],
+        moment: datetime,
+        sent_in: Path = (),
     ) -> Self:
-        """Return the cart as it is when the items `before` have become those `after`."""
+        """Return the cart as it is when the items `before` have become those `after`.
+
+        `sent_in` is the list of what the caller sent that has the items `after`; if it is empty,
+        the caller sent one item.
+
+        Raises:
+            ApiError: `currency_mismatch`, `invalid_currency` or `too_many`. A cart that is above
+                a lowered limit may be changed, if it does not grow.
+        """
+        paths = ((*sent_in, number) if sent_in else () for number in range(len(after)))
+        check_currencies(zip(paths, (placed.item for placed in after), strict=True), self.currency)
         gone, come = Totals.of(before), Totals.of(after)
+        item_count = self.item_count - gone.item_count + come.item_count
+        if item_count > max(self.item_count, settings.MAX_ITEMS):
+            raise TooMany(limit=settings.MAX_ITEMS, plural="items in a cart", field=sent_in)
+        option_count = self.option_count - gone.option_count + come.option_count
+        if option_count > max(self.option_count, settings.MAX_CART_OPTIONS):
+            field = sent_in or ("options",)
+            raise TooMany(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field=field)
         return self._replace(
             version=self.version + 1,
-            item_count=self.item_count - gone.item_count + come.item_count,
-            option_count=self.option_count - gone.option_count + come.option_count,
+            item_count=item_count,
+            option_count=option_count,
             subtotal=self.subtotal - gone.subtotal + come.subtotal,
             # The time was taken before the change waited for another one.
             modified_on=max(self.modified_on, moment),

@@ -1,39 +1,28 @@
-"""The manager of carts: every change that can be made to them. Reads are in `reads`.
+"""The manager of carts: every change that can be made to them. Reads are in `reads`."""
 
-A change locks the cart's row and reads what it needs to decide, in one exchange with the database.
-It decides in Python. It writes the cart, the item and the record of the change in another exchange,
-and commits.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from django.conf import settings
-from django.db import IntegrityError, OperationalError, connection, models, transaction
-from django.utils import timezone
+from django.db import models
 from uuid_utils.compat import uuid7
 
-from carts.cart_errors import CartNotFound, ItemNotFound, TooMany
+from carts.cart_errors import ListedItemNotFound, TooMany
 from carts.models import statements
-from carts.models.change import MAX_CHANGES, Author, CartChange, difference, encoded, whole
-from carts.models.locked_cart import (
-    IN_ALL,
-    Expected,
-    LockedCart,
-    Totals,
-    check_currencies,
-)
-from carts.models.reads import CartReader
+from carts.models.change import Author, difference, item_differences, whole
+from carts.models.closing import OPEN, CartStatus
+from carts.models.locked_cart import IN_ALL, Expected, Totals, check_currencies
 from carts.models.statements import CHANGEABLE
-from carts.values import Item, NewCart, PlacedItem, checked_changes
-from cartsvc.db.statements import Rows, Select, one_exchange
+from carts.models.writes import CartWriter, Changed, atomic
+from carts.values import Closing, Item, NewCart, PlacedItem, checked_changes
+from cartsvc.db.statements import one_exchange
+from cartsvc.request_errors import ApiErrors
 
 CartT = TypeVar("CartT", bound=models.Model)
 
 
-class CartManager(CartReader, Generic[CartT]):
+class CartManager(CartWriter, Generic[CartT]):
     """Reads and writes carts: all of them, or those that `by` has narrowed them to."""
 
     def create_with_items(
@@ -63,7 +52,7 @@ class CartManager(CartReader, Generic[CartT]):
         totals = Totals.of(items)
         if totals.option_count > settings.MAX_CART_OPTIONS:
             raise TooMany(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field=("items",))
-        author, moment = self.author or Author.shell(), self.moment or timezone.now()
+        author, moment = self.author or Author.shell(), self.now()
         values = new._asdict()
         del values["items"]
         cart: Any = self.model(
@@ -79,38 +68,36 @@ class CartManager(CartReader, Generic[CartT]):
         )
         with atomic() as cursor, one_exchange(cursor):
             statements.insert_cart(self.model).run(cursor, [cart])
-            statements.INSERT_ITEMS.run(cursor, statements.item_rows(cart, items))
-            statements.INSERT_OPTIONS.run(cursor, statements.option_rows(cart, items))
+            self._insert_items(cursor, cart, items)
         cart._state.adding = False
         return cart
 
     def add_item(
         self, cart_id: UUID, item_id: UUID, item: Item, *, version: Expected = None
-    ) -> int:
-        """Add an item after the cart's last one; return the cart's version after it.
+    ) -> Changed:
+        """Add an item after the cart's last one.
 
         Raises:
-            ApiError: `cart_not_found`, `version_mismatch`, `currency_mismatch`,
+            ApiError: `cart_not_found`, `cart_closed`, `version_mismatch`, `currency_mismatch`,
                 `invalid_currency`, `too_many`.
         """
-        with atomic() as cursor:
-            cart, last = self._lock(cursor, cart_id, version, statements.LAST_POSITION)
-            cart.check_fit(None, item)
-            added = PlacedItem.of(item_id, last[0][0] + 1 if last else 0, item)
-            with one_exchange(cursor):
-                statements.INSERT_ITEMS.run(cursor, statements.item_rows(cart, [added]))
-                statements.INSERT_OPTIONS.run(cursor, statements.option_rows(cart, [added]))
-                return self._record_item(cursor, cart, "Add Item", None, added)
+        return self._add(cart_id, {item_id: item}, version, "Add Item")
+
+    def add_items(
+        self, cart_id: UUID, items: Mapping[UUID, Item], *, version: Expected = None
+    ) -> Changed:
+        """Add items, by their ids, after the cart's last one: all or none. See `add_item`."""
+        return self._add(cart_id, items, version, "Add Items", ("items",))
 
     def replace_item(
         self, cart_id: UUID, item_id: UUID, item: Item, *, version: Expected = None
-    ) -> int:
+    ) -> Changed:
         """Replace an item entirely, options included (specification: Update Item).
 
-        The item keeps its id and its position. Returns the cart's version after it.
+        The item keeps its id and its position.
 
         Raises:
-            ApiError: `cart_not_found`, `item_not_found`, `version_mismatch`,
+            ApiError: `cart_not_found`, `item_not_found`, `cart_closed`, `version_mismatch`,
                 `currency_mismatch`, `invalid_currency`, `too_many`.
         """
         with atomic() as cursor:
@@ -124,10 +111,10 @@ class CartManager(CartReader, Generic[CartT]):
         changes: Mapping[str, Any],
         *,
         version: Expected = None,
-    ) -> int:
+    ) -> Changed:
         """Change the named fields of an item; the others stay as they are at that moment.
 
-        Values that equal those held change nothing. Returns the cart's version after it.
+        Values that equal those held change nothing.
 
         Raises:
             TypeError: a name that an item does not have.
@@ -139,35 +126,74 @@ class CartManager(CartReader, Generic[CartT]):
             cart, before = self._lock_item(cursor, cart_id, item_id, version)
             item = before.item._replace(**checked)
             if item == before.item:
-                return cart.version
+                return self._unchanged(cart)
             return self._write_item(cursor, cart, "Change Item", before, item)
 
-    def remove_item(self, cart_id: UUID, item_id: UUID, *, version: Expected = None) -> int:
-        """Remove an item and its options; return the cart's version after it.
+    def remove_item(self, cart_id: UUID, item_id: UUID, *, version: Expected = None) -> Changed:
+        """Remove an item and its options.
 
         Raises:
-            ApiError: `cart_not_found`, `item_not_found`, `version_mismatch`.
+            ApiError: `cart_not_found`, `item_not_found`, `cart_closed`, `version_mismatch`.
         """
         with atomic() as cursor:
             cart, before = self._lock_item(cursor, cart_id, item_id, version)
+            new = cart.changed([before], [], self.now())
             keys = {"id": item_id, "item_id": item_id, "profile_key": cart.profile_key}
-            with one_exchange(cursor):
+            with self._recorded(
+                cursor, cart, new, "Remove Item", whole(before), {}, before
+            ) as changed:
                 if before.item.options:
                     statements.DELETE_OPTIONS.run(cursor, **keys)
                 statements.DELETE_ITEM.run(cursor, **keys)
-                return self._record_item(cursor, cart, "Remove Item", before, None)
+            return changed
+
+    def replace_items(
+        self,
+        cart_id: UUID,
+        items: Mapping[UUID, Item],
+        *,
+        kept: Collection[UUID] = (),
+        version: Expected = None,
+    ) -> Changed:
+        """Make the cart's items these, by their ids and in their order: all or none.
+
+        The cart must have those that are `kept`. Items that equal those held change nothing.
+
+        Raises:
+            ApiError: as `add_item`, and `item_not_found`.
+        """
+        with atomic() as cursor:
+            cart, rows = self._lock(cursor, cart_id, version, statements.ITEMS)
+            before = {placed.id: placed for placed in statements.placed_items(rows)}
+            if missing := [n for n, key in enumerate(items) if key in kept and key not in before]:
+                raise ApiErrors(
+                    [ListedItemNotFound(field=("items", n, "item_id")) for n in missing]
+                )
+            if list(items.items()) == [(placed.id, placed.item) for placed in before.values()]:
+                return self._unchanged(cart)
+            after = {
+                key: PlacedItem.of(key, n, item) for n, (key, item) in enumerate(items.items())
+            }
+            was, now = item_differences(before, after)
+            new = cart.changed([*before.values()], [*after.values()], self.now(), ("items",))
+            keys = {"cart_id": cart.id, "profile_key": cart.profile_key}
+            with self._recorded(cursor, cart, new, "Replace Items", was, now) as changed:
+                statements.DELETE_OPTIONS_OF_CART.run(cursor, **keys)
+                statements.DELETE_ITEMS.run(cursor, **keys)
+                self._insert_items(cursor, cart, after.values())
+            return changed
 
     def change_cart(
         self, cart_id: UUID, changes: Mapping[str, Any], *, version: Expected = None
-    ) -> int:
+    ) -> Changed:
         """Change some of the fields `CHANGEABLE`. Those that are not named stay as they are.
 
-        Values that equal those held change nothing. Returns the cart's version after it.
+        Values that equal those held change nothing.
 
         Raises:
             TypeError: a field that cannot be changed.
             InvalidValues: values that the specification does not allow.
-            ApiError: `cart_not_found`, `version_mismatch`.
+            ApiError: `cart_not_found`, `cart_closed`, `version_mismatch`.
         """
         if fixed := changes.keys() - set(CHANGEABLE):
             raise TypeError(f"A cart's {', '.join(sorted(fixed))} cannot be changed.")
@@ -177,18 +203,42 @@ class CartManager(CartReader, Generic[CartT]):
             cart, [row] = self._lock(cursor, cart_id, version, look)
             was, now = difference(dict(zip(CHANGEABLE, row, strict=True)), checked)
             if not now:
-                return cart.version
-            with one_exchange(cursor):
-                keys = {"id": cart.id, "profile_key": cart.profile_key}
-                statements.update_cart(self.model, tuple(now)).run(cursor, **keys, **now)
-                new = cart.changed([], [], self.moment or timezone.now())
-                return self._record(cursor, cart, new, "Change Cart", was, now)
+                return self._unchanged(cart)
+            return self._write_cart(
+                cursor, cart, "Change Cart", was, now, fields=now, moment=self.now()
+            )
+
+    def close_cart(self, cart_id: UUID, closing: Closing, *, version: Expected = None) -> Changed:
+        """Close a cart. To close it again in the same way changes nothing.
+
+        Raises:
+            ApiError: `cart_not_found`, `cart_closed`, `version_mismatch`.
+        """
+        with atomic() as cursor:
+            cart, _ = self._look(cursor, cart_id, statements.LAST_POSITION)
+            moment = max(cart.modified_on, self.now())
+            new = cart.status_at(moment).closed(closing, moment)
+            cart.check_version(version)
+            return self._write_status(cursor, cart, "Close Cart", new, moment)
+
+    def reopen_cart(self, cart_id: UUID, *, version: Expected = None) -> Changed:
+        """Open a closed cart. Of an open one, this changes nothing.
+
+        Raises:
+            ApiError: `cart_not_found`, `version_mismatch`.
+        """
+        with atomic() as cursor:
+            cart, _ = self._look(cursor, cart_id, statements.LAST_POSITION)
+            cart.check_version(version)
+            return self._write_status(
+                cursor, cart, "Reopen Cart", CartStatus(OPEN), moment=self.now()
+            )
 
     def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:
         """Delete a cart with its items and its history.
 
         Raises:
-            ApiError: `cart_not_found`, `version_mismatch`.
+            ApiError: `cart_not_found`, `cart_closed`, `version_mismatch`.
         """
         with atomic() as cursor:
             cart, _ = self._lock(cursor, cart_id, version, statements.LAST_POSITION)
@@ -198,126 +248,3 @@ class CartManager(CartReader, Generic[CartT]):
                 statements.DELETE_ITEMS.run(cursor, **keys)
                 statements.DELETE_CHANGES.run(cursor, **keys)
                 statements.delete_cart(self.model).run(cursor, **keys)
-
-    def _lock(
-        self, cursor: Any, cart_id: UUID, version: Expected, look: Select, **looked_for: Any
-    ) -> tuple[LockedCart, Rows]:
-        """Lock the cart until the transaction ends; return it with the rows of `look`.
-
-        Both are sent at once. The second statement runs when the lock is held, so it sees what
-        the last change has left.
-        """
-        keys = {**self.keys, "id": cart_id}
-        if "profile_key" not in keys:
-            customers = self.filter(pk=cart_id).values_list("profile_key", flat=True)
-            if not (customer := customers.first()):
-                raise CartNotFound
-            keys["profile_key"] = customer
-        lock = statements.lock(self.model, tuple(keys))
-        with cursor.db.cursor() as other:
-            with one_exchange(cursor):
-                lock.send(cursor, keys)
-                look.send(other, {**keys, "cart_id": cart_id, **looked_for})
-            carts, rows = lock.received(cursor), look.received(other)
-        if not carts:
-            raise CartNotFound
-        cart = LockedCart._make(carts[0])
-        if looked_for and not rows:
-            raise ItemNotFound
-        cart.check_version(version)
-        return cart, rows
-
-    def _lock_item(
-        self, cursor: Any, cart_id: UUID, item_id: UUID, version: Expected
-    ) -> tuple[LockedCart, PlacedItem]:
-        cart, rows = self._lock(cursor, cart_id, version, statements.ITEM, id=item_id)
-        return cart, statements.placed_item(item_id, rows)
-
-    def _write_item(
-        self, cursor: Any, cart: LockedCart, operation: str, before: PlacedItem, item: Item
-    ) -> int:
-        """Write `item` in place of what was before. Return the cart's new version."""
-        cart.check_fit(before, item)
-        after = PlacedItem.of(before.id, before.position, item)
-        keys = {"id": before.id, "item_id": before.id, "profile_key": cart.profile_key}
-        with one_exchange(cursor):
-            # The most frequent change is a new quantity, which leaves the options alone.
-            new_options = item.options != before.item.options
-            if new_options and before.item.options:
-                statements.DELETE_OPTIONS.run(cursor, **keys)
-            statements.UPDATE_ITEM.run(cursor, **keys, value=after.value, **item._asdict())
-            if new_options:
-                statements.INSERT_OPTIONS.run(cursor, statements.option_rows(cart, [after]))
-            return self._record_item(cursor, cart, operation, before, after)
-
-    def _record_item(
-        self,
-        cursor: Any,
-        cart: LockedCart,
-        operation: str,
-        before: PlacedItem | None,
-        after: PlacedItem | None,
-    ) -> int:
-        """Write the cart and the record of a change of an item. Return the cart's new version."""
-        if before and after:
-            was, now = difference(before.item._asdict(), after.item._asdict())
-        else:
-            was, now = whole(before) if before else {}, whole(after) if after else {}
-        gone, come = [before] if before else [], [after] if after else []
-        new = cart.changed(gone, come, self.moment or timezone.now())
-        return self._record(cursor, cart, new, operation, was, now, after or before)
-
-    def _record(
-        self,
-        cursor: Any,
-        cart: LockedCart,
-        new: LockedCart,
-        operation: str,
-        was: Mapping[str, Any],
-        now: Mapping[str, Any],
-        placed: PlacedItem | None = None,
-    ) -> int:
-        """Write the cart and the record of its change: what was, and what is.
-
-        The change that is too old to be kept goes. Returns the cart's new version.
-        """
-        author = self.author or Author.shell()
-        statements.update_cart(self.model, statements.OF_EVERY_CHANGE).run(cursor, **new._asdict())
-        statements.INSERT_CHANGE.run(
-            cursor,
-            cart_id=cart.id,
-            profile_key=cart.profile_key,
-            version=new.version,
-            at=new.modified_on,
-            author_kind=author.kind,
-            author_name=author.name,
-            request_id=author.request_id,
-            why=author.why,
-            operation=operation,
-            item_id=placed and placed.id,
-            item_name=placed and placed.item.display_name,
-            before=encoded(was),
-            after=encoded(now),
-            subtotal_before=cart.subtotal,
-            subtotal_after=new.subtotal,
-        )
-        if new.version > MAX_CHANGES + 1:
-            keys = {"cart_id": cart.id, "profile_key": cart.profile_key}
-            statements.DELETE_CHANGE.run(cursor, **keys, version=new.version - MAX_CHANGES)
-        return new.version
-
-
-@contextmanager
-def atomic() -> Iterator[Any]:
-    """Run the block in a transaction. Yield a cursor.
-
-    If another change has made this version, the database is unavailable. On one server the cart's
-    lock makes that impossible. Citus lets a shard move between the lock and the write, without it.
-    """
-    try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            yield cursor
-    except IntegrityError as error:
-        if CartChange._meta.db_table in str(error):
-            raise OperationalError(str(error)) from error
-        raise

@@ -1,6 +1,6 @@
 """How carts are read: one of them, and pages of a customer's."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from decimal import Decimal
@@ -11,18 +11,23 @@ from uuid import UUID
 import simplejson
 from django.db import connection, models, transaction
 from django.db.models import F
+from django.utils import timezone
 
 from carts.models.change import Author
+from carts.models.closing import CartStatus, has_status, with_status
 from carts.models.columns import column_names
 from carts.models.guarded import GuardedQuerySet
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
 from carts.values import Item, NewCart, PlacedItem, from_json
 from cartsvc.camel_case import camel_case, snake_case
 from cartsvc.db.json_text import JsonObject, JsonRows
-from cartsvc.db.statements import Parameter, Rows, Select, delete_in_shards, parameters
+from cartsvc.db.statements import Parameter, Select, delete_in_shards, parameters
 
 # What Get Cart and List Carts show of a cart, beyond what was sent and what it holds.
 KEPT = ("subtotal", "created_on", "modified_on", "version")
+
+# What decides the rest of a cart's JSON. See `with_status`.
+STATUS = (*CartStatus._fields, "modified_on")
 
 # A database that is spread by customer sends each statement that names the customer to the one
 # node that has all of the customer's rows.
@@ -38,24 +43,28 @@ def cart_json(**contents: Any) -> JsonObject:
     return JsonObject({"cartId": "id", **sent, **contents, **kept})
 
 
-def items_json(customer: models.Expression | F) -> JsonRows:
+def items_json(customer: models.Expression | F, **more: str) -> JsonRows:
     """Return the expression of a cart's items, as the JSON array that Get Cart shows.
 
-    `customer` is the cart's profile key: a column, or a value.
+    `customer` is the cart's profile key: a column, or a value. `more` are other columns of an item
+    by their names.
     """
     options = CartItemOption, {camel_case(name): name for name in OPTION_COLUMNS}
     members: dict[str, Any] = {camel_case(name): name for name in Item._fields}
     members["options"] = options
-    return JsonRows(customer, CartItem, {"itemId": "id", **members, "value": "value"})
+    return JsonRows(customer, CartItem, {"itemId": "id", **members, "value": "value", **more})
 
 
 def items_of(items: str) -> dict[UUID, PlacedItem]:
-    """Return the items of a text that `items_json` has made, by their ids and in their order."""
+    """Return the items of the text `items_json` of a cart, by their ids and in their order."""
     placed = (
         PlacedItem(
-            UUID(members["item_id"]), position, from_json(Item, members), Decimal(members["value"])
+            UUID(members["item_id"]),
+            members["position"],
+            from_json(Item, members),
+            Decimal(members["value"]),
         )
-        for position, members in enumerate(_in_snake_case.decode(items))
+        for members in _in_snake_case.decode(items)
     )
     return {one.id: one for one in placed}
 
@@ -76,7 +85,7 @@ class CartQuerySet(GuardedQuerySet):
         A single statement sees a consistent snapshot. Under READ COMMITTED, two statements, such
         as `prefetch_related` sends, may show half of a change.
         """
-        return self.annotate(items_json=items_json(F("profile_key")))
+        return self.annotate(items_json=items_json(F("profile_key"), position="position"))
 
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete whole carts, with all that belongs to them. No change runs meanwhile."""
@@ -96,22 +105,32 @@ def carts_by(model: type[models.Model], keys: tuple[str, ...]) -> CartQuerySet:
 
 @cache
 def get_cart(model: type[models.Model], keys: tuple[str, ...]) -> Select:
-    """Return the SELECT of the cart with these `keys`: its version, and the JSON of Get Cart."""
+    """Return the SELECT of the cart with these `keys`: its version, JSON and `STATUS`."""
     json = cart_json(items=items_json(CUSTOMER if "profile_key" in keys else F("profile_key")))
-    return Select(lambda: carts_by(model, keys).values_list("version", json))
+    return Select(lambda: carts_by(model, keys).values_list("version", json, *STATUS))
 
 
 @cache
 def page_of_carts(
-    model: type[models.Model], keys: tuple[str, ...], limit: int, *, further: bool
+    model: type[models.Model],
+    keys: tuple[str, ...],
+    limit: int,
+    status: str | None,
+    *,
+    further: bool,
 ) -> Select:
-    """Return the SELECT of a page of ids and JSON, before `cursor` if it is `further`."""
+    """Return the SELECT of a page of ids, JSON and `STATUS`, before `cursor` if it is `further`.
+
+    If there is a `status`, the carts have it at the `moment`.
+    """
 
     def page() -> models.QuerySet[models.Model]:
         carts = carts_by(model, keys).order_by("-id")
         if further:
             carts = carts.filter(id__lt=Parameter("cursor", models.UUIDField()))
-        return carts.values_list("id", cart_json(itemCount="item_count"))[:limit]
+        if status:
+            carts = carts.filter(has_status(status, Parameter("moment", models.DateTimeField())))
+        return carts.values_list("id", cart_json(itemCount="item_count"), *STATUS)[:limit]
 
     return Select(page)
 
@@ -145,20 +164,32 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
     def find(self, cart_id: UUID) -> tuple[int, str] | None:
         """Return the cart's version and the JSON text that Get Cart shows, or None."""
         keys = {**self.keys, "id": cart_id}
-        for version, text in get_cart(self.model, tuple(keys)).rows(**keys):
-            return version, text
+        for version, text, *status in get_cart(self.model, tuple(keys)).rows(**keys):
+            return version, self.whole(text, status)
         return None
+
+    def whole(self, text: str, columns: Sequence[Any]) -> str:
+        """Return the JSON text of a cart, completed by its columns `STATUS`."""
+        *status, modified_on = columns
+        return with_status(text, CartStatus._make(status), modified_on, self.now())
+
+    def now(self) -> datetime:
+        return self.moment or timezone.now()
 
     def current_version(self, cart_id: UUID) -> int | None:
         return self.filter(pk=cart_id).values_list("version", flat=True).first()
 
-    def page(self, limit: int, cursor: UUID | None = None) -> Rows:
+    def page(
+        self, limit: int, cursor: UUID | None = None, status: str | None = None
+    ) -> list[tuple[UUID, str]]:
         """Return the ids and JSON texts of up to `limit` carts, newest first.
 
-        With a `cursor`, carts older than that id.
+        With a `cursor`, carts older than that id. With a `status`, those that have it.
         """
-        statement = page_of_carts(self.model, tuple(self.keys), limit, further=bool(cursor))
-        return statement.rows(cursor=cursor, **self.keys)
+        keys = tuple(self.keys)
+        statement = page_of_carts(self.model, keys, limit, status, further=bool(cursor))
+        rows = statement.rows(cursor=cursor, moment=self.now(), **self.keys)
+        return [(cart_id, self.whole(text, columns)) for cart_id, text, *columns in rows]
 
 
 def first_key_at(moment: datetime) -> UUID:

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
-from uuid import UUID
 
 from django.db import models
 from django.db.models import FilteredRelation, Q
 
 from carts.models.change import CartChange
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem, CartItemOption
-from carts.models.locked_cart import LockedCart
+from carts.models.locked_cart import LockedCart, Totals
 from carts.models.reads import CUSTOMER, carts_by
 from carts.values import Item, Option, PlacedItem, completed
 from cartsvc.db.statements import (
@@ -30,19 +30,28 @@ CHANGEABLE = ("platform", "ordering_channel", "fulfilment_channel", "note", "spe
 # By what a change knows its cart. Each statement names the customer; see `reads.CUSTOMER`.
 KEYS = ("id", "profile_key")
 
-# The item `id` of the cart `cart_id`, once for each of its options. A join names the customer of
-# both sides: otherwise a database that is spread by customer would refuse it.
-ITEM = Select(
-    lambda: (
-        CartItem.objects.filter(**parameters(CartItem, ["id", "cart_id", "profile_key"]))
-        .alias(chosen=FilteredRelation("options", condition=Q(options__profile_key=CUSTOMER)))
-        .order_by("chosen__position")
-        .values_list(
-            *("position", "value", *ITEM_COLUMNS, "chosen__position"),
-            *(f"chosen__{name}" for name in OPTION_COLUMNS),
+
+def _items(*keys: str) -> Select:
+    """Return the SELECT of items, each once for each of its options.
+
+    A join names the customer of both sides: otherwise a database that is spread by customer would
+    refuse it.
+    """
+    return Select(
+        lambda: (
+            CartItem.objects.filter(**parameters(CartItem, keys))
+            .alias(chosen=FilteredRelation("options", condition=Q(options__profile_key=CUSTOMER)))
+            .order_by("position", "chosen__position")
+            .values_list(
+                *("id", "position", "value", *ITEM_COLUMNS, "chosen__position"),
+                *(f"chosen__{name}" for name in OPTION_COLUMNS),
+            )
         )
     )
-)
+
+
+ITEM = _items("id", "cart_id", "profile_key")
+ITEMS = _items("cart_id", "profile_key")
 LAST_POSITION = Select(
     lambda: (
         CartItem.objects.filter(**parameters(CartItem, ["cart_id", "profile_key"]))
@@ -87,14 +96,16 @@ def option_rows(cart: Any, items: Iterable[PlacedItem]) -> Iterator[tuple[Any, .
             yield (item_id, cart.profile_key, position, *option)
 
 
-def placed_item(item_id: UUID, rows: Sequence[Sequence[Any]]) -> PlacedItem:
-    """Return the item of the rows of `ITEM`, of which there is at least one."""
-    end = 2 + len(ITEM_COLUMNS)
-    position, value, *columns = rows[0][:end]
-    values = dict(zip(ITEM_COLUMNS, columns, strict=True))
-    if rows[0][end] is not None:  # an item without options comes with one row as well
-        values["options"] = tuple([Option._make(row[end + 1 :]) for row in rows])
-    return PlacedItem(item_id, position, completed(Item, values), value)
+def placed_items(rows: Iterable[Sequence[Any]]) -> Iterator[PlacedItem]:
+    """Yield the items of the rows of `ITEM` or `ITEMS`."""
+    end = 3 + len(ITEM_COLUMNS)
+    for _, same in groupby(rows, itemgetter(0)):
+        first, *others = same
+        item_id, position, value, *columns = first[:end]
+        values = dict(zip(ITEM_COLUMNS, columns, strict=True))
+        if first[end] is not None:  # an item without options comes with one row as well
+            values["options"] = tuple([Option._make(row[end + 1 :]) for row in (first, *others)])
+        yield PlacedItem(item_id, position, completed(Item, values), value)
 
 
 @cache
@@ -108,7 +119,7 @@ def update_cart(model: type[models.Model], names: tuple[str, ...]) -> Statement:
 
 
 # What every change writes of its cart.
-OF_EVERY_CHANGE = tuple(name for name in LockedCart._fields if name not in {*KEYS, "currency"})
+OF_EVERY_CHANGE = ("version", *Totals._fields, "modified_on")
 
 
 @cache

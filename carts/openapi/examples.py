@@ -28,10 +28,11 @@ def errors_shown(operation: Operation) -> list[ApiError]:
     """Return the errors that are shown of an operation. Any value may have others as well."""
     groups = samples()["errors"]
     details = {code: about for group in groups.values() for code, about in group.items()}
+    details |= samples()["errors_of"].get(operation.name, {})
     codes = [*groups["of_any"], *(groups["of_bodies"] if operation.body else ())]
-    codes += [kind.code for kind in operation.errors]
+    kinds = [*map(API_ERRORS.__getitem__, codes), *operation.errors]
     known = {
         "scopes": " or ".join(operation.scopes),
         "taken": " or ".join(operation.media_types),
     }
-    return [API_ERRORS[code](**{**known, **details.get(code, {})}) for code in codes]
+    return [kind(**{**known, **details.get(kind.code, {})}) for kind in kinds]

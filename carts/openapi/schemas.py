@@ -9,9 +9,9 @@ from django.conf import settings
 
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.openapi.examples import samples
-from carts.serializers import RecordSerializer
-from carts.types import INT64, Currency, Integer, Line, ListOf, Price
-from carts.values import Item, NewCart, Option
+from carts.serializers import Guid, RecordSerializer
+from carts.types import INT64, Choice, Currency, Integer, Line, ListOf, Price
+from carts.values import Closing, Item, ItemList, NewCart, Option
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
 from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.control_characters import LINE_BREAKERS, PARAGRAPH_BREAKERS
@@ -20,7 +20,13 @@ from cartsvc.request_errors import API_ERRORS
 Schema = dict[str, Any]
 
 # The schemas that have the words for what serializers of these records take.
-READ: dict[Any, str] = {NewCart: "Cart", Item: "CartItemRead", Option: "CartItemOptionRead"}
+READ: dict[Any, str] = {
+    NewCart: "Cart",
+    ItemList: "Cart",
+    Item: "CartItemRead",
+    Option: "CartItemOptionRead",
+    Closing: "CloseCart",
+}
 
 # The patterns of texts; a line has a character that is not white space. RE2 and PCRE2 know no \u.
 LINE = rf"^[^{LINE_BREAKERS}]*[^\s{LINE_BREAKERS}][^{LINE_BREAKERS}]*$".replace(r"\u00", r"\x")
@@ -68,11 +74,17 @@ def complete(schemas: dict[str, Schema]) -> None:
     summary = schemas["CartSummary"]["properties"]
     summary |= {name: m for name, m in schemas["Cart"]["properties"].items() if name != "items"}
     for operation in OPERATIONS:
-        envelope = schemas["ErrorResponse"]["properties"]
-        if operation.data:
-            envelope = envelope | {"data": ref(operation.data) | {"description": "Result payload."}}
-        about = f"The ApiResponse envelope of {operation.name}."
-        schemas[envelope_name(operation)] = {"description": about, "properties": envelope}
+        envelope: Schema = {
+            "description": f"The ApiResponse envelope of {operation.name}.",
+            "properties": dict(schemas["ErrorResponse"]["properties"]),
+        }
+        data, about = operation.data, "Result payload."
+        if not data and operation.may_represent:
+            data, about = "Cart", "The cart after the change, if Prefer asks for it."
+            envelope["required"] = [*envelope["properties"]]
+        if data:
+            envelope["properties"]["data"] = ref(data) | {"description": about}
+        schemas[envelope_name(operation)] = envelope
     for schema in schemas.values():
         if members := schema.get("properties"):
             schema["type"] = "object"
@@ -85,10 +97,15 @@ def _sent(field: Any, read: Schema) -> Schema:
     match kind := field.kind:
         case ListOf():
             items = ref(schema_name(field.child))
-            schema = {"type": "array", "items": items, "maxItems": kind.max_count}
+            schema = {"type": "array", "items": items}
+            schema |= {"maxItems": kind.max_count} if kind.max_count else {}
         case Integer(minimum=lowest, maximum=highest):
             size = "int64" if kind == INT64 else "int32"
             schema = {"type": "integer", "format": size, "minimum": lowest, "maximum": highest}
+        case Choice():
+            schema = {"type": "string", "enum": [*kind.words]}
+        case Guid():
+            schema = dict(read)
         case Price():
             bounds = {"minimum": 0, "maximum": float(kind.maximum)}
             schema = {"type": "number", "format": "double", **bounds}

@@ -27,8 +27,8 @@ TAGS = re.compile(rf"{ENTITY_TAG}(?:[ \t]*,[ \t]*{ENTITY_TAG})*")
 TAGS_MAX_LENGTH = PREFERENCES_MAX_LENGTH = 1000
 
 # RFC 7240, section 2. The value may be quoted, and parameters may follow it.
-HANDLING = re.compile(
-    r'handling\s*+(?:=\s*+("[^"]*+"|[^\s;]*+)\s*+)?(?:;.*+)?', re.IGNORECASE | re.DOTALL
+PREFERENCE = re.compile(
+    r'(handling|return)\s*+(?:=\s*+("[^"]*+"|[^\s;]*+)\s*+)?(?:;.*+)?', re.IGNORECASE | re.DOTALL
 )
 
 # W3C Trace Context, level 1, section 3.2: lower case only, and no id of zeros. Version ff is
@@ -92,17 +92,17 @@ def versions(header: str, name: str) -> frozenset[int] | None:
     return frozenset(int(version) for version in VERSION_TAG.findall(header))
 
 
-def prefers_strict(header: str) -> bool:
-    """Return whether Prefer asks for `handling=strict` (RFC 7240); its first mention counts.
+def preferences(header: str) -> dict[str, str]:
+    """Return what Prefer (RFC 7240) says of `handling` and `return`; the first mention counts.
 
     A list that is too long is ignored, which RFC 7240 allows.
     """
-    if len(header) > PREFERENCES_MAX_LENGTH:
-        return False
-    for preference in parse_http_list(header):
-        if found := HANDLING.fullmatch(preference):
-            return (found[1] or "").strip('"').lower() == "strict"
-    return False
+    found: dict[str, str] = {}
+    if len(header) <= PREFERENCES_MAX_LENGTH:
+        for preference in parse_http_list(header):
+            if one := PREFERENCE.fullmatch(preference):
+                found.setdefault(one[1].lower(), (one[2] or "").strip('"').lower())
+    return found
 
 
 def trace_id(header: str) -> str | None:

@@ -43,6 +43,11 @@ class Operation:
     counter: Counter | None = None
 
     @property
+    def may_represent(self) -> bool:
+        """Whether a change answers with what it has made, to who prefers that (RFC 7240)."""
+        return "Prefer" in self.takes and not self.specified
+
+    @property
     def scopes(self) -> tuple[str, ...]:
         """The scopes of which a token needs one."""
         return (*self.other_scopes, self.scope)

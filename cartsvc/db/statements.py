@@ -77,7 +77,7 @@ def parameters(model: type[Model], names: Iterable[str]) -> dict[str, Parameter]
 
 
 class Select:
-    """A SELECT of columns: a queryset's `values_list`, whose filters have parameters only.
+    """A SELECT of columns: a queryset's `values_list`, whose filters have parameters.
 
     It locks the rows itself: `select_for_update` knows no transaction but the framework's.
     """
@@ -86,16 +86,15 @@ class Select:
         self.queryset, self.locks = rows, locks
 
     @cached_property
-    def compiled(self) -> tuple[str, list[str], list[Any], SQLCompiler, dict[int, Any]]:
-        """The text; its parameters' names and fields; what converts the columns, if anything."""
+    def compiled(self) -> tuple[str, list[Any], list[Any], SQLCompiler, dict[int, Any]]:
+        """The text; its parameters and their fields; what converts the columns, if anything."""
         compiler = self.queryset().query.get_compiler(DEFAULT_DB_ALIAS)
         sql, parameters = compiler.as_sql()
         if self.locks and compiler.connection.features.has_select_for_update:
             sql += " FOR UPDATE"
         converters = compiler.get_converters([column for column, _, _ in compiler.select])
-        names = [parameter.name for parameter in parameters]
-        fields = [parameter.output_field for parameter in parameters]
-        return sql, names, fields, compiler, converters
+        fields = [getattr(parameter, "output_field", Field()) for parameter in parameters]
+        return sql, list(parameters), fields, compiler, converters
 
     def rows(self, **values: Any) -> Rows:
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
@@ -104,8 +103,9 @@ class Select:
 
     def send(self, cursor: Any, values: Mapping[str, Any]) -> None:
         """Run the SELECT on this cursor. In `one_exchange` it is only sent."""
-        sql, names, fields, *_ = self.compiled
-        cursor.execute(sql, _prepared(fields, [values[name] for name in names], cursor.db))
+        sql, parameters, fields, *_ = self.compiled
+        sent = [values[one.name] if type(one) is Parameter else one for one in parameters]
+        cursor.execute(sql, _prepared(fields, sent, cursor.db))
 
     def received(self, cursor: Any) -> Rows:
         *_, compiler, converters = self.compiled

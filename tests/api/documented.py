@@ -15,6 +15,10 @@ OPERATIONS = {
     "updateItem": ("put", f"{CARTS}/{{cartId}}/items/{{itemId}}", True),
     "changeItem": ("patch", f"{CARTS}/{{cartId}}/items/{{itemId}}", False),
     "removeItem": ("delete", f"{CARTS}/{{cartId}}/items/{{itemId}}", False),
+    "addItems": ("post", f"{CARTS}/{{cartId}}/items/batch", False),
+    "replaceItems": ("put", f"{CARTS}/{{cartId}}/items", False),
+    "closeCart": ("post", f"{CARTS}/{{cartId}}/close", False),
+    "reopenCart": ("post", f"{CARTS}/{{cartId}}/reopen", False),
 }
 
 Document = dict[str, Any]

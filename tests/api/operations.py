@@ -15,13 +15,18 @@ REQUESTS: dict[str, tuple[str, str, Any]] = {
     "update": ("PUT", "/{cart}/items/{item}", bodies.item(displayName="Burger", quantity=5)),
     "change item": ("PATCH", "/{cart}/items/{item}", {"quantity": 7}),
     "remove": ("DELETE", "/{cart}/items/{item}", None),
+    "add several": ("POST", "/{cart}/items/batch", {"items": [bodies.item(), bodies.item()]}),
+    "replace all": ("PUT", "/{cart}/items", {"items": [bodies.item(displayName="Fries")]}),
+    "close": ("POST", "/{cart}/close", {"outcome": "checkout", "reference": "payment-1"}),
+    "reopen": ("POST", "/{cart}/reopen", None),
 }
 # What Change Cart takes.
 OF_A_CHANGE = ("platform", "orderingChannel", "fulfilmentChannel", "note", "specialInstructions")
 READS = ["list", "get"]
 ON_A_CART = [name for name, (_, path, _) in REQUESTS.items() if path]
 ON_AN_ITEM = ["update", "change item", "remove"]
-CHANGES = [name for name in ON_A_CART if name != "get"]
+# Reopen Cart changes nothing of an open cart.
+CHANGES = [name for name in ON_A_CART if name not in {"get", "reopen"}]
 WITH_A_BODY = [name for name, (_, _, body) in REQUESTS.items() if body]
 
 

@@ -43,6 +43,11 @@ def test_creates_a_cart_with_items_and_options_in_the_order_sent(api: Api, numbe
         "createdOn": moment,
         "modifiedOn": moment,
         "version": 1,
+        "status": "open",
+        "closedOn": None,
+        "closedUntil": None,
+        "reference": None,
+        "expiresOn": None,
     }
 
 

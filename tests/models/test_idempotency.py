@@ -210,6 +210,10 @@ CHANGES = {
     "remove": ("delete", "/items/{item}", None),
     "change cart": ("patch", "", {"note": "Thanks"}),
     "delete": ("delete", "", None),
+    "add several": ("post", "/items/batch", {"items": [bodies.bare_item()] * 2}),
+    "replace all": ("put", "/items", {"items": [bodies.bare_item(itemId="{item}"), bodies.item()]}),
+    "close": ("post", "/close", {"outcome": "ordered", "reference": "order-1"}),
+    "reopen": ("post", "/reopen", None),
 }
 
 
@@ -221,6 +225,7 @@ def test_a_change_is_made_once(
     """Its retry is no 412 and no 404, though the cart has moved on or is gone."""
     cart_id, [item_id] = created_with_items(api, "Pizza")
     path = f"/{cart_id}{path.format(item=item_id)}"
+    body = body and json.dumps(body).replace("{item}", item_id)
     headers = {"Idempotency_Key": "key-1", "If_Match": version}
 
     first = api.request(method.upper(), path, body, **headers)

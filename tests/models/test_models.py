@@ -195,4 +195,4 @@ def test_a_write_is_whole_or_not_at_all(cart: Cart) -> None:
             write()
         assert not connection.in_atomic_block
         assert stored() == before
-    assert Cart.objects.add_item(cart.pk, uuid7(), new_item()) == 2
+    assert Cart.objects.add_item(cart.pk, uuid7(), new_item()).version == 2

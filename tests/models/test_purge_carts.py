@@ -105,6 +105,41 @@ def test_what_staff_did_to_a_cart_goes_with_it(db: None) -> None:
     assert set(LogEntry.objects.all()) == set(left)
 
 
+def test_without_an_age_what_has_expired_goes(db: None, settings: Any) -> None:
+    settings.CART_DAYS, settings.ORDERED_CART_DAYS = 30, 7
+    for days, status, closed in (
+        *((31, "open", None), (31, "abandoned", 31), (31, "checkout", 31)),
+        (8, "ordered", 8),
+    ):
+        ended(old_cart(days), status, closed)
+    kept = [old_cart(29), old_cart(400, untouched=29), old_cart(6)]
+    for days, status, closed in ((29, "abandoned", 29), (8, "open", None), (8, "ordered", 6)):
+        cart = old_cart(days)
+        ended(cart, status, closed)
+        kept.append(cart)
+    assert purge()[0] == "4 carts deleted."
+    assert set(Cart.objects.all()) == set(kept)
+
+
+def ended(cart: Cart, status: str, closed: int | None) -> None:
+    """Have the cart this status, closed this many days ago."""
+    closed_on = closed and NOW - timedelta(days=closed)
+    until = closed_on if status == "checkout" else None
+    unguarded(Cart).filter(pk=cart.pk).update(
+        status=status, closed_on=closed_on, closed_until=until, reference=closed and "order"
+    )
+
+
+def test_carts_are_kept_for_ever_unless_a_setting_says_otherwise(db: None) -> None:
+    old_cart(4_000)
+    records(1, timedelta(days=2))
+    assert purge() == [
+        "Carts are kept for ever: CART_DAYS is not set.",
+        "1 idempotency record deleted.",
+    ]
+    assert Cart.objects.exists()
+
+
 def test_a_dry_run_only_counts(db: None, unchanged: Callable[[], None]) -> None:
     entry(old_cart(31).pk, 40)
     entry(uuid.uuid4(), 40)
@@ -122,7 +157,6 @@ def test_a_dry_run_only_counts(db: None, unchanged: Callable[[], None]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ([], "are required: --older-than"),
         *(
             ([f"--older-than={age}"], "is not a duration such as")
             for age in ("", "30", "d", "-1d", "0d", "1.5d", "30 d", "3y", "999999d", "٣d")

@@ -23,8 +23,10 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 INSERTS = "INSERT cart, INSERT cartitem, INSERT cartitemoption"
 # The lock, and what is about to change.
 LOCKED = "BEGIN, SELECT cart, SELECT cartitem"
-DELETES = "DELETE cartitemoption, DELETE cartitem, DELETE cartchange, DELETE cart"
+ALL_ITEMS = "DELETE cartitemoption, DELETE cartitem"
+DELETES = f"{ALL_ITEMS}, DELETE cartchange, DELETE cart"
 RECORDED = "UPDATE cart, INSERT cartchange, COMMIT"
+SHOWN = "UPDATE cart, INSERT cartchange, SELECT cart, COMMIT"
 
 
 @contextmanager
@@ -118,6 +120,25 @@ def test_changes(items: int, options: int) -> None:
             lambda: api.patch(cart, {"note": "x", "platform": "y"}),
             f"BEGIN, SELECT cart, SELECT cart, UPDATE cart, {RECORDED}",
         ),
+        (
+            lambda: api.post(
+                f"{cart}/items/batch", {"items": [bodies.item(options=others[:2])] * 8}
+            ),
+            f"{LOCKED}, INSERT cartitem, {inserted}{RECORDED}",
+        ),
+        (
+            lambda: api.put(f"{cart}/items", {"items": [bodies.item(options=others)] * 8}),
+            f"{LOCKED}, {ALL_ITEMS}, INSERT cartitem, {inserted}{RECORDED}",
+        ),
+        (
+            lambda: api.patch(cart, {"note": "z"}, Prefer="return=representation"),
+            f"BEGIN, SELECT cart, SELECT cart, UPDATE cart, {SHOWN}",
+        ),
+        (
+            lambda: api.post(f"{cart}/close", {"outcome": "abandoned"}),
+            f"{LOCKED}, UPDATE cart, {RECORDED}",
+        ),
+        (lambda: api.post(f"{cart}/reopen"), f"{LOCKED}, UPDATE cart, {RECORDED}"),
         (lambda: api.delete(cart), f"{LOCKED}, {DELETES}, COMMIT"),
     ):
         assert statements(call, 3) == expected

@@ -70,6 +70,11 @@ def written(cart: Cart, **contents: Any) -> str:
         "createdOn": cart.created_on.isoformat(timespec="microseconds").replace("+00:00", "Z"),
         "modifiedOn": cart.modified_on.isoformat(timespec="microseconds").replace("+00:00", "Z"),
         "version": cart.version,
+        "status": "open",
+        "closedOn": None,
+        "closedUntil": None,
+        "reference": None,
+        "expiresOn": None,
     }
     return simplejson.dumps(shown, ensure_ascii=False, separators=(",", ":"), use_decimal=True)
 

@@ -16,6 +16,9 @@ CHANGES = {
     "add": lambda cart: cart.add_item(**ItemFactory()),
     "replace": lambda cart: cart.items.get().replace(**ItemFactory()),
     "change": lambda cart: cart.change(note="x"),
+    "add several": lambda cart: cart.add_items([ItemFactory(), ItemFactory()]),
+    "replace all": lambda cart: cart.replace_items([ItemFactory()]),
+    "close": lambda cart: cart.close(outcome="ordered", reference="order-1"),
     "remove": lambda cart: cart.items.get().remove(),
     "delete": lambda cart: Cart.objects.delete_cart(cart.pk),
 }

@@ -19,7 +19,7 @@ from tests.support.left_out import sent
 
 def claims(**changes: Any) -> dict[str, Any]:
     """Return the claims of a back end that may write. A claim that is LEFT_OUT is omitted."""
-    scope = "Cart.Write Cart.AnyProfile"
+    scope = "Cart.Write Cart.Close Cart.AnyProfile"
     return sent({"sub": "partner-app", "scope": scope, "exp": int(time.time()) + 3600} | changes)
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import F
+from django.utils import timezone
 from simplejson import JSONEncoder
 
 from carts.management.customers import held_of
 from carts.models.change import CartChange, decoded
+from carts.models.closing import with_status
 from carts.models.reads import cart_json, items_json
 from cartsvc.camel_case import camel_case
 
@@ -76,7 +78,7 @@ def document(profile_key: str, held: dict[str, Any]) -> Iterator[str]:
 def of_cart(cart: Any) -> dict[str, Any]:
     """Return the cart as Get Cart shows it, with its author and the changes that made it so."""
     return {
-        **decoded(cart.json),
+        **decoded(with_status(cart.json, cart.state, cart.modified_on, timezone.now())),
         "created_by": {
             "kind": cart.created_by_kind,
             "name": cart.created_by_name,

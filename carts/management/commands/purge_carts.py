@@ -3,32 +3,33 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.core.management.base import BaseCommand
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from carts.management.batches import MAX_RECORDS, batch_size, batches, delete_batches
 from carts.management.customers import staff_log
 from carts.models import Cart, IdempotencyRecord
+from carts.models.closing import expired
 from carts.models.reads import first_key_at
 from cartsvc.management.durations import duration
 
 
 class Command(BaseCommand):
     help = (
-        "Delete the carts that nobody has changed for a time, what staff's log says of them, and "
-        "expired idempotency records. Safe to interrupt, to run twice at once, and while customers "
-        "are writing."
+        "Delete the carts that have expired (CART_DAYS, ORDERED_CART_DAYS) or that nobody has "
+        "changed for a time, what staff's log says of them, and expired idempotency records. Safe "
+        "to interrupt, to run twice at once, and while customers are writing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--older-than",
             type=duration,
-            required=True,
             metavar="AGE",
-            help="since their last change, such as 12h, 30d or 4w",
+            help="since their last change, such as 12h, 30d or 4w, in place of the settings",
         )
         parser.add_argument(
             "--batch", type=batch_size, default=1000, help="carts in one transaction (%(default)s)"
@@ -38,27 +39,38 @@ class Command(BaseCommand):
         )
 
     def handle(
-        self, *args: Any, older_than: timedelta, batch: int, dry_run: bool, **options: Any
+        self, *args: Any, older_than: timedelta | None, batch: int, dry_run: bool, **options: Any
     ) -> None:
-        limit, expired = timezone.now() - older_than, IdempotencyRecord.expired_before()
+        now = timezone.now()
+        if older_than is None:
+            days = [days for days in (settings.CART_DAYS, settings.ORDERED_CART_DAYS) if days]
+            limit = now - timedelta(days=min(days)) if days else None
+            condition = expired(now)
+        else:
+            limit = now - older_than
+            condition = Q(modified_on__lt=limit)
+        if limit is None:
+            self.stdout.write("Carts are kept for ever: CART_DAYS is not set.")
+        else:
+            carts = expired_carts(limit, condition, batch)
+            delete_batches("carts", carts, self.stdout, dry_run=dry_run)
+            entries = entries_of_deleted_carts(limit, batch)
+            delete_batches("log entries", entries, self.stdout, dry_run=dry_run)
+        old = IdempotencyRecord.expired_before()
         records = batches(IdempotencyRecord.objects.all(), min(batch, MAX_RECORDS))
-        for name, parts in (
-            ("carts", expired_carts(limit, batch)),
-            ("log entries", entries_of_deleted_carts(limit, batch)),
-            ("idempotency records", (rows.filter(created_on__lt=expired) for rows in records)),
-        ):
-            delete_batches(name, parts, self.stdout, dry_run=dry_run)
+        parts = (rows.filter(created_on__lt=old) for rows in records)
+        delete_batches("idempotency records", parts, self.stdout, dry_run=dry_run)
 
 
-def expired_carts(limit: datetime, batch: int) -> Iterator[QuerySet[Cart]]:
-    """Yield the carts last changed before `limit`, a batch at a time.
+def expired_carts(limit: datetime, condition: Q, batch: int) -> Iterator[QuerySet[Cart]]:
+    """Yield the carts of a `condition` that were created before `limit`, a batch at a time.
 
     No index has the time of change. The primary key sorts carts by creation, which comes first.
     So this walks along it and stops at the first key made after `limit`.
     """
     candidates = Cart.objects.filter(pk__lt=first_key_at(limit))
     for rows in batches(candidates, batch):
-        yield rows.filter(modified_on__lt=limit)
+        yield rows.filter(condition)
 
 
 def entries_of_deleted_carts(limit: datetime, batch: int) -> Iterator[QuerySet[LogEntry]]:

@@ -1,0 +1,107 @@
+"""How a cart ends: it is closed, for a checkout or for good, and deleted after some days."""
+
+import json
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db.models import Expression, Q
+
+from carts.cart_errors import CartClosed
+from carts.values import CHECKOUT, ORDERED, OUTCOMES, Closing
+
+OPEN = "open"
+STATUSES = (OPEN, *OUTCOMES)
+CHECKOUT_SECONDS = 900  # if not given
+
+Moment = datetime | Expression
+
+
+class CartStatus(NamedTuple):
+    """What a cart is, and if it is closed: since when, until when and for what."""
+
+    status: str
+    closed_on: datetime | None = None
+    closed_until: datetime | None = None
+    reference: str | None = None
+
+    def at(self, moment: datetime) -> "CartStatus":
+        """Return it as it is at the moment. Nothing is written when a checkout runs out."""
+        if self.closed_until is not None and self.closed_until <= moment:
+            return CartStatus(OPEN)
+        return self
+
+    def check_open(self) -> None:
+        """Raise `cart_closed` unless the cart is open."""
+        if self.status != OPEN:
+            word, moment = "since", self.closed_on
+            if self.closed_until:
+                word, moment = "until", self.closed_until
+            raise CartClosed(status=self.status, since_or_until=f"{word} {_text(moment)}")
+
+    def closed(self, closing: Closing, moment: datetime) -> "CartStatus":
+        """Return it as Close Cart makes it: itself, if the cart is closed like this already.
+
+        Raises:
+            ApiError: `cart_closed`, with another outcome or for another reference.
+        """
+        until = None
+        if closing.outcome == CHECKOUT:
+            until = moment + timedelta(seconds=closing.seconds or CHECKOUT_SECONDS)
+        new = CartStatus(closing.outcome, moment, until, closing.reference)
+        onward = self.status == CHECKOUT and new.status == ORDERED
+        if self.reference != new.reference or not (onward or self.status == new.status):
+            self.check_open()
+        same = self.status == new.status and self.reference == new.reference
+        return self if same and self._lasts() == new._lasts() else new
+
+    def _lasts(self) -> timedelta | None:
+        return self.closed_until - self.closed_on if self.closed_until and self.closed_on else None
+
+
+def expires_on(status: CartStatus, modified_on: datetime) -> datetime | None:
+    """Return when the cart expires: from then on it may be deleted. None if it never does."""
+    since, days = modified_on, settings.CART_DAYS
+    if status.status == ORDERED and status.closed_on:
+        since, days = status.closed_on, settings.ORDERED_CART_DAYS
+    return since + timedelta(days=days) if days else None
+
+
+def expired(moment: datetime) -> Q:
+    """Return the condition of the carts that have expired by the moment. See `expires_on`."""
+    found = Q(pk__in=[])
+    if days := settings.CART_DAYS:
+        found |= ~Q(status=ORDERED) & Q(modified_on__lt=moment - timedelta(days=days))
+    if days := settings.ORDERED_CART_DAYS:
+        found |= Q(status=ORDERED, closed_on__lt=moment - timedelta(days=days))
+    return found
+
+
+def has_status(status: str, moment: Moment) -> Q:
+    """Return the condition of the carts that have the status at the moment."""
+    if status == CHECKOUT:
+        return Q(status=CHECKOUT, closed_until__gt=moment)
+    if status == OPEN:
+        return Q(status=OPEN) | Q(status=CHECKOUT, closed_until__lte=moment)
+    return Q(status=status)
+
+
+def with_status(text: str, status: CartStatus, modified_on: datetime, moment: datetime) -> str:
+    """Return the JSON text of a cart, completed with what the time of the answer decides."""
+    now = status.at(moment)
+    members = json.dumps(
+        {
+            "status": now.status,
+            "closedOn": _text(now.closed_on),
+            "closedUntil": _text(now.closed_until),
+            "reference": now.reference,
+            "expiresOn": _text(expires_on(now, modified_on)),
+        },
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
+    return f"{text[:-1]},{members[1:]}"
+
+
+def _text(moment: datetime | None) -> str | None:
+    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z" if moment else None

@@ -1,0 +1,233 @@
+"""How a change of a cart is made: lock it, look at it, decide, and write.
+
+A change locks the cart's row and reads what it needs to decide, in one exchange with the database.
+It decides in Python. It writes the cart, its items and the record of the change in another
+exchange, and commits.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, OperationalError, connection, transaction
+
+from carts.cart_errors import CartNotFound, ItemNotFound
+from carts.models import statements
+from carts.models.change import (
+    MAX_CHANGES,
+    Author,
+    CartChange,
+    difference,
+    encoded,
+    item_differences,
+    whole,
+)
+from carts.models.closing import OPEN, CartStatus
+from carts.models.locked_cart import Expected, LockedCart, Path
+from carts.models.reads import CartReader, get_cart
+from carts.values import Item, PlacedItem
+from cartsvc.db.statements import Rows, Select, one_exchange
+
+
+@dataclass
+class Changed:
+    """A cart after a change. If the manager `returns_json`, that is what Get Cart shows."""
+
+    version: int
+    json: str | None = None
+
+
+class CartWriter(CartReader):
+    """What the changes of `CartManager` have in common."""
+
+    returns_json = False  # of a cart that was changed, read in the transaction of the change
+
+    def _look(
+        self, cursor: Any, cart_id: UUID, look: Select, **looked_for: Any
+    ) -> tuple[LockedCart, Rows]:
+        """Lock the cart until the transaction ends; return it with the rows of `look`.
+
+        Both are sent at once. The second statement runs when the lock is held, so it sees what
+        the last change has left.
+        """
+        keys = {**self.keys, "id": cart_id}
+        if "profile_key" not in keys:
+            customers = self.filter(pk=cart_id).values_list("profile_key", flat=True)
+            if not (customer := customers.first()):
+                raise CartNotFound
+            keys["profile_key"] = customer
+        lock = statements.lock(self.model, tuple(keys))
+        with cursor.db.cursor() as other:
+            with one_exchange(cursor):
+                lock.send(cursor, keys)
+                look.send(other, {**keys, "cart_id": cart_id, **looked_for})
+            carts, rows = lock.received(cursor), look.received(other)
+        if not carts:
+            raise CartNotFound
+        if looked_for and not rows:
+            raise ItemNotFound
+        return LockedCart._make(carts[0]), rows
+
+    def _lock(
+        self, cursor: Any, cart_id: UUID, version: Expected, look: Select, **looked_for: Any
+    ) -> tuple[LockedCart, Rows]:
+        """Do as `_look`, for a change that only an open cart takes."""
+        cart, rows = self._look(cursor, cart_id, look, **looked_for)
+        if cart.status != OPEN:
+            cart.status_at(self.now()).check_open()
+        cart.check_version(version)
+        return cart, rows
+
+    def _lock_item(
+        self, cursor: Any, cart_id: UUID, item_id: UUID, version: Expected
+    ) -> tuple[LockedCart, PlacedItem]:
+        cart, rows = self._lock(cursor, cart_id, version, statements.ITEM, id=item_id)
+        [placed] = statements.placed_items(rows)
+        return cart, placed
+
+    def _add(
+        self,
+        cart_id: UUID,
+        items: Mapping[UUID, Item],
+        version: Expected,
+        operation: str,
+        sent_in: Path = (),
+    ) -> Changed:
+        with atomic() as cursor:
+            cart, last = self._lock(cursor, cart_id, version, statements.LAST_POSITION)
+            if not items:
+                return self._unchanged(cart)
+            numbered = enumerate(items.items(), last[0][0] + 1 if last else 0)
+            added = [PlacedItem.of(item_id, n, item) for n, (item_id, item) in numbered]
+            new = cart.changed([], added, self.now(), sent_in)
+            if sent_in:
+                was, now = item_differences({}, {placed.id: placed for placed in added})
+                recorded = self._recorded(cursor, cart, new, operation, was, now)
+            else:
+                [placed] = added
+                recorded = self._recorded(cursor, cart, new, operation, {}, whole(placed), placed)
+            with recorded as changed:
+                self._insert_items(cursor, cart, added)
+            return changed
+
+    def _write_item(
+        self, cursor: Any, cart: LockedCart, operation: str, before: PlacedItem, item: Item
+    ) -> Changed:
+        """Write `item` in place of what was before."""
+        after = PlacedItem.of(before.id, before.position, item)
+        new = cart.changed([before], [after], self.now())
+        was, now = difference(before.item._asdict(), item._asdict())
+        keys = {"id": before.id, "item_id": before.id, "profile_key": cart.profile_key}
+        with self._recorded(cursor, cart, new, operation, was, now, after) as changed:
+            # The most frequent change is a new quantity, which leaves the options alone.
+            new_options = item.options != before.item.options
+            if new_options and before.item.options:
+                statements.DELETE_OPTIONS.run(cursor, **keys)
+            statements.UPDATE_ITEM.run(cursor, **keys, value=after.value, **item._asdict())
+            if new_options:
+                statements.INSERT_OPTIONS.run(cursor, statements.option_rows(cart, [after]))
+        return changed
+
+    def _write_cart(
+        self,
+        cursor: Any,
+        cart: LockedCart,
+        operation: str,
+        was: Mapping[str, Any],
+        now: Mapping[str, Any],
+        fields: Mapping[str, Any],
+        moment: datetime,
+    ) -> Changed:
+        """Write fields of the cart. The record says what was, and what is."""
+        keys = {"id": cart.id, "profile_key": cart.profile_key}
+        new = cart.changed([], [], moment)
+        with self._recorded(cursor, cart, new, operation, was, now) as changed:
+            statements.update_cart(self.model, tuple(fields)).run(cursor, **keys, **fields)
+        return changed
+
+    def _write_status(
+        self, cursor: Any, cart: LockedCart, operation: str, new: CartStatus, moment: datetime
+    ) -> Changed:
+        old, fields = cart.status_at(moment), new._asdict()
+        if new == old:
+            return self._unchanged(cart)
+        # Of a checkout that has run out, the row has more than the open cart that it is.
+        was, now = difference(old._asdict(), fields)
+        return self._write_cart(cursor, cart, operation, was, now, fields, moment)
+
+    def _insert_items(self, cursor: Any, cart: LockedCart, placed: Collection[PlacedItem]) -> None:
+        statements.INSERT_ITEMS.run(cursor, statements.item_rows(cart, placed))
+        statements.INSERT_OPTIONS.run(cursor, statements.option_rows(cart, placed))
+
+    @contextmanager
+    def _recorded(
+        self,
+        cursor: Any,
+        cart: LockedCart,
+        new: LockedCart,
+        operation: str,
+        was: Mapping[str, Any],
+        now: Mapping[str, Any],
+        placed: PlacedItem | None = None,
+    ) -> Iterator[Changed]:
+        """Send the block's statements, and with them the cart and the record of its change.
+
+        The record says what was, and what is. The change that is too old to be kept goes.
+        """
+        author, keys = self.author or Author.shell(), {"profile_key": cart.profile_key}
+        changed = Changed(new.version)
+        show, shown = get_cart(self.model, (*keys, "id")), None
+        with one_exchange(cursor):
+            yield changed
+            written = statements.update_cart(self.model, statements.OF_EVERY_CHANGE)
+            written.run(cursor, **new._asdict())
+            statements.INSERT_CHANGE.run(
+                cursor,
+                cart_id=cart.id,
+                profile_key=cart.profile_key,
+                version=new.version,
+                at=new.modified_on,
+                author_kind=author.kind,
+                author_name=author.name,
+                request_id=author.request_id,
+                why=author.why,
+                operation=operation,
+                item_id=placed and placed.id,
+                item_name=placed and placed.item.display_name,
+                before=encoded(was),
+                after=encoded(now),
+                subtotal_before=cart.subtotal,
+                subtotal_after=new.subtotal,
+            )
+            if new.version > MAX_CHANGES + 1:
+                old = new.version - MAX_CHANGES
+                statements.DELETE_CHANGE.run(cursor, **keys, cart_id=cart.id, version=old)
+            if self.returns_json:
+                shown = cursor.db.cursor()
+                show.send(shown, {**keys, "id": cart.id})
+        if shown:
+            [(_, text, *status)] = show.received(shown)
+            changed.json = self.whole(text, status)
+
+    def _unchanged(self, cart: LockedCart) -> Changed:
+        found = self.find(cart.id) if self.returns_json else None
+        return Changed(cart.version, found and found[1])
+
+
+@contextmanager
+def atomic() -> Iterator[Any]:
+    """Run the block in a transaction. Yield a cursor.
+
+    If another change has made this version, the database is unavailable. On one server the cart's
+    lock makes that impossible. Citus lets a shard move between the lock and the write, without it.
+    """
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            yield cursor
+    except IntegrityError as error:
+        if CartChange._meta.db_table in str(error):
+            raise OperationalError(str(error)) from error
+        raise

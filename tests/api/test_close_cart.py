@@ -1,0 +1,261 @@
+"""Close Cart and Reopen Cart, extensions: the end of a cart."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from carts.models import Cart, CartChange
+from tests.api.operations import CHANGES, send
+from tests.support import bodies
+from tests.support.answers import assert_refused, errors_of, success
+from tests.support.callers import Api
+from tests.support.carts import shown
+from tests.support.stored import Unchanged, unguarded
+
+CHECKOUT = {"outcome": "checkout", "reference": "payment-1"}
+ORDERED = {"outcome": "ordered", "reference": "payment-1"}
+ABANDONED = {"outcome": "abandoned"}
+
+
+def close(api: Api, cart_id: str, body: Any, **headers: str) -> Any:
+    return api.post(f"/{cart_id}/close", body, **headers)
+
+
+def run_out(cart_id: str) -> None:
+    """Let the checkout have ended a moment ago."""
+    past = timezone.now() - timedelta(seconds=1)
+    unguarded(Cart).filter(pk=cart_id).update(closed_until=past)
+
+
+@pytest.mark.parametrize("seconds", [None, 60, 3600])
+def test_a_checkout_holds_the_cart_for_some_time(
+    api: Api, cart_id: str, seconds: int | None
+) -> None:
+    before = shown(api, cart_id)
+
+    response = close(api, cart_id, {**CHECKOUT, "seconds": seconds})
+
+    assert response.json() == success("The cart was closed.")
+    assert response["ETag"] == '"2"'
+    after = shown(api, cart_id)
+    changed = {name for name in after if after[name] != before[name]}
+    named = {"status", "closedOn", "closedUntil", "reference", "version", "modifiedOn"}
+    assert changed == named
+    assert (after["status"], after["reference"]) == ("checkout", "payment-1")
+    start, end = map(datetime.fromisoformat, (after["closedOn"], after["closedUntil"]))
+    assert end - start == timedelta(seconds=seconds or 900)
+    assert after["closedOn"] == after["modifiedOn"]
+    [record] = CartChange.objects.all()
+    assert (record.operation, record.now["status"]) == ("Close Cart", "checkout")
+    assert (record.was["reference"], record.now["reference"]) == (None, "payment-1")
+
+
+@pytest.mark.parametrize("body", [ORDERED, ABANDONED, {**ABANDONED, "reference": "left"}])
+def test_what_is_closed_for_good(api: Api, cart_id: str, body: dict[str, str]) -> None:
+    assert close(api, cart_id, body).status_code == 200
+    cart = shown(api, cart_id)
+    found = cart["status"], cart["reference"], cart["closedUntil"]
+    assert found == (body["outcome"], body.get("reference"), None)
+    assert cart["closedOn"] == cart["modifiedOn"]
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ({}, ("required", "/outcome")),
+        ({"outcome": "paid"}, ("invalid_type", "/outcome")),
+        ({"outcome": "open"}, ("invalid_type", "/outcome")),
+        ({"outcome": 1}, ("invalid_type", "/outcome")),
+        ({"outcome": "checkout"}, ("required", "/reference")),
+        ({"outcome": "ordered"}, ("required", "/reference")),
+        ({"outcome": "ordered", "reference": None}, ("required", "/reference")),
+        ({**ORDERED, "reference": " "}, ("blank", "/reference")),
+        ({**ORDERED, "reference": "x" * 101}, ("max_length", "/reference")),
+        ({**ORDERED, "reference": "a\nb"}, ("control_character", "/reference")),
+        ({**ORDERED, "seconds": 60}, ("cannot_change", "/seconds")),
+        ({**ABANDONED, "seconds": 60}, ("cannot_change", "/seconds")),
+        ({**CHECKOUT, "seconds": 59}, ("min_value", "/seconds")),
+        ({**CHECKOUT, "seconds": 3601}, ("max_value", "/seconds")),
+        ({**CHECKOUT, "seconds": "60"}, ("invalid_type", "/seconds")),
+        ({**CHECKOUT, "status": "ordered"}, ("unknown_member", "/status")),
+    ],
+)
+def test_a_body_that_closes_nothing(
+    api: Api, cart_id: str, unchanged: Unchanged, body: Any, error: tuple[str, str]
+) -> None:
+    unchanged()
+    response = close(api, cart_id, body, Prefer="handling=strict")
+    assert (response.status_code, errors_of(response)) == (400, [error])
+
+
+@pytest.mark.parametrize("body", [CHECKOUT, ORDERED, ABANDONED], ids=lambda body: body["outcome"])
+@pytest.mark.parametrize("name", [name for name in CHANGES if name != "close"])
+def test_nothing_in_a_closed_cart_changes(
+    api: Api, cart_id: str, item_id: str, unchanged: Unchanged, name: str, body: dict[str, str]
+) -> None:
+    close(api, cart_id, body)
+    cart = shown(api, cart_id)
+    unchanged()
+
+    # Before the version is looked at, and before the currency is.
+    response = send(api, name, cart_id, item_id, If_Match='"1"')
+
+    bound = f"since {cart['closedOn']}"
+    if cart["closedUntil"]:
+        bound = f"until {cart['closedUntil']}"
+    text = f"The cart is closed: {cart['status']} {bound}."
+    assert_refused(response, 409, "cart_closed", text)
+    assert api.get(f"/{cart_id}").status_code == api.get().status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "status", "version"),
+    [
+        (CHECKOUT, CHECKOUT, 200, 2),
+        (CHECKOUT, {**CHECKOUT, "seconds": 900}, 200, 2),
+        (CHECKOUT, {**CHECKOUT, "seconds": 60}, 200, 3),
+        (CHECKOUT, ORDERED, 200, 3),
+        (CHECKOUT, {**CHECKOUT, "reference": "payment-2"}, 409, 2),
+        (CHECKOUT, {**ORDERED, "reference": "payment-2"}, 409, 2),
+        (CHECKOUT, ABANDONED, 409, 2),
+        (CHECKOUT, {**ABANDONED, "reference": "payment-1"}, 409, 2),
+        (ORDERED, ORDERED, 200, 2),
+        (ORDERED, CHECKOUT, 409, 2),
+        (ORDERED, {**ORDERED, "reference": "order-2"}, 409, 2),
+        (ORDERED, ABANDONED, 409, 2),
+        (ABANDONED, ABANDONED, 200, 2),
+        (ABANDONED, ORDERED, 409, 2),
+        (ABANDONED, {**ABANDONED, "reference": "x"}, 409, 2),
+    ],
+)
+def test_closed_again(
+    api: Api, cart_id: str, first: Any, second: Any, status: int, version: int
+) -> None:
+    close(api, cart_id, first)
+    before = shown(api, cart_id)
+
+    response = close(api, cart_id, second)
+
+    after = shown(api, cart_id)
+    assert (response.status_code, after["version"]) == (status, version)
+    if status == 409:
+        assert errors_of(response) == [("cart_closed", None)]
+        # Of two tabs that pay one gets the cart: the other is told so, whatever it has read.
+        assert close(api, cart_id, second, If_Match='"1"').status_code == 409
+    if version == 2:
+        assert after == before
+    else:
+        assert after["closedOn"] > before["closedOn"]
+        assert after["status"] == second["outcome"]
+        assert (after["closedUntil"] is None) == (second["outcome"] == "ordered")
+
+
+def test_a_version_that_has_passed_closes_nothing(api: Api, cart_id: str) -> None:
+    api.patch(f"/{cart_id}", {"note": "x"})
+    response = close(api, cart_id, CHECKOUT, If_Match='"1"')
+    text = "The cart has moved on: its version is now 2."
+    assert_refused(response, 412, "version_mismatch", text, "If-Match")
+    assert close(api, cart_id, CHECKOUT, If_Match='"2"').status_code == 200
+    # Also where nothing would change.
+    assert close(api, cart_id, CHECKOUT, If_Match='"2"').status_code == 412
+
+
+@pytest.mark.parametrize("body", [CHECKOUT, ORDERED, ABANDONED], ids=lambda body: body["outcome"])
+def test_a_cart_is_reopened(api: Api, cart_id: str, body: Any) -> None:
+    before = shown(api, cart_id)
+    close(api, cart_id, body)
+
+    response = api.post(f"/{cart_id}/reopen", If_Match='"2"')
+
+    assert (response.json(), response["ETag"]) == (success("The cart is open."), '"3"')
+    after = shown(api, cart_id)
+    assert after == before | {"version": 3, "modifiedOn": after["modifiedOn"]}
+    record = CartChange.objects.get(version=3)
+    assert (record.operation, record.was["status"]) == ("Reopen Cart", body["outcome"])
+    assert api.patch(f"/{cart_id}", {"note": "x"}).status_code == 200
+
+
+def test_an_open_cart_is_open_already(api: Api, cart_id: str, unchanged: Unchanged) -> None:
+    unchanged()
+    for body in (None, "no JSON"):
+        response = api.post(f"/{cart_id}/reopen", body, If_Match='"1"')
+        assert (response.status_code, response["ETag"]) == (200, '"1"')
+    assert api.post(f"/{cart_id}/reopen", If_Match='"2"').status_code == 412
+
+
+def test_a_checkout_that_has_run_out_is_open_in_every_respect(api: Api, cart_id: str) -> None:
+    before = shown(api, cart_id)
+    close(api, cart_id, CHECKOUT)
+    run_out(cart_id)
+
+    after = shown(api, cart_id)
+    assert after == before | {"version": 2, "modifiedOn": after["modifiedOn"]}
+    assert [cart["status"] for cart in api.get("?status=open").json()["data"]["carts"]] == ["open"]
+    assert api.get("?status=checkout").json()["data"]["carts"] == []
+    reopened = api.post(f"/{cart_id}/reopen")
+    assert (reopened.status_code, reopened["ETag"]) == (200, '"2"')
+    assert api.patch(f"/{cart_id}", {"note": "x"})["ETag"] == '"3"'
+    assert shown(api, cart_id)["status"] == "open"
+    # For another payment; and what the row has of the first one is gone with it.
+    assert close(api, cart_id, ABANDONED)["ETag"] == '"4"'
+    cart = shown(api, cart_id)
+    assert (cart["status"], cart["reference"], cart["closedUntil"]) == ("abandoned", None, None)
+
+
+def test_a_change_is_replayed_after_the_close(api: Api, cart_id: str) -> None:
+    path, body = f"/{cart_id}/items", bodies.item()
+    first = api.post(path, body, Idempotency_Key="key-1")
+    close(api, cart_id, ORDERED, Idempotency_Key="key-2")
+
+    again = api.post(path, body, Idempotency_Key="key-1")
+
+    assert (again.status_code, again.json()) == (200, first.json())
+    assert again["Idempotent-Replayed"] == "true"
+    assert close(api, cart_id, ORDERED, Idempotency_Key="key-2")["Idempotent-Replayed"] == "true"
+    assert api.post(path, body, Idempotency_Key="key-3").status_code == 409
+
+
+def test_carts_are_listed_by_their_status(api: Api) -> None:
+    ids = {name: api.post(body=bodies.cart()).json()["data"]["cartId"] for name in "abcd"}
+    for name, body in zip("bcd", (CHECKOUT, ORDERED, ABANDONED), strict=True):
+        close(api, ids[name], body)
+
+    for name, status in zip("abcd", ("open", "checkout", "ordered", "abandoned"), strict=True):
+        found = api.get(f"?status={status}").json()["data"]
+        assert [cart["cartId"] for cart in found["carts"]] == [ids[name]]
+        assert found["carts"][0]["status"] == status
+    assert len(api.get().json()["data"]["carts"]) == 4
+    for query in ("status=", "status=Open", "status=paid", "status=open&status=open"):
+        assert errors_of(api.get(f"?{query}")) == [("invalid_parameter", "status")]
+
+
+def test_pages_of_one_status(api: Api) -> None:
+    ids = [api.post(body=bodies.cart()).json()["data"]["cartId"] for _ in range(5)]
+    for cart_id in ids[::2]:
+        close(api, cart_id, ORDERED)
+    first = api.get("?status=ordered&limit=2").json()["data"]
+    rest = api.get(f"?status=ordered&limit=2&cursor={first['nextCursor']}").json()["data"]
+    found = [cart["cartId"] for cart in first["carts"] + rest["carts"]]
+    assert (found, rest["nextCursor"]) == (ids[::2][::-1], None)
+
+
+@pytest.mark.parametrize(
+    ("body", "days"), [(None, 30), (ORDERED, 7), (ABANDONED, 30), (CHECKOUT, 30)]
+)
+def test_a_cart_says_when_it_expires(
+    api: Api, cart_id: str, settings: Any, body: Any, days: int
+) -> None:
+    assert shown(api, cart_id)["expiresOn"] is None
+    settings.CART_DAYS, settings.ORDERED_CART_DAYS = 30, 7
+    if body:
+        close(api, cart_id, body)
+    cart = shown(api, cart_id)
+    since = cart["closedOn"] if body == ORDERED else cart["modifiedOn"]
+    expected = datetime.fromisoformat(since) + timedelta(days=days)
+    assert datetime.fromisoformat(cart["expiresOn"]) == expected
+    [summary] = api.get().json()["data"]["carts"]
+    assert summary["expiresOn"] == cart["expiresOn"]
+    settings.CART_DAYS = settings.ORDERED_CART_DAYS = 0
+    assert shown(api, cart_id)["expiresOn"] is None

@@ -1,0 +1,152 @@
+"""Replace Items: PUT /carts/{cartId}/items, an extension."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from carts.models import CartChange
+from tests.support import bodies
+from tests.support.answers import errors_of, success
+from tests.support.callers import STRANGER, Api
+from tests.support.carts import created_with_items, shown
+from tests.support.stored import Unchanged, held, kept
+
+NAMES = ("Pizza", "Salad", "Wine")
+
+
+@pytest.fixture
+def cart(api: Api) -> dict[str, Any]:
+    cart_id, _ = created_with_items(api, *NAMES)
+    return shown(api, cart_id)
+
+
+def sent(item: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Return an item that was read as it is sent back."""
+    numbers = {"price": float(item["price"]), "value": float(item["value"])}
+    options = [{**one, "price": float(one["price"])} for one in item["options"]]
+    return {**item, **numbers, "options": options, **changes}
+
+
+def test_items_are_those_of_the_body_in_its_order(api: Api, cart: dict[str, Any]) -> None:
+    pizza, salad, _ = cart["items"]
+    body = {
+        "items": [
+            bodies.item(displayName="Soup", price=3),
+            sent(salad),
+            sent(pizza, price=11.5, options=[]),
+        ]
+    }
+
+    response = api.put(f"/{cart['cartId']}/items", body, Prefer="handling=strict")
+
+    after = shown(api, cart["cartId"])
+    ids = [item["itemId"] for item in after["items"]]
+    assert response.json() == success("The items were replaced.", {"itemIds": ids})
+    assert response["ETag"] == '"2"'
+    assert ids[1:] == [salad["itemId"], pizza["itemId"]]
+    assert [item["displayName"] for item in after["items"]] == ["Soup", "Salad", "Pizza"]
+    assert after["items"][1] == salad
+    assert (after["items"][2]["price"], after["items"][2]["options"]) == (11.5, [])
+    assert kept(cart["cartId"]) == held(cart["cartId"])
+    [record] = CartChange.objects.all()
+    changed = {str(key): (set(was), set(now)) for key, (was, now) in record.items.items()}
+    assert record.operation == "Replace Items"
+    assert len(changed) == 3  # the salad has stayed where it was
+    assert changed[pizza["itemId"]] == ({"position", "price", "options"},) * 2
+    assert changed[ids[0]][0] == set()
+    assert len(changed[ids[0]][1]) == len(bodies.item()) + 1  # with its position
+
+
+def test_what_is_equal_in_all_changes_nothing(
+    api: Api, cart: dict[str, Any], unchanged: Unchanged
+) -> None:
+    unchanged()
+    body = {"items": [sent(item) for item in cart["items"]]}
+
+    response = api.put(f"/{cart['cartId']}/items", body)
+
+    assert (response.status_code, response["ETag"]) == (200, '"1"')
+
+
+def test_another_order_is_a_change(api: Api, cart: dict[str, Any]) -> None:
+    body = {"items": [sent(item) for item in reversed(cart["items"])]}
+    assert api.put(f"/{cart['cartId']}/items", body)["ETag"] == '"2"'
+    items = shown(api, cart["cartId"])["items"]
+    assert [item["displayName"] for item in items] == [*reversed(NAMES)]
+
+
+def test_an_empty_list_empties_the_cart(api: Api, cart: dict[str, Any]) -> None:
+    response = api.put(f"/{cart['cartId']}/items", {"items": []})
+    assert response.json()["data"] == {"itemIds": []}
+    after = shown(api, cart["cartId"])
+    assert (after["items"], after["subtotal"]) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"itemId": str(STRANGER)}, ("item_not_found", "/items/1/itemId")),
+        ({"itemId": "first"}, ("invalid_guid", "/items/1/itemId")),
+        ({"itemId": 7}, ("invalid_type", "/items/1/itemId")),
+        ({"itemId": "{0}"}, ("invalid_guid", "/items/1/itemId")),
+        ({"currency": "USD"}, ("currency_mismatch", "/items/1/currency")),
+        ({"quantity": 0}, ("min_value", "/items/1/quantity")),
+    ],
+)
+def test_all_or_none(
+    api: Api,
+    cart: dict[str, Any],
+    unchanged: Unchanged,
+    change: dict[str, Any],
+    error: tuple[str, str],
+) -> None:
+    unchanged()
+    first, *_ = cart["items"]
+    if change.get("itemId") == "{0}":  # named twice
+        change = {"itemId": first["itemId"].upper()}
+
+    body = {"items": [sent(first), bodies.item(**change)]}
+    response = api.put(f"/{cart['cartId']}/items", body)
+
+    assert (response.status_code, errors_of(response)) == (400, [error])
+
+
+@pytest.mark.parametrize("body", [{}, {"items": None}], ids=repr)
+def test_a_list_that_is_missing_empties_nothing(
+    api: Api, cart: dict[str, Any], unchanged: Unchanged, body: Any
+) -> None:
+    unchanged()
+    response = api.put(f"/{cart['cartId']}/items", body)
+    [(_, field)] = errors_of(response)
+    assert (response.status_code, field) == (400, "/items")
+
+
+def test_limits_of_the_whole_cart(api: Api, cart: dict[str, Any], settings: Any) -> None:
+    """A cart above a lowered limit takes no more than it had."""
+    settings.MAX_ITEMS, settings.MAX_CART_OPTIONS = 1, 2
+    items = [sent(item, price=9) for item in cart["items"]]
+    path = f"/{cart['cartId']}/items"
+
+    assert api.put(path, {"items": items}).status_code == 200
+    assert errors_of(api.put(path, {"items": [*items, bodies.bare_item()]})) == [
+        ("too_many", "/items")
+    ]
+    fuller = [{**item, "options": [bodies.option()] * 2} for item in items]
+    assert errors_of(api.put(path, {"items": fuller})) == [("too_many", "/items")]
+    assert api.put(path, {"items": items[:1]}).status_code == 200
+    assert errors_of(api.put(path, {"items": items})) == [
+        ("item_not_found", "/items/1/itemId"),
+        ("item_not_found", "/items/2/itemId"),
+    ]
+
+
+def test_an_item_of_another_cart_is_none_of_this_one(
+    api: Api, cart: dict[str, Any], unchanged: Unchanged
+) -> None:
+    other, [item_id] = created_with_items(api, "Elsewhere")
+    unchanged()
+    body = {"items": [bodies.item(itemId=item_id)]}
+    response = api.put(f"/{cart['cartId']}/items", body)
+    assert errors_of(response) == [("item_not_found", "/items/0/itemId")]
+    assert uuid.UUID(other)

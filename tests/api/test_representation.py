@@ -1,0 +1,93 @@
+"""Prefer: return=representation (RFC 7240): the cart back from a change."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.api.operations import CHANGES, send
+from tests.support.answers import exact
+from tests.support.callers import Api
+from tests.support.carts import shown
+
+PREFERRED = "return=representation"
+SHOW_THE_CART = [name for name in [*CHANGES, "reopen"] if name not in {"update", "delete"}]
+
+
+def cart_of(response: Any) -> Any:
+    data = exact(response)["data"]
+    return data.get("cart", data)
+
+
+@pytest.mark.parametrize("name", SHOW_THE_CART)
+def test_the_cart_is_shown_as_get_cart_shows_it(
+    api: Api, cart_id: str, item_id: str, name: str
+) -> None:
+    response = send(api, name, cart_id, item_id, Prefer=PREFERRED)
+
+    assert response["Preference-Applied"] == PREFERRED
+    cart = shown(api, cart_id)
+    assert cart_of(response) == cart
+    assert response["ETag"] == f'"{cart["version"]}"'
+    several = ["itemIds", "cart"]
+    members = {"add": ["itemId", "cart"], "add several": several, "replace all": several}
+    assert [*response.json()["data"]] == members.get(name, [*cart])
+
+
+@pytest.mark.parametrize("name", SHOW_THE_CART)
+def test_a_replay_shows_the_first_answer(api: Api, cart_id: str, item_id: str, name: str) -> None:
+    headers = {"Prefer": PREFERRED, "Idempotency_Key": "key-1"}
+    first = send(api, name, cart_id, item_id, **headers)
+    send(api, "reopen", cart_id)
+    api.patch(f"/{cart_id}", {"platform": "later"})
+
+    again = send(api, name, cart_id, item_id, **headers)
+
+    assert again["Idempotent-Replayed"] == "true"
+    assert again.content == first.content
+    for header in ("ETag", "Preference-Applied"):
+        assert again[header] == first[header]
+
+
+@pytest.mark.parametrize("body", [{}, {"note": "Invoice to the office"}])
+def test_where_nothing_changes_too(api: Api, cart_id: str, body: Any) -> None:
+    response = api.patch(f"/{cart_id}", body, Prefer=PREFERRED)
+    assert cart_of(response) == shown(api, cart_id)
+    assert response["ETag"] == '"1"'
+
+
+@pytest.mark.parametrize("name", ["create", "update", "delete"])
+def test_what_the_specification_has_answers_as_it_says(
+    api: Api, cart_id: str, item_id: str, name: str
+) -> None:
+    response = send(api, name, cart_id, item_id, Prefer=PREFERRED)
+    assert response.status_code == 200
+    assert "Preference-Applied" not in response
+    assert list(response.json().get("data", {})) == (["cartId"] if name == "create" else [])
+
+
+@pytest.mark.parametrize(
+    ("prefer", "applied"),
+    [
+        ("return=representation, handling=strict", "handling=strict, return=representation"),
+        ('handling=strict; x=y, return="representation"',
+         "handling=strict, return=representation"),
+        ("RETURN=Representation", "return=representation"),
+        ("return=representation, return=minimal", "return=representation"),
+        ("return=minimal, return=representation", None),
+        ("return=minimal", None),
+        ("return", None),
+        ("respond-async", None),
+    ],
+)  # fmt: skip
+def test_what_is_asked_for(api: Api, cart_id: str, prefer: str, applied: str | None) -> None:
+    response = api.patch(f"/{cart_id}", {"note": "x"}, Prefer=prefer)
+    assert response.headers.get("Preference-Applied") == applied
+    shows = "return" in (applied or "")
+    assert ("data" in json.loads(response.content)) == shows
+
+
+def test_an_error_shows_no_cart(api: Api, cart_id: str) -> None:
+    response = api.patch(f"/{cart_id}", {"note": "x"}, Prefer=PREFERRED, If_Match='"9"')
+    assert response.status_code == 412
+    assert "Preference-Applied" not in response
