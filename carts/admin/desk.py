@@ -15,11 +15,14 @@ from django.utils import timezone
 
 from carts.admin import search
 from carts.admin.cart import CartView, DeleteCartView
+from carts.admin.closing import AbandonView, ReopenView
 from carts.admin.formatting import LABELS, amount, parse_version
 from carts.admin.history import timeline
 from carts.admin.items import ItemView, PutBackView, RemoveItemView
+from carts.admin.put_back import PutItemsBackView
 from carts.admin.terms import id_digits
 from carts.models import Cart
+from carts.models.closing import OPEN
 from carts.models.reads import items_of
 from cartsvc.api.guids import parse_guid
 
@@ -31,7 +34,7 @@ PRINTED_ITEMS = 100
 CSV_COLUMNS = (
     *("id", "profile_key", "created_on", "modified_on", "version", "item_count", "subtotal"),
     *("currency", "restaurant_key", "partner_key", "fulfilment_channel", "ordering_channel"),
-    "platform",
+    *("platform", "status", "reference"),
 )
 # What makes a formula of a cell.
 FORMULA = set("=+-@\t\r")
@@ -56,6 +59,9 @@ class CartAdmin(admin.ModelAdmin):
             for route, view, name in (
                 ("correct/", CartView, "cart_correct"),
                 ("before/<int:version>/", PutBackView, "item_put_back"),
+                ("before/<int:version>/items/", PutItemsBackView, "items_put_back"),
+                ("abandon/", AbandonView, "cart_abandon"),
+                ("reopen/", ReopenView, "cart_reopen"),
                 ("items/add/", ItemView, "item_add"),
                 ("items/<uuid:item_id>/", ItemView, "item_change"),
                 ("items/<uuid:item_id>/remove/", RemoveItemView, "item_remove"),
@@ -110,6 +116,10 @@ class CartAdmin(admin.ModelAdmin):
             "page",
             title=f"Cart {cart.id}",
             cart=cart,
+            state=cart.state,
+            # What cannot be done to a closed cart is not offered.
+            is_open=(is_open := cart.state.status == OPEN),
+            may_put_back=is_open and self.has_change_permission(request),
             labels=LABELS,
             items=items.values(),
             printed=[*items.values()][:PRINTED_ITEMS],
@@ -165,8 +175,9 @@ def _csv(carts: list[Any]) -> HttpResponse:
     writer.writerow([*(name.replace("_", " ") for name in CSV_COLUMNS), "first items"])
     for cart in carts:
         items = ", ".join(f"{quantity} × {name}" for quantity, name in cart.lines)
+        cart.status, *_, cart.reference = cart.state
         cart.subtotal = amount(cart.subtotal, cart.currency).replace(",", "")
-        texts = [*(str(getattr(cart, name)) for name in CSV_COLUMNS), items]
+        texts = [*(str(getattr(cart, name) or "") for name in CSV_COLUMNS), items]
         writer.writerow(f"'{text}" if text[:1] in FORMULA else text for text in texts)
     return response
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
-from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -42,7 +41,7 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, A
     missing = max(0, oldest - 2)
     if not missing and end <= cart.version:
         changes = list(cart.changes.reverse())
-    created = _created(items, changes) if len(changes) >= cart.version - 1 else []
+    created = items_before(items, changes).values() if len(changes) >= cart.version - 1 else ()
     author = cart.created_by
     creation = CartChange(
         version=1,
@@ -85,27 +84,37 @@ def lines_of(items: Collection[PlacedItem], currency: str) -> list[str]:
     return lines
 
 
-def _created(items: Items, changes: Collection[CartChange]) -> list[PlacedItem]:
-    """Return the items of the creation in their order. `changes` are all those since."""
-    then = items_before(items, changes)
-    removed = {change.item_id for change in changes if change.operation == "Remove Item"}
-    created = [placed for placed in then.values() if placed.id not in removed]
-    # The positions at the creation are 0, 1, 2 and so on.
-    back = (placed for placed in then.values() if placed.id in removed)
-    for placed in sorted(back, key=attrgetter("position")):
-        created.insert(placed.position, placed)
-    return created
-
-
 def _event(change: CartChange, currency: str) -> Event:
+    if change.items and not change.item_id:
+        return Event(change, _several(change, currency))
     was, now = change.was, change.now
     if was.keys() == now.keys():
         return Event(change, list(_differences(was, now, currency)))
     return Event(change, list(_whole(completed(Item, was or now), currency)))
 
 
+def _several(change: CartChange, currency: str) -> list[str]:
+    """Return what came, went and differs. After `LINES` lines, the rest is only counted."""
+    lines: list[str] = []
+    moved = 0
+    for number, (was, now) in enumerate(change.items.values()):
+        if len(lines) >= LINES:
+            return [*lines, f"… and {len(change.items) - number:,} more"]
+        if was and now:
+            differs = difference(was, now)
+            moved += "position" in differs[1]
+            if line := _in_one_line(_differences(*differs, currency)):
+                lines.append(f"{in_words(now['display_name'])}: {line}")
+        else:
+            first, *others = _whole(completed(Item, was or now), currency)
+            lines += [f"{'added' if now else 'removed'} {first}", *others]
+    return lines or ["items in another order"] if moved else lines
+
+
 def _differences(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> Iterator[str]:
     for name in now:
+        if name in {"position", "closed_on"}:  # the order says it, and the time of the change
+            continue
         if name == "options":
             yield from _options(was[name], now[name], currency)
         else:

@@ -15,10 +15,12 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import BooleanField, ExpressionWrapper, Q, Subquery, TextField, Value
 from django.db.models.functions import Concat
+from django.utils import timezone
 
 from carts.admin.formatting import cart_url
 from carts.admin.terms import HIGHEST, ITEMS, LOWEST, Reading, carts_with, id_digits, readings
 from carts.models import Cart, CartChange, CartItem
+from carts.models.closing import STATUSES, has_status
 from carts.models.reads import CartQuerySet, first_key_at
 
 # The carts of a page, and the most that are counted and that a file holds.
@@ -55,6 +57,9 @@ class FindForm(forms.Form):
     ordering_channel = forms.CharField(required=False, strip=False)
     fulfilment_channel = forms.CharField(required=False, strip=False)
     currency = forms.CharField(required=False)
+    status = forms.ChoiceField(
+        required=False, choices=[("", "any"), *((status, status) for status in STATUSES)]
+    )
     created_from = Moment(required=False, label="Created from")
     created_to = Moment(required=False, label="Created before")
     changed_from = Moment(required=False, label="Changed from")
@@ -118,7 +123,7 @@ def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
     )
     if len(page.carts) == 1 and not (page.newer or page.older):
         (cart,), reading = page.carts, page.understood[0]
-        if reading.keys and reading.words[0][1] == digits:
+        if reading.keys and reading.words[0][1] in {digits, term.strip()}:
             page.opens = cart_url(cart.pk, reading.keys[cart.pk])
         elif version := reading.request_id and _version_by(reading.request_id, cart):
             page.opens = f"{cart_url(cart.pk)}?before={version + 1}#version-{version}"
@@ -237,4 +242,5 @@ def _conditions(values: dict[str, Any]) -> Q:
         del conditions["partner_key__iexact"]
     conditions["modified_on__gte"] = values["changed_from"]
     conditions["modified_on__lt"] = values["changed_to"]
-    return Q(**{name: value for name, value in conditions.items() if value})
+    found = Q(**{name: value for name, value in conditions.items() if value})
+    return found & has_status(values["status"], timezone.now()) if values["status"] else found

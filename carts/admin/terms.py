@@ -90,12 +90,19 @@ def id_digits(term: str) -> str:
 def readings(term: str) -> Iterator[list[Reading]]:
     """Yield what the term may mean, the likeliest first. What comes together is as likely."""
     digits, bare = id_digits(term), " ".join(term.translate(PASTED).split()).strip(AROUND)
+    if keys := _of_reference(term.strip()):
+        yield [Reading((("reference", term.strip()),), keys=keys)]
     if digits and not _is_restaurant(bare):
         yield from _of_id(digits)
     if len(digits) == 32:
         yield [Reading((("request", bare),), holding=_of_request(bare), request_id=bare)]
     else:
         yield from _of_text(term, bare)
+
+
+def _of_reference(reference: str) -> dict[UUID, UUID | None]:
+    keys = Cart.objects.filter(reference=reference).order_by("-pk").values_list("pk", flat=True)
+    return dict.fromkeys(keys[:MAX_ALIKE])
 
 
 def _of_id(digits: str) -> Iterator[list[Reading]]:

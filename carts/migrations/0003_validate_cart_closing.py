@@ -1,6 +1,6 @@
-from django.db import migrations
+from django.db import migrations, models
 
-from cartsvc.db.operations import ValidateCheck
+from cartsvc.db.operations import AddIndex, ValidateCheck
 
 
 class Migration(migrations.Migration):
@@ -11,4 +11,12 @@ class Migration(migrations.Migration):
     operations = [
         ValidateCheck("cart", "carts_cart_reference_line"),
         ValidateCheck("cart", "carts_cart_status"),
+        AddIndex(
+            "cart",
+            models.Index(
+                fields=["reference", "id"],
+                name="carts_cart_reference_id",
+                condition=models.Q(("reference__isnull", False)),
+            ),
+        ),
     ]

@@ -63,6 +63,12 @@ class Cart(GuardedModel):
             models.Index(fields=["profile_key", "id"], name="carts_cart_profile_key_id"),
             models.Index(fields=["restaurant_key", "id"], name="carts_cart_restaurant_key_id"),
             models.Index(fields=["partner_key", "id"], name="carts_cart_partner_key_id"),
+            # Of closed carts alone, so that it costs an open one nothing.
+            models.Index(
+                fields=["reference", "id"],
+                name="carts_cart_reference_id",
+                condition=Q(reference__isnull=False),
+            ),
         ]
         constraints = [
             *checks("cart", NewCart),

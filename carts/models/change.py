@@ -180,7 +180,12 @@ def item_differences(
         old, new = before.get(item_id), after.get(item_id)
         if old and new:
             if old != new:
-                was[str(item_id)], now[str(item_id)] = difference(whole(old), whole(new))
+                differs = difference(whole(old), whole(new))
+                # The name says which item it is.
+                was[str(item_id)], now[str(item_id)] = (
+                    {"display_name": placed.item.display_name, **fields}
+                    for placed, fields in zip((old, new), differs, strict=True)
+                )
         elif old:
             was[str(item_id)] = whole(old)
         elif new:

@@ -53,7 +53,7 @@ def test_items_are_those_of_the_body_in_its_order(api: Api, cart: dict[str, Any]
     changed = {str(key): (set(was), set(now)) for key, (was, now) in record.items.items()}
     assert record.operation == "Replace Items"
     assert len(changed) == 3  # the salad has stayed where it was
-    assert changed[pizza["itemId"]] == ({"position", "price", "options"},) * 2
+    assert changed[pizza["itemId"]] == ({"display_name", "position", "price", "options"},) * 2
     assert changed[ids[0]][0] == set()
     assert len(changed[ids[0]][1]) == len(bodies.item()) + 1  # with its position
 

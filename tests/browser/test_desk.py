@@ -612,3 +612,25 @@ def test_a_slip_prints_alone_and_in_black_on_white(cart: Cart, open_page: Open) 
     colours = "[getComputedStyle(document.body).color, getComputedStyle(document.body).background]"
     text, ground = page.evaluate(colours)
     assert (text, ground[:18]) == ("rgb(0, 0, 0)", "rgb(255, 255, 255)")
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+@pytest.mark.parametrize("outcome", ["checkout", "ordered", "abandoned"])
+def test_a_closed_cart(open_page: Open, cart: Cart, width: int, scheme: str, outcome: str) -> None:
+    [pizza, *_] = cart.items.all()
+    cart.add_items([ItemFactory(display_name=name) for name in ("Soup", "שלום")])
+    cart.replace_items([ItemFactory(display_name="Wine"), {"id": pizza.pk, **ItemFactory()}])
+    cart.close(outcome=outcome, reference="ORD-2026/4711")
+    page = open_page(width, scheme)
+    sign_in(page, "anna")
+    name = f"{outcome}-{width}-{scheme}"
+    check(page, f"list-{name}")
+    page.goto(page_of(cart))
+    check(page, name)
+    page.get_by_role("link", name="Reopen").click()
+    check(page, f"reopen-{name}")
+    page.get_by_label("Why").fill("Paid twice")
+    page.get_by_role("button", name="Reopen the cart").click()
+    page.get_by_role("link", name="Put the items back").first.click()
+    check(page, f"put-items-back-{name}")
+    assert Cart.objects.get().state.status == "open"

@@ -300,7 +300,7 @@ def test_pages_of_a_number_that_is_a_partner_key_as_well_hold_every_cart_once(
 
 
 @pytest.mark.usefixtures("raised_limits")
-def test_a_list_takes_6_queries_whatever_carts_hold_and_a_search_7(
+def test_a_list_takes_6_queries_whatever_carts_hold_and_a_search_8(
     viewer: Client, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
     for _ in range(98):
@@ -308,8 +308,8 @@ def test_a_list_takes_6_queries_whatever_carts_hold_and_a_search_7(
     for _ in range(3):
         big_cart(50, 100)
     profile = Cart.objects.latest("id").profile_key
-    # one more, to find out whether it is the id of a cart or an item
-    with django_assert_num_queries(7):
+    # two more, to find out whether it is the id of a cart or an item, or a reference
+    with django_assert_num_queries(8):
         viewer.get(CARTS, {"q": str(profile)})
     # session, user, two for permissions, the ids, the carts with their totals
     with django_assert_num_queries(6):
@@ -337,7 +337,7 @@ def test_the_list_says_how_many_it_has_and_gives_them_as_a_file(
     assert heads[::6] == ["id", "subtotal", "platform"]
     assert [row[0] for row in rows] == [str(cart.pk) for cart in carts[:0:-1]]
     assert rows[0][5:] == [
-        *("2", "40.40", "EUR", "4711", "ACME", "DELIVERY", "MOBILE", "'+49"),
+        *("2", "40.40", "EUR", "4711", "ACME", "DELIVERY", "MOBILE", "'+49", "open", ""),
         '2 × =1+1, 2 × Côte, "x"',
     ]
 
@@ -413,9 +413,9 @@ def test_a_dish_is_looked_for_no_further_than_the_window(
     old = dishes("Garlic naan")
     reached = [CartFactory() for _ in range(6)][1]
     monkeypatch.setattr(search, "SECONDS", 0)
-    # session, user, two for permissions, whether the restaurant has carts, the last cart to look
-    # at, the ids, when it was created, the carts
-    with django_assert_num_queries(8) as queries:
+    # session, user, two for permissions, whether a cart has the reference and the restaurant has
+    # carts, the last cart to look at, the ids, when it was created, the carts
+    with django_assert_num_queries(9) as queries:
         response = viewer.get(CARTS, {"q": "4711 naan"})
     (items_read,) = (q["sql"] for q in queries.captured_queries if "cartitem" in q["sql"])
     assert reached.pk.hex in items_read.replace("-", "")

@@ -32,8 +32,8 @@ SAID_OF_CARTS = {
     "serve.py": 6,
     "settings.py": 11,
     "cartsvc-housekeeping.service": 1,
-    "compose.yml": 1,
-    "kubernetes.yml": 4,
+    "compose.yml": 2,
+    "kubernetes.yml": 5,
     "prometheus.yml": 1,
 }
 

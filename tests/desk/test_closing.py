@@ -1,0 +1,178 @@
+"""The end of a cart at the desk: what staff see, find, reopen and close."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.utils import timezone
+
+from carts.models import Cart
+from tests.desk.conftest import CARTS, items, page_of
+from tests.support.factories import CartFactory, ItemFactory
+from tests.support.stored import Unchanged, unguarded
+
+ORDER = "ORD-2026/4711"
+
+
+def page(client: Client, cart: Cart) -> str:
+    text = re.sub("</?bdi[^>]*>", "", client.get(page_of(cart)).text)
+    return " ".join(re.sub("<[^>]+>", " ", text).split())
+
+
+def closed(cart: Cart, outcome: str = "ordered") -> Cart:
+    cart.close(outcome=outcome, reference=ORDER)
+    return cart
+
+
+@pytest.mark.parametrize("outcome", ["checkout", "ordered", "abandoned"])
+def test_a_closed_cart_says_so_and_offers_no_change(lead: Client, cart: Cart, outcome: str) -> None:
+    cart.change(note="x")
+    item = cart.items.get()
+    item.change(quantity=3)
+    before = lead.get(page_of(cart)).text
+    offered = ("Correct<", "Remove<", "Add an item<", "Put it back<", "Delete this cart<")
+    assert all(words in before for words in (*offered, "Close as abandoned<"))
+
+    closed(cart, outcome)
+
+    text = lead.get(page_of(cart)).text
+    assert not [words for words in (*offered, "Close as abandoned<") if words in text]
+    bound = "until" if outcome == "checkout" else "since"
+    assert f"Status {outcome} {ORDER} {bound} " in page(lead, cart)
+    assert f'href="{page_of(cart)}'.replace("change/", "reopen/") in text
+    assert f"status “open” → “{outcome}”" in page(lead, cart)
+    assert f"reference nothing → “{ORDER}”" in page(lead, cart)
+
+
+def test_a_checkout_that_has_run_out_is_an_open_cart(lead: Client, cart: Cart) -> None:
+    closed(cart, "checkout")
+    past = timezone.now() - timedelta(seconds=1)
+    unguarded(Cart).filter(pk=cart.pk).update(closed_until=past)
+    assert "Status open" in page(lead, cart)
+    assert "Correct<" in lead.get(page_of(cart)).text
+    found = lead.get(CARTS, {"status": "open"}).text
+    assert str(cart.pk) in found
+
+
+def test_nothing_in_a_closed_cart_changes(lead: Client, cart: Cart, unchanged: Unchanged) -> None:
+    item = closed(cart).items.get()
+    unchanged()
+    for path in (f"items/{item.pk}/remove/", "abandon/", "delete/"):
+        response = lead.post(f"{CARTS}{cart.pk}/{path}", {"version": 2})
+        assert response.status_code == 409
+        assert "The cart is closed: ordered since" in response.text
+
+
+def test_a_cart_is_reopened_with_a_reason(lead: Client, cart: Cart) -> None:
+    closed(cart)
+    url = f"{CARTS}{cart.pk}/reopen/"
+    assert "ordered" in lead.get(url).text
+
+    refused = lead.post(url, {"version": 2, "why": ""})
+    assert "This field is required." in refused.text
+    assert Cart.objects.get().status == "ordered"
+
+    response = lead.post(url, {"version": 2, "why": "Paid twice"}, follow=True)
+    assert f"Cart reopened: it was ordered, “{ORDER}”." in re.sub("<[^>]+>", "", response.text)
+    cart = Cart.objects.get()
+    assert (cart.status, cart.reference, cart.closed_on) == ("open", None, None)
+    change = cart.changes.get(version=3)
+    assert (change.operation, change.why, change.author_name) == (
+        "Reopen Cart",
+        "Paid twice",
+        "anna",
+    )
+    assert LogEntry.objects.get().object_id == str(cart.pk)
+
+
+def test_a_cart_is_closed_as_abandoned(lead: Client, cart: Cart) -> None:
+    url = f"{CARTS}{cart.pk}/abandon/"
+    assert lead.get(url).status_code == 200
+    lead.post(url, {"version": 1, "why": ""})
+    assert (Cart.objects.get().status, Cart.objects.get().reference) == ("abandoned", None)
+
+
+@pytest.mark.parametrize("path", ["abandon/", "reopen/"])
+def test_who_may_only_view_ends_nothing(
+    viewer: Client, cart: Cart, unchanged: Unchanged, path: str
+) -> None:
+    unchanged()
+    response = viewer.post(f"{CARTS}{cart.pk}/{path}", {"version": 1, "why": "x"})
+    assert response.status_code == 403
+
+
+@pytest.mark.parametrize("reference", [ORDER, "1002", "7b2f6c1e-9d3f-4c60-8f6f-0b8f6f1e2a34"])
+def test_a_reference_finds_its_cart(viewer: Client, cart: Cart, reference: str) -> None:
+    CartFactory()
+    cart.close(outcome="ordered", reference=reference)
+    response = viewer.get(CARTS, {"q": f" {reference} "})
+    assert response.headers["Location"].startswith(page_of(cart))
+
+
+def test_carts_are_filtered_by_their_status(viewer: Client, cart: Cart) -> None:
+    closed(cart)
+    other = CartFactory()
+    text = viewer.get(CARTS, {"status": "ordered"}).text
+    assert str(cart.pk) in text
+    assert str(other.pk) not in text
+    assert ORDER in text
+
+
+def test_the_history_says_what_came_went_and_differs(lead: Client, cart: Cart) -> None:
+    cart.add_items([ItemFactory(display_name="Soup"), ItemFactory(display_name="Tea")])
+    [pizza, soup, _] = cart.items.all()
+    kept = {**items(cart)[0], "id": pizza.pk}
+    for name in ("item_id", "value", "position"):
+        kept.pop(name, None)
+    cart.replace_items([ItemFactory(display_name="Wine"), {**kept, "quantity": 7}])
+
+    text = page(lead, cart)
+    for words in (
+        "Add Items",
+        "added 2 × Soup",
+        "added 2 × Tea",
+        "Replace Items",
+        "added 2 × Wine",
+    ):
+        assert words in text
+    assert "removed 2 × Soup" in text
+    assert f"“{pizza.display_name}”: quantity 2 → 7" in text
+    assert soup.pk not in cart.items.values_list("pk", flat=True)
+    assert "Create Cart 2 × Pizza Margherita" in text
+
+
+def test_all_items_are_put_back(lead: Client, cart: Cart) -> None:
+    before = items(cart)
+    cart.replace_items([ItemFactory(display_name="Wine"), ItemFactory(display_name="Tea")])
+    cart.add_items([ItemFactory(display_name="Cola")])
+    url = f"{CARTS}{cart.pk}/before/2/items/"
+    assert f'href="{url}"' in lead.get(page_of(cart)).text
+    asked = lead.get(url).text
+    now, _, then = asked.partition("What they will be")
+    assert "Wine" in now
+    assert "Wine" not in then
+
+    response = lead.post(url, {"version": 3, "why": "Mistyped"}, follow=True)
+
+    assert "Items put back as they were before version 2." in response.text
+    assert items(cart) == before
+    change: Any = cart.changes.get(version=4)
+    assert (change.operation, change.why) == (
+        "Replace Items",
+        "Put back as before version 2: Mistyped",
+    )
+    assert "it is like that already" in lead.get(url, follow=True).text
+
+
+@pytest.mark.parametrize("version", [1, 3, 9])
+def test_what_is_no_change_of_several_items_is_not_put_back(
+    lead: Client, cart: Cart, unchanged: Unchanged, version: int
+) -> None:
+    cart.add_items([ItemFactory()])
+    cart.change(note="x")
+    unchanged()
+    response = lead.get(f"{CARTS}{cart.pk}/before/{version}/items/", follow=True)
+    assert "There is nothing to put back." in response.text
