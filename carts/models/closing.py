@@ -59,12 +59,15 @@ class CartStatus(NamedTuple):
         return self.closed_until - self.closed_on if self.closed_until and self.closed_on else None
 
 
-def expires_on(status: CartStatus, modified_on: datetime) -> datetime | None:
-    """Return when the cart expires: from then on it may be deleted. None if it never does."""
+def expires_on(status: CartStatus, modified_on: datetime | None) -> datetime | None:
+    """Return when the cart expires: from then on it may be deleted. None if it never does.
+
+    `modified_on` may be None if no setting asks for it.
+    """
     since, days = modified_on, settings.CART_DAYS
     if status.status == ORDERED and status.closed_on:
         since, days = status.closed_on, settings.ORDERED_CART_DAYS
-    return since + timedelta(days=days) if days else None
+    return since + timedelta(days=days) if since and days else None
 
 
 def expired(moment: datetime) -> Q:
@@ -86,22 +89,32 @@ def has_status(status: str, moment: Moment) -> Q:
     return Q(status=status)
 
 
-def with_status(text: str, status: CartStatus, modified_on: datetime, moment: datetime) -> str:
+def with_status(
+    text: str, status: CartStatus, modified_on: datetime | None, moment: datetime
+) -> str:
     """Return the JSON text of a cart, completed with what the time of the answer decides."""
+    if status.status == OPEN and not settings.CART_DAYS:
+        return text[:-1] + OPEN_FOR_EVER
     now = status.at(moment)
-    members = json.dumps(
-        {
-            "status": now.status,
-            "closedOn": _text(now.closed_on),
-            "closedUntil": _text(now.closed_until),
-            "reference": now.reference,
-            "expiresOn": _text(expires_on(now, modified_on)),
-        },
-        ensure_ascii=False,
-        separators=(",", ":"),
-    )
-    return f"{text[:-1]},{members[1:]}"
+    return text[:-1] + _members(now, expires_on(now, modified_on))
+
+
+def _members(status: CartStatus, expires: datetime | None) -> str:
+    members = {
+        "status": status.status,
+        "closedOn": _text(status.closed_on),
+        "closedUntil": _text(status.closed_until),
+        "reference": status.reference,
+        "expiresOn": _text(expires),
+    }
+    return f",{_encoded(members)[1:]}"
 
 
 def _text(moment: datetime | None) -> str | None:
     return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z" if moment else None
+
+
+_encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+# What most carts are.
+OPEN_FOR_EVER = _members(CartStatus(OPEN), None)

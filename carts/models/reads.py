@@ -9,6 +9,7 @@ from typing import Any, Self
 from uuid import UUID
 
 import simplejson
+from django.conf import settings
 from django.db import connection, models, transaction
 from django.db.models import F
 from django.utils import timezone
@@ -26,8 +27,13 @@ from cartsvc.db.statements import Parameter, Select, delete_in_shards, parameter
 # What Get Cart and List Carts show of a cart, beyond what was sent and what it holds.
 KEPT = ("subtotal", "created_on", "modified_on", "version")
 
-# What decides the rest of a cart's JSON. See `with_status`.
-STATUS = (*CartStatus._fields, "modified_on")
+
+def status_columns() -> tuple[str, ...]:
+    """Return the columns that decide the rest of a cart's JSON. See `with_status`."""
+    # To read a time takes as long as to read twenty texts, and most carts do not expire.
+    expire = settings.CART_DAYS or settings.ORDERED_CART_DAYS
+    return (*CartStatus._fields, "modified_on") if expire else CartStatus._fields
+
 
 # A database that is spread by customer sends each statement that names the customer to the one
 # node that has all of the customer's rows.
@@ -104,10 +110,10 @@ def carts_by(model: type[models.Model], keys: tuple[str, ...]) -> CartQuerySet:
 
 
 @cache
-def get_cart(model: type[models.Model], keys: tuple[str, ...]) -> Select:
-    """Return the SELECT of the cart with these `keys`: its version, JSON and `STATUS`."""
+def get_cart(model: type[models.Model], keys: tuple[str, ...], columns: tuple[str, ...]) -> Select:
+    """Return the SELECT of the cart with these `keys`: its version, JSON, and `columns`."""
     json = cart_json(items=items_json(CUSTOMER if "profile_key" in keys else F("profile_key")))
-    return Select(lambda: carts_by(model, keys).values_list("version", json, *STATUS))
+    return Select(lambda: carts_by(model, keys).values_list("version", json, *columns))
 
 
 @cache
@@ -116,10 +122,11 @@ def page_of_carts(
     keys: tuple[str, ...],
     limit: int,
     status: str | None,
+    columns: tuple[str, ...],
     *,
     further: bool,
 ) -> Select:
-    """Return the SELECT of a page of ids, JSON and `STATUS`, before `cursor` if it is `further`.
+    """Return the SELECT of a page: ids, JSON, and `columns`; before `cursor` if it is `further`.
 
     If there is a `status`, the carts have it at the `moment`.
     """
@@ -130,7 +137,7 @@ def page_of_carts(
             carts = carts.filter(id__lt=Parameter("cursor", models.UUIDField()))
         if status:
             carts = carts.filter(has_status(status, Parameter("moment", models.DateTimeField())))
-        return carts.values_list("id", cart_json(itemCount="item_count"), *STATUS)[:limit]
+        return carts.values_list("id", cart_json(itemCount="item_count"), *columns)[:limit]
 
     return Select(page)
 
@@ -164,13 +171,14 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
     def find(self, cart_id: UUID) -> tuple[int, str] | None:
         """Return the cart's version and the JSON text that Get Cart shows, or None."""
         keys = {**self.keys, "id": cart_id}
-        for version, text, *status in get_cart(self.model, tuple(keys)).rows(**keys):
-            return version, self.whole(text, status)
+        statement = get_cart(self.model, tuple(keys), status_columns())
+        for version, text, *status in statement.rows(**keys):
+            return version, self.complete_json(text, status)
         return None
 
-    def whole(self, text: str, columns: Sequence[Any]) -> str:
-        """Return the JSON text of a cart, completed by its columns `STATUS`."""
-        *status, modified_on = columns
+    def complete_json(self, text: str, columns: Sequence[Any]) -> str:
+        """Return the JSON text of a cart, completed by its `status_columns`."""
+        status, [modified_on] = columns[:4], columns[4:] or [None]
         return with_status(text, CartStatus._make(status), modified_on, self.now())
 
     def now(self) -> datetime:
@@ -187,9 +195,10 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         With a `cursor`, carts older than that id. With a `status`, those that have it.
         """
         keys = tuple(self.keys)
-        statement = page_of_carts(self.model, keys, limit, status, further=bool(cursor))
+        columns = status_columns()
+        statement = page_of_carts(self.model, keys, limit, status, columns, further=bool(cursor))
         rows = statement.rows(cursor=cursor, moment=self.now(), **self.keys)
-        return [(cart_id, self.whole(text, columns)) for cart_id, text, *columns in rows]
+        return [(cart_id, self.complete_json(text, columns)) for cart_id, text, *columns in rows]
 
 
 def first_key_at(moment: datetime) -> UUID:

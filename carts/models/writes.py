@@ -27,7 +27,7 @@ from carts.models.change import (
 )
 from carts.models.closing import OPEN, CartStatus
 from carts.models.locked_cart import Expected, LockedCart, Path
-from carts.models.reads import CartReader, get_cart
+from carts.models.reads import CartReader, get_cart, status_columns
 from carts.values import Item, PlacedItem
 from cartsvc.db.statements import Rows, Select, one_exchange
 
@@ -179,7 +179,7 @@ class CartWriter(CartReader):
         """
         author, keys = self.author or Author.shell(), {"profile_key": cart.profile_key}
         changed = Changed(new.version)
-        show, shown = get_cart(self.model, (*keys, "id")), None
+        shown = None
         with one_exchange(cursor):
             yield changed
             written = statements.update_cart(self.model, statements.OF_EVERY_CHANGE)
@@ -207,10 +207,11 @@ class CartWriter(CartReader):
                 statements.DELETE_CHANGE.run(cursor, **keys, cart_id=cart.id, version=old)
             if self.returns_json:
                 shown = cursor.db.cursor()
+                show = get_cart(self.model, (*keys, "id"), status_columns())
                 show.send(shown, {**keys, "id": cart.id})
         if shown:
             [(_, text, *status)] = show.received(shown)
-            changed.json = self.whole(text, status)
+            changed.json = self.complete_json(text, status)
 
     def _unchanged(self, cart: LockedCart) -> Changed:
         found = self.find(cart.id) if self.returns_json else None

@@ -77,6 +77,22 @@ public class Program {
     check(changed.getNote(), "");
     items.removeItem(ItemsApi.APIRemoveItemRequest.newBuilder().profileKey(PROFILE).cartId(cart)
         .itemId(item).build());
+    var several = items.addItems(ItemsApi.APIAddItemsRequest.newBuilder().profileKey(PROFILE)
+        .cartId(cart).prefer("return=representation")
+        .addItems(new AddItems().items(List.of(pizza, pizza))).build()).getData();
+    check(several.getCart().getItems().size(), several.getItemIds().size() + 1);
+    var kept = new PlacedCartItem().itemId(several.getItemIds().get(0)).menuKey("DINNER")
+        .menuVersion(1).menuItemKey(1L).displayName("Pizza").currency("EUR").price(11.0).quantity(2);
+    var all = items.replaceItems(ItemsApi.APIReplaceItemsRequest.newBuilder().profileKey(PROFILE)
+        .cartId(cart).replaceItems(new ReplaceItems().items(List.of(kept))).build()).getData();
+    check(all.getItemIds(), List.of(kept.getItemId()));
+    var close = new CloseCart().outcome(CloseCart.OutcomeEnum.CHECKOUT).reference("payment-1");
+    var closed = carts.closeCart(CartsApi.APICloseCartRequest.newBuilder().profileKey(PROFILE)
+        .cartId(cart).closeCart(close).prefer("return=representation").build()).getData();
+    check(closed.getStatus().getValue(), "checkout");
+    var reopened = carts.reopenCart(CartsApi.APIReopenCartRequest.newBuilder().profileKey(PROFILE)
+        .cartId(cart).build());
+    check(String.valueOf(reopened.getData()), "null");
     var listed = carts.listCarts(
         CartsApi.APIListCartsRequest.newBuilder().profileKey(PROFILE).build());
     check(listed.getData().getCarts().get(0).getItemCount(), 1);

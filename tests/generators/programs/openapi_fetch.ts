@@ -83,6 +83,26 @@ const removed = await client.DELETE("/v2.0/customers/{profileKey}/carts/{cartId}
   params: { path: { profileKey, cartId, itemId } },
 });
 assert.equal(removed.response.status, 200);
+const whole = { items: [{ ...pizza, price: 11 }] };
+const batch = await client.POST("/v2.0/customers/{profileKey}/carts/{cartId}/items/batch", {
+  params: { path, header: { Prefer: "return=representation" } },
+  body: { items: [pizza, pizza] },
+});
+assert.equal(batch.data!.data.cart!.items.length, 3);
+const all = await client.PUT("/v2.0/customers/{profileKey}/carts/{cartId}/items", {
+  params: { path },
+  body: whole,
+});
+assert.equal(all.data!.data.itemIds.length, 1);
+const closed = await client.POST("/v2.0/customers/{profileKey}/carts/{cartId}/close", {
+  params: { path, header: { Prefer: "return=representation" } },
+  body: { outcome: "checkout", reference: "payment-1" },
+});
+assert.equal(closed.data!.data!.status, "checkout");
+const reopened = await client.POST("/v2.0/customers/{profileKey}/carts/{cartId}/reopen", {
+  params: { path },
+});
+assert.equal(reopened.response.status, 200);
 const listed = await client.GET("/v2.0/customers/{profileKey}/carts", {
   params: { path: { profileKey } },
 });

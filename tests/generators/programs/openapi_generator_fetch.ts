@@ -68,8 +68,52 @@ for (const changeCart of [{ platform: "web", note: "Ring twice" }, { note: null 
 const changed = (await carts.getCart({ profileKey, cartId })).data;
 assert.deepEqual([changed.subtotal, changed.platform, changed.note], [49.75, "web", null]);
 await items.removeItem({ profileKey, cartId, itemId });
-const listed = await carts.listCarts({ profileKey });
+const batch = { items: [pizza, pizza] };
+const prefer = "return=representation";
+const several = await items.addItems({ profileKey, cartId, addItems: batch, prefer });
+assert.equal(several.data.cart!.items.length, several.data.itemIds.length + 1);
+const [kept] = several.data.itemIds;
+const whole = { items: [{ ...pizza, itemId: kept, price: 11 }] };
+const all = await items.replaceItems({ profileKey, cartId, replaceItems: whole });
+assert.deepEqual(all.data.itemIds, [kept]);
+const closeCart = { outcome: "checkout", reference: "payment-1" } as const;
+const closed = await carts.closeCart({ profileKey, cartId, closeCart, prefer });
+assert.deepEqual([closed.data!.status, closed.data!.subtotal], ["checkout", 22]);
+await assert.rejects(items.removeItem({ profileKey, cartId, itemId: kept! }));
+await carts.reopenCart({ profileKey, cartId });
+const listed = await carts.listCarts({ profileKey, status: "open" });
 assert.deepEqual(listed.data.carts.map((one) => one.itemCount), [1]);
 await carts.deleteCart({ profileKey, cartId });
 assert.deepEqual((await carts.listCarts({ profileKey })).data.carts, []);
+
+// An app's evening: a new cart, four taps, an option, what was ordered last time, and the checkout.
+let calls = 0;
+const pre = async () => void (calls += 1);
+const app = { carts: carts.withPreMiddleware(pre), items: items.withPreMiddleware(pre) };
+const evening = await app.carts.createCart({
+  profileKey,
+  createCart: {
+    partnerKey: "DEMO",
+    restaurantKey: 1,
+    platform: "test",
+    orderingChannel: "WEB",
+    fulfilmentChannel: "DELIVERY",
+    currency: "EUR",
+  },
+});
+const mine = { profileKey, cartId: evening.data.cartId };
+const eight = await app.items.addItems({ ...mine, addItems: { items: Array(8).fill(pizza) }, prefer });
+let shown = eight.data.cart!;
+const tapped = eight.data.itemIds[0]!;
+for (const quantity of [3, 4, 3, 2]) {
+  const tap = { ...mine, itemId: tapped, changeCartItem: { quantity }, prefer };
+  shown = (await app.items.changeItem(tap)).data!;
+}
+const option = { optionSetKey: 7, optionSetItemKey: 71, displayName: "Olives", currency: "EUR", price: 1 };
+await app.items.updateItem({ ...mine, itemId: tapped, updateCartItem: { ...pizza, options: [option] } });
+const last = await app.carts.closeCart({ ...mine, closeCart, ifMatch: `"${shown.version + 1}"`, prefer });
+assert.deepEqual([last.data!.status, last.data!.items.length], ["checkout", 8]);
+assert.ok(calls <= 9);
+await carts.reopenCart(mine);
+await carts.deleteCart(mine);
 console.log("done");

@@ -61,6 +61,20 @@ carts.change_cart(profile, cart, models.ChangeCart(note=None), if_match='"5"')
 changed = carts.get_cart(profile, cart).data
 assert (changed.subtotal, changed.platform, changed.note) == (49.75, "web", None)
 items.remove_item(profile, cart, item)
+batch = models.AddItems(items=[PIZZA, PIZZA])
+several = items.add_items(profile, cart, batch, prefer="return=representation").data
+assert several.cart is not None
+assert len(several.cart.items) == len(several.item_ids) + 1
+kept = several.item_ids[0]
+values = {**PIZZA.model_dump(by_alias=True), "itemId": kept, "price": 11.0}
+whole = models.PlacedCartItem(**values)
+listed = items.replace_items(profile, cart, models.ReplaceItems(items=[whole]))
+assert listed.data.item_ids == [kept]
+closing = models.CloseCart(outcome="checkout", reference="payment-1")
+closed = carts.close_cart(profile, cart, closing, prefer="return=representation").data
+assert closed is not None
+assert (closed.status, closed.subtotal) == ("checkout", 22)
+assert carts.reopen_cart(profile, cart).data is None
 assert [one.item_count for one in carts.list_carts(profile).data.carts] == [1]
 carts.delete_cart(profile, cart)
 assert carts.list_carts(profile).data.carts == []
