@@ -1,8 +1,9 @@
 """How a cart ends: it is closed, for a checkout or for good, and deleted after some days."""
 
 import json
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db.models import Expression, Q
@@ -89,14 +90,22 @@ def has_status(status: str, moment: Moment) -> Q:
     return Q(status=status)
 
 
-def with_status(
-    text: str, status: CartStatus, modified_on: datetime | None, moment: datetime
-) -> str:
-    """Return the JSON text of a cart, completed with what the time of the answer decides."""
-    if status.status == OPEN and not settings.CART_DAYS:
+def status_columns() -> tuple[str, ...]:
+    """Return the columns that decide the rest of a cart's JSON. See `with_status`."""
+    # To read a time takes as long as to read twenty texts, and most carts do not expire.
+    expire = settings.CART_DAYS or settings.ORDERED_CART_DAYS
+    return (*CartStatus._fields, "modified_on") if expire else CartStatus._fields
+
+
+def with_status(text: str, columns: Sequence[Any], moment: datetime) -> str:
+    """Return the JSON text of a cart, completed with what the time of the answer decides.
+
+    `columns` are the values of the cart's `status_columns`.
+    """
+    if columns[0] == OPEN and len(columns) == len(CartStatus._fields):
         return text[:-1] + OPEN_FOR_EVER
-    now = status.at(moment)
-    return text[:-1] + _members(now, expires_on(now, modified_on))
+    status, [modified_on] = CartStatus._make(columns[:4]).at(moment), columns[4:] or [None]
+    return text[:-1] + _members(status, expires_on(status, modified_on))
 
 
 def _members(status: CartStatus, expires: datetime | None) -> str:

@@ -1,6 +1,6 @@
 """How carts are read: one of them, and pages of a customer's."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from datetime import datetime
 from decimal import Decimal
@@ -9,13 +9,12 @@ from typing import Any, Self
 from uuid import UUID
 
 import simplejson
-from django.conf import settings
 from django.db import connection, models, transaction
 from django.db.models import F
 from django.utils import timezone
 
 from carts.models.change import Author
-from carts.models.closing import CartStatus, has_status, with_status
+from carts.models.closing import has_status, status_columns, with_status
 from carts.models.columns import column_names
 from carts.models.guarded import GuardedQuerySet
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
@@ -26,14 +25,6 @@ from cartsvc.db.statements import Parameter, Select, delete_in_shards, parameter
 
 # What Get Cart and List Carts show of a cart, beyond what was sent and what it holds.
 KEPT = ("subtotal", "created_on", "modified_on", "version")
-
-
-def status_columns() -> tuple[str, ...]:
-    """Return the columns that decide the rest of a cart's JSON. See `with_status`."""
-    # To read a time takes as long as to read twenty texts, and most carts do not expire.
-    expire = settings.CART_DAYS or settings.ORDERED_CART_DAYS
-    return (*CartStatus._fields, "modified_on") if expire else CartStatus._fields
-
 
 # A database that is spread by customer sends each statement that names the customer to the one
 # node that has all of the customer's rows.
@@ -173,13 +164,8 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         keys = {**self.keys, "id": cart_id}
         statement = get_cart(self.model, tuple(keys), status_columns())
         for version, text, *status in statement.rows(**keys):
-            return version, self.complete_json(text, status)
+            return version, with_status(text, status, self.now())
         return None
-
-    def complete_json(self, text: str, columns: Sequence[Any]) -> str:
-        """Return the JSON text of a cart, completed by its `status_columns`."""
-        status, [modified_on] = columns[:4], columns[4:] or [None]
-        return with_status(text, CartStatus._make(status), modified_on, self.now())
 
     def now(self) -> datetime:
         return self.moment or timezone.now()
@@ -197,8 +183,9 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         keys = tuple(self.keys)
         columns = status_columns()
         statement = page_of_carts(self.model, keys, limit, status, columns, further=bool(cursor))
-        rows = statement.rows(cursor=cursor, moment=self.now(), **self.keys)
-        return [(cart_id, self.complete_json(text, columns)) for cart_id, text, *columns in rows]
+        moment = self.now()
+        rows = statement.rows(cursor=cursor, moment=moment, **self.keys)
+        return [(cart_id, with_status(text, own, moment)) for cart_id, text, *own in rows]
 
 
 def first_key_at(moment: datetime) -> UUID:

@@ -25,9 +25,9 @@ from carts.models.change import (
     item_differences,
     whole,
 )
-from carts.models.closing import OPEN, CartStatus
+from carts.models.closing import OPEN, CartStatus, status_columns, with_status
 from carts.models.locked_cart import Expected, LockedCart, Path
-from carts.models.reads import CartReader, get_cart, status_columns
+from carts.models.reads import CartReader, get_cart
 from carts.values import Item, PlacedItem
 from cartsvc.db.statements import Rows, Select, one_exchange
 
@@ -211,7 +211,7 @@ class CartWriter(CartReader):
                 show.send(shown, {**keys, "id": cart.id})
         if shown:
             [(_, text, *status)] = show.received(shown)
-            changed.json = self.complete_json(text, status)
+            changed.json = with_status(text, status, self.now())
 
     def _unchanged(self, cart: LockedCart) -> Changed:
         found = self.find(cart.id) if self.returns_json else None

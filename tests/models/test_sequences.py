@@ -15,7 +15,7 @@ from uuid import UUID
 import pytest
 from django.test import Client
 
-from carts.cart_errors import ItemNotFound
+from carts.cart_errors import CartClosed, ItemNotFound
 from carts.models import Cart, CartItem
 from carts.models.change import items_before
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS
@@ -58,10 +58,10 @@ def check(cart_id: UUID, created: Items) -> None:
     for change in reversed(changes):
         assert change.subtotal_after == subtotal
         subtotal = change.subtotal_before
-        if change.item_id:
-            placed = items.get(change.item_id)
+        for item_id, (_, now) in change.items.items():
+            placed = items.get(item_id)
             item = {"position": placed.position, **placed.item._asdict()} if placed else {}
-            assert {name: item[name] for name in change.now} == change.now
+            assert {name: item[name] for name in now} == now
         items = items_before(items, [change])
     assert items == created
     assert subtotal == sum(
@@ -93,9 +93,17 @@ def by_the_shell(chance: random.Random, cart: Cart) -> None:
             lambda: found.change(quantity=chance.randint(1, 9), price=price(chance)),
             lambda: found.change(options=item(chance)["options"]),
             lambda: cart.change(note=f"{chance.random()}"),
+            lambda: cart.add_items([item(chance), item(chance)]),
+            partial(closed_and_reopened, cart),
             found.remove,
         ]
     )()
+
+
+def closed_and_reopened(cart: Cart) -> None:
+    with suppress(CartClosed):
+        cart.close(outcome="ordered", reference="order-1")
+        cart.reopen()
 
 
 def by_the_api(chance: random.Random, cart: Cart) -> None:
@@ -103,11 +111,17 @@ def by_the_api(chance: random.Random, cart: Cart) -> None:
     body = bodies.item(price=float(price(chance)), quantity=chance.randint(1, 99))
     if not items or chance.random() < 0.4:
         response = api.post(f"/{cart.pk}/items", body)
+    elif chance.random() < 0.3:
+        kept = [{**body, "itemId": str(one.pk)} for one in items if chance.random() < 0.7]
+        chance.shuffle(kept)
+        response = api.put(f"/{cart.pk}/items", {"items": [body, *kept]})
     elif chance.random() < 0.6:
         response = api.put(f"/{cart.pk}/items/{chance.choice(items).pk}", body)
     else:
         response = api.delete(f"/{cart.pk}/items/{chance.choice(items).pk}")
-    assert response.status_code in {200, 404}  # another writer may have removed the item
+    # Another writer may have removed the item, or closed the cart.
+    gone = response.status_code == 400 and "item_not_found" in response.content.decode()
+    assert gone or response.status_code in {200, 404, 409}
 
 
 def by_the_desk(chance: random.Random, cart: Cart, client: Client) -> None:
@@ -132,8 +146,8 @@ def by_the_desk(chance: random.Random, cart: Cart, client: Client) -> None:
 def write(chance: random.Random, cart_id: UUID, *ways: Callable[..., None]) -> None:
     cart = Cart.objects.get(pk=cart_id)
     for _ in range(CHANGES):
-        # Another writer may have removed the item.
-        with suppress(CartItem.DoesNotExist, ItemNotFound):
+        # Another writer may have removed the item, or closed the cart.
+        with suppress(CartItem.DoesNotExist, ItemNotFound, CartClosed):
             chance.choice(ways)(chance, cart)
 
 

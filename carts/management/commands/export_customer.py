@@ -78,7 +78,7 @@ def document(profile_key: str, held: dict[str, Any]) -> Iterator[str]:
 def of_cart(cart: Any) -> dict[str, Any]:
     """Return the cart as Get Cart shows it, with its author and the changes that made it so."""
     return {
-        **decoded(with_status(cart.json, cart.state, cart.modified_on, timezone.now())),
+        **decoded(with_status(cart.json, [*cart.state, cart.modified_on], timezone.now())),
         "created_by": {
             "kind": cart.created_by_kind,
             "name": cart.created_by_name,
