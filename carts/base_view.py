@@ -17,7 +17,7 @@ from carts.models.change import Author
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
-from carts.serializers import InvalidBody
+from carts.record_serializers import InvalidBody
 from cartsvc.api.envelope import success
 from cartsvc.api.headers import entity_tag, preferences, versions
 from cartsvc.api.json_view import OperationViewSet

@@ -14,6 +14,7 @@ from carts import cart_errors as errors
 from carts import serializers
 from carts.base_view import WARNINGS, CartServiceViewSet
 from carts.models.closing import STATUSES
+from carts.record_serializers import shortened
 from carts.values import Closing
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.headers import entity_tag, versions
@@ -87,7 +88,7 @@ class CartViewSet(CartServiceViewSet):
         next_cursor = f'"{page[limit - 1][0]}"' if len(page) > limit else "null"
         carts = ",".join(text for _, text in page[:limit])
         unknown = islice((name for name in request.GET if name not in PAGE), WARNINGS)
-        self.warnings = [UnknownParameter(field=serializers.shortened(name)) for name in unknown]
+        self.warnings = [UnknownParameter(field=shortened(name)) for name in unknown]
         return self.success(f'{{"carts":[{carts}],"nextCursor":{next_cursor}}}')
 
     @reading(

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.openapi.examples import samples
-from carts.serializers import Guid, RecordSerializer
+from carts.record_serializers import Guid, RecordSerializer
 from carts.types import INT64, Choice, Currency, Integer, Line, ListOf, Price
 from carts.values import Closing, Item, ItemList, NewCart, Option
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE

@@ -1,0 +1,267 @@
+"""Serializers of records: camelCase outside, the records of `carts.values` inside.
+
+`is_valid`, `validated_data`, `validate` and `validate_<member>` are the framework's. Its own loop
+over the fields is replaced: the members of a class are looked up once, a value is checked once by
+its type, and no more errors are looked for than an answer lists. A serializer keeps nothing of what
+`run_validation` is given, so the operations share one.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property
+from typing import Any, ClassVar, NamedTuple
+from uuid import UUID
+
+from django.core.exceptions import ValidationError as DjangoValidationError
+from rest_framework import serializers
+from rest_framework.fields import empty
+
+from carts.cart_errors import CannotChange
+from carts.models.closing import CartStatus
+from carts.models.reads import KEPT
+from carts.types import ListOf, invalid_type
+from carts.values import (
+    Record,
+    is_optional,
+    types_of,
+)
+from cartsvc.api.framework_errors import errors_of
+from cartsvc.api.guids import parse_guid
+from cartsvc.camel_case import camel_case
+from cartsvc.request_errors import (
+    MAX_ERRORS,
+    ApiError,
+    ApiErrors,
+    InvalidGuid,
+    Null,
+    Required,
+    UnknownMember,
+)
+
+# What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
+READ_ONLY_MEMBERS = frozenset(
+    {
+        *("itemId", "value", "cartId", "profileKey", "itemCount", "expiresOn"),
+        *map(camel_case, [*KEPT, *CartStatus._fields]),
+    }
+)
+MAX_NAME_LENGTH = 64  # characters
+
+
+class InvalidBody(ApiErrors, serializers.ValidationError):
+    """The errors of a body, each with a JSON Pointer. `detail` has them by their pointers."""
+
+    def __init__(self, errors: Sequence[ApiError]) -> None:
+        Exception.__init__(self)  # the framework's would look for texts in the errors
+        self.errors, self.field, self.headers, self.details = errors, None, {}, {}
+
+    @property
+    def detail(self) -> Any:  # type: ignore[override]
+        found: dict[str, list[Any]] = {}
+        for error in self.errors:
+            told = serializers.ErrorDetail(str(error), error.code)
+            found.setdefault(str(error.field), []).append(told)
+        return found
+
+
+class TypedField(serializers.Field):
+    """A member of one of the specification's types. It takes a value only as sent."""
+
+    def __init__(self, kind: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.kind = kind
+
+    def run_validation(self, data: Any = empty) -> Any:
+        value = self.kind.check(data)
+        self.run_validators(value)
+        return value
+
+
+class Guid:
+    """A GUID, as a type of `carts.types` is."""
+
+    def check(self, value: Any) -> UUID:
+        """Raise `invalid_type` or `invalid_guid`."""
+        if type(value) is not str:
+            raise invalid_type("a string", value)
+        if guid := parse_guid(value):
+            return guid
+        raise InvalidGuid(name="This")
+
+
+class Member(NamedTuple):
+    """A member of a serializer's object: its name on the wire and in Python, and its field."""
+
+    name: str
+    source: str
+    field: Any
+    check: Callable[[Any], Any]
+    hook: str  # the serializer's own method for this member, or ""
+
+
+class RecordSerializer(serializers.Serializer):
+    """A JSON object with the fields of a record, or some of them (`Meta.fields`)."""
+
+    # What may be sent back and sets nothing, and what is refused, whatever it holds.
+    sent_back: ClassVar[frozenset[str]] = READ_ONLY_MEMBERS
+    fixed: ClassVar[frozenset[str]] = frozenset()
+
+    @cached_property
+    def has_hooks(self) -> bool:
+        return has_hooks(self)
+
+    class Meta:
+        record: Record
+        fields: tuple[str, ...] = ()  # all, if none are named; and then the required are required
+
+    def get_fields(self) -> dict[str, Any]:
+        declared: dict[str, Any] = super().get_fields()
+        record = self.Meta.record
+        chosen = getattr(self.Meta, "fields", ())
+        found = {}
+        for source in chosen or record._fields:
+            name, optional = camel_case(source), is_optional(record, source)
+            options: dict[str, Any] = {
+                "required": not (chosen or optional),
+                "allow_null": optional,
+                "source": None if source == name else source,
+            }
+            kind = types_of(record)[source]
+            found[name] = declared.pop(name, None) or TypedField(kind, **options)
+            found[name].kind = kind
+        return found | declared
+
+    def run_validation(self, data: Any = empty) -> Any:
+        """Return the values, by their names in Python.
+
+        Raises:
+            InvalidBody: with a JSON Pointer for each wrong value, up to `MAX_ERRORS`.
+        """
+        values = self.to_internal_value(data)
+        if not self.has_hooks:
+            return values
+        try:
+            self.run_validators(values)
+            return self.validate(values)
+        except (ApiError, serializers.ValidationError, DjangoValidationError) as error:
+            raise InvalidBody(errors_of(error)) from error
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if type(data) is not dict:
+            raise InvalidBody([invalid_type("an object", data).below("")])
+        values: dict[str, Any] = {}
+        errors: list[ApiError] = []
+        if self.fixed:
+            errors += [CannotChange(field=f"/{name}") for name in data if name in self.fixed]
+        for name, source, field, check, hook in members_of(type(self)):
+            if len(errors) > MAX_ERRORS:
+                break
+            sent = data.get(name)
+            try:
+                if sent is not None:
+                    value = check(sent)
+                elif name in data and field.allow_null:
+                    value = None
+                elif name in data or field.required:
+                    raise Null if name in data else Required
+                else:
+                    continue
+                values[source] = getattr(self, hook)(value) if hook else value
+            except (ApiError, serializers.ValidationError, DjangoValidationError) as error:
+                errors += [one.below(f"/{name}") for one in errors_of(error)]
+        if errors:
+            raise InvalidBody(errors)
+        return values
+
+    def unknown_members(self, data: Any, pointer: str = "") -> Iterator[ApiError]:
+        """Yield an error for each unknown member of any JSON value, in the order sent."""
+        if type(data) is not dict:
+            return
+        known, lists = known_members(type(self)), lists_of(type(self))
+        for name, value in data.items():
+            if name not in known:
+                token = shortened(name).replace("~", "~0").replace("/", "~1")
+                yield UnknownMember(field=f"{pointer}/{token}")
+            elif name in lists and type(value) is list:
+                child = lists[name]
+                # Most objects have nothing unknown, and then no other call is made for them.
+                kind: Any = type(child)
+                plain = not lists_of(kind) and known_members(kind)
+                for position, element in enumerate(value):
+                    if type(element) is dict and not (plain and plain.issuperset(element)):
+                        yield from child.unknown_members(element, f"{pointer}/{name}/{position}")
+
+
+class RecordListSerializer(serializers.ListSerializer):
+    """A JSON array of objects. Too many are refused before they are looked at."""
+
+    kind: ListOf  # which says how many it may hold
+
+    @cached_property
+    def has_hooks(self) -> bool:
+        return has_hooks(self)
+
+    def run_validation(self, data: Any = empty) -> Any:
+        values = self.to_internal_value(data)
+        if not self.has_hooks:
+            return values
+        self.run_validators(values)
+        return self.validate(values)
+
+    def to_internal_value(self, data: Any) -> list[dict[str, Any]]:
+        self.kind.check_count(data)
+        values: list[dict[str, Any]] = []
+        errors: list[ApiError] = []
+        child: Any = self.child
+        for position, element in enumerate(data):
+            try:
+                values.append(child.run_validation(element))
+            except ApiError as error:
+                errors += error.below(f"/{position}").errors
+                if len(errors) > MAX_ERRORS:
+                    break
+        if errors:
+            raise InvalidBody(errors)
+        return values
+
+
+def has_hooks(serializer: Any) -> bool:
+    """Return whether somebody has added checks of whole objects or lists to the serializer."""
+    own, inherited = type(serializer).validate, (serializers.Serializer, serializers.ListSerializer)
+    return bool(serializer.validators) or own not in [kind.validate for kind in inherited]
+
+
+@cache  # building the fields takes longer than reading a usual body
+def members_of(serializer: type[RecordSerializer]) -> list[Member]:
+    found = []
+    field: Any
+    for name, field in serializer().fields.items():
+        hook = f"validate_{name}"
+        plain = isinstance(field, TypedField) and not field.validators
+        check = field.kind.check if plain else field.run_validation
+        hook = hook if hasattr(serializer, hook) else ""
+        found.append(Member(name, str(field.source), field, check, hook))
+    return found
+
+
+@cache
+def lists_of(serializer: type[RecordSerializer]) -> dict[str, Any]:
+    """Return the members that are lists of objects, with the serializer of the objects."""
+    members = members_of(serializer)
+    return {
+        member.name: member.field.child
+        for member in members
+        if isinstance(member.field, RecordListSerializer)
+    }
+
+
+@cache
+def known_members(serializer: type[RecordSerializer]) -> frozenset[str]:
+    """Return what may be sent: the members of the object, and those that a read shows."""
+    return serializer.sent_back.union(
+        serializer.fixed, (member.name for member in members_of(serializer))
+    )
+
+
+def shortened(name: str) -> str:
+    """Return a name that a caller has made up, shortened and valid in UTF-8."""
+    return name[:MAX_NAME_LENGTH].encode(errors="replace").decode()
