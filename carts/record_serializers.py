@@ -16,7 +16,6 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 
 from carts.cart_errors import CannotChange
-from carts.models.closing import CartStatus
 from carts.models.reads import KEPT
 from carts.types import ListOf, invalid_type
 from carts.values import (
@@ -41,7 +40,7 @@ from cartsvc.request_errors import (
 READ_ONLY_MEMBERS = frozenset(
     {
         *("itemId", "value", "cartId", "profileKey", "itemCount", "expiresOn"),
-        *map(camel_case, [*KEPT, *CartStatus._fields]),
+        *map(camel_case, KEPT),
     }
 )
 MAX_NAME_LENGTH = 64  # characters

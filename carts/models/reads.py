@@ -14,7 +14,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from carts.models.change import Author
-from carts.models.closing import has_status, status_columns, with_status
+from carts.models.closing import CartStatus, has_status, status_columns, with_status
 from carts.models.columns import column_names
 from carts.models.guarded import GuardedQuerySet
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
@@ -24,7 +24,7 @@ from cartsvc.db.json_text import JsonObject, JsonRows
 from cartsvc.db.statements import Parameter, Select, delete_in_shards, parameters
 
 # What Get Cart and List Carts show of a cart, beyond what was sent and what it holds.
-KEPT = ("subtotal", "created_on", "modified_on", "version")
+KEPT = ("subtotal", "created_on", "modified_on", "version", *CartStatus._fields)
 
 # A database that is spread by customer sends each statement that names the customer to the one
 # node that has all of the customer's rows.

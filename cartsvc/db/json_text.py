@@ -96,6 +96,10 @@ def _concat(pieces: Iterable[str]) -> str:
     return f"concat({', '.join(pieces)})"
 
 
+def _or_null(field: Any, text: str) -> str:
+    return f"coalesce({text}, 'null')" if field.null else text
+
+
 def postgresql_text(field: Any, column: str) -> str:
     match field:
         case models.UUIDField():
@@ -104,11 +108,9 @@ def postgresql_text(field: Any, column: str) -> str:
             return f"trim_scale({column})"
         case models.DateTimeField():
             moment = f"to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US')"
-            return f"""concat('"', {moment}, 'Z"')"""
+            return _or_null(field, f"""'"' || {moment} || 'Z"'""")
         case models.CharField():
-            return (
-                f"coalesce(to_json({column})::text, 'null')" if field.null else f"to_json({column})"
-            )
+            return _or_null(field, f"to_json({column})::text")
     return column
 
 
@@ -121,7 +123,7 @@ def sqlite_text(field: Any, column: str) -> str:
             return column
         case models.DateTimeField():  # stored in UTC, a whole second without its fraction
             fraction = f"CASE length({column}) WHEN 19 THEN '.000000' ELSE '' END"
-            return f"""'"' || replace({column}, ' ', 'T') || {fraction} || 'Z"'"""
+            return _or_null(field, f"""'"' || replace({column}, ' ', 'T') || {fraction} || 'Z"'""")
     return f"json_quote({column})"
 
 

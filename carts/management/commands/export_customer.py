@@ -12,7 +12,7 @@ from simplejson import JSONEncoder
 
 from carts.management.customers import held_of
 from carts.models.change import CartChange, decoded
-from carts.models.closing import with_status
+from carts.models.closing import status_columns, with_status
 from carts.models.reads import cart_json, items_json
 from cartsvc.camel_case import camel_case
 
@@ -78,7 +78,7 @@ def document(profile_key: str, held: dict[str, Any]) -> Iterator[str]:
 def of_cart(cart: Any) -> dict[str, Any]:
     """Return the cart as Get Cart shows it, with its author and the changes that made it so."""
     return {
-        **decoded(with_status(cart.json, [*cart.state, cart.modified_on], timezone.now())),
+        **decoded(with_status(cart.json, columns_of(cart), timezone.now())),
         "created_by": {
             "kind": cart.created_by_kind,
             "name": cart.created_by_name,
@@ -91,6 +91,10 @@ def of_cart(cart: Any) -> dict[str, Any]:
             ).values(*CHANGE_FIELDS)
         ],
     }
+
+
+def columns_of(cart: Any) -> list[Any]:
+    return [getattr(cart, name) for name in status_columns()]
 
 
 def of_record(record: dict[str, Any]) -> dict[str, Any]:
