@@ -68,6 +68,10 @@ class RecordForm(forms.Form):
         kept = self.initial.keys() - set(self.changed_data)
         return sent | {name: self.initial[name] for name in kept}
 
+    def mark(self, name: str, text: str) -> None:
+        """Show a text below the field."""
+        self.fields[name].help_text = text
+
 
 def names_of(record: Record, *first: str) -> tuple[str, ...]:
     """Return the fields of a form: these first, then the others. The currency is the cart's."""
@@ -123,21 +127,27 @@ class ItemForm(RecordForm):
     def __init__(self, currency: str, item: Item | None, data: Mapping[str, Any] | None) -> None:
         super().__init__(data, initial=_initial(ItemForm, item, currency) if item else {})
         rows = [_initial(OptionForm, option, currency) for option in item.options] if item else []
-        self.options = OptionFormSet(data, prefix="options", initial=rows)
+        self.options: Any = OptionFormSet(data, prefix="options", initial=rows)
         self.currency = currency
 
     def is_valid(self) -> bool:
         # Both are called, so that all errors show.
         return all([super().is_valid(), self.options.is_valid()])
 
-    def item(self) -> Item:
+    def values(self) -> dict[str, Any]:
         options = [
             Option(**form.values(), currency=self.currency)
             for form in self.options.forms
             # The blank row at the end is not an option.
             if form not in self.options.deleted_forms and form.has_changed()
         ]
-        return Item(**self.values(), currency=self.currency, options=options)
+        return super().values() | {"options": tuple(options)}
+
+    def mark(self, name: str, text: str) -> None:
+        if name == "options":
+            self.options.help_text = text
+        else:
+            super().mark(name, text)
 
 
 def _initial(form: type[RecordForm], record: Item | Option, currency: str) -> dict[str, Any]:

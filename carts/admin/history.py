@@ -62,6 +62,15 @@ def events_since(cart: Cart, version: int) -> list[Event]:
     return [_event(change, cart.currency) for change in changes]
 
 
+def cart_before(fields: Mapping[str, Any], changes: Iterable[CartChange]) -> dict[str, Any]:
+    """Return the cart's fields as they were before these changes, which come newest first."""
+    was = dict(fields)
+    for change in changes:
+        if not change.items:
+            was |= {name: value for name, value in change.was.items() if name in fields}
+    return was
+
+
 def change_of(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> str:
     """Return in one line what differs between what was and what is; "" if nothing does."""
     return _in_one_line(_differences(*difference(was, now), currency))

@@ -13,7 +13,16 @@ from uuid_utils.compat import uuid7
 
 from carts.models import Cart
 from carts.models.change import Author
-from tests.desk.conftest import big_cart, events, form_of, item_page, items, page_of, words
+from tests.desk.conftest import (
+    big_cart,
+    events,
+    form_of,
+    item_page,
+    items,
+    page_of,
+    remove_page,
+    words,
+)
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.costs import calls
@@ -160,11 +169,12 @@ def test_the_page_of_the_largest_cart_is_cheap(viewer: Client) -> None:
 
 @pytest.mark.parametrize("sub", ["\ud800", "a\udfffb", "a\0b", "a\x1b[1mb", "a\u202eb", "a\nb"])
 def test_an_odd_author_shows_safely(lead: Client, cart: Cart, sub: str) -> None:
-    Cart.objects.by(Author("bearer", sub)).add_item(cart.pk, uuid7(), new_item())
+    item_id = items(cart)[0]["item_id"]
+    Cart.objects.by(Author("bearer", sub)).replace_item(cart.pk, item_id, new_item())
     for url in (page_of(cart), item_page(cart)):
         response = lead.get(url)
         assert response.status_code == 200
-    response = lead.post(item_page(cart), {"version": "1"})
+    response = lead.post(remove_page(cart), {"version": "1"})
     assert response.status_code == 409
     for character in "\ud800\udfff\0\x1b":
         assert character not in response.text
