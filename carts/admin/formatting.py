@@ -53,6 +53,12 @@ def amount(value: Decimal | int, currency: str) -> str:
     return f"{number:z,.{decimals}f}"
 
 
+def each(item: Item, currency: str) -> str:
+    """Return what one costs with its options, if that is neither the price nor the value."""
+    one = item.value / item.quantity
+    return amount(one, currency) if one not in (item.price, item.value) else ""
+
+
 def parse_version(text: str) -> int | None:
     """Return the version of a cart that a form or an address names, or None if it names none."""
     return int(text) if re.fullmatch("[0-9]{1,9}", text) else None

@@ -109,7 +109,7 @@ def _created(items: Items, changes: Collection[CartChange]) -> list[PlacedItem]:
 def _event(change: CartChange, currency: str) -> Event:
     was, now = change.was, change.now
     if was.keys() == now.keys():
-        return Event(change, list(_differences(was, now, currency)))
+        return Event(change, list(_differences(was, now, currency)) or ["nothing was changed"])
     return Event(change, list(_whole(completed(Item, was or now), currency)))
 
 
@@ -138,11 +138,12 @@ def _options(was: Collection[Option], now: Collection[Option], currency: str) ->
             gone.remove(option)
         else:
             come.append(option)
-    yield from (f"without {_option(option, currency)}" for option in gone)
-    yield from (f"with {_option(option, currency)}" for option in come)
+    for sign, options in (("−", gone), ("+", come)):
+        yield from (f"{sign} option {_option(option, currency)}" for option in options)
     if not gone and not come:
         yield "options in another order"
 
 
 def _option(option: Option, currency: str) -> str:
-    return f"{option.display_name}, {amount(option.price, currency)}"
+    price = f", {amount(option.price, currency)}" if option.price else ""
+    return f"{option.display_name}{price}"

@@ -68,8 +68,8 @@ def test_an_item_and_its_options_are_corrected(lead: Client) -> None:
     assert entry.object_repr == f"{cart.id} of {cart.profile_key}"
     assert entry.change_message == (
         "Item “Pizza Margherita”: price 10.10 → 1,000.00; quantity 2 → 3; "
-        "without Extra mozzarella, 1.25; without Extra mozzarella, 1.25; "
-        "with Extra mozzarella, 0.00; with Olives, 1.00"
+        "− option Extra mozzarella, 1.25; − option Extra mozzarella, 1.25; "
+        "+ option Extra mozzarella; + option Olives, 1.00"
     )
     assert entry.change_message.endswith("; ".join(events(lead, cart)[0].lines))
 
@@ -180,7 +180,7 @@ def test_what_both_changed_is_marked_with_both_values(lead: Client, cart: Cart) 
     marks = re.findall(r'class="mark".*?>(.*?)</p>', response.text)
     assert [words(mark) for mark in marks] == [
         "Somebody else: quantity 2 → 5",
-        "Somebody else: without Extra mozzarella, 1.25; with Speck, 1.25",
+        "Somebody else: − option Extra mozzarella, 1.25; + option Speck, 1.25",
     ]
     again = {field.name: field.value() for field in response.context["editor"]}
     assert again["quantity"] == 3
