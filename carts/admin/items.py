@@ -23,8 +23,8 @@ from uuid_utils.compat import uuid7
 from carts.admin.formatting import cart_url, in_words, parse_version
 from carts.admin.forms import CartForm, ItemForm, WhyForm
 from carts.admin.history import Items, cart_before, change_of, events_since, whole_in_one_line
-from carts.cart_errors import VersionMismatch
-from carts.models import Cart, CartChange
+from carts.cart_errors import IdempotencyKeyReused, VersionMismatch
+from carts.models import Cart, CartChange, IdempotencyRecord
 from carts.models.change import WHY_LENGTH, Author, items_before
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
@@ -36,6 +36,10 @@ from cartsvc.request_errors import ApiError
 BUSY = (
     "This cart could not be changed just now: somebody else is changing it, or the database is "
     "slow. Please save again. If it was saved after all, this page will say so."
+)
+
+SAVED = (
+    "This form was saved before, with other values. To save these as well, press the button again."
 )
 
 # How often a change is decided anew, because others change the cart in between.
@@ -61,7 +65,7 @@ class ChangeView(View):
     template = ""
     may = "has_change_permission"
     flag = CHANGE
-    removed = "Somebody has removed this item meanwhile."
+    removed = "This item was removed meanwhile."
     placed: PlacedItem | None = None
     item_id: Any = None
     editor: Any = None
@@ -134,7 +138,7 @@ class ChangeView(View):
                 return self.gone()
             if isinstance(refused, VersionMismatch):
                 return None
-            error = str(refused)
+            error = SAVED if isinstance(refused, IdempotencyKeyReused) else str(refused)
         return self.page(error=error)
 
     def load(self) -> bool:
@@ -179,6 +183,7 @@ class ChangeView(View):
             value=self.placed and self.placed.value,
             editor=self.editor,
             why=self.why,
+            key=uuid7(),
             clash=clash,
             missed=[event for event in missed if self.is_about(event.change)],
             error=error,
@@ -187,11 +192,14 @@ class ChangeView(View):
         )
 
     def write(self, message: str) -> HttpResponse:
-        """Change the cart and log it, in one transaction. Leave the page, and say so."""
+        """Change the cart and log it, in one transaction, once. Leave the page, and say so."""
         user = cast("Any", self.request.user)
         request_id = self.request.META["cartsvc.request_id"]
         author = Author("staff", user.get_username(), request_id, self.reason())
         with transaction.atomic():
+            if not self._claimed():
+                messages.info(self.request, "This form was saved before. It was not saved again.")
+                return HttpResponseRedirect(self.after())
             carts = Cart.objects.by(author, profile_key=self.cart.profile_key)
             self.change(carts, self.cart.version)
             LogEntry.objects.log_actions(
@@ -204,6 +212,17 @@ class ChangeView(View):
         """Leave the page, and say why nothing was saved."""
         messages.info(self.request, "Nothing was changed: it is like that already.")
         return HttpResponseRedirect(self.after())
+
+    def _claimed(self) -> bool:
+        """Return whether the form is sent for the first time, by its key, as callers' keys are."""
+        if not (key := parse_guid(self.request.POST.get("key", ""))):
+            return True
+        own = {"csrfmiddlewaretoken", "key", "version"}
+        sent = [pair for pair in self.request.POST.lists() if pair[0] not in own]
+        request = [self.request.get_full_path(), *sent]
+        # No partner's key is as long as this word.
+        customer = self.cart.profile_key
+        return IdempotencyRecord.claim(customer, "staff", str(key), request)[1]
 
     def _fields(self) -> dict[str, Any]:
         return {name: getattr(self.cart, name) for name in CartForm.names}

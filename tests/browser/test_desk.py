@@ -534,6 +534,22 @@ def test_header_and_content_begin_at_the_same_edge(cart: Cart, desk: Open, width
     assert len({*page.evaluate(EDGES_OF_PAGE)}) == 1
 
 
+def test_back_and_save_adds_no_second_item(cart: Cart, desk: Open) -> None:
+    page = desk()
+    page.goto(page_of(cart))
+    page.get_by_role("link", name="Again").first.click()
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(f"**{page_of(cart)}")
+    page.go_back()
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("This form was saved before. It was not saved again.").wait_for()
+    assert len(items(cart)) == 3
+    page.get_by_role("link", name="Again").first.click()
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Item added").wait_for()
+    assert len(items(cart)) == 4
+
+
 def test_a_second_click_does_not_send_the_form_again(cart: Cart, desk: Open) -> None:
     page = desk()
     page.goto(item_page(cart))

@@ -8,6 +8,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
+from uuid_utils.compat import uuid7
 
 from carts.models import Cart
 from carts.models.change import Author
@@ -206,6 +207,43 @@ def test_a_form_older_than_the_history_replaces_nothing_unseen(lead: Client, car
     assert items(cart)[0]["quantity"] == 103
 
 
+def test_a_form_that_is_sent_twice_is_saved_once(lead: Client, cart: Cart) -> None:
+    url = f"{add_page(cart)}?like={items(cart)[0]['item_id']}"
+    keys = [lead.get(url).context["key"] for _ in range(2)]
+    assert keys[0] != keys[1]
+    sent = form_of(lead, url) | {"key": keys[0]}
+    assert lead.post(url, sent).status_code == 302
+    # As the back button does, with the present version.
+    response = lead.post(url, sent | {"version": "2"}, follow=True)
+    assert "This form was saved before. It was not saved again." in response.text
+    assert len(items(cart)) == 2
+    assert LogEntry.objects.count() == 1
+
+    other = lead.post(url, sent | {"quantity": "5"})
+    assert other.status_code == 409
+    assert "This form was saved before, with other values." in other.text
+    assert len(items(cart)) == 2
+    again = other.context["key"]
+    assert lead.post(url, sent | {"quantity": "5", "key": again}).status_code == 302
+    assert [item["quantity"] for item in items(cart)] == [2, 2, 5]
+
+
+@pytest.mark.parametrize("key", ["", "x" * 5000, "\0", "nonsense"])
+def test_a_key_that_is_none_stops_nobody(lead: Client, cart: Cart, key: str) -> None:
+    url = item_page(cart)
+    assert lead.post(url, form_of(lead, url) | {"quantity": "3", "key": key}).status_code == 302
+    assert items(cart)[0]["quantity"] == 3
+
+
+def test_a_form_that_was_refused_may_be_sent_again(lead: Client, cart: Cart) -> None:
+    url = item_page(cart)
+    sent = form_of(lead, url) | {"quantity": "3", "key": str(uuid7())}
+    cart.items.get().change(quantity=9)
+    assert lead.post(url, sent).status_code == 409
+    assert lead.post(url, sent | {"version": "2"}).status_code == 302
+    assert items(cart)[0]["quantity"] == 3
+
+
 @pytest.mark.parametrize("page", [item_page, remove_page])
 def test_an_item_that_was_removed_meanwhile_is_not_brought_back(
     lead: Client, cart: Cart, page: Any
@@ -214,7 +252,7 @@ def test_an_item_that_was_removed_meanwhile_is_not_brought_back(
     Cart.objects.remove_item(cart.pk, items(cart)[0]["item_id"])
     for response in (lead.get(url, follow=True), lead.post(url, sent, follow=True)):
         assert response.redirect_chain == [(page_of(cart), 302)]
-        assert "Somebody has removed this item meanwhile" in response.text
+        assert "This item was removed meanwhile" in response.text
     assert items(cart) == []
 
 
@@ -231,11 +269,11 @@ def test_a_cart_of_500_items_opens_and_saves(lead: Client) -> None:
     assert (last["quantity"], last["options"][99]["price"]) == (9, 7)
 
 
-def test_a_save_takes_16_queries(
+def test_a_save_takes_17_queries(
     lead: Client, cart: Cart, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     url = item_page(cart)
-    sent = form_of(lead, url) | {"quantity": "3"}
+    sent = form_of(lead, url) | {"quantity": "3", "key": str(uuid7())}
     ContentType.objects.clear_cache()  # an earlier test may have filled it
     with django_assert_num_queries(
         1  # the session
@@ -243,6 +281,7 @@ def test_a_save_takes_16_queries(
         + 2  # the user's permissions, and those of the groups
         + 1  # the cart with all it holds
         + 2  # SAVEPOINT of the page and of the change
+        + 1  # INSERT the key of the form
         + 2  # SELECT the cart and lock it, SELECT the item with its options
         + 2  # UPDATE the cart and the item
         + 1  # INSERT the record of the change
