@@ -51,7 +51,7 @@ class DeleteCartView(ChangeView):
         return True
 
     def context(self) -> dict[str, Any]:
-        lines = lines_of(self.items.values(), self.cart.currency)
+        lines = lines_of([placed.item for placed in self.items.values()], self.cart.currency)
         return {"title": "Delete this cart?", "lines": lines}
 
     def message(self) -> str:

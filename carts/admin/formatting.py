@@ -17,15 +17,17 @@ LABELS = {
     "special_instructions": "Instructions for the kitchen",
 }
 
+
+def label_of(name: str) -> str:
+    """Return what the desk calls a field."""
+    return LABELS.get(name, name.replace("_", " ").capitalize())
+
+
 # What the lines of an order show of an item, and the label and name of each other field.
 IN_LINES = {
     *("display_name", "quantity", "price", "currency", "options", "special_instructions"),
 }
-MENU_DATA = [
-    (LABELS.get(name, name.replace("_", " ").capitalize()), name)
-    for name in Item._fields
-    if name not in IN_LINES
-]
+MENU_DATA = [(label_of(name), name) for name in Item._fields if name not in IN_LINES]
 
 # Of today's currencies. A cart may be in one that ISO 4217 has withdrawn since.
 DECIMALS = {currency.code: currency.exponent or 0 for currency in Currency}

@@ -8,7 +8,7 @@ from django import forms
 from django.conf import settings
 from django.utils.text import normalize_newlines
 
-from carts.admin.formatting import LABELS, amount
+from carts.admin.formatting import amount, label_of
 from carts.models.change import WHY_LENGTH
 from carts.models.columns import column_names
 from carts.models.statements import CHANGEABLE
@@ -33,7 +33,7 @@ def form_field(record: Record, name: str) -> forms.Field:
     """Return the form's field of a record's field. It does not trim texts."""
     kind, optional = types_of(record)[name], is_optional(record, name)
     options: dict[str, Any] = {
-        "label": LABELS.get(name, name.replace("_", " ").capitalize()),
+        "label": label_of(name),
         "required": not optional,
         "validators": [kind.check],
     }

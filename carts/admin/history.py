@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
-from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from carts.admin.formatting import LABELS, amount, in_words
+from carts.admin.formatting import amount, in_words, label_of
 from carts.models import Cart, CartChange
 from carts.models.change import MAX_CHANGES, difference, items_before
+from carts.models.statements import CHANGEABLE
 from carts.values import Item, Option, PlacedItem, completed
 
 Items = Mapping[UUID, PlacedItem]
@@ -26,6 +26,14 @@ class Event(NamedTuple):
     change: CartChange
     lines: list[str]
 
+    @property
+    def can_be_undone(self) -> bool:
+        """Return whether there is something to put back: not of an item that was added."""
+        change = self.change
+        if change.item_id or not change.items:
+            return bool(change.was.keys() & {*Item._fields, *CHANGEABLE})
+        return True
+
 
 def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, Any]:
     """Return a page of the cart's history: the changes below the version `before`, if given.
@@ -35,14 +43,15 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, A
     """
     end = min(before or cart.version + 1, cart.version + 1)
     changes = list(cart.changes.filter(version__lt=end).reverse()[: PAGE_SIZE + 1])
-    events = [_event(change, cart.currency) for change in changes[:PAGE_SIZE]]
+    events = [_event(change, cart.currency, items) for change in changes[:PAGE_SIZE]]
     oldest = events[-1].change.version if events else end
     if len(changes) > PAGE_SIZE:
         return {"events": events, "earlier": oldest}
     missing = max(0, oldest - 2)
     if not missing and end <= cart.version:
         changes = list(cart.changes.reverse())
-    created = _created(items, changes) if len(changes) >= cart.version - 1 else []
+    is_known = len(changes) >= cart.version - 1
+    created = items_before(items, changes).values() if is_known else []
     author = cart.created_by
     creation = CartChange(
         version=1,
@@ -52,14 +61,15 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, A
         request_id=author.request_id,
         operation="Create Cart",
     )
-    events.append(Event(creation, lines_of(created, cart.currency)))
+    lines = lines_of([placed.item for placed in created], cart.currency)
+    events.append(Event(creation, lines))
     return {"events": events, "missing": missing}
 
 
-def events_since(cart: Cart, version: int) -> list[Event]:
+def events_since(cart: Cart, items: Items, version: int) -> list[Event]:
     """Return the changes that are kept since the version, newest first."""
     changes = cart.changes.filter(version__gt=version).reverse()[:MAX_CHANGES]
-    return [_event(change, cart.currency) for change in changes]
+    return [_event(change, cart.currency, items) for change in changes]
 
 
 def cart_before(fields: Mapping[str, Any], changes: Iterable[CartChange]) -> dict[str, Any]:
@@ -84,33 +94,39 @@ def _in_one_line(lines: Iterable[str]) -> str:
     return "; ".join(line.strip() for line in lines)
 
 
-def lines_of(items: Collection[PlacedItem], currency: str) -> list[str]:
+def lines_of(items: Collection[Item], currency: str) -> list[str]:
     """Return the items in words. After `LINES` lines, the rest is only counted."""
+    return _cut([list(_whole(item, currency)) for item in items])
+
+
+def _cut(groups: Collection[list[str]]) -> list[str]:
     lines: list[str] = []
-    for number, placed in enumerate(items):
+    for number, group in enumerate(groups):
         if len(lines) >= LINES:
-            return [*lines, f"… and {len(items) - number:,} more"]
-        lines += _whole(placed.item, currency)
+            return [*lines, f"… and {len(groups) - number:,} more"]
+        lines += group
     return lines
 
 
-def _created(items: Items, changes: Collection[CartChange]) -> list[PlacedItem]:
-    """Return the items of the creation in their order. `changes` are all those since."""
-    then = items_before(items, changes)
-    removed = {change.item_id for change in changes if change.operation == "Remove Item"}
-    created = [placed for placed in then.values() if placed.id not in removed]
-    # The positions at the creation are 0, 1, 2 and so on.
-    back = (placed for placed in then.values() if placed.id in removed)
-    for placed in sorted(back, key=attrgetter("position")):
-        created.insert(placed.position, placed)
-    return created
+def _event(change: CartChange, currency: str, items: Items) -> Event:
+    """Return the event of a change. The `items` are those known by their names."""
+    if not change.item_id and change.items:
+        groups = []
+        for item_id, (was, now) in change.items.items():
+            lines = _lines(was, now, currency)
+            if was and now:
+                name = in_words(items[item_id].item.display_name) if item_id in items else "an item"
+                groups.append([f"{name}: {_in_one_line(lines)}"])
+            else:
+                groups.append(["added:" if now else "removed:", *(f"    {line}" for line in lines)])
+        return Event(change, _cut(groups))
+    return Event(change, _lines(change.was, change.now, currency) or ["nothing was changed"])
 
 
-def _event(change: CartChange, currency: str) -> Event:
-    was, now = change.was, change.now
+def _lines(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:
     if was.keys() == now.keys():
-        return Event(change, list(_differences(was, now, currency)) or ["nothing was changed"])
-    return Event(change, list(_whole(completed(Item, was or now), currency)))
+        return list(_differences(was, now, currency))
+    return list(_whole(completed(Item, was or now), currency))
 
 
 def _differences(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> Iterator[str]:
@@ -118,7 +134,7 @@ def _differences(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) 
         if name == "options":
             yield from _options(was[name], now[name], currency)
         else:
-            label = LABELS.get(name, name.replace("_", " ")).lower()
+            label = label_of(name).lower()
             words = partial(amount, currency=currency) if name == "price" else in_words
             yield f"{label} {words(was[name])} → {words(now[name])}"
 

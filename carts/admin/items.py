@@ -20,9 +20,16 @@ from django.utils.functional import cached_property
 from django.views.generic import View
 from uuid_utils.compat import uuid7
 
-from carts.admin.formatting import cart_url, in_words, parse_version
+from carts.admin.formatting import cart_url, in_words, label_of, parse_version
 from carts.admin.forms import CartForm, ItemForm, WhyForm
-from carts.admin.history import Items, cart_before, change_of, events_since, whole_in_one_line
+from carts.admin.history import (
+    Items,
+    cart_before,
+    change_of,
+    events_since,
+    lines_of,
+    whole_in_one_line,
+)
 from carts.cart_errors import IdempotencyKeyReused, VersionMismatch
 from carts.models import Cart, CartChange, IdempotencyRecord
 from carts.models.change import WHY_LENGTH, Author, items_before
@@ -173,7 +180,7 @@ class ChangeView(View):
         If it is a `clash`, the page shows what has happened since its form was opened. `error`
         says why not, in words.
         """
-        missed = events_since(self.cart, self.since) if clash else []
+        missed = events_since(self.cart, self.items, self.since) if clash else []
         return self.desk.page(
             self.request,
             self.template,
@@ -335,39 +342,73 @@ class RemoveItemView(ChangeView):
 
 
 class PutBackView(ChangeView):
-    """The page that makes an item what it was before a change, after a confirmation."""
+    """The page that makes what a change has changed what it was before, after a confirmation.
+
+    That is an item, all items of the cart, or fields of the cart itself.
+    """
 
     template = "put_back"
     removed = "There is nothing to put back. Perhaps the change is too old to be kept."
-    back: PlacedItem  # what it was
+    back: Any  # what it was
 
     def load(self) -> bool:
-        """Read the cart, the item, and what it was. Return False if that is not known."""
+        """Read the cart, the change, and what was before. Return False if that is not known."""
         if not super().load():
             return False
         version = self.kwargs["version"]
         changes = list(self.cart.changes.filter(version__gte=version).reverse())
         if not changes or changes[-1].version != version:
             return False
-        self.item_id = changes[-1].item_id
-        back = items_before(self.items, changes).get(self.item_id)
-        if not back:
-            return False
-        self.placed, self.back = self.items.get(self.item_id), back
-        return True
+        self.undone = changes[-1]
+        self.item_id = self.undone.item_id
+        self.placed = self.items.get(self.item_id)
+        fields = cart_before(self._fields(), changes)
+        self.back = self.subject(items_before(self.items, changes), fields)
+        return self.back not in (None, {})
+
+    def subject(self, items: Items, fields: Mapping[str, Any]) -> Any:
+        if self.item_id:
+            return super().subject(items, fields)
+        if self.undone.items:
+            return [(item_id, placed.item) for item_id, placed in items.items()]
+        return {name: value for name, value in fields.items() if name in self.undone.was}
+
+    def is_about(self, change: CartChange) -> bool:
+        if self.item_id:
+            return super().is_about(change)
+        if self.undone.items:
+            return bool(change.items)
+        return not change.items and bool(self.back.keys() & change.now.keys())
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return self.page() if self.message() else self.nothing_changed()
 
+    @property
+    def name(self) -> str:
+        if self.item_id:
+            return f"Item {in_words(self.back.display_name)}"
+        return "All items" if self.undone.items else "Cart"
+
     def context(self) -> dict[str, Any]:
-        item = self.back.item
-        return {"title": f"Put {item.display_name} back?", "back": item, "back_value": item.value}
+        later = events_since(self.cart, self.items, self.kwargs["version"])
+        context = {
+            "title": f"Put {self.back.display_name if self.item_id else 'the cart'} back?",
+            "later": [event for event in later if self.is_about(event.change)],
+        }
+        if self.item_id:
+            return {**context, "back": self.back, "back_value": self.back.value}
+        now, then = (self._lines(subject) for subject in (self.present(), self.back))
+        return {**context, "now": now, "then": then}
+
+    def _lines(self, subject: Any) -> list[str]:
+        if self.undone.items:
+            return lines_of([item for _, item in subject], self.cart.currency)
+        return [f"{label_of(name)}: {in_words(value)}" for name, value in subject.items()]
 
     def message(self) -> str:
-        if self.placed and self.placed.item == self.back.item:
+        if self.back == self.present():
             return ""
-        name = in_words(self.back.item.display_name)
-        return f"Item {name} put back as it was before version {self.kwargs['version']}"
+        return f"{self.name} put back as before version {self.kwargs['version']}"
 
     def reason(self) -> str:
         """Return that this is a put-back, which its operation does not say, and why."""
@@ -376,11 +417,17 @@ class PutBackView(ChangeView):
 
     def change(self, carts: Carts, version: int) -> None:
         # What was allowed then may be refused now.
-        item = Item(**self.back.item._asdict())
-        if self.placed:
-            carts.replace_item(self.cart_id, self.back.id, item, version=version)
-            return
         try:
-            carts.add_item(self.cart_id, self.back.id, item, version=version)
+            if self.placed:
+                item = Item(**self.back._asdict())
+                carts.replace_item(self.cart_id, self.item_id, item, version=version)
+            elif self.item_id:
+                item = Item(**self.back._asdict())
+                carts.add_item(self.cart_id, self.item_id, item, version=version)
+            elif self.undone.items:
+                items = {item_id: Item(**item._asdict()) for item_id, item in self.back}
+                carts.replace_items(self.cart_id, items, version=version)
+            else:
+                carts.change_cart(self.cart_id, self.back, version=version)
         except IntegrityError as error:
             raise ValidationError("There is an item with this id already.") from error

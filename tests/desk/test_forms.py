@@ -30,7 +30,7 @@ from tests.support.concurrency import held
 from tests.support.factories import CartFactory, ItemFactory
 from tests.support.stored import Unchanged
 
-AGAIN, BACK = "Saving it now replaces the above;", "puts the item back all the same;"
+AGAIN, BACK = "Saving it now replaces the above;", "puts it back all the same;"
 
 # The page of each form, what is typed as the page shows it again, and how the page asks again, if
 # what it is about has changed meanwhile, with which button.
