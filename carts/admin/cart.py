@@ -1,35 +1,40 @@
 """The pages that change a cart itself, and that delete it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.admin.models import DELETION
 from django.urls import reverse
-from django.utils.functional import cached_property
 
 from carts.admin.forms import CartForm
-from carts.admin.history import change_of, lines_of
-from carts.admin.items import Carts, ChangeView
+from carts.admin.history import Items, change_of, lines_of
+from carts.admin.items import Carts, ChangeView, EditView
+from carts.models import CartChange
 
 
-class CartView(ChangeView):
+class CartView(EditView):
     """The page that changes the note, the instructions and the channels of a cart."""
 
     template = "correct"
 
-    @cached_property
-    def editor(self) -> CartForm:
-        initial = {name: getattr(self.cart, name) for name in CartForm.names}
-        return CartForm(self.request.POST or None, initial=initial)
+    def form(self, values: Mapping[str, Any] | None, data: Any = None) -> CartForm:
+        return CartForm(data, initial=values)
+
+    def subject(self, items: Items, fields: Mapping[str, Any]) -> Any:
+        return fields
+
+    def is_about(self, change: CartChange) -> bool:
+        return not change.items
 
     def context(self) -> dict[str, Any]:
         return {"title": "Change the cart"}
 
     def message(self) -> str:
-        changes = change_of(self.editor.initial, self.editor.values(), self.cart.currency)
+        changes = change_of(self.present(), self.values, self.cart.currency)
         return changes and f"Cart: {changes}"
 
     def change(self, carts: Carts, version: int) -> None:
-        carts.change_cart(self.cart_id, self.editor.values(), version=version)
+        carts.change_cart(self.cart_id, self.values, version=version)
 
 
 class DeleteCartView(ChangeView):
@@ -39,8 +44,14 @@ class DeleteCartView(ChangeView):
     may = "has_delete_permission"
     flag = DELETION
 
+    def subject(self, items: Items, fields: Mapping[str, Any]) -> Any:
+        return items, fields
+
+    def is_about(self, change: CartChange) -> bool:
+        return True
+
     def context(self) -> dict[str, Any]:
-        lines = lines_of(self.items.values(), self.cart.currency)
+        lines = lines_of([placed.item for placed in self.items.values()], self.cart.currency)
         return {"title": "Delete this cart?", "lines": lines}
 
     def message(self) -> str:

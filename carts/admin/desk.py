@@ -19,7 +19,6 @@ from carts.admin.closing import AbandonView, ReopenView
 from carts.admin.formatting import LABELS, amount, parse_version
 from carts.admin.history import timeline
 from carts.admin.items import ItemView, PutBackView, RemoveItemView
-from carts.admin.put_back import PutItemsBackView
 from carts.admin.terms import id_digits
 from carts.models import Cart
 from carts.models.closing import OPEN
@@ -59,7 +58,6 @@ class CartAdmin(admin.ModelAdmin):
             for route, view, name in (
                 ("correct/", CartView, "cart_correct"),
                 ("before/<int:version>/", PutBackView, "item_put_back"),
-                ("before/<int:version>/items/", PutItemsBackView, "items_put_back"),
                 ("abandon/", AbandonView, "cart_abandon"),
                 ("reopen/", ReopenView, "cart_reopen"),
                 ("items/add/", ItemView, "item_add"),

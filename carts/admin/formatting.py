@@ -17,15 +17,17 @@ LABELS = {
     "special_instructions": "Instructions for the kitchen",
 }
 
+
+def label_of(name: str) -> str:
+    """Return what the desk calls a field."""
+    return LABELS.get(name, name.replace("_", " ").capitalize())
+
+
 # What the lines of an order show of an item, and the label and name of each other field.
 IN_LINES = {
     *("display_name", "quantity", "price", "currency", "options", "special_instructions"),
 }
-MENU_DATA = [
-    (LABELS.get(name, name.replace("_", " ").capitalize()), name)
-    for name in Item._fields
-    if name not in IN_LINES
-]
+MENU_DATA = [(label_of(name), name) for name in Item._fields if name not in IN_LINES]
 
 # Of today's currencies. A cart may be in one that ISO 4217 has withdrawn since.
 DECIMALS = {currency.code: currency.exponent or 0 for currency in Currency}
@@ -51,6 +53,12 @@ def amount(value: Decimal | int, currency: str) -> str:
     number = Decimal(value)
     decimals = max(DECIMALS.get(currency, 2), -int(number.normalize().as_tuple().exponent))
     return f"{number:z,.{decimals}f}"
+
+
+def each(item: Item, currency: str) -> str:
+    """Return what one costs with its options, if that is neither the price nor the value."""
+    one = item.value / item.quantity
+    return amount(one, currency) if one not in (item.price, item.value) else ""
 
 
 def parse_version(text: str) -> int | None:

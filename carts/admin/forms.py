@@ -8,7 +8,7 @@ from django import forms
 from django.conf import settings
 from django.utils.text import normalize_newlines
 
-from carts.admin.formatting import LABELS, amount
+from carts.admin.formatting import amount, label_of
 from carts.models.change import WHY_LENGTH
 from carts.models.columns import column_names
 from carts.models.statements import CHANGEABLE
@@ -33,7 +33,7 @@ def form_field(record: Record, name: str) -> forms.Field:
     """Return the form's field of a record's field. It does not trim texts."""
     kind, optional = types_of(record)[name], is_optional(record, name)
     options: dict[str, Any] = {
-        "label": LABELS.get(name, name.replace("_", " ").capitalize()),
+        "label": label_of(name),
         "required": not optional,
         "validators": [kind.check],
     }
@@ -67,6 +67,10 @@ class RecordForm(forms.Form):
         sent = {name: self.cleaned_data[name] for name in self.names}
         kept = self.initial.keys() - set(self.changed_data)
         return sent | {name: self.initial[name] for name in kept}
+
+    def mark(self, name: str, text: str) -> None:
+        """Show a text below the field."""
+        self.fields[name].help_text = text
 
 
 def names_of(record: Record, *first: str) -> tuple[str, ...]:
@@ -123,21 +127,27 @@ class ItemForm(RecordForm):
     def __init__(self, currency: str, item: Item | None, data: Mapping[str, Any] | None) -> None:
         super().__init__(data, initial=_initial(ItemForm, item, currency) if item else {})
         rows = [_initial(OptionForm, option, currency) for option in item.options] if item else []
-        self.options = OptionFormSet(data, prefix="options", initial=rows)
+        self.options: Any = OptionFormSet(data, prefix="options", initial=rows)
         self.currency = currency
 
     def is_valid(self) -> bool:
         # Both are called, so that all errors show.
         return all([super().is_valid(), self.options.is_valid()])
 
-    def item(self) -> Item:
+    def values(self) -> dict[str, Any]:
         options = [
             Option(**form.values(), currency=self.currency)
             for form in self.options.forms
             # The blank row at the end is not an option.
             if form not in self.options.deleted_forms and form.has_changed()
         ]
-        return Item(**self.values(), currency=self.currency, options=options)
+        return super().values() | {"options": tuple(options)}
+
+    def mark(self, name: str, text: str) -> None:
+        if name == "options":
+            self.options.help_text = text
+        else:
+            super().mark(name, text)
 
 
 def _initial(form: type[RecordForm], record: Item | Option, currency: str) -> dict[str, Any]:

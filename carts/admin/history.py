@@ -5,9 +5,10 @@ from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from carts.admin.formatting import LABELS, amount, in_words
+from carts.admin.formatting import amount, in_words, label_of
 from carts.models import Cart, CartChange
 from carts.models.change import MAX_CHANGES, difference, items_before
+from carts.models.statements import CHANGEABLE
 from carts.values import Item, Option, PlacedItem, completed
 
 Items = Mapping[UUID, PlacedItem]
@@ -25,6 +26,14 @@ class Event(NamedTuple):
     change: CartChange
     lines: list[str]
 
+    @property
+    def can_be_undone(self) -> bool:
+        """Return whether there is something to put back: not of an item that was added."""
+        change = self.change
+        if change.item_id or not change.items:
+            return bool(change.was.keys() & {*Item._fields, *CHANGEABLE})
+        return True
+
 
 def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, Any]:
     """Return a page of the cart's history: the changes below the version `before`, if given.
@@ -41,7 +50,8 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, A
     missing = max(0, oldest - 2)
     if not missing and end <= cart.version:
         changes = list(cart.changes.reverse())
-    created = items_before(items, changes).values() if len(changes) >= cart.version - 1 else ()
+    is_known = len(changes) >= cart.version - 1
+    created = items_before(items, changes).values() if is_known else []
     author = cart.created_by
     creation = CartChange(
         version=1,
@@ -51,7 +61,8 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, A
         request_id=author.request_id,
         operation="Create Cart",
     )
-    events.append(Event(creation, lines_of(created, cart.currency)))
+    lines = lines_of([placed.item for placed in created], cart.currency)
+    events.append(Event(creation, lines))
     return {"events": events, "missing": missing}
 
 
@@ -59,6 +70,15 @@ def events_since(cart: Cart, version: int) -> list[Event]:
     """Return the changes that are kept since the version, newest first."""
     changes = cart.changes.filter(version__gt=version).reverse()[:MAX_CHANGES]
     return [_event(change, cart.currency) for change in changes]
+
+
+def cart_before(fields: Mapping[str, Any], changes: Iterable[CartChange]) -> dict[str, Any]:
+    """Return the cart's fields as they were before these changes, which come newest first."""
+    was = dict(fields)
+    for change in changes:
+        if not change.items:
+            was |= {name: value for name, value in change.was.items() if name in fields}
+    return was
 
 
 def change_of(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> str:
@@ -74,41 +94,38 @@ def _in_one_line(lines: Iterable[str]) -> str:
     return "; ".join(line.strip() for line in lines)
 
 
-def lines_of(items: Collection[PlacedItem], currency: str) -> list[str]:
+def lines_of(items: Collection[Item], currency: str) -> list[str]:
     """Return the items in words. After `LINES` lines, the rest is only counted."""
+    return _cut([list(_whole(item, currency)) for item in items])
+
+
+def _cut(groups: Collection[list[str]]) -> list[str]:
     lines: list[str] = []
-    for number, placed in enumerate(items):
+    for number, group in enumerate(groups):
         if len(lines) >= LINES:
-            return [*lines, f"… and {len(items) - number:,} more"]
-        lines += _whole(placed.item, currency)
+            return [*lines, f"… and {len(groups) - number:,} more"]
+        lines += group
     return lines
 
 
 def _event(change: CartChange, currency: str) -> Event:
-    if change.items and not change.item_id:
-        return Event(change, _several(change, currency))
-    was, now = change.was, change.now
+    if not change.item_id and change.items:
+        groups = []
+        for was, now in change.items.values():
+            lines = _lines(was, now, currency)
+            if was and now:
+                lines = _lines(*difference(was, now), currency) or ["at another place"]
+                groups.append([f"{in_words(now['display_name'])}: {_in_one_line(lines)}"])
+            else:
+                groups.append([f"{'added' if now else 'removed'} {lines[0]}", *lines[1:]])
+        return Event(change, _cut(groups))
+    return Event(change, _lines(change.was, change.now, currency) or ["nothing was changed"])
+
+
+def _lines(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:
     if was.keys() == now.keys():
-        return Event(change, list(_differences(was, now, currency)))
-    return Event(change, list(_whole(completed(Item, was or now), currency)))
-
-
-def _several(change: CartChange, currency: str) -> list[str]:
-    """Return what came, went and differs. After `LINES` lines, the rest is only counted."""
-    lines: list[str] = []
-    moved = 0
-    for number, (was, now) in enumerate(change.items.values()):
-        if len(lines) >= LINES:
-            return [*lines, f"… and {len(change.items) - number:,} more"]
-        if was and now:
-            differs = difference(was, now)
-            moved += "position" in differs[1]
-            if line := _in_one_line(_differences(*differs, currency)):
-                lines.append(f"{in_words(now['display_name'])}: {line}")
-        else:
-            first, *others = _whole(completed(Item, was or now), currency)
-            lines += [f"{'added' if now else 'removed'} {first}", *others]
-    return lines or ["items in another order"] if moved else lines
+        return list(_differences(was, now, currency))
+    return list(_whole(completed(Item, was or now), currency))
 
 
 def _differences(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> Iterator[str]:
@@ -118,7 +135,7 @@ def _differences(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) 
         if name == "options":
             yield from _options(was[name], now[name], currency)
         else:
-            label = LABELS.get(name, name.replace("_", " ")).lower()
+            label = label_of(name).lower()
             words = partial(amount, currency=currency) if name == "price" else in_words
             yield f"{label} {words(was[name])} → {words(now[name])}"
 
@@ -138,11 +155,12 @@ def _options(was: Collection[Option], now: Collection[Option], currency: str) ->
             gone.remove(option)
         else:
             come.append(option)
-    yield from (f"without {_option(option, currency)}" for option in gone)
-    yield from (f"with {_option(option, currency)}" for option in come)
+    for sign, options in (("−", gone), ("+", come)):
+        yield from (f"{sign} option {_option(option, currency)}" for option in options)
     if not gone and not come:
         yield "options in another order"
 
 
 def _option(option: Option, currency: str) -> str:
-    return f"{option.display_name}, {amount(option.price, currency)}"
+    price = f", {amount(option.price, currency)}" if option.price else ""
+    return f"{option.display_name}{price}"

@@ -1,9 +1,12 @@
 """The pages that change an item of a cart, through the model layer's writes.
 
-A form carries the version of the cart with which it was opened. If the cart has changed
-since, nothing is saved. The page then shows the changes, keeps what was typed, and asks again.
+A form carries the version of the cart with which it was opened, from which the history tells what
+the form has shown. A field that nobody touched keeps the value that the cart has now. If somebody
+else has changed meanwhile what the form changes, nothing is saved. The page then shows both, keeps
+what was typed, and asks again.
 """
 
+from collections.abc import Mapping
 from typing import Any, cast
 from uuid import UUID
 
@@ -17,14 +20,22 @@ from django.utils.functional import cached_property
 from django.views.generic import View
 from uuid_utils.compat import uuid7
 
-from carts.admin.formatting import cart_url, in_words, parse_version
-from carts.admin.forms import ItemForm, WhyForm
-from carts.admin.history import change_of, events_since, whole_in_one_line
-from carts.models import Cart
-from carts.models.change import NAME_LENGTH, WHY_LENGTH, Author, items_before
+from carts.admin.formatting import cart_url, in_words, label_of, parse_version
+from carts.admin.forms import CartForm, ItemForm, WhyForm
+from carts.admin.history import (
+    Items,
+    cart_before,
+    change_of,
+    events_since,
+    lines_of,
+    whole_in_one_line,
+)
+from carts.cart_errors import IdempotencyKeyReused, VersionMismatch
+from carts.models import Cart, CartChange, IdempotencyRecord
+from carts.models.change import WHY_LENGTH, Author, items_before
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
-from carts.values import Item, PlacedItem
+from carts.values import Item, PlacedItem, completed
 from cartsvc.api.guids import parse_guid
 from cartsvc.request_errors import ApiError
 
@@ -34,6 +45,16 @@ BUSY = (
     "slow. Please save again. If it was saved after all, this page will say so."
 )
 
+SAVED = (
+    "This form was saved before, with other values. To save these as well, press the button again."
+)
+
+# How often a change is decided anew, because others change the cart in between.
+ATTEMPTS = 5
+
+# What a form has shown, if the history does not tell.
+UNKNOWN: Any = {}
+
 Carts = CartManager[Cart]
 
 
@@ -42,21 +63,32 @@ class ChangeView(View):
 
     `desk` is the `CartAdmin`; `template` names the page; `may` is the right that it needs; `flag`
     is that of the entry in the log of staff. `placed` is None if the page is about no item of the
-    cart. `removed` is what to say if the cart exists, but not what the page is about. `editor` is
-    the form of what is changed, with what was sent. A page that only asks has none.
+    cart. `removed` is what to say if the cart exists, but not what the page is about. `opened` is
+    what the page was about when its form was opened. `editor` is the form of what is changed, with
+    what was sent. A page that only asks has none.
     """
 
     desk: Any = None
     template = ""
     may = "has_change_permission"
     flag = CHANGE
-    removed = "Somebody has removed this item meanwhile."
+    removed = "This item was removed meanwhile."
     placed: PlacedItem | None = None
+    item_id: Any = None
     editor: Any = None
 
     def context(self) -> dict[str, Any]:
         """Return the title of the page, and what only its template needs."""
         raise NotImplementedError
+
+    def subject(self, items: Items, fields: Mapping[str, Any]) -> Any:
+        """Return what the page is about, of a cart with these items and fields."""
+        placed = items.get(self.item_id)
+        return placed and placed.item
+
+    def is_about(self, change: CartChange) -> bool:
+        """Return whether a change may be one of what the page is about."""
+        return self.item_id in change.items
 
     def message(self) -> str:
         """Return in words what the change makes different, or "" if nothing would be."""
@@ -81,19 +113,40 @@ class ChangeView(View):
             raise PermissionDenied
         self.cart_id, self.item_id = cart_id, item_id
         self.why = WhyForm(request.POST or None)
-        return super().dispatch(request) if self.load() else self.gone()
+        if not self.load():
+            return self.gone()
+        self.since = parse_version(request.POST.get("version", "")) or 0
+        self.opened = self._opened() if request.method == "POST" else self.present()
+        return super().dispatch(request)
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return self.page()
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        version = parse_version(request.POST.get("version", "")) or 0
-        if version != self.cart.version:
-            return self.page(since=version)
         if not all([self.why.is_valid(), not self.editor or self.editor.is_valid()]):
             return self.page()
-        message = self.message()
-        return self.write(message) if message else self.nothing_changed()
+        answers = (self.decide() for _ in range(ATTEMPTS))
+        return next(filter(None, answers), None) or self.page(error=BUSY)
+
+    def decide(self) -> HttpResponse | None:
+        """Decide on the cart as it was read, and save. Return None if it has changed since then."""
+        if self.clashes():
+            return self.page(clash=True)
+        if not (message := self.message()):
+            return self.nothing_changed()
+        try:
+            return self.write(message)
+        except ValidationError as invalid:
+            error = " ".join(invalid.messages)
+        except OperationalError:
+            error = BUSY
+        except ApiError as refused:
+            if not self.load():
+                return self.gone()
+            if isinstance(refused, VersionMismatch):
+                return None
+            error = SAVED if isinstance(refused, IdempotencyKeyReused) else str(refused)
+        return self.page(error=error)
 
     def load(self) -> bool:
         """Read the current cart. Return False if the cart or its item does not exist."""
@@ -101,8 +154,16 @@ class ChangeView(View):
         if not cart:
             return False
         self.cart, self.items = cart, items_of(cart.items_json)
-        self.placed = self.items.get(self.item_id) if self.item_id else None
-        return bool(self.placed or not self.item_id)
+        self.placed = self.items.get(self.item_id)
+        return bool(self.placed or "item_id" not in self.kwargs)
+
+    def present(self) -> Any:
+        """Return what the page is about, as it is now."""
+        return self.subject(self.items, self._fields())
+
+    def clashes(self) -> bool:
+        """Return whether what the page is about has changed since its form was opened."""
+        return bool(self.opened != self.present())
 
     def gone(self) -> HttpResponse:
         """Redirect to the cart, or to the list if it is gone as well, and say so."""
@@ -113,15 +174,13 @@ class ChangeView(View):
         messages.error(self.request, f"{reason} Nothing was saved.")
         return HttpResponseRedirect(url)
 
-    def page(self, *, since: int | None = None, error: str = "") -> HttpResponse:
+    def page(self, *, clash: bool = False, error: str = "") -> HttpResponse:
         """Return the page with status 200, or 409 if the change was not saved.
 
-        `since` is the outdated version with which the form was opened: the page shows what
-        has happened to the cart since then. `error` says why not, in words.
+        If it is a `clash`, the page shows what has happened since its form was opened. `error`
+        says why not, in words.
         """
-        missed = [] if since is None else events_since(self.cart, since)
-        user = "staff", self.request.user.get_username()[:NAME_LENGTH]
-        authors = [(change.author_kind, change.author_name) for change, _ in missed]
+        missed = events_since(self.cart, self.since) if clash else []
         return self.desk.page(
             self.request,
             self.template,
@@ -131,36 +190,28 @@ class ChangeView(View):
             value=self.placed and self.placed.value,
             editor=self.editor,
             why=self.why,
-            missed=missed,
-            # Events of others may be among those whose records are no longer kept.
-            own=authors == [user] * (self.cart.version - (since or 0)),
+            key=uuid7(),
+            clash=clash,
+            missed=[event for event in missed if self.is_about(event.change)],
             error=error,
-            status=409 if since is not None or error else 200,
+            status=409 if clash or error else 200,
             **self.context(),
         )
 
     def write(self, message: str) -> HttpResponse:
-        """Change the cart and log it, in one transaction. If refused, show why, and the form."""
-        version, user = self.cart.version, cast("Any", self.request.user)
+        """Change the cart and log it, in one transaction, once. Leave the page, and say so."""
+        user = cast("Any", self.request.user)
         request_id = self.request.META["cartsvc.request_id"]
         author = Author("staff", user.get_username(), request_id, self.reason())
-        try:
-            with transaction.atomic():
-                carts = Cart.objects.by(author, profile_key=self.cart.profile_key)
-                self.change(carts, version)
-                LogEntry.objects.log_actions(
-                    user.pk, [self.cart], self.flag, message, single_object=True
-                )
-        except ValidationError as error:
-            return self.page(error=" ".join(error.messages))
-        except OperationalError:
-            return self.page(error=BUSY)
-        except ApiError as refused:
-            if not self.load():
-                return self.gone()
-            if self.cart.version != version:
-                return self.page(since=version)
-            return self.page(error=str(refused))
+        with transaction.atomic():
+            if not self._claimed():
+                messages.info(self.request, "This form was saved before. It was not saved again.")
+                return HttpResponseRedirect(self.after())
+            carts = Cart.objects.by(author, profile_key=self.cart.profile_key)
+            self.change(carts, self.cart.version)
+            LogEntry.objects.log_actions(
+                user.pk, [self.cart], self.flag, message, single_object=True
+            )
         messages.success(self.request, f"{message}.")
         return HttpResponseRedirect(self.after())
 
@@ -169,29 +220,95 @@ class ChangeView(View):
         messages.info(self.request, "Nothing was changed: it is like that already.")
         return HttpResponseRedirect(self.after())
 
+    def _claimed(self) -> bool:
+        """Return whether the form is sent for the first time, by its key, as callers' keys are."""
+        if not (key := parse_guid(self.request.POST.get("key", ""))):
+            return True
+        own = {"csrfmiddlewaretoken", "key", "version"}
+        sent = [pair for pair in self.request.POST.lists() if pair[0] not in own]
+        request = [self.request.get_full_path(), *sent]
+        # No partner's key is as long as this word.
+        customer = self.cart.profile_key
+        return IdempotencyRecord.claim(customer, "staff", str(key), request)[1]
 
-class ItemView(ChangeView):
+    def _fields(self) -> dict[str, Any]:
+        return {name: getattr(self.cart, name) for name in CartForm.names}
+
+    def _opened(self) -> Any:
+        missed = self.cart.version - self.since
+        between = {"version__gt": self.since, "version__lte": self.cart.version}
+        changes = list(self.cart.changes.filter(**between).reverse()) if missed else []
+        if not self.since or len(changes) != missed:
+            return UNKNOWN
+        return self.subject(items_before(self.items, changes), cart_before(self._fields(), changes))
+
+
+class EditView(ChangeView):
+    """The base of the pages with a form of the fields that they are about."""
+
+    values: dict[str, Any]  # what was typed, and of what nobody touched what is
+
+    def form(self, values: Mapping[str, Any] | None, data: Any = None) -> Any:
+        """Return the form of these values, with what was sent."""
+        raise NotImplementedError
+
+    @cached_property
+    def editor(self) -> Any:
+        opened = self.present() if self.opened is UNKNOWN else self.opened
+        return self.form(opened, self.request.POST or None)
+
+    def clashes(self) -> bool:
+        """Return whether somebody else has changed a field that was typed in.
+
+        The form then marks these fields, and shows what all others are now.
+        """
+        was, now, self.values = self.opened, self.present(), self.editor.values()
+        both = []
+        for name, typed in self.values.items():
+            before = was.get(name, UNKNOWN)
+            if typed == before:
+                self.values[name] = now[name]
+            elif now[name] not in (before, typed):
+                both.append(name)
+        if both:
+            self.editor = self.form({**now, **self.values})
+        for name in both:
+            told = was and change_of({name: was[name]}, {name: now[name]}, self.cart.currency)
+            self.editor.mark(name, f"Somebody else: {told or 'changed this'}")
+        return bool(both)
+
+
+class ItemView(EditView):
     """The page that corrects an item or adds one, perhaps `like` another of the cart."""
 
     template = "item"
 
-    @property
-    def like(self) -> Item | None:
-        wanted = parse_guid(self.request.GET.get("like", ""))
-        return self.items[wanted].item if wanted in self.items else None
+    def form(self, values: Mapping[str, Any] | None, data: Any = None) -> ItemForm:
+        return ItemForm(self.cart.currency, completed(Item, values) if values else None, data)
 
-    @cached_property
-    def editor(self) -> ItemForm:
-        item = self.placed.item if self.placed else self.like
-        return ItemForm(self.cart.currency, item, self.request.POST or None)
+    def subject(self, items: Items, fields: Mapping[str, Any]) -> Any:
+        """Return the fields of the item, or those that a new one begins with."""
+        like: Any = parse_guid(self.request.GET.get("like", ""))
+        placed = items.get(self.item_id or like)
+        return placed and placed.item._asdict()
 
     def context(self) -> dict[str, Any]:
         if self.placed:
             return {"title": f"Correct {self.placed.item.display_name}"}
-        return {"title": f"Add {self.like.display_name} again" if self.like else "Add an item"}
+        name = self.opened and self.opened["display_name"]
+        return {"title": f"Add {name} again" if name else "Add an item"}
+
+    def clashes(self) -> bool:
+        if self.item_id:
+            return super().clashes()
+        self.values = self.editor.values()
+        return self.opened is UNKNOWN
+
+    def item(self) -> Item:
+        return Item(**self.values, currency=self.cart.currency)
 
     def message(self) -> str:
-        item = self.editor.item()
+        item = self.item()
         if not self.placed:
             return f"Item added: {whole_in_one_line(item, self.cart.currency)}"
         before = self.placed.item
@@ -199,11 +316,10 @@ class ItemView(ChangeView):
         return changes and f"Item {in_words(before.display_name)}: {changes}"
 
     def change(self, carts: Carts, version: int) -> None:
-        item = self.editor.item()
         if self.item_id:
-            carts.replace_item(self.cart_id, self.item_id, item, version=version)
+            carts.replace_item(self.cart_id, self.item_id, self.item(), version=version)
         else:
-            carts.add_item(self.cart_id, uuid7(), item, version=version)
+            carts.add_item(self.cart_id, uuid7(), self.item())
 
 
 class RemoveItemView(ChangeView):
@@ -226,39 +342,73 @@ class RemoveItemView(ChangeView):
 
 
 class PutBackView(ChangeView):
-    """The page that makes an item what it was before a change, after a confirmation."""
+    """The page that makes what a change has changed what it was before, after a confirmation.
+
+    That is an item, all items of the cart, or fields of the cart itself.
+    """
 
     template = "put_back"
     removed = "There is nothing to put back. Perhaps the change is too old to be kept."
-    back: PlacedItem  # what it was
+    back: Any  # what it was
 
     def load(self) -> bool:
-        """Read the cart, the item, and what it was. Return False if that is not known."""
+        """Read the cart, the change, and what was before. Return False if that is not known."""
         if not super().load():
             return False
         version = self.kwargs["version"]
         changes = list(self.cart.changes.filter(version__gte=version).reverse())
         if not changes or changes[-1].version != version:
             return False
-        item_id = cast("UUID", changes[-1].item_id)
-        back = items_before(self.items, changes).get(item_id)
-        if not back:
-            return False
-        self.placed, self.back = self.items.get(item_id), back
-        return True
+        self.undone = changes[-1]
+        self.item_id = self.undone.item_id
+        self.placed = self.items.get(self.item_id)
+        fields = cart_before(self._fields(), changes)
+        self.back = self.subject(items_before(self.items, changes), fields)
+        return self.back not in (None, {})
+
+    def subject(self, items: Items, fields: Mapping[str, Any]) -> Any:
+        if self.item_id:
+            return super().subject(items, fields)
+        if self.undone.items:
+            return [(item_id, placed.item) for item_id, placed in items.items()]
+        return {name: value for name, value in fields.items() if name in self.undone.was}
+
+    def is_about(self, change: CartChange) -> bool:
+        if self.item_id:
+            return super().is_about(change)
+        if self.undone.items:
+            return bool(change.items)
+        return not change.items and bool(self.back.keys() & change.now.keys())
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return self.page() if self.message() else self.nothing_changed()
 
+    @property
+    def name(self) -> str:
+        if self.item_id:
+            return f"Item {in_words(self.back.display_name)}"
+        return "All items" if self.undone.items else "Cart"
+
     def context(self) -> dict[str, Any]:
-        item = self.back.item
-        return {"title": f"Put {item.display_name} back?", "back": item, "back_value": item.value}
+        later = events_since(self.cart, self.kwargs["version"])
+        context = {
+            "title": f"Put {self.back.display_name if self.item_id else 'the cart'} back?",
+            "later": [event for event in later if self.is_about(event.change)],
+        }
+        if self.item_id:
+            return {**context, "back": self.back, "back_value": self.back.value}
+        now, then = (self._lines(subject) for subject in (self.present(), self.back))
+        return {**context, "now": now, "then": then}
+
+    def _lines(self, subject: Any) -> list[str]:
+        if self.undone.items:
+            return lines_of([item for _, item in subject], self.cart.currency)
+        return [f"{label_of(name)}: {in_words(value)}" for name, value in subject.items()]
 
     def message(self) -> str:
-        if self.placed and self.placed.item == self.back.item:
+        if self.back == self.present():
             return ""
-        name = in_words(self.back.item.display_name)
-        return f"Item {name} put back as it was before version {self.kwargs['version']}"
+        return f"{self.name} put back as before version {self.kwargs['version']}"
 
     def reason(self) -> str:
         """Return that this is a put-back, which its operation does not say, and why."""
@@ -267,14 +417,17 @@ class PutBackView(ChangeView):
 
     def change(self, carts: Carts, version: int) -> None:
         # What was allowed then may be refused now.
-        item = Item(**self.back.item._asdict())
-        if self.placed:
-            carts.replace_item(self.cart_id, self.back.id, item, version=version)
-            return
         try:
-            carts.add_item(self.cart_id, self.back.id, item, version=version)
+            if self.placed:
+                item = Item(**self.back._asdict())
+                carts.replace_item(self.cart_id, self.item_id, item, version=version)
+            elif self.item_id:
+                item = Item(**self.back._asdict())
+                carts.add_item(self.cart_id, self.item_id, item, version=version)
+            elif self.undone.items:
+                items = {item_id: Item(**item._asdict()) for item_id, item in self.back}
+                carts.replace_items(self.cart_id, items, version=version)
+            else:
+                carts.change_cart(self.cart_id, self.back, version=version)
         except IntegrityError as error:
             raise ValidationError("There is an item with this id already.") from error
-
-    def after(self) -> str:
-        return cart_url(self.cart_id, self.back.id)

@@ -242,5 +242,7 @@ def _conditions(values: dict[str, Any]) -> Q:
         del conditions["partner_key__iexact"]
     conditions["modified_on__gte"] = values["changed_from"]
     conditions["modified_on__lt"] = values["changed_to"]
+    # To be created is not to be changed, though both stand in the column.
+    conditions["version__gt"] = 1 if values["changed_from"] or values["changed_to"] else None
     found = Q(**{name: value for name, value in conditions.items() if value})
     return found & has_status(values["status"], timezone.now()) if values["status"] else found

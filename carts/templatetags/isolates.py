@@ -13,7 +13,11 @@ register = template.Library()
 CONTROLS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 
 # The values in a line such as `name “a” → “b”`, of an item and of an option.
-VALUES = re.compile(r"(?<=“).*?(?=”)|(?<=[0-9] × ).+?(?=, [0-9])|(?<=\+ ).+?(?=, [0-9])", re.DOTALL)
+VALUES = re.compile(
+    r"(?<=“).*?(?=”)|(?<=[0-9] × ).+?(?=, [0-9])|(?<=[+−] option ).+?(?=, [0-9]|; |$)"
+    r"|(?<=\+ )(?!option ).+?(?=, [0-9]|; |$)",
+    re.DOTALL,
+)
 
 
 @register.filter

@@ -534,6 +534,22 @@ def test_header_and_content_begin_at_the_same_edge(cart: Cart, desk: Open, width
     assert len({*page.evaluate(EDGES_OF_PAGE)}) == 1
 
 
+def test_back_and_save_adds_no_second_item(cart: Cart, desk: Open) -> None:
+    page = desk()
+    page.goto(page_of(cart))
+    page.get_by_role("link", name="Again").first.click()
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(f"**{page_of(cart)}")
+    page.go_back()
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("This form was saved before. It was not saved again.").wait_for()
+    assert len(items(cart)) == 3
+    page.get_by_role("link", name="Again").first.click()
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Item added").wait_for()
+    assert len(items(cart)) == 4
+
+
 def test_a_second_click_does_not_send_the_form_again(cart: Cart, desk: Open) -> None:
     page = desk()
     page.goto(item_page(cart))
@@ -631,6 +647,6 @@ def test_a_closed_cart(open_page: Open, cart: Cart, width: int, scheme: str, out
     check(page, f"reopen-{name}")
     page.get_by_label("Why").fill("Paid twice")
     page.get_by_role("button", name="Reopen the cart").click()
-    page.get_by_role("link", name="Put the items back").first.click()
+    page.get_by_role("link", name="Put it back").first.click()
     check(page, f"put-items-back-{name}")
     assert Cart.objects.get().state.status == "open"

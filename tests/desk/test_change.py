@@ -22,8 +22,9 @@ from tests.desk.conftest import (
     items,
     page_of,
     remove_page,
+    words,
 )
-from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 
 def option_row(number: int, **values: str) -> dict[str, str]:
@@ -68,8 +69,8 @@ def test_an_item_and_its_options_are_corrected(lead: Client) -> None:
     assert entry.object_repr == f"{cart.id} of {cart.profile_key}"
     assert entry.change_message == (
         "Item “Pizza Margherita”: price 10.10 → 1,000.00; quantity 2 → 3; "
-        "without Extra mozzarella, 1.25; without Extra mozzarella, 1.25; "
-        "with Extra mozzarella, 0.00; with Olives, 1.00"
+        "− option Extra mozzarella, 1.25; − option Extra mozzarella, 1.25; "
+        "+ option Extra mozzarella; + option Olives, 1.00"
     )
     assert entry.change_message.endswith("; ".join(events(lead, cart)[0].lines))
 
@@ -153,31 +154,94 @@ def test_an_item_is_removed(lead: Client, cart: Cart) -> None:
     assert LogEntry.objects.get().change_message == "Item “Pizza Margherita” removed"
 
 
-def test_the_same_option_added_by_both_is_not_lost(lead: Client, cart: Cart) -> None:
-    url = item_page(cart)
-    sent = form_of(lead, url) | option_row(1)
-    lead.post(url, sent)
-    assert lead.post(url, sent | {"quantity": "4"}).status_code == 409
-    lead.post(url, sent | {"quantity": "4", "version": "2"})
-    assert [option["display_name"] for option in items(cart)[0]["options"]] == [
-        "Extra mozzarella",
-        "Olives",
+def test_what_nobody_typed_takes_the_present_value(lead: Client, cart: Cart) -> None:
+    url, item_id = item_page(cart), items(cart)[0]["item_id"]
+    sent = form_of(lead, url) | {"special_instructions": "No basil"}
+    app = Cart.objects.by(Author("bearer", "app"))
+    app.change_item(cart.pk, item_id, {"quantity": 9})
+    app.change_item(cart.pk, item_id, {"options": [OptionFactory(display_name="Speck")]})
+    assert lead.post(url, sent).status_code == 302
+    item = items(cart)[0]
+    assert (item["quantity"], item["special_instructions"]) == (9, "No basil")
+    assert [option["display_name"] for option in item["options"]] == ["Speck"]
+    assert LogEntry.objects.get().change_message == (
+        "Item “Pizza Margherita”: instructions for the kitchen nothing → “No basil”"
+    )
+
+
+def test_what_both_changed_is_marked_with_both_values(lead: Client, cart: Cart) -> None:
+    url, item = item_page(cart), cart.items.get()
+    typed = {"quantity": "3", "price": "7", "special_instructions": "No basil"}
+    sent = form_of(lead, url) | typed | option_row(1)
+    item.change(quantity=5, display_name="Calzone")
+    item.change(options=[OptionFactory(display_name="Speck")])
+    item.change(special_instructions="No basil")  # what was typed here as well
+    response = lead.post(url, sent)
+    assert response.status_code == 409
+    marks = re.findall(r'class="mark".*?>(.*?)</p>', response.text)
+    assert [words(mark) for mark in marks] == [
+        "Somebody else: quantity 2 → 5",
+        "Somebody else: − option Extra mozzarella, 1.25; + option Speck, 1.25",
     ]
+    again = {field.name: field.value() for field in response.context["editor"]}
+    assert again["quantity"] == 3
+    assert again["price"] == Decimal(7)
+    assert again["display_name"] == "Calzone"
+    # Whoever decides again decides on what is now.
+    assert items(cart)[0]["quantity"] == 5
+    second = {name: value for name, value in again.items() if value is not None}
+    second |= {"version": "4", "options-TOTAL_FORMS": "0", "options-INITIAL_FORMS": "0"}
+    assert lead.post(url, second).status_code == 302
+    item = items(cart)[0]
+    assert (item["display_name"], item["quantity"], item["options"]) == ("Calzone", 3, [])
 
 
-def test_who_saves_twice_is_not_told_of_somebody_else(lead: Client, cart: Cart) -> None:
+def test_a_form_older_than_the_history_replaces_nothing_unseen(lead: Client, cart: Cart) -> None:
+    url, item = item_page(cart), cart.items.get()
+    sent = form_of(lead, url)
+    for number in range(101):
+        item.change(quantity=number + 3)
+    response = lead.post(url, sent)
+    assert response.status_code == 409
+    assert "Somebody else: changed this" in words(response.text)
+    assert items(cart)[0]["quantity"] == 103
+
+
+def test_a_form_that_is_sent_twice_is_saved_once(lead: Client, cart: Cart) -> None:
+    url = f"{add_page(cart)}?like={items(cart)[0]['item_id']}"
+    keys = [lead.get(url).context["key"] for _ in range(2)]
+    assert keys[0] != keys[1]
+    sent = form_of(lead, url) | {"key": keys[0]}
+    assert lead.post(url, sent).status_code == 302
+    # As the back button does, with the present version.
+    response = lead.post(url, sent | {"version": "2"}, follow=True)
+    assert "This form was saved before. It was not saved again." in response.text
+    assert len(items(cart)) == 2
+    assert LogEntry.objects.count() == 1
+
+    other = lead.post(url, sent | {"quantity": "5"})
+    assert other.status_code == 409
+    assert "This form was saved before, with other values." in other.text
+    assert len(items(cart)) == 2
+    again = other.context["key"]
+    assert lead.post(url, sent | {"quantity": "5", "key": again}).status_code == 302
+    assert [item["quantity"] for item in items(cart)] == [2, 2, 5]
+
+
+@pytest.mark.parametrize("key", ["", "x" * 5000, "\0", "nonsense"])
+def test_a_key_that_is_none_stops_nobody(lead: Client, cart: Cart, key: str) -> None:
     url = item_page(cart)
-    sent = form_of(lead, url) | {"quantity": "3"}
-    assert [lead.post(url, sent).status_code for _ in range(2)] == [302, 409]
-    told = lead.post(url, sent).text
-    assert "You have changed this cart since this page was opened." in told
-    assert "Perhaps this was saved already" in told
-    assert "Nothing was saved" not in told
-    Cart.objects.by(Author("bearer", "anna")).add_item(cart.pk, uuid7(), new_item())
-    told = lead.post(url, sent).text
-    assert "Somebody changed this cart" in told
-    assert "Nothing was saved" in told
-    assert Cart.objects.get().version == 3
+    assert lead.post(url, form_of(lead, url) | {"quantity": "3", "key": key}).status_code == 302
+    assert items(cart)[0]["quantity"] == 3
+
+
+def test_a_form_that_was_refused_may_be_sent_again(lead: Client, cart: Cart) -> None:
+    url = item_page(cart)
+    sent = form_of(lead, url) | {"quantity": "3", "key": str(uuid7())}
+    cart.items.get().change(quantity=9)
+    assert lead.post(url, sent).status_code == 409
+    assert lead.post(url, sent | {"version": "2"}).status_code == 302
+    assert items(cart)[0]["quantity"] == 3
 
 
 @pytest.mark.parametrize("page", [item_page, remove_page])
@@ -188,7 +252,7 @@ def test_an_item_that_was_removed_meanwhile_is_not_brought_back(
     Cart.objects.remove_item(cart.pk, items(cart)[0]["item_id"])
     for response in (lead.get(url, follow=True), lead.post(url, sent, follow=True)):
         assert response.redirect_chain == [(page_of(cart), 302)]
-        assert "Somebody has removed this item meanwhile" in response.text
+        assert "This item was removed meanwhile" in response.text
     assert items(cart) == []
 
 
@@ -205,11 +269,11 @@ def test_a_cart_of_500_items_opens_and_saves(lead: Client) -> None:
     assert (last["quantity"], last["options"][99]["price"]) == (9, 7)
 
 
-def test_a_save_takes_16_queries(
+def test_a_save_takes_17_queries(
     lead: Client, cart: Cart, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     url = item_page(cart)
-    sent = form_of(lead, url) | {"quantity": "3"}
+    sent = form_of(lead, url) | {"quantity": "3", "key": str(uuid7())}
     ContentType.objects.clear_cache()  # an earlier test may have filled it
     with django_assert_num_queries(
         1  # the session
@@ -217,6 +281,7 @@ def test_a_save_takes_16_queries(
         + 2  # the user's permissions, and those of the groups
         + 1  # the cart with all it holds
         + 2  # SAVEPOINT of the page and of the change
+        + 1  # INSERT the key of the form
         + 2  # SELECT the cart and lock it, SELECT the item with its options
         + 2  # UPDATE the cart and the item
         + 1  # INSERT the record of the change

@@ -2,7 +2,6 @@
 
 import re
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -142,37 +141,3 @@ def test_the_history_says_what_came_went_and_differs(lead: Client, cart: Cart) -
     assert f"“{pizza.display_name}”: quantity 2 → 7" in text
     assert soup.pk not in cart.items.values_list("pk", flat=True)
     assert "Create Cart 2 × Pizza Margherita" in text
-
-
-def test_all_items_are_put_back(lead: Client, cart: Cart) -> None:
-    before = items(cart)
-    cart.replace_items([ItemFactory(display_name="Wine"), ItemFactory(display_name="Tea")])
-    cart.add_items([ItemFactory(display_name="Cola")])
-    url = f"{CARTS}{cart.pk}/before/2/items/"
-    assert f'href="{url}"' in lead.get(page_of(cart)).text
-    asked = lead.get(url).text
-    now, _, then = asked.partition("What they will be")
-    assert "Wine" in now
-    assert "Wine" not in then
-
-    response = lead.post(url, {"version": 3, "why": "Mistyped"}, follow=True)
-
-    assert "Items put back as they were before version 2." in response.text
-    assert items(cart) == before
-    change: Any = cart.changes.get(version=4)
-    assert (change.operation, change.why) == (
-        "Replace Items",
-        "Put back as before version 2: Mistyped",
-    )
-    assert "it is like that already" in lead.get(url, follow=True).text
-
-
-@pytest.mark.parametrize("version", [1, 3, 9])
-def test_what_is_no_change_of_several_items_is_not_put_back(
-    lead: Client, cart: Cart, unchanged: Unchanged, version: int
-) -> None:
-    cart.add_items([ItemFactory()])
-    cart.change(note="x")
-    unchanged()
-    response = lead.get(f"{CARTS}{cart.pk}/before/{version}/items/", follow=True)
-    assert "There is nothing to put back." in response.text

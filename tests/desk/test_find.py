@@ -211,6 +211,7 @@ def at(moment: datetime) -> str:
 
 
 def test_filters_of_time(viewer: Client, cart: Cart) -> None:
+    cart.change(note="Ring")
     now = timezone.now()
     past, future = at(now - timedelta(hours=1)), at(now + timedelta(hours=1))
     for name in ("created", "changed"):
@@ -465,3 +466,14 @@ def test_an_unknown_cart_is_said_to_be_unknown(viewer: Client, page: str) -> Non
         response = viewer.get(f"{CARTS}{key}/{page}/", follow=True)
         assert "There is no such cart. Perhaps it was deleted?" in response.text
         assert key == "1" or key not in response.text
+
+
+@pytest.mark.parametrize(
+    "when", [{"changed_from": "2020-01-01T00:00"}, {"changed_to": "2999-01-01T00:00"}]
+)
+def test_a_cart_that_was_never_changed_is_not_among_the_changed(
+    viewer: Client, when: dict[str, str]
+) -> None:
+    _, changed = CartFactory(), CartFactory()
+    changed.change(note="Ring")
+    assert [cart.pk for cart in viewer.get(CARTS, when).context["page"].carts] == [changed.pk]

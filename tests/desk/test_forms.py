@@ -30,10 +30,10 @@ from tests.support.concurrency import held
 from tests.support.factories import CartFactory, ItemFactory
 from tests.support.stored import Unchanged
 
-AGAIN, BACK = "Saving it now replaces the above;", "puts the item back all the same;"
+AGAIN, BACK = "Saving it now replaces the above;", "puts it back all the same;"
 
 # The page of each form, what is typed as the page shows it again, and how the page asks again, if
-# the cart has changed meanwhile, with which button.
+# what it is about has changed meanwhile, with which button.
 FORMS = {
     "item": (item_page, 'value="3"', AGAIN, "Replace it with this"),
     "add": (add_page, 'value="3"', "adds the item to the cart as it is now;", "Save"),
@@ -42,6 +42,31 @@ FORMS = {
     "bring back": (partial(put_back_page, version=3), "", BACK, "Put it back"),
     "correct": (correct_page, "Thanks</textarea>", AGAIN, "Replace it with this"),
     "delete": (delete_page, "", "deletes the cart as it is now;", "Delete the cart"),
+}
+
+
+def tap(carts: Any, cart: Cart) -> None:
+    """Change the first item, as every tap of a customer in the app does."""
+    carts.change_item(cart.pk, items(cart)[0]["item_id"], {"quantity": 8})
+
+
+def write_note(carts: Any, cart: Cart) -> None:
+    carts.change_cart(cart.pk, {"note": "Ring"})
+
+
+def bring_back(carts: Any, cart: Cart) -> None:
+    carts.add_item(cart.pk, cart.changes.get(version=3).item_id, Item(**ItemFactory()))
+
+
+# What changes the very thing that the form is about, and the words of it; what changes others.
+SAME = {
+    "bring back": (bring_back, "Add Item", (tap, write_note)),
+    "correct": (write_note, "nothing → “<bdi>Ring</bdi>”", (tap, bring_back)),
+    "delete": (tap, "quantity 9 → 8", ()),
+    "add": (None, "", (tap, write_note, bring_back)),
+}
+CLASHES: dict[str, Any] = {
+    name: SAME.get(name, (tap, "quantity 9 → 8", (write_note, bring_back))) for name in FORMS
 }
 
 
@@ -110,42 +135,70 @@ def test_a_reason_that_is_no_short_line_is_refused(
     assert reason in response.text
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_a_change_meanwhile_is_shown_and_is_not_overwritten(
-    lead: Client, cart: Cart, form: Form, monkeypatch: pytest.MonkeyPatch, late: bool
+def meanwhile(
+    monkeypatch: pytest.MonkeyPatch, changes: list[Callable[..., None]], cart: Cart, *, late: bool
 ) -> None:
-    """It comes before the page has read the cart, or after that and before the cart is locked."""
-    item_id, read, changes = items(cart)[0]["item_id"], pages.items_of, [{"quantity": 8}]
-
-    def change() -> None:
-        if changes:
-            Cart.objects.by(Author("bearer", "app")).change_item(cart.pk, item_id, changes.pop())
+    """Make the changes now, or when the page has read the cart and has not locked it yet."""
+    read, carts = pages.items_of, Cart.objects.by(Author("bearer", "app"))
 
     def then_changed(text: str) -> Any:
         found = read(text)
-        change()
+        if changes:
+            changes.pop()(carts, cart)
         return found
 
     if late:
         monkeypatch.setattr(pages, "items_of", then_changed)
     else:
-        change()
+        for change in changes:
+            change(carts, cart)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("form", FORMS.keys() - {"add"}, indirect=True)
+def test_a_change_meanwhile_is_shown_and_is_not_overwritten(
+    lead: Client,
+    cart: Cart,
+    form: Form,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    late: bool,
+) -> None:
+    """It comes before the page has read the cart, or after that and before the cart is locked."""
+    change, told, _ = CLASHES[request.node.callspec.params["form"]]
+    meanwhile(monkeypatch, [change], cart, late=late)
 
     response = form.post(lead, why="She asked")
 
     assert response.status_code == 409
     assert [event.change.version for event in response.context["missed"]] == [4]
-    for text in ("Somebody changed this cart", "Nothing was saved", "quantity 9 → 8", "She asked"):
+    for text in ("This has changed since", "Nothing was saved", told, "She asked"):
         assert text in response.text
     for text in (">app<", form.typed, form.question, f">{form.button}</button>"):
         assert text in response.text
     # Only the history on the cart's page offers to undo.
     assert "/before/4/" not in response.text
-    assert [item["quantity"] for item in items(cart)] == [8]
-    assert Cart.objects.values_list("version", "note").get() == (4, None)
+    assert Cart.objects.get().version == 4
     assert not LogEntry.objects.exists()
     assert form.post(lead, version=response.context["cart"].version).status_code == 302
     assert LogEntry.objects.count() == 1
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("form", FORMS.keys() - {"delete"}, indirect=True)
+def test_a_change_of_something_else_is_no_conflict(
+    lead: Client,
+    cart: Cart,
+    form: Form,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    late: bool,
+) -> None:
+    *_, others = CLASHES[request.node.callspec.params["form"]]
+    meanwhile(monkeypatch, [*others], cart, late=late)
+    assert form.post(lead).status_code == 302
+    assert LogEntry.objects.count() == 1
+    assert cart.changes.filter(author_name="app").exists()
 
 
 @pytest.mark.parametrize("version", ["", "-1", "99", "9" * 30, None])

@@ -10,10 +10,12 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 from pytest_django import Settings
+from uuid_utils.compat import uuid7
 
 from carts.models import Cart, CartChange
 from carts.models.change import Author, decoded, encoded
-from tests.desk.conftest import item_of, items, page_of, put_back_page
+from carts.values import Closing, Item
+from tests.desk.conftest import events, item_of, items, page_of, put_back_page, words
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.stored import Unchanged, unguarded
 
@@ -72,7 +74,7 @@ def test_an_item_is_put_back_as_it_was(
     why = "Put back as before version 2: The caller changed her mind"
     assert record.author == Author("staff", "anna", record.request_id, why)
     assert LogEntry.objects.get().change_message == (
-        "Item “  Garlic naan” put back as it was before version 2"
+        "Item “  Garlic naan” put back as before version 2"
     )
 
 
@@ -86,6 +88,71 @@ def test_several_changes_are_undone_at_once(lead: Client, cart: Cart) -> None:
     assert items(cart)[0]["options"] == before["options"]
     assert lead.post(put_back_page(cart), {"version": "6"}).status_code == 302
     assert items(cart) == [before]
+
+
+def test_a_put_back_says_what_else_it_undoes_and_whose(lead: Client, cart: Cart) -> None:
+    first, second = cart.items.all()
+    Cart.objects.by(Author("staff", "ben")).change_item(cart.pk, first.pk, {"quantity": 3})
+    Cart.objects.by(Author("bearer", "app")).change_item(cart.pk, second.pk, {"quantity": 4})
+    assert "later change" not in lead.get(put_back_page(cart)).text
+    Cart.objects.by(Author("bearer", "kiosk-7")).change_item(cart.pk, first.pk, {"quantity": 5})
+    page = lead.get(put_back_page(cart))
+    assert "This undoes 1 later change as well:" in page.text
+    assert [event.change.author_name for event in page.context["later"]] == ["kiosk-7"]
+    first.remove()
+    assert "This undoes 2 later changes as well:" in lead.get(put_back_page(cart)).text
+
+
+def test_note_instructions_and_channels_are_put_back(lead: Client, cart: Cart) -> None:
+    cart.change(note="Ring", fulfilment_channel="PICKUP")
+    cart.items.first().change(quantity=7)
+    cart.change(note="Knock", platform="phone")
+    page = put_back_page(cart)
+    asked = lead.get(page)
+    now, _, then = words(asked.text).partition("What it will be")
+    for told, fulfilment, note in ((now, "“PICKUP”", "“Knock”"), (then, "“DELIVERY”", "nothing")):
+        assert f"Fulfilment channel: {fulfilment}Note on the customer's invoice: {note}" in told
+    assert [event.change.version for event in asked.context["later"]] == [4]
+
+    response = lead.post(page, {"version": "4", "why": "A mistake"})
+
+    assert response.url == page_of(cart)
+    cart.refresh_from_db()
+    assert (cart.note, cart.fulfilment_channel, cart.platform) == (None, "DELIVERY", "phone")
+    record = cart.changes.last()
+    assert (record.operation, record.why) == (
+        "Change Cart",
+        "Put back as before version 2: A mistake",
+    )
+    assert LogEntry.objects.get().change_message == "Cart put back as before version 2"
+    assert items(cart)[0]["quantity"] == 7
+
+
+def test_all_items_are_put_back(lead: Client, cart: Cart) -> None:
+    before = items(cart)
+    second = cart.items.last()
+    kept = Item(**ItemFactory(display_name="Cola", quantity=6))
+    new = Item(**ItemFactory(display_name="Water", options=[OptionFactory(display_name="Ice")]))
+    Cart.objects.replace_items(cart.pk, {second.pk: kept, uuid7(): new})
+    told = events(lead, cart)[0]
+    assert told.change.operation == "Replace Items"
+    lines = "|".join(told.lines)
+    assert "removed 2 ×   Garlic naan, 3.1001|    + Olives, 1.2345|" in lines
+    assert "“Cola”: " in lines
+    assert "quantity 2 → 6" in lines
+    assert "added 2 × Water, 10.10|    + Ice, 1.25" in lines
+    Cart.objects.add_items(cart.pk, {uuid7(): new})
+
+    asked = lead.get(put_back_page(cart))
+    now, _, then = words(asked.text).partition("What it will be")
+    assert "2 × Water, 10.10" in now
+    assert "2 × Garlic naan, 3.1001" in then
+    assert "This undoes 1 later change as well:" in asked.text
+    assert lead.post(put_back_page(cart), {"version": "3"}).url == page_of(cart)
+
+    assert items(cart) == before
+    assert cart.changes.last().operation == "Replace Items"
+    assert LogEntry.objects.get().change_message == "All items put back as before version 2"
 
 
 def test_an_item_that_is_so_already_is_not_written(
@@ -159,21 +226,23 @@ def test_an_item_whose_id_is_taken_is_not_put_back(
     assert "There is an item with this id already." in response.text
 
 
-@pytest.mark.parametrize("version", [1, 2, 5, 99, 2**63, 10**30])
+@pytest.mark.parametrize("version", [1, 2, 6, 7, 99, 2**63, 10**30])
 def test_there_is_nothing_to_put_back(
     lead: Client, cart: Cart, unchanged: Unchanged, version: int
 ) -> None:
-    """Before what is not a change, an addition or a change of the cart itself."""
+    """Before what is not a change, an addition, or how the cart was closed."""
     cart.add_item(**ItemFactory())
     item = cart.items.first()
     for quantity in (8, 9):
         item.change(quantity=quantity)
     cart.change(note="Thanks")
-    assert re.findall(r"/before/(\d+)/", lead.get(page_of(cart)).text) == ["4", "3"]
+    Cart.objects.close_cart(cart.pk, Closing(outcome="abandoned"))
+    Cart.objects.reopen_cart(cart.pk)
+    assert re.findall(r"/before/(\d+)/", lead.get(page_of(cart)).text) == ["5", "4", "3"]
     unchanged()
     for response in (
         lead.get(put_back_page(cart, version)),
-        lead.post(put_back_page(cart, version), {"version": "5"}),
+        lead.post(put_back_page(cart, version), {"version": "7"}),
     ):
         assert response.url == page_of(cart)
 

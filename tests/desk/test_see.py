@@ -13,7 +13,16 @@ from uuid_utils.compat import uuid7
 
 from carts.models import Cart
 from carts.models.change import Author
-from tests.desk.conftest import big_cart, events, form_of, item_page, items, page_of, words
+from tests.desk.conftest import (
+    big_cart,
+    events,
+    form_of,
+    item_page,
+    items,
+    page_of,
+    remove_page,
+    words,
+)
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.costs import calls
@@ -42,7 +51,9 @@ def test_a_cart_reads_like_the_order(viewer: Client) -> None:
     assert response.status_code == 200
     order = response.text.partition('<table class="order">')[2].partition("</table>")[0]
     words = " ".join(re.sub("<[^>]+>", " ", order).split())
-    assert words.startswith("Qty Item Price Value 2 × Ramen 1,200 2,600 + Negi 100 No egg")
+    assert words.startswith(
+        "Qty Item Price Value 2 × Ramen 1,200 2,600 1,300 each + Negi 100 No egg"
+    )
     assert words.endswith("Subtotal in JPY 2,600")
     for text in (
         *(str(cart.id), str(cart.profile_key), "4711", "ACME", "MOBILE", "DELIVERY", "ios-app"),
@@ -91,14 +102,39 @@ def test_the_time_line_tells_what_an_item_was_before(viewer: Client) -> None:
     later, sooner = events(viewer, item.cart)[:2]
 
     assert sooner.lines == [
-        "without Rucola, 1.25",
+        "− option Rucola, 1.25",
         "instructions for the kitchen nothing → “Without onions”",
     ]
     assert later.lines == [
-        "without Speck, 1.25",
-        "with Grana, 1.25",
+        "− option Speck, 1.25",
+        "+ option Grana, 1.25",
         "instructions for the kitchen “Without onions” → nothing",
     ]
+
+
+@pytest.mark.parametrize(("quantity", "price"), [(1, 2), (3, 0)])
+def test_what_one_costs_is_not_said_twice(viewer: Client, quantity: int, price: int) -> None:
+    option = OptionFactory(price=price)
+    cart = CartFactory(items=[ItemFactory(quantity=quantity, options=[option])])
+    assert "each</span></td>" not in viewer.get(page_of(cart)).text
+
+
+def test_an_option_that_says_what_is_left_out_is_told_without_a_price(viewer: Client) -> None:
+    plain = OptionFactory(display_name="No onions", price=0)
+    item = CartFactory(items=[ItemFactory(options=[plain])]).items.get()
+    item.change(options=[OptionFactory(display_name="Extra hot", price=1)])
+    assert events(viewer, item.cart)[0].lines == ["− option No onions", "+ option Extra hot, 1.00"]
+    page = viewer.get(page_of(item.cart)).text
+    for line in ("− option <bdi>No onions</bdi></span>", "+ option <bdi>Extra hot</bdi>, 1.00"):
+        assert line in page
+
+
+def test_an_update_that_changed_nothing_says_so(viewer: Client) -> None:
+    same = ItemFactory()
+    item = CartFactory(items=[same]).items.get()
+    item.replace(**same)
+    told = events(viewer, item.cart)[0]
+    assert (told.change.operation, told.lines) == ("Update Item", ["nothing was changed"])
 
 
 def test_a_long_time_line_is_read_page_by_page(
@@ -160,11 +196,12 @@ def test_the_page_of_the_largest_cart_is_cheap(viewer: Client) -> None:
 
 @pytest.mark.parametrize("sub", ["\ud800", "a\udfffb", "a\0b", "a\x1b[1mb", "a\u202eb", "a\nb"])
 def test_an_odd_author_shows_safely(lead: Client, cart: Cart, sub: str) -> None:
-    Cart.objects.by(Author("bearer", sub)).add_item(cart.pk, uuid7(), new_item())
+    item_id = items(cart)[0]["item_id"]
+    Cart.objects.by(Author("bearer", sub)).replace_item(cart.pk, item_id, new_item())
     for url in (page_of(cart), item_page(cart)):
         response = lead.get(url)
         assert response.status_code == 200
-    response = lead.post(item_page(cart), {"version": "1"})
+    response = lead.post(remove_page(cart), {"version": "1"})
     assert response.status_code == 409
     for character in "\ud800\udfff\0\x1b":
         assert character not in response.text

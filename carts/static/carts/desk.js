@@ -93,6 +93,12 @@ if (document.querySelector("body.login, body.error")) {
 
 document.querySelector(".desk [aria-invalid=true]")?.focus();
 
+// The back button opens a form anew. It keeps the key with which it was sent.
+for (const key of document.querySelectorAll("main [name=key]")) {
+  key.value = history.state?.key ?? key.value;
+  history.replaceState({ key: key.value }, "");
+}
+
 // A second click while the page is saving would send the form again.
 const forms = document.querySelectorAll("form[method=post]");
 for (const form of forms) {
