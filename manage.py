@@ -6,6 +6,7 @@ Nothing here is newer than Python 3.6, so that an old one can say that it is too
 
 import os
 import sys
+from errno import EDQUOT, EFBIG, EIO, ENOSPC, EPIPE
 
 
 def main() -> None:
@@ -44,6 +45,13 @@ def run() -> None:
 
     try:
         execute_from_command_line(sys.argv)
+        sys.stdout.flush()
+    except OSError as error:
+        # Of a file that is written, which the error does not name: a full disk, a closed pipe.
+        if error.filename or error.errno not in (EDQUOT, EFBIG, EIO, ENOSPC, EPIPE):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python would try again when it ends
+        sys.exit(f"The output could not be written: {error.strerror}.")
     except ImproperlyConfigured as error:
         sys.exit(f"The configuration cannot be used: {error}")
     except DatabaseError as error:

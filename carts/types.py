@@ -15,7 +15,7 @@ from django.conf import settings
 from iso4217 import Currency as Currencies
 
 from carts.cart_errors import InvalidCurrency, TooMany, TooManyDecimals
-from cartsvc.control_characters import control_character
+from cartsvc.control_characters import VISIBLE, control_character
 from cartsvc.request_errors import (
     Blank,
     ControlCharacter,
@@ -57,7 +57,9 @@ class Text:
             raise invalid_type("a string", value)
         if len(value) > self.max_length:
             raise MaxLength(limit=self.max_length, length=len(value))
-        if not self.multiline and (not value or value.isspace()):
+        # Only in ASCII does no white space mean that something can be seen.
+        seen = self.multiline or (value.strip() if value.isascii() else VISIBLE.search(value))
+        if not seen:
             raise Blank
         if not value.isprintable():  # as no control character is
             found = control_character(value, multiline=self.multiline)
@@ -67,7 +69,7 @@ class Text:
 
 
 class Line(Text):
-    """A text of one line, with at least one character that is not white space."""
+    """A text of one line, with at least one character that can be seen."""
 
     multiline = False
 

@@ -1,22 +1,33 @@
 """Characters that no text from outside may contain.
 
 A printer, a log or a database may take them for a command: Unicode's control characters (Cc)
-and lone surrogates.
+and lone surrogates. In a line, U+2028 and U+2029 break it as a line feed does.
 """
 
 import re
 
 # Character ranges for regular expressions in Python and in both databases.
-LINE_BREAKERS = r"\u0000-\u001f\u007f-\u009f"
+_CONTROLS = r"\u0000-\u001f\u007f-\u009f"
+LINE_BREAKERS = _CONTROLS + r"\u2028\u2029"
 PARAGRAPH_BREAKERS = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f"
 
-UNPRINTABLE = re.compile(rf"[{LINE_BREAKERS}\ud800-\udfff]")
+# What nobody can see beside the controls: white space, Default_Ignorable_Code_Point of Unicode 17
+# (DerivedCoreProperties.txt) and the Braille blank. \s differs between the engines.
+INVISIBLE = (
+    r" \u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f"
+    r"\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+VISIBLE = re.compile(f"[^{INVISIBLE}]")
+
+UNPRINTABLE = re.compile(rf"[{_CONTROLS}\ud800-\udfff]")
+_in_line = re.compile(rf"[{LINE_BREAKERS}\ud800-\udfff]")
 _in_paragraph = re.compile(rf"[{PARAGRAPH_BREAKERS}\ud800-\udfff]")
 
 
-def control_character(text: str, *, multiline: bool = False) -> str | None:
-    """Return the first one in a text, or None. `multiline` allows tab, line feed and return."""
-    if text.isprintable():  # the fast path: it is false for every Cc and Cs
+def control_character(text: str, *, multiline: bool) -> str | None:
+    """Return the first one in a text, or None. `multiline` allows tabs and line breaks."""
+    if text.isprintable():  # the fast path: it is false for every Cc, Cs, Zl and Zp
         return None
-    found = (_in_paragraph if multiline else UNPRINTABLE).search(text)
+    found = (_in_paragraph if multiline else _in_line).search(text)
     return found.group() if found else None

@@ -133,7 +133,8 @@ class Null(InvalidValue):
 
 class Blank(InvalidValue):
     text = "This text must not be blank."
-    remedy = "Send at least one other character."
+    meaning = "A text is empty, or nobody can see any character of it."
+    remedy = "Send at least one character that can be seen."
 
 
 class MaxLength(InvalidValue):
@@ -179,7 +180,7 @@ class UnknownParameter(ApiError):
 
 
 class ControlCharacter(InvalidValue):
-    text = "This text holds U+%(code_point)04X: a control character or a lone surrogate."
+    text = "This text holds U+%(code_point)04X: a control character, separator or lone surrogate."
     meaning = "A text holds a character that a printer takes for a command, or a lone surrogate."
     remedy = "Remove it. Tabs and line breaks may stand in note and specialInstructions."
 

@@ -2,14 +2,17 @@
 
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 from django.core.management.base import OutputWrapper
 from django.db import OperationalError, connection, transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
+from django.db.models.functions import Least
 from tqdm import tqdm
 
+from carts.models import Cart
+from carts.models.change import MAX_CHANGES
 from cartsvc.db.outages import is_held
 from cartsvc.db.statements import delete_in_shards
 
@@ -17,6 +20,11 @@ ATTEMPTS = 5
 
 # In one transaction. Their key has several columns, and SQLite takes under 1,000 such conditions.
 MAX_RECORDS = 500
+
+# Rows that a transaction deletes, of carts and of what belongs to them. A cart that has more goes
+# alone.
+MAX_ROWS = 1_000
+OF_CART = 1 + F("item_count") + F("option_count") + Least(F("version"), MAX_CHANGES)
 
 
 def batch_size(text: str) -> int:
@@ -44,7 +52,7 @@ def counted(number: int, name: str) -> str:
 def delete_batches(
     name: str, parts: Iterable[QuerySet[Any]], out: OutputWrapper, *, dry_run: bool
 ) -> None:
-    """Delete the rows of all parts, each in a transaction, and write how many were deleted.
+    """Delete the rows of all parts, a few in a transaction, and write how many were deleted.
 
     `name` is what the rows are called. A dry run only counts them. The progress is a bar on a
     terminal, and elsewhere a line between two parts.
@@ -55,16 +63,33 @@ def delete_batches(
         for number, rows in enumerate(parts):
             if number and not terminal:
                 out.write(f"{counted(gone, name)} {verb} so far")
-            done = rows.count() if dry_run else delete(rows)
+            done = rows.count() if dry_run else sum(map(delete, pieces(rows)))
             gone += done
             progress.update(done)
     out.write(f"{counted(gone, name)} {verb}.")
 
 
+def pieces(rows: QuerySet[Any]) -> Iterator[QuerySet[Any]]:
+    """Yield the rows in pieces for a transaction each: of carts, by what they hold."""
+    if rows.model is not Cart:
+        yield rows
+        return
+    keys: list[Any] = []
+    held = 0
+    for key, more in list(rows.order_by("pk").values_list("pk", OF_CART)):
+        if keys and held + more > MAX_ROWS:
+            yield rows.filter(pk__in=keys)
+            keys, held = [], 0
+        keys.append(key)
+        held += more
+    if keys:
+        yield rows.filter(pk__in=keys)
+
+
 def delete(rows: QuerySet[Any]) -> int:
     """Delete the rows except those that are being changed. Return how many were deleted."""
     database: Any = connection  # a backend of cartsvc.db
-    attempt = _delete_in_shards if database.is_distributed else _delete_unlocked
+    attempt = _delete_in_shards if database.is_distributed else _delete_and_pause
     for _ in range(ATTEMPTS - 1):
         try:
             return attempt(rows)
@@ -82,6 +107,14 @@ def _delete_in_shards(rows: QuerySet[Any]) -> int:
             raise
     customers = set(rows.order_by().values_list("profile_key", flat=True))
     return sum(_delete_unlocked(rows.filter(profile_key=customer)) for customer in customers)
+
+
+def _delete_and_pause(rows: QuerySet[Any]) -> int:
+    started = monotonic()
+    gone = _delete_unlocked(rows)
+    if gone and connection.vendor == "sqlite":
+        sleep(monotonic() - started)  # who waited for the only write lock has as long a turn
+    return gone
 
 
 @transaction.atomic

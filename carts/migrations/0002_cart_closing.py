@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
         ),
         AddCheck(
             model_name='cart',
-            constraint=models.CheckConstraint(condition=models.Q(('reference__isnull', True), models.Q(django.db.models.lookups.LessThanOrEqual(django.db.models.functions.text.Length(models.F('reference')), 100), models.Q(('reference__regex', '[\\u0000-\\u001f\\u007f-\\u009f]'), _negated=True), ('reference__regex', '[^ \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]')), _connector='OR'), name='carts_cart_reference_line'),
+            constraint=models.CheckConstraint(condition=models.Q(('reference__isnull', True), models.Q(django.db.models.lookups.LessThanOrEqual(django.db.models.functions.text.Length(models.F('reference')), 100), models.Q(('reference__regex', '[\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]'), _negated=True), ('reference__regex', '[^ \\u00a0\\u00ad\\u034f\\u061c\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f\\u2800\\u3000\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufff8\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff]')), _connector='OR'), name='carts_cart_reference_line'),
         ),
         AddCheck(
             model_name='cart',

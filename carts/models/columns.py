@@ -13,10 +13,7 @@ from django.db.models.lookups import LessThanOrEqual
 
 from carts.types import INT64, Currency, Integer, Line, ListOf, Paragraph, Price, Text
 from carts.values import Record, is_optional, types_of
-from cartsvc.control_characters import LINE_BREAKERS, PARAGRAPH_BREAKERS
-
-# The white space of str.isspace(), without controls. \s differs between the databases.
-BLANKS = r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+from cartsvc.control_characters import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
 
 
 def column(record: Record, name: str) -> models.Field:
@@ -55,7 +52,7 @@ def _rule(name: str, kind: Any) -> tuple[str, Q] | None:
     """Return what the constraint of a column is called, and its condition."""
     match kind:
         case Line():
-            visible = Q(**{f"{name}__regex": f"[^{BLANKS}]"})
+            visible = Q(**{f"{name}__regex": f"[^{INVISIBLE}]"})
             return "line", _text(name, kind, LINE_BREAKERS) & visible
         case Paragraph():
             return "paragraph", _text(name, kind, PARAGRAPH_BREAKERS)

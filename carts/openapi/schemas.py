@@ -1,6 +1,7 @@
 """The schemas: those of document.yaml, and those that serializers and declarations make."""
 
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from carts.types import INT64, Choice, Currency, Integer, Line, ListOf, Price
 from carts.values import Closing, Item, ItemList, NewCart, Option
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
 from cartsvc.api.operation import OPERATIONS, Operation
-from cartsvc.control_characters import LINE_BREAKERS, PARAGRAPH_BREAKERS
+from cartsvc.control_characters import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
 from cartsvc.request_errors import API_ERRORS
 
 Schema = dict[str, Any]
@@ -28,9 +29,16 @@ READ: dict[Any, str] = {
     Closing: "CloseCart",
 }
 
-# The patterns of texts; a line has a character that is not white space. RE2 and PCRE2 know no \u.
-LINE = rf"^[^{LINE_BREAKERS}]*[^\s{LINE_BREAKERS}][^{LINE_BREAKERS}]*$".replace(r"\u00", r"\x")
-PARAGRAPH = f"^[^{PARAGRAPH_BREAKERS}]*$".replace(r"\u00", r"\x")
+
+def pattern_of(expression: str) -> str:
+    """Return the expression as all engines read it: \\x80, and no \\u but the character itself."""
+    short = re.sub(r"\\u00(..)", r"\\x\1", expression)
+    return re.sub(r"\\[uU]([0-9a-f]{8}|[0-9a-f]{4})", lambda found: chr(int(found[1], 16)), short)
+
+
+# The patterns of texts; a line has a character that can be seen.
+LINE = pattern_of(f"^[^{LINE_BREAKERS}]*[^{INVISIBLE}{LINE_BREAKERS}][^{LINE_BREAKERS}]*$")
+PARAGRAPH = pattern_of(f"^[^{PARAGRAPH_BREAKERS}]*$")
 
 
 def skeleton() -> Schema:

@@ -10,7 +10,9 @@ from django.utils.safestring import SafeData, SafeString, mark_safe
 register = template.Library()
 
 # Browsers let these reach out of an isolate. Nobody sees them, and a text reads well without them.
+# At the line separators they begin no new line.
 CONTROLS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+CONTROLS |= dict.fromkeys((0x2028, 0x2029), "\n")
 
 # The values in a line such as `name “a” → “b”`, of an item and of an option.
 VALUES = re.compile(

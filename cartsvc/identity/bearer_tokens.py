@@ -32,7 +32,7 @@ from rest_framework_simplejwt.exceptions import ExpiredTokenError, TokenError
 from rest_framework_simplejwt.tokens import Token
 
 from cartsvc.api.guids import parse_guid
-from cartsvc.control_characters import control_character
+from cartsvc.control_characters import UNPRINTABLE
 from cartsvc.identity.issuer_keys import IssuerKeys
 from cartsvc.request_errors import InvalidToken, NotAuthenticated, Unavailable
 
@@ -183,7 +183,7 @@ def _verify(credentials: str, _keys: object) -> tuple[Bearer, int]:
 def _text(claims: dict[str, Any], name: str) -> str:
     """Return the claim as text that is safe to store, compare and show on a page."""
     text = claims.get(name)
-    if not isinstance(text, str) or not text or control_character(text):
+    if not isinstance(text, str) or not text or UNPRINTABLE.search(text):
         raise InvalidClaim(f"The claim {name} is missing, or is no text of one line.")
     return text
 

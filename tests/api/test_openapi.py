@@ -6,7 +6,8 @@ from contextlib import closing
 import pytest
 from django.test import Client
 
-from cartsvc.request_errors import API_ERRORS
+from carts.types import Line, Paragraph, Text
+from cartsvc.request_errors import API_ERRORS, ApiError
 from tests.api.documented import OPERATIONS, Document, operation, ref, undescribed
 from tests.support.fields import FIELDS, by_kind
 
@@ -163,6 +164,27 @@ def test_fields_types_and_limits(document: Document, part: str) -> None:
         assert found | expected == found
         # What a client has read it can send back.
         assert found["type"] == ["array", "null"] or read["properties"][name] == found
+
+
+@pytest.mark.parametrize(("name", "kind"), [("platform", Line(50)), ("note", Paragraph(300))])
+def test_patterns_take_the_characters_that_the_service_takes(
+    document: Document, name: str, kind: Text
+) -> None:
+    schema = document["components"]["schemas"]["CreateCart"]["properties"][name]
+    pattern = re.compile(schema["pattern"])
+    every = map(chr, (*range(0xD800), *range(0xE000, 0x20000), *range(0xE0000, 0xE1100)))
+    texts = (text for one in every for text in (one, f"a{one}b"))
+    assert not [text for text in texts if fits(kind, text) != fits(pattern, text)]
+
+
+def fits(rule: Text | re.Pattern[str], text: str) -> bool:
+    if isinstance(rule, re.Pattern):
+        return bool(rule.match(text))
+    try:
+        rule.check(text)
+    except ApiError:
+        return False
+    return True
 
 
 def test_update_cart_item_is_a_model_with_the_fields_of_cart_item(document: Document) -> None:

@@ -56,8 +56,15 @@ def of_another_type(wanted: str, *mine: str) -> list[Refused]:
 
 PIZZA = "\U0001f355"
 AS_SENT = " \u00a0x \u3000e\u0301\u00e9\ufb01\u200b\ufeff\\%'\" "
+# White space, a zero width space, Hangul fillers, a soft hyphen, marks of direction, selectors,
+# tags, the Braille blank.
+UNSEEN = [
+    *("\u00a0\u2003\u3000", "\u200b", "\u115f\u1160", "\u3164", "\uffa0", "\u00ad"),
+    *("\u202e \u2066", "\ufe0f\U000e0100", "\U000e0041", "\u2800", "\u2060\ufeff"),
+]
 # Unicode Cc and the lone surrogates; the breaks are Cc, too.
 BREAKS = "\t\n\r"
+SEPARATORS = "\u2028\u2029"
 COMMANDS = ["\0", "\x1b", "\x7f", "\x9b", "\udfff"]
 ALL_COMMANDS = {chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))} - set(BREAKS)
 ALL_COMMANDS |= {"\ud800"}
@@ -65,7 +72,7 @@ ALL_COMMANDS |= {"\ud800"}
 
 def holding(character: str) -> Refused:
     point = f"U+{ord(character):04X}"
-    text = f"This text holds {point}: a control character or a lone surrogate."
+    text = f"This text holds {point}: a control character, separator or lone surrogate."
     return f"a{character}b", "control_character", text
 
 
@@ -87,15 +94,15 @@ def text(limit: int) -> Rule:
 
 def line(limit: int) -> Rule:
     """A required text without breaks."""
-    rule, blanks = text(limit), ("", " ", "\u00a0\u2003\u3000")
+    rule, blanks = text(limit), ("", " ", *(unseen[:limit] for unseen in UNSEEN))
     refused = [*ABSENT, *each(blanks, "blank", "This text must not be blank.")]
-    return Rule(rule.kept, [*rule.refused, *refused, *map(holding, BREAKS)])
+    return Rule(rule.kept, [*rule.refused, *refused, *map(holding, BREAKS + SEPARATORS)])
 
 
 def paragraph(limit: int) -> Rule:
     """An optional text, which may have breaks and be blank."""
     rule = text(limit)
-    broken = [f"{each}a{each}b{each}" for each in (*BREAKS, "\r\n")]
+    broken = [f"{each}a{each}b{each}" for each in (*BREAKS, *SEPARATORS, "\r\n")]
     kept = [(sent, sent) for sent in (None, "", " ", "\n", "\t\r\n", *broken)]
     return Rule([*rule.kept, (LEFT_OUT, None), *kept], rule.refused)
 

@@ -89,6 +89,14 @@ def test_a_long_order_is_cut_and_says_so(viewer: Client) -> None:
         assert slip[-2] == f"SUBTOTAL EUR {amount((PRINTED_ITEMS + more) * Decimal('20.2'), 'EUR')}"
 
 
+def test_a_line_separator_is_a_line_break(viewer: Client) -> None:
+    text = "a\u2028b\u2029c\u202ed"
+    item = ItemFactory(special_instructions=text)
+    for sheet in slips(viewer, special_instructions=text, note=text, items=[item]):
+        assert "a\nb\ncd" in sheet
+        assert not re.search("[\u2028-\u202e]", "".join(sheet))
+
+
 def test_what_a_caller_wrote_is_isolated_and_no_markup(viewer: Client) -> None:
     forged = f"x\n{RULE}\n<p class=title>KITCHEN DOCKET</p>"
     option = OptionFactory(display_name="شاورما")

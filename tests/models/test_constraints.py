@@ -23,7 +23,13 @@ pytestmark = pytest.mark.django_db
 Model = type[models.Model]
 
 # Unicode's white space without the control characters.
-BLANKS = [chr(code) for code in range(0xA0, 0x110000) if chr(code).isspace()]
+SPACES = [chr(code) for code in range(0xA0, 0x110000) if chr(code).isspace()]
+# What nobody can see: an end of each range.
+IGNORABLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u180b\u180f\u200b\u200f\u202a\u202e\u2060\u206f\u3164"
+    "\ufe00\ufe0f\ufeff\uffa0\ufff0\ufff8\U0001bca0\U0001d173\U000e0000\U000e0fff\u2800"
+)
+BLANKS = [*SPACES, *IGNORABLE]
 PIZZA = "\U0001f355"
 
 
@@ -37,12 +43,12 @@ class Rule:
 
 def line(limit: int) -> Rule:
     return Rule(
-        [PIZZA * limit],
+        [PIZZA * limit, *(f"{char}x" for char in IGNORABLE)],
         {
             "max_length": ["x" * (limit + 1), PIZZA * (limit + 1)],
             "blank": ["", " ", *(blank * 2 for blank in BLANKS)],
             "null": [None],
-            "control_character": [f"a{char}" for char in "\t\n\0\x1b\x7f\x9b"],
+            "control_character": [f"a{char}" for char in "\t\n\0\x1b\x7f\x9b\u2028\u2029"],
         },
     )
 
@@ -54,7 +60,7 @@ def numbers(lowest: Any, highest: Any, step: Any = 1) -> Rule:
 
 def paragraph(limit: int) -> Rule:
     return Rule(
-        [None, "", " ", "\t\r\n", "x" * limit],
+        [None, "", " ", "\t\r\n\u2028\u2029", "x" * limit],
         {
             "max_length": ["x" * (limit + 1)],
             "control_character": [f"a{char}" for char in "\0\v\x1b\x7f\x9b"],

@@ -20,7 +20,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client, RequestFactory
 
-from carts.management.commands.export_customer import CHANGE_FIELDS
+from carts.management.commands.export_customer import CHANGE_FIELDS, document
+from carts.management.customers import held_of
 from carts.models import Cart, CartChange, CartItem, CartItemOption, IdempotencyRecord
 from cartsvc.camel_case import camel_case
 from tests.desk.conftest import form_of, item_page, staff
@@ -353,6 +354,36 @@ def test_all_that_is_held_is_exported(lead: Client, api: Api) -> None:
     }
     assert '"price": 10,' in text
     assert re.search('"subtotalAfter": 21[,}]', text)
+
+
+def changed_carts(number: int) -> None:
+    for _ in range(number):
+        CartFactory(profile_key=PROFILE).add_item(**ItemFactory())
+
+
+def test_a_reader_that_stalls_gets_what_is_left_with_its_history(db: None) -> None:
+    changed_carts(12)
+    pieces = document(str(PROFILE), held_of(str(PROFILE)))
+    text = next(pieces)
+    while "cartId" not in text:
+        text += next(pieces)
+    Cart.objects.all().delete()
+    carts = read(text + "".join(pieces))["carts"]
+    assert [len(cart["changes"]) for cart in carts] == [1] * 10  # those that were read at once
+
+
+def test_a_cart_that_is_deleted_while_it_is_read_is_left_out(db: None) -> None:
+    changed_carts(1)
+
+    def delete_first(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("SELECT") and 'FROM "carts_cartchange"' in sql:
+            with connection.cursor() as cursor:
+                for table in ("change", "itemoption", "item", ""):
+                    execute(f"DELETE FROM carts_cart{table}", (), False, {"cursor": cursor.cursor})
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(delete_first):
+        assert read(export())["carts"] == []
 
 
 def test_a_customer_of_whom_nothing_is_held(db: None) -> None:

@@ -15,7 +15,9 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CartNotFound
-from carts.models import Cart, CartItem, CartItemOption, IdempotencyRecord
+from carts.management.batches import MAX_ROWS
+from carts.models import Cart, CartChange, CartItem, CartItemOption, IdempotencyRecord
+from tests.support.callers import PROFILE
 from tests.support.concurrency import in_background, together
 from tests.support.factories import CartFactory, ItemFactory
 from tests.support.stored import unguarded
@@ -138,6 +140,40 @@ def test_carts_are_kept_for_ever_unless_a_setting_says_otherwise(db: None) -> No
         "1 idempotency record deleted.",
     ]
     assert Cart.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("purge_carts", "--older-than=30d"), ("erase_customer", str(PROFILE), "--no-input")],
+)
+def test_a_transaction_is_bounded_by_what_its_carts_hold(
+    db: None, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    for days in range(40, 47):
+        items = [ItemFactory(with_option=True) for _ in range(100)]
+        key_then = key(timedelta(days=days))
+        cart: Any = CartFactory(id=key_then, profile_key=PROFILE, items=items)
+        cart.add_item(**ItemFactory())
+        unguarded(Cart).update(modified_on=NOW - timedelta(days=40))
+    rows = sum(model.objects.count() for model in (Cart, CartItem, CartItemOption, CartChange))
+    deleted, pauses = [0], list[float]()
+    monkeypatch.setattr("carts.management.batches.sleep", pauses.append)
+
+    def count(execute: Any, sql: str, *rest: Any) -> Any:
+        result = execute(sql, *rest)
+        if sql.startswith("DELETE"):
+            deleted[-1] += rest[-1]["cursor"].rowcount
+        elif sql.startswith("RELEASE SAVEPOINT") and deleted[-1]:  # a COMMIT, but for the test's
+            deleted.append(0)
+        return result
+
+    with connection.execute_wrapper(count):
+        call_command(*arguments, stdout=StringIO())
+    assert not Cart.objects.exists()
+    assert sum(deleted) == rows
+    assert MAX_ROWS / 2 < max(deleted) <= MAX_ROWS
+    # On SQLite others may write for as long as they could not.
+    assert len(pauses) == (len(deleted) - 1 if connection.vendor == "sqlite" else 0)
 
 
 def test_a_dry_run_only_counts(db: None, unchanged: Callable[[], None]) -> None:

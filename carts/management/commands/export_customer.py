@@ -1,15 +1,19 @@
 import os
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 from simplejson import JSONEncoder
 
+from carts.management.batches import MAX_RECORDS, batches
 from carts.management.customers import held_of
 from carts.models.change import CartChange, decoded
 from carts.models.closing import status_columns, with_status
@@ -39,9 +43,14 @@ class Command(BaseCommand):
                 new = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             except OSError as error:
                 raise CommandError(f"{output} cannot be made: {error.strerror}.") from error
-            with os.fdopen(new, "w", encoding="utf-8") as file:
-                file.writelines(document(profile_key, held))
+            with ExitStack() as unless_whole:
+                unless_whole.callback(os.unlink, output)
+                with os.fdopen(new, "w", encoding="utf-8") as file:
+                    file.writelines(document(profile_key, held))
+                unless_whole.pop_all()
             return
+        with suppress(AttributeError):  # a test's
+            self.stdout.reconfigure(encoding="utf-8")
         for piece in document(profile_key, held):
             self.stdout.write(piece, ending="")
 
@@ -49,34 +58,39 @@ class Command(BaseCommand):
 def document(profile_key: str, held: dict[str, Any]) -> Iterator[str]:
     """Yield what is held of a customer as one JSON object, in pieces.
 
-    A single statement reads all carts with their items, as they are at one moment.
+    It is read in batches, so that no statement waits for who reads the document.
     """
-    carts, entries, records = held.values()
-    shown = cart_json(items=items_json(F("profile_key")))
     yield f'{{"profileKey": "{profile_key.lower()}"'
-    for name, rows in {
-        # A few at once, because each may be large.
-        "carts": map(of_cart, carts.annotate(json=shown).iterator(chunk_size=10)),
-        "log_entries": entries.values(
-            at=F("action_time"),
-            by=F("user__username"),
-            cart_id=F("object_id"),
-            message=F("change_message"),
-        ).iterator(),
-        "idempotency_records": map(
-            of_record, records.values("key", "data", "version", "created_on").iterator()
-        ),
-    }.items():
-        yield f',\n"{camel_case(name)}": ['
-        for position, row in enumerate(rows):
+    for (name, rows), (shown, size) in zip(
+        # A few carts at once, because each may be large.
+        held.items(),
+        ((of_carts, 10), (of_entries, MAX_RECORDS), (of_records, MAX_RECORDS)),
+        strict=True,
+    ):
+        yield f',\n"{camel_case(name.replace(" ", "_"))}": ['
+        for position, row in enumerate(chain.from_iterable(map(shown, batches(rows, size)))):
             yield ",\n" if position else "\n"
             yield encode(answered(row))
         yield "]"
     yield "}\n"
 
 
-def of_cart(cart: Any) -> dict[str, Any]:
-    """Return the cart as Get Cart shows it, with its author and the changes that made it so."""
+def of_carts(rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the carts as Get Cart shows them, each with its author and the changes it has seen.
+
+    One that is deleted meanwhile may have lost its history before it was read: it is left out.
+    """
+    carts = list(rows.annotate(json=cart_json(items=items_json(F("profile_key")))))
+    customers = {cart.profile_key for cart in carts}
+    changes = defaultdict(list)
+    found = CartChange.objects.filter(profile_key__in=customers, cart__in=carts)
+    for change in found.order_by("version").values(*CHANGE_FIELDS):
+        changes[change["cart_id"]].append(change)
+    left = set(rows.values_list("pk", flat=True))
+    return (of_cart(cart, changes[cart.pk]) for cart in carts if cart.pk in left)
+
+
+def of_cart(cart: Any, changes: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         **decoded(with_status(cart.json, columns_of(cart), timezone.now())),
         "created_by": {
@@ -86,9 +100,8 @@ def of_cart(cart: Any) -> dict[str, Any]:
         },
         "changes": [
             {**change, "before": decoded(change["before"]), "after": decoded(change["after"])}
-            for change in cart.changes.filter(
-                profile_key=cart.profile_key, version__lte=cart.version
-            ).values(*CHANGE_FIELDS)
+            for change in changes
+            if change["version"] <= cart.version
         ],
     }
 
@@ -97,8 +110,18 @@ def columns_of(cart: Any) -> list[Any]:
     return [getattr(cart, name) for name in status_columns()]
 
 
-def of_record(record: dict[str, Any]) -> dict[str, Any]:
-    return {**record, "data": record["data"] and decoded(record["data"])}
+def of_entries(rows: QuerySet[Any]) -> Iterable[dict[str, Any]]:
+    return rows.values(
+        at=F("action_time"),
+        by=F("user__username"),
+        cart_id=F("object_id"),
+        message=F("change_message"),
+    )
+
+
+def of_records(rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
+    for record in rows.values("key", "data", "version", "created_on"):
+        yield {**record, "data": record["data"] and decoded(record["data"])}
 
 
 def answered(value: Any) -> Any:

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jwt import InvalidKeyError
 
 from cartsvc.api.operation import OPERATIONS
-from cartsvc.control_characters import control_character
+from cartsvc.control_characters import UNPRINTABLE
 from cartsvc.identity.bearer_tokens import token_backend
 from cartsvc.management.durations import duration
 
@@ -97,6 +97,6 @@ def _one_of(scopes: Collection[str]) -> Callable[[str], str]:
 
 def _claim(text: str) -> str:
     """Return the text of a claim. The service would refuse a token with an empty one."""
-    if not text or control_character(text):
+    if not text or UNPRINTABLE.search(text):
         raise argparse.ArgumentTypeError(f"{text!r} is empty, or has a control character")
     return text

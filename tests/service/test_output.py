@@ -1,0 +1,101 @@
+"""What a command says when its output cannot be written, or not in UTF-8 by the locale."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.service.test_configuration import PUBLIC
+from tests.support.callers import PROFILE
+from tests.support.programs import ROOT, manage
+
+# More than a pipe holds.
+FILL = f"""
+from tests.support.factories import CartFactory, ItemFactory
+for _ in range(4):
+    CartFactory(
+        profile_key={str(PROFILE)!r},
+        note="Ω\\u2028🍕",
+        items=[ItemFactory(display_name="🍕" * 100) for _ in range(60)],
+    )
+"""
+EXPORT = ("export_customer", str(PROFILE))
+Start = Callable[..., subprocess.Popen[bytes]]
+PRINTING = (EXPORT, ("recount_carts",), ("purge_carts",), ("first_cart", "http://h"), ("help",))
+
+
+@pytest.fixture(scope="module")
+def settings_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    url = f"sqlite:///{tmp_path_factory.mktemp('output') / 'carts.sqlite3'}"
+    environment = {**PUBLIC, "DATABASE_URL": url, "JWT_REQUIRE_PROFILE": "false"}
+    for command in (("migrate", "--verbosity=0"), ("shell", "--no-imports", "-c", FILL)):
+        done = manage(*command, **environment)
+        assert done.returncode == 0, done.stderr
+    return environment
+
+
+@pytest.fixture
+def started(settings_of: dict[str, str]) -> Start:
+    def start(*command: str, stdout: int, **more: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "manage.py", *command],
+            cwd=ROOT,
+            env={"PATH": os.environ["PATH"], **settings_of, **more},
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+        )
+
+    return start
+
+
+def refused(program: subprocess.Popen[bytes], why: str) -> None:
+    _, told = program.communicate(timeout=60)
+    assert program.returncode == 1
+    assert told.decode().splitlines()[-1:] == [f"The output could not be written: {why}."]
+    assert b"Traceback" not in told
+    assert b"Exception ignored" not in told
+
+
+@pytest.mark.parametrize(
+    "locale", [{"PYTHONIOENCODING": "latin-1:replace"}, {"LC_ALL": "POSIX", "PYTHONUTF8": "0"}]
+)
+def test_an_export_is_utf_8_whatever_the_locale(started: Start, locale: dict[str, str]) -> None:
+    program = started(*EXPORT, stdout=subprocess.PIPE, **locale)
+    written, _ = program.communicate(timeout=60)
+    assert program.returncode == 0
+    document = json.loads(written.decode("utf-8"))
+    assert [cart["note"] for cart in document["carts"]] == ["Ω\u2028🍕"] * 4
+
+
+def test_a_reader_that_leaves_is_told(started: Start) -> None:
+    program = started(*EXPORT, stdout=subprocess.PIPE)
+    assert program.stdout
+    assert program.stdout.read(100).startswith(b'{"profileKey"')
+    program.stdout.close()
+    program.stdout = None
+    refused(program, "Broken pipe")
+
+
+@pytest.mark.parametrize("command", PRINTING, ids=lambda command: command[0])
+def test_a_full_disk_is_told(started: Start, command: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        refused(started(*command, stdout=full.fileno()), "No space left on device")
+
+
+def test_a_new_file_is_whole_or_not_there(started: Start, tmp_path: Path) -> None:
+    """A limit of its size stands for a full disk."""
+    file = tmp_path / "customer.json"
+    limited = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)); "
+    )
+    (tmp_path / "sitecustomize.py").write_text(limited)
+    program = started(
+        *EXPORT, "--output", str(file), stdout=subprocess.PIPE, PYTHONPATH=str(tmp_path)
+    )
+    refused(program, "File too large")
+    assert not file.exists()
