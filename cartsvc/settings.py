@@ -5,7 +5,6 @@ var/, listening on loopback. `cartsvc.checks` refuses an incomplete production c
 """
 
 import secrets
-import socket
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -316,8 +315,6 @@ SIMPLE_JWT = {
 
 # Operations
 
-# In logs and metrics: with the port or the path of the socket, because a machine has several.
-INSTANCE_NAME = f"{socket.gethostname()}:{BIND.rpartition(':')[2]}"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
