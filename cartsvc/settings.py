@@ -5,7 +5,6 @@ var/, listening on loopback. `cartsvc.checks` refuses an incomplete production c
 """
 
 import secrets
-import socket
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -45,7 +44,6 @@ SECRET_KEY = env.str("SECRET_KEY", "", validate=is_random)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK, subcast=str.strip, validate=are_hosts)
 IS_PUBLIC = not set(ALLOWED_HOSTS or ()) <= set(LOOPBACK)
 HTTPS_ONLY = env.bool("HTTPS_ONLY", IS_PUBLIC)
-HSTS_SECONDS = env.int("HSTS_SECONDS", 60 * 60, validate=between(0, 2 * 365 * 24 * 60 * 60))
 CORS_ALLOWED_ORIGINS: list[str] = env.list(
     "CORS_ALLOWED_ORIGINS", [], subcast=str.strip, validate=are_origins
 )
@@ -58,8 +56,6 @@ JWT_VERIFYING_KEY = env.str("JWT_VERIFYING_KEY", "").replace("\\n", "\n")
 JWT_JWK_URL = env.text("JWT_JWK_URL", "", KEYS_ADDRESS, "must be an https:// address.")
 JWT_ISSUER = env.str("JWT_ISSUER", "")
 JWT_AUDIENCE = env.str("JWT_AUDIENCE", "")
-# Seconds. Clocks that differ by more are wrong and must be corrected.
-JWT_LEEWAY = env.int("JWT_LEEWAY", 30, validate=between(0, 300))
 JWT_REQUIRE_PROFILE = env.bool("JWT_REQUIRE_PROFILE", IS_PUBLIC)
 
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 256 * 1024, validate=between(1024, 16 * 1024 * 1024))
@@ -231,8 +227,8 @@ CACHES: dict[str, dict[str, Any]] = {
 
 # `cartsvc.proxies` says which requests came by HTTPS.
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS_ONLY
-# Browsers remember it, so it begins small.
-SECURE_HSTS_SECONDS = HSTS_SECONDS if HTTPS_ONLY else 0
+# Browsers remember it for a week. Who wants it longer sends it from the proxy.
+SECURE_HSTS_SECONDS = 7 * 24 * 60 * 60 if HTTPS_ONLY else 0
 
 # Pages: the admin and the docs. The API has no sessions.
 SESSION_COOKIE_AGE = 8 * 60 * 60
@@ -274,7 +270,7 @@ AXES_VERBOSE = False
 
 # API
 
-IDEMPOTENCY_HOURS = 24  # a promise to callers
+JWT_LEEWAY = 30  # seconds. Clocks that differ by more are wrong and must be corrected.
 # Of a trusted back end, whose tokens need no `profileKey` claim.
 ANY_PROFILE_SCOPE = "Cart.AnyProfile"
 # `issue_token` gives these only when they are asked for.
@@ -319,8 +315,6 @@ SIMPLE_JWT = {
 
 # Operations
 
-# In logs and metrics: with the port or the path of the socket, because a machine has several.
-INSTANCE_NAME = f"{socket.gethostname()}:{BIND.rpartition(':')[2]}"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

@@ -17,6 +17,7 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, reset_queries
 from django.template.loader import get_template
 from django.template.utils import get_app_template_dirs
+from drf_spectacular.settings import spectacular_settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
 
@@ -57,6 +58,7 @@ except SystemCheckError as error:
 for name in (settings.ROOT_URLCONF, settings.API_URLCONF, "cartsvc.identity.sign_in"):
     import_module(name)
 newest_migrations()
+spectacular_settings.DEFAULT_GENERATOR_CLASS.text()
 for folder in get_app_template_dirs("templates"):
     for file in folder.rglob("*.html"):
         get_template(str(file.relative_to(folder)))

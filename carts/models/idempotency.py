@@ -10,7 +10,6 @@ from typing import Any, Self
 from uuid import UUID
 
 import simplejson
-from django.conf import settings
 from django.db import OperationalError, connection, models
 from django.utils import timezone
 
@@ -20,6 +19,7 @@ from cartsvc.db.outages import is_held
 from cartsvc.db.statements import insert_one
 
 KEY_MAX_LENGTH = 255
+KEPT_HOURS = 24  # a promise to callers
 
 # A stored key begins with the token's partner, if it has one, and a space, which no key
 # contains. So the keys of two partners never collide.
@@ -90,8 +90,8 @@ class IdempotencyRecord(models.Model):
 
     @staticmethod
     def expired_before() -> datetime:
-        """Return the moment before which records are older than IDEMPOTENCY_HOURS."""
-        return timezone.now() - timedelta(hours=settings.IDEMPOTENCY_HOURS)
+        """Return the moment before which records are older than KEPT_HOURS."""
+        return timezone.now() - timedelta(hours=KEPT_HOURS)
 
 
 def digest_of(request: Any) -> bytes:

@@ -36,16 +36,16 @@ class DocumentView(JsonView):
     schema = None
 
     def get(self, request: Request) -> HttpResponse:
-        return HttpResponse(_text(), content_type="application/json")
-
-
-@cache
-def _text() -> str:
-    return json.dumps(DocumentGenerator().get_schema())  # type: ignore[no-untyped-call]
+        return HttpResponse(DocumentGenerator.text(), content_type="application/json")
 
 
 class DocumentGenerator(SchemaGenerator):
     """The document while it is built: for its view, and for `manage.py spectacular`."""
+
+    @staticmethod
+    @cache
+    def text() -> str:
+        return json.dumps(DocumentGenerator().get_schema())  # type: ignore[no-untyped-call]
 
     def get_schema(self, *args: Any, **kwargs: Any) -> Schema:
         document, paths, tags = skeleton(), Schema(), Schema()

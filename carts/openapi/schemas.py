@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from django.conf import settings
 
-from carts.models.idempotency import KEY_MAX_LENGTH
+from carts.models.idempotency import KEPT_HOURS, KEY_MAX_LENGTH
 from carts.openapi.examples import samples
 from carts.record_serializers import Guid, RecordSerializer
 from carts.types import INT64, Choice, Currency, Integer, Line, ListOf, Price
@@ -47,7 +46,7 @@ def skeleton() -> Schema:
         **samples()["keys"],
         "page": MAX_PAGE_SIZE,
         "usual": PAGE_SIZE,
-        "hours": settings.IDEMPOTENCY_HOURS,
+        "hours": KEPT_HOURS,
         "key": KEY_MAX_LENGTH,
         "codes": ", ".join(sorted(API_ERRORS)),
     }

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from io import FileIO, TextIOWrapper
 from select import PIPE_BUF, select
+from socket import gethostname
 from types import MappingProxyType
 from typing import Any
 
@@ -23,11 +24,18 @@ UNKNOWN_HOST = "A request was refused: ALLOWED_HOSTS does not list its Host."
 
 access = logging.getLogger("cartsvc.access")
 
+HOST = gethostname()
+
 _encode = json.JSONEncoder().encode
 
 # What each log line says of the API request that this thread is serving.
 NO_REQUEST: Mapping[str, str] = MappingProxyType({})
 serving: ContextVar[Mapping[str, str]] = ContextVar("serving", default=NO_REQUEST)
+
+
+def instance_name() -> str:
+    """Return this machine's name with the port or the socket's path: it may have several."""
+    return f"{HOST}:{settings.BIND.rpartition(':')[2]}"
 
 
 class Lossy(FileIO):
@@ -83,7 +91,7 @@ class LineFormatter(logging.Formatter):
             "message": record.getMessage(),
             **getattr(record, "members", {}),
             **serving.get(),
-            "instance": settings.INSTANCE_NAME,
+            "instance": instance_name(),
         }
         if record.exc_info:
             line["exc_info"] = self.formatException(record.exc_info)

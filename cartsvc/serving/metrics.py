@@ -15,10 +15,10 @@ from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import prometheus_client
-from django.conf import settings
 from django.http import HttpResponse
 
 from cartsvc import __version__
+from cartsvc.serving.logs import instance_name
 
 # A busy parent leaves some ten thousand requests' counts in it.
 PIPE_BYTES = 1024 * 1024
@@ -140,7 +140,7 @@ def serve(address: str, port: int) -> None:
     # A metric of its own, to join with the others. As a label of each, a new name would make new
     # series of all of them.
     instance = prometheus_client.Info("cartsvc", "The instance that answers.", registry=REGISTRY)
-    instance.info({"instance_name": settings.INSTANCE_NAME, "version": __version__})
+    instance.info({"instance_name": instance_name(), "version": __version__})
     for run in (inbox.keep_empty, server.serve_forever):
         Thread(target=run, name="metrics", daemon=True).start()
     _inbox = inbox

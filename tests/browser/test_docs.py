@@ -25,7 +25,7 @@ def test_a_cart_is_created_and_read_with_what_the_page_fills_in(
     token = mint(profileKey=samples()["keys"]["profileKey"])
     page.locator(".auth-container input").fill(f"Bearer {token}")
     page.locator(".auth-container").get_by_role("button", name="Apply credentials").click()
-    page.get_by_role("button", name="Close").click()
+    page.locator(".auth-container").get_by_role("button", name="Close").click()
 
     def executed(operation: str, **typed: str) -> str:
         opened = page.locator(f"#operations-Carts-{operation}")

@@ -59,7 +59,8 @@ class Service:
             **env,
         }
         self.command = [sys.executable, "manage.py", "serve"]
-        self.manage("migrate", "--verbosity=0")
+        if not database_url.startswith("sqlite:"):  # a file is migrated by `serve`
+            self.manage("migrate", "--verbosity=0")
         self.start()
 
     def manage(self, *arguments: str) -> str:
@@ -95,9 +96,11 @@ class Service:
 
     def lose_a_worker(self) -> None:
         """Kill a worker, and wait until another is in its place."""
-        *others, dead = self.workers()  # the youngest
+        whole = int(self.env["WEB_CONCURRENCY"])
+        wait_until(lambda: len(self.workers()) == whole)  # the last loss may not be over
+        dead = self.workers()[-1]  # the youngest
         os.kill(dead, signal.SIGKILL)
-        wait_until(lambda: dead not in (now := self.workers()) and len(now) == len(others) + 1)
+        wait_until(lambda: dead not in (now := self.workers()) and len(now) == whole)
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)

@@ -99,13 +99,15 @@ def test_a_running_instance_loads_nothing_of_a_release_that_lies_in_its_folder(
     """Not in a worker that replaces one, either."""
     with service(cluster.url(), root=later) as server:
         server.manage("shell", "--no-imports", "-c", ADMIN)
-        for file in [*later.rglob("*.py"), *later.rglob("*.html")]:
-            file.write_text("{% broken")
+        for file in later.rglob("*.*"):
+            if file.suffix in {".py", ".html", ".yaml"}:
+                file.write_text("{% broken")
         for _ in server.workers():
             server.lose_a_worker()
             wait_until(server.is_up)
         for _ in range(8):  # either worker
             assert ready(server) == (200, "ok")
+            assert requests.get(f"{server.url}/v2.0/openapi.json", timeout=60).ok
             caller = server.caller()
             assert shown(caller, created(caller))
             assert "<title>Carts" in sign_in(server.port, "of-the-admin")

@@ -1,5 +1,6 @@
 """`manage.py serve` for a newcomer: a copy of the project with nothing configured."""
 
+import json
 import os
 import re
 import shlex
@@ -142,9 +143,13 @@ def test_the_first_account_of_the_desk_is_made_once(clone: Path) -> None:
 
 def test_given_secrets_need_no_folder_made_before_and_no_token_is_printed(clone: Path) -> None:
     keys = {"SECRET_KEY": token_urlsafe(60), "JWT_SIGNING_KEY": token_urlsafe(60)}
-    with serving(clone, free_port(), **keys) as printed:
+    port = free_port()
+    with serving(clone, port, **keys) as printed:
         assert "TOKEN" not in printed
         assert "curl" not in printed
+        # Its name is that of where it listens.
+        names = {json.loads(line)["instance"] for line in printed.splitlines()}
+        assert names == {f"{socket.gethostname()}:{port}"}
     var = clone / "var"
     assert var.stat().st_mode & 0o777 == 0o700
     assert [file.name for file in var.iterdir()] == ["carts.sqlite3"]
@@ -188,8 +193,9 @@ def test_one_of_two_services_at_one_address_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def started(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> list[Any]:
     """Replace the server, and return the list of the calls that would have started it."""
+    settings.BIND = settings.BIND  # for this test, because the command sets it
     asked: list[Any] = []
     monkeypatch.setattr(server, "run", lambda address, _: asked.append(address))
     return asked
@@ -199,13 +205,13 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_server_is_started_as_asked_or_as_configured(
     started: list[Any], settings: Settings
 ) -> None:
-    settings.BIND = f"127.0.0.1:{free_port()}"
-    bind = f"127.0.0.1:{free_port()}"
+    configured, asked = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    settings.BIND = configured
 
     call_command("serve", stdout=StringIO())
-    call_command("serve", f"--bind={bind}", stdout=StringIO())
+    call_command("serve", f"--bind={asked}", stdout=StringIO())
 
-    assert started == [address_of(settings.BIND), address_of(bind)]
+    assert started == [address_of(configured), address_of(asked)]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -46,6 +46,7 @@ class Command(BaseCommand):
         with ExitStack() as stack:
             with _naming(bind, "--bind "):
                 address = stack.enter_context(claimed(bind))
+            settings.BIND = bind  # the instance's name has its end
             if settings.METRICS_BIND:
                 with _naming(settings.METRICS_BIND, "METRICS_BIND="):
                     metrics.serve(**address_of(settings.METRICS_BIND))
