@@ -32,5 +32,6 @@ def test_the_lines_of_the_readme_run(db: None) -> None:
         | {"keep": lambda: kept.extend(CartChange.objects.values_list("operation", flat=True))},
     )
 
-    assert kept == ["Add Item", "Change Item", "Update Item", "Remove Item"]
+    changed = ["Add Item", "Change Item", "Update Item", "Remove Item"]
+    assert kept == [*changed, "Close Cart", "Reopen Cart"]
     assert not Cart.objects.exists()
