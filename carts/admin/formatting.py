@@ -18,6 +18,10 @@ LABELS = {
 }
 
 
+# Such as 1,234.50 or 23,50. A comma before exactly three digits groups them, as on the pages.
+AMOUNT = re.compile(r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:[.,]([0-9]+))?")
+
+
 def label_of(name: str) -> str:
     """Return what the desk calls a field."""
     return LABELS.get(name, name.replace("_", " ").capitalize())
@@ -53,6 +57,14 @@ def amount(value: Decimal | int, currency: str) -> str:
     number = Decimal(value)
     decimals = max(DECIMALS.get(currency, 2), -int(number.normalize().as_tuple().exponent))
     return f"{number:z,.{decimals}f}"
+
+
+def parse_amount(text: str) -> Decimal | None:
+    """Return the amount that was typed, with a point or a comma, or None if it is none."""
+    if not (match := AMOUNT.fullmatch(text)):
+        return None
+    whole, decimals = match.groups(default="0")
+    return Decimal(f"{whole.replace(',', '')}.{decimals}")
 
 
 def each(item: Item, currency: str) -> str:

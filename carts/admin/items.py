@@ -6,7 +6,7 @@ else has changed meanwhile what the form changes, nothing is saved. The page the
 what was typed, and asks again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 from uuid import UUID
 
@@ -20,8 +20,8 @@ from django.utils.functional import cached_property
 from django.views.generic import View
 from uuid_utils.compat import uuid7
 
-from carts.admin.formatting import cart_url, in_words, label_of, parse_version
-from carts.admin.forms import CartForm, ItemForm, WhyForm
+from carts.admin.formatting import amount, cart_url, in_words, label_of, parse_version
+from carts.admin.forms import CartForm, ItemForm, WhyForm, offers
 from carts.admin.history import (
     Items,
     cart_before,
@@ -30,6 +30,7 @@ from carts.admin.history import (
     lines_of,
     whole_in_one_line,
 )
+from carts.admin.terms import carts_with
 from carts.cart_errors import IdempotencyKeyReused, VersionMismatch
 from carts.models import Cart, CartChange, IdempotencyRecord
 from carts.models.change import WHY_LENGTH, Author, items_before
@@ -48,6 +49,9 @@ BUSY = (
 SAVED = (
     "This form was saved before, with other values. To save these as well, press the button again."
 )
+
+# The carts of a restaurant that tell what it offers, and the most items in one of them.
+RECENT = 20
 
 # How often a change is decided anew, because others change the cart in between.
 ATTEMPTS = 5
@@ -212,13 +216,20 @@ class ChangeView(View):
             LogEntry.objects.log_actions(
                 user.pk, [self.cart], self.flag, message, single_object=True
             )
-        messages.success(self.request, f"{message}.")
+        messages.success(self.request, f"{message}.{self._new_subtotal()}")
         return HttpResponseRedirect(self.after())
 
     def nothing_changed(self) -> HttpResponse:
         """Leave the page, and say why nothing was saved."""
         messages.info(self.request, "Nothing was changed: it is like that already.")
         return HttpResponseRedirect(self.after())
+
+    def _new_subtotal(self) -> str:
+        subtotals = Cart.objects.filter(pk=self.cart_id).values_list("subtotal", flat=True)
+        was, now = self.cart.subtotal, subtotals.first()
+        if now in (was, None):
+            return ""
+        return f" The subtotal is now {amount(now, self.cart.currency)} {self.cart.currency}."
 
     def _claimed(self) -> bool:
         """Return whether the form is sent for the first time, by its key, as callers' keys are."""
@@ -272,6 +283,8 @@ class EditView(ChangeView):
                 both.append(name)
         if both:
             self.editor = self.form({**now, **self.values})
+            # The focus would scroll away from what the page says.
+            del self.editor.fields[self.editor.first].widget.attrs["autofocus"]
         for name in both:
             told = was and change_of({name: was[name]}, {name: now[name]}, self.cart.currency)
             self.editor.mark(name, f"Somebody else: {told or 'changed this'}")
@@ -293,10 +306,20 @@ class ItemView(EditView):
         return placed and placed.item._asdict()
 
     def context(self) -> dict[str, Any]:
-        if self.placed:
-            return {"title": f"Correct {self.placed.item.display_name}"}
         name = self.opened and self.opened["display_name"]
-        return {"title": f"Add {name} again" if name else "Add an item"}
+        title = f"Add {name} again" if name else "Add an item"
+        if self.placed:
+            title = f"Correct {self.placed.item.display_name}"
+        return {"title": title, "offered": offers(self._recent(), self.cart.currency)}
+
+    def _recent(self) -> Iterator[Item]:
+        """Yield the items of the restaurant's newest carts, of those that are not large."""
+        newest = carts_with("restaurant_key", self.cart.restaurant_key).reverse()
+        counts = newest.values_list("pk", "item_count")[:RECENT]
+        keys = [pk for pk, item_count in counts if item_count <= RECENT]
+        carts = Cart.objects.with_items().filter(pk__in=keys, currency=self.cart.currency)
+        for cart in carts.order_by("-pk"):
+            yield from (placed.item for placed in items_of(cart.items_json).values())
 
     def clashes(self) -> bool:
         if self.item_id:
