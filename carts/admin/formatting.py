@@ -82,3 +82,9 @@ def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:
     """Return the path of a cart's page, at one of its items if given."""
     url = reverse("admin:carts_cart_change", args=[cart_id])
     return f"{url}#item-{item_id}" if item_id else url
+
+
+def event_url(cart_id: UUID | str | None, version: int) -> str:
+    """Return the path of a cart's page, at the event in its history that made the version."""
+    url = reverse("admin:carts_cart_change", args=[cart_id])
+    return f"{url}?before={version + 1}#version-{version}" if version else url

@@ -11,7 +11,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.models import CHANGE
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, OperationalError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -20,6 +20,7 @@ from django.utils.functional import cached_property
 from django.views.generic import View
 from uuid_utils.compat import uuid7
 
+from carts.admin.activity import log
 from carts.admin.formatting import amount, cart_url, in_words, label_of, parse_version
 from carts.admin.forms import CartForm, ItemForm, WhyForm, offers
 from carts.admin.history import (
@@ -36,6 +37,7 @@ from carts.models import Cart, CartChange, IdempotencyRecord
 from carts.models.change import WHY_LENGTH, Author, items_before
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
+from carts.models.writes import Changed
 from carts.values import Item, PlacedItem, completed
 from cartsvc.api.guids import parse_guid
 from cartsvc.request_errors import ApiError
@@ -98,7 +100,7 @@ class ChangeView(View):
         """Return in words what the change makes different, or "" if nothing would be."""
         raise NotImplementedError
 
-    def change(self, carts: Carts, version: int) -> Any:
+    def change(self, carts: Carts, version: int) -> Changed | None:
         """Make the change with this manager, to the cart of this version."""
         raise NotImplementedError
 
@@ -212,10 +214,9 @@ class ChangeView(View):
                 messages.info(self.request, "This form was saved before. It was not saved again.")
                 return HttpResponseRedirect(self.after())
             carts = Cart.objects.by(author, profile_key=self.cart.profile_key)
-            self.change(carts, self.cart.version)
-            LogEntry.objects.log_actions(
-                user.pk, [self.cart], self.flag, message, single_object=True
-            )
+            changed = self.change(carts, self.cart.version)
+            why, version = self.why.cleaned_data["why"], changed.version if changed else None
+            log(self.request, self.cart, self.flag, message, why, version)
         messages.success(self.request, f"{message}.{self._new_subtotal()}")
         return HttpResponseRedirect(self.after())
 
@@ -338,11 +339,10 @@ class ItemView(EditView):
         changes = change_of(before._asdict(), item._asdict(), self.cart.currency)
         return changes and f"Item {in_words(before.display_name)}: {changes}"
 
-    def change(self, carts: Carts, version: int) -> None:
+    def change(self, carts: Carts, version: int) -> Changed:
         if self.item_id:
-            carts.replace_item(self.cart_id, self.item_id, self.item(), version=version)
-        else:
-            carts.add_item(self.cart_id, uuid7(), self.item())
+            return carts.replace_item(self.cart_id, self.item_id, self.item(), version=version)
+        return carts.add_item(self.cart_id, uuid7(), self.item())
 
 
 class RemoveItemView(ChangeView):
@@ -357,8 +357,8 @@ class RemoveItemView(ChangeView):
     def message(self) -> str:
         return f"Item {in_words(self.placed.item.display_name)} removed"
 
-    def change(self, carts: Carts, version: int) -> None:
-        carts.remove_item(self.cart_id, self.placed.id, version=version)
+    def change(self, carts: Carts, version: int) -> Changed:
+        return carts.remove_item(self.cart_id, self.placed.id, version=version)
 
     def after(self) -> str:
         return cart_url(self.cart_id)
@@ -438,19 +438,16 @@ class PutBackView(ChangeView):
         back, why = f"Put back as before version {self.kwargs['version']}", super().reason()
         return f"{back}: {why}"[:WHY_LENGTH] if why else back
 
-    def change(self, carts: Carts, version: int) -> None:
+    def change(self, carts: Carts, version: int) -> Changed:
         # What was allowed then may be refused now.
         try:
-            if self.placed:
+            if self.item_id:
+                put = carts.replace_item if self.placed else carts.add_item
                 item = Item(**self.back._asdict())
-                carts.replace_item(self.cart_id, self.item_id, item, version=version)
-            elif self.item_id:
-                item = Item(**self.back._asdict())
-                carts.add_item(self.cart_id, self.item_id, item, version=version)
-            elif self.undone.items:
+                return put(self.cart_id, self.item_id, item, version=version)
+            if self.undone.items:
                 items = {item_id: Item(**item._asdict()) for item_id, item in self.back}
-                carts.replace_items(self.cart_id, items, version=version)
-            else:
-                carts.change_cart(self.cart_id, self.back, version=version)
+                return carts.replace_items(self.cart_id, items, version=version)
+            return carts.change_cart(self.cart_id, self.back, version=version)
         except IntegrityError as error:
             raise ValidationError("There is an item with this id already.") from error

@@ -3,6 +3,8 @@ from typing import Any, cast
 from uuid import UUID
 
 import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from uuid_utils.compat import uuid7
 
@@ -332,6 +334,9 @@ def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, schem
     for _ in range(3):
         CartFactory(items=[ItemFactory(with_option=True)])
     cart.items.last().replace(**ItemFactory(display_name="Lemonade"))
+    LogEntry.objects.log_actions(
+        User.objects.get().pk, [cart], CHANGE, "Item “Cola”: quantity 1 → 2. Why: “She called”"
+    )
     look = f"{width}-{scheme}"
     page = open_page(width, scheme)
     page.goto(FIND)
@@ -349,6 +354,7 @@ def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, schem
         "correct": correct_page(cart),
         "delete": delete_page(cart),
         "log": f"{FIND}{cart.pk}/history/",
+        "activity": f"{FIND}activity/",
     }.items():
         page.goto(path)
         check(page, f"{name}-{look}")

@@ -67,7 +67,7 @@ def test_an_item_and_its_options_are_corrected(lead: Client) -> None:
     entry = LogEntry.objects.get()
     assert entry.user.username == "anna"
     assert entry.get_edited_object() == cart
-    assert entry.object_repr == f"{cart.id} of {cart.profile_key}"
+    assert entry.object_repr == f"version 2 of {cart.id} of {cart.profile_key}"
     assert entry.change_message == (
         "Item “Pizza Margherita”: price 10.10 → 1,000.00; quantity 2 → 3; "
         "− option Extra mozzarella, 1.25; − option Extra mozzarella, 1.25; "

@@ -109,7 +109,7 @@ def test_every_form_takes_a_reason(lead: Client, cart: Cart, form: Form, why: st
     assert "Why (optional, for staff only)" in lead.get(form.url).text
     assert form.post(lead, why=f" {why} ").status_code == 302
     if form.url == delete_page(cart):
-        message = f"Cart {cart.pk} deleted" + (f". Why: {why}" if why else "")
+        message = f"Cart {cart.pk} deleted" + (f". Why: “{why}”" if why else "")
         assert LogEntry.objects.get().change_message == message
         return
     told = ": ".join(filter(None, [form.back, why]))[:200]
