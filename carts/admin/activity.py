@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from carts.admin.formatting import event_url, in_words
 from carts.models import Cart
+from carts.models.change import Author
 
 PAGE_SIZE = 100
 
@@ -41,6 +42,11 @@ class ActivityForm(forms.Form):
     before = forms.IntegerField(
         required=False, min_value=1, max_value=2**31 - 1, widget=forms.HiddenInput
     )
+
+
+def author_of(request: HttpRequest, why: str | None) -> Author:
+    name = request.user.get_username()
+    return Author("staff", name, request.META["cartsvc.request_id"], why)
 
 
 def log(

@@ -14,6 +14,7 @@ from django.utils import timezone
 from carts.admin import activity, search
 from carts.admin.activity import log_of
 from carts.admin.cart import CartView, DeleteCartView
+from carts.admin.channels import ChannelsView
 from carts.admin.formatting import LABELS, amount, parse_version
 from carts.admin.history import timeline
 from carts.admin.items import ItemView, PutBackView, RemoveItemView
@@ -47,6 +48,7 @@ class CartAdmin(admin.ModelAdmin):
         view = self.admin_site.admin_view
         return [
             path("activity/", view(self.activity_view), name="carts_activity"),
+            path("channels/", view(ChannelsView.as_view(desk=self)), name="carts_channels"),
             *(
                 path(
                     f"<uuid:cart_id>/{route}",

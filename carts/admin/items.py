@@ -7,7 +7,7 @@ what was typed, and asks again.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -20,7 +20,7 @@ from django.utils.functional import cached_property
 from django.views.generic import View
 from uuid_utils.compat import uuid7
 
-from carts.admin.activity import log
+from carts.admin.activity import author_of, log
 from carts.admin.formatting import amount, cart_url, in_words, label_of, parse_version
 from carts.admin.forms import CartForm, ItemForm, WhyForm, offers
 from carts.admin.history import (
@@ -34,7 +34,7 @@ from carts.admin.history import (
 from carts.admin.terms import carts_with
 from carts.cart_errors import IdempotencyKeyReused, VersionMismatch
 from carts.models import Cart, CartChange, IdempotencyRecord
-from carts.models.change import WHY_LENGTH, Author, items_before
+from carts.models.change import WHY_LENGTH, items_before
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
 from carts.models.writes import Changed
@@ -206,9 +206,7 @@ class ChangeView(View):
 
     def write(self, message: str) -> HttpResponse:
         """Change the cart and log it, in one transaction, once. Leave the page, and say so."""
-        user = cast("Any", self.request.user)
-        request_id = self.request.META["cartsvc.request_id"]
-        author = Author("staff", user.get_username(), request_id, self.reason())
+        author = author_of(self.request, self.reason())
         with transaction.atomic():
             if not self._claimed():
                 messages.info(self.request, "This form was saved before. It was not saved again.")

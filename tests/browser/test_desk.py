@@ -575,6 +575,29 @@ def test_a_success_is_seen_where_the_item_is(cart: Cart, desk: Open, width: int)
     check(page, f"success-{width}")
 
 
+@pytest.mark.parametrize("width", [1366, 390])
+def test_several_carts_are_selected_and_left_without_a_question(
+    cart: Cart, desk: Open, width: int
+) -> None:
+    CartFactory(items=[ItemFactory()])
+    page = desk(width)
+    page.goto(FIND)
+    page.get_by_label("All of this page").check()
+    assert page.locator("[name=cart]:checked").count() == 2
+    check(page, f"selected-{width}")
+    page.locator("#result_list").get_by_role("link").first.click()
+    page.go_back()
+    page.get_by_label("All of this page").check()
+    page.get_by_role("button", name="Change channels").click()
+    page.get_by_label("Fulfilment channel").fill("PICKUP")
+    check(page, f"channels-{width}")
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Change 2 carts").wait_for()
+    check(page, f"preview-{width}")
+    page.get_by_role("button", name="Change 2 carts").click()
+    page.get_by_text("Carts changed: 2.").wait_for()
+
+
 def test_a_chosen_dish_fills_the_form(cart: Cart, desk: Open) -> None:
     margherita = CartFactory(items=[ItemFactory(display_name="Calzone", price=7)]).items.get()
     page = desk()

@@ -122,11 +122,19 @@ window.addEventListener("pageshow", () => {
   for (const form of forms) delete form.dataset.sent;
 });
 
+const all = document.querySelector("[data-all]");
+if (all) {
+  all.parentElement.hidden = false;
+  all.addEventListener("change", () => {
+    for (const box of document.getElementsByName("cart")) box.checked = all.checked;
+  });
+}
+
 // Leaving a form would lose what was typed, except while it is saved.
-for (const form of document.querySelectorAll(".desk form[method=post]")) {
+for (const form of document.querySelectorAll(".desk form[method=post]:not(.several)")) {
   form.addEventListener("input", () => { form.dataset.typed = "yes"; });
 }
-for (const form of document.querySelectorAll(".desk main form[method=post]")) {
+for (const form of document.querySelectorAll(".desk main form[method=post]:not(.several)")) {
   form.addEventListener("submit", () => {
     const values = [...new FormData(form)].filter(([name]) => name !== "csrfmiddlewaretoken");
     const path = location.pathname + location.search;
