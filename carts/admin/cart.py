@@ -10,6 +10,7 @@ from carts.admin.forms import CartForm
 from carts.admin.history import Items, change_of, lines_of
 from carts.admin.items import Carts, ChangeView, EditView
 from carts.models import CartChange
+from carts.models.writes import Changed
 
 
 class CartView(EditView):
@@ -33,8 +34,8 @@ class CartView(EditView):
         changes = change_of(self.present(), self.values, self.cart.currency)
         return changes and f"Cart: {changes}"
 
-    def change(self, carts: Carts, version: int) -> None:
-        carts.change_cart(self.cart_id, self.values, version=version)
+    def change(self, carts: Carts, version: int) -> Changed:
+        return carts.change_cart(self.cart_id, self.values, version=version)
 
 
 class DeleteCartView(ChangeView):
@@ -55,9 +56,7 @@ class DeleteCartView(ChangeView):
         return {"title": "Delete this cart?", "lines": lines}
 
     def message(self) -> str:
-        """Return it with the reason, because the cart's history, where others stand, goes too."""
-        why = self.why.cleaned_data["why"]
-        return f"Cart {self.cart_id} deleted" + (f". Why: {why}" if why else "")
+        return f"Cart {self.cart_id} deleted"
 
     def change(self, carts: Carts, version: int) -> None:
         carts.delete_cart(self.cart_id, version=version)

@@ -4,17 +4,17 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.contrib.admin.models import LogEntry
-from django.contrib.admin.options import get_content_type_for_model
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
-from carts.admin import search
+from carts.admin import activity, search
+from carts.admin.activity import log_of
 from carts.admin.cart import CartView, DeleteCartView
+from carts.admin.channels import ChannelsView
 from carts.admin.closing import AbandonView, ReopenView
 from carts.admin.formatting import LABELS, amount, parse_version
 from carts.admin.history import timeline
@@ -24,8 +24,6 @@ from carts.models import Cart
 from carts.models.closing import OPEN
 from carts.models.reads import items_of
 from cartsvc.api.guids import parse_guid
-
-LOG_PAGE_SIZE = 100
 
 # The most items on the slips that the page of a cart shows. Its order has all of them.
 PRINTED_ITEMS = 100
@@ -49,22 +47,28 @@ class CartAdmin(admin.ModelAdmin):
         return False
 
     def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
         return [
-            path(
-                f"<uuid:cart_id>/{route}",
-                self.admin_site.admin_view(view.as_view(desk=self)),
-                name=f"carts_{name}",
-            )
-            for route, view, name in (
-                ("correct/", CartView, "cart_correct"),
-                ("before/<int:version>/", PutBackView, "item_put_back"),
-                ("abandon/", AbandonView, "cart_abandon"),
-                ("reopen/", ReopenView, "cart_reopen"),
-                ("items/add/", ItemView, "item_add"),
-                ("items/<uuid:item_id>/", ItemView, "item_change"),
-                ("items/<uuid:item_id>/remove/", RemoveItemView, "item_remove"),
-            )
-        ] + super().get_urls()
+            path("activity/", view(self.activity_view), name="carts_activity"),
+            path("channels/", view(ChannelsView.as_view(desk=self)), name="carts_channels"),
+            *(
+                path(
+                    f"<uuid:cart_id>/{route}",
+                    view(page.as_view(desk=self)),
+                    name=f"carts_{name}",
+                )
+                for route, page, name in (
+                    ("correct/", CartView, "cart_correct"),
+                    ("before/<int:version>/", PutBackView, "item_put_back"),
+                    ("abandon/", AbandonView, "cart_abandon"),
+                    ("reopen/", ReopenView, "cart_reopen"),
+                    ("items/add/", ItemView, "item_add"),
+                    ("items/<uuid:item_id>/", ItemView, "item_change"),
+                    ("items/<uuid:item_id>/remove/", RemoveItemView, "item_remove"),
+                )
+            ),
+            *super().get_urls(),
+        ]
 
     def page(
         self, request: HttpRequest, template: str, *, status: int = 200, **context: Any
@@ -88,7 +92,7 @@ class CartAdmin(admin.ModelAdmin):
             if found.opens:
                 return HttpResponseRedirect(found.opens)
             key = id_digits(form.cleaned_data["q"])
-            if len(key) == 32 and not found.carts and _log_of(UUID(key)).exists():
+            if len(key) == 32 and not found.carts and log_of(UUID(key)).exists():
                 return HttpResponseRedirect(reverse("admin:carts_cart_history", args=[UUID(key)]))
             if as_csv:
                 return _csv(found.carts)
@@ -139,12 +143,22 @@ class CartAdmin(admin.ModelAdmin):
         if not (cart_id := parse_guid(object_id)):
             return _unknown(request, cart_id)
         exists = Cart.objects.filter(pk=cart_id).exists()
-        entries = _log_of(cart_id).select_related("user")
-        page = self.get_paginator(request, entries, LOG_PAGE_SIZE).get_page(request.GET.get("p"))
+        page = Paginator(
+            log_of(cart_id).select_related("user", "content_type"), activity.PAGE_SIZE
+        ).get_page(request.GET.get("p"))
         if not exists and not page:
             return _unknown(request, cart_id)
-        context = {"cart_id": cart_id, "exists": exists, "entries": page}
-        return self.page(request, "log", title="Changes by staff", **context)
+        context = {"cart_id": cart_id, "exists": exists, "page": page}
+        entries = activity.with_events(page)
+        return self.page(request, "log", title="Changes by staff", entries=entries, **context)
+
+    def activity_view(self, request: HttpRequest) -> HttpResponse:
+        """Show what staff did, newest first, by agent and day."""
+        if not request.user.has_perm("auth.view_user"):
+            raise PermissionDenied
+        form = activity.ActivityForm(request.GET)
+        found = activity.page_of(**form.cleaned_data) if form.is_valid() else {}
+        return self.page(request, "activity", title="Staff activity", form=form, **found)
 
     def _check_view(self, request: HttpRequest) -> None:
         if not self.has_view_or_change_permission(request):
@@ -178,11 +192,6 @@ def _csv(carts: list[Any]) -> HttpResponse:
         texts = [*(str(getattr(cart, name) or "") for name in CSV_COLUMNS), items]
         writer.writerow(f"'{text}" if text[:1] in FORMULA else text for text in texts)
     return response
-
-
-def _log_of(cart_id: UUID) -> QuerySet[LogEntry]:
-    carts = get_content_type_for_model(Cart)
-    return LogEntry.objects.filter(content_type=carts, object_id=str(cart_id))
 
 
 def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:

@@ -18,6 +18,10 @@ LABELS = {
 }
 
 
+# Such as 1,234.50 or 23,50. A comma before exactly three digits groups them, as on the pages.
+AMOUNT = re.compile(r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:[.,]([0-9]+))?")
+
+
 def label_of(name: str) -> str:
     """Return what the desk calls a field."""
     return LABELS.get(name, name.replace("_", " ").capitalize())
@@ -55,6 +59,14 @@ def amount(value: Decimal | int, currency: str) -> str:
     return f"{number:z,.{decimals}f}"
 
 
+def parse_amount(text: str) -> Decimal | None:
+    """Return the amount that was typed, with a point or a comma, or None if it is none."""
+    if not (match := AMOUNT.fullmatch(text)):
+        return None
+    whole, decimals = match.groups(default="0")
+    return Decimal(f"{whole.replace(',', '')}.{decimals}")
+
+
 def each(item: Item, currency: str) -> str:
     """Return what one costs with its options, if that is neither the price nor the value."""
     one = item.value / item.quantity
@@ -70,3 +82,9 @@ def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:
     """Return the path of a cart's page, at one of its items if given."""
     url = reverse("admin:carts_cart_change", args=[cart_id])
     return f"{url}#item-{item_id}" if item_id else url
+
+
+def event_url(cart_id: UUID | str | None, version: int) -> str:
+    """Return the path of a cart's page, at the event in its history that made the version."""
+    url = reverse("admin:carts_cart_change", args=[cart_id])
+    return f"{url}?before={version + 1}#version-{version}" if version else url

@@ -1,6 +1,6 @@
 """The forms that correct a cart, an item and its options, made of the types of their values."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, ClassVar, cast
 
@@ -8,7 +8,7 @@ from django import forms
 from django.conf import settings
 from django.utils.text import normalize_newlines
 
-from carts.admin.formatting import amount, label_of
+from carts.admin.formatting import amount, label_of, parse_amount
 from carts.models.change import WHY_LENGTH
 from carts.models.columns import column_names
 from carts.models.statements import CHANGEABLE
@@ -29,6 +29,17 @@ class Paragraph(forms.CharField):
         return super().has_changed(self.to_python(initial), data)
 
 
+class Amount(forms.DecimalField):
+    """A price, which may be typed as on the pages, or with a comma for the point."""
+
+    widget = forms.TextInput({"inputmode": "decimal"})
+    default_error_messages: ClassVar = {"invalid": "Enter a number, such as 9.50."}
+
+    def to_python(self, value: Any) -> Any:
+        typed = parse_amount(str(value).strip())
+        return super().to_python(value if typed is None else typed)
+
+
 def form_field(record: Record, name: str) -> forms.Field:
     """Return the form's field of a record's field. It does not trim texts."""
     kind, optional = types_of(record)[name], is_optional(record, name)
@@ -47,8 +58,7 @@ def form_field(record: Record, name: str) -> forms.Field:
             widget = forms.TextInput({"inputmode": "numeric"})
             return forms.IntegerField(widget=widget, **options)
         case Price():
-            options["error_messages"] = {"invalid": "Enter a number with a point, such as 9.50."}
-            return forms.DecimalField(widget=forms.TextInput({"inputmode": "decimal"}), **options)
+            return Amount(**options)
     raise TypeError(kind)
 
 
@@ -57,10 +67,17 @@ class RecordForm(forms.Form):
 
     record: ClassVar[Record]
     names: ClassVar[tuple[str, ...]]
+    # The field that is corrected most, and the list of names that the page offers.
+    first = ""
+    offered = ""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields |= {name: form_field(self.record, name) for name in self.names}
+        if self.first:
+            self.fields[self.first].widget.attrs["autofocus"] = True
+        if self.offered:
+            self.fields["display_name"].widget.attrs["list"] = self.offered
 
     def values(self) -> dict[str, Any]:
         """Return the value of each field: the typed one, or the initial one if untouched."""
@@ -94,13 +111,13 @@ class WhyForm(forms.Form):
 class CartForm(RecordForm):
     """The form of a cart without its items."""
 
-    record, names = NewCart, CHANGEABLE
+    record, names, first = NewCart, CHANGEABLE, "note"
 
 
 class OptionForm(RecordForm):
     """The form of one option: a row below the item."""
 
-    record = Option
+    record, offered = Option, "offered-options"
     names = names_of(Option, "display_name", "price")
 
     def has_changed(self) -> bool:
@@ -121,11 +138,13 @@ OptionFormSet = forms.formset_factory(
 class ItemForm(RecordForm):
     """The form of an item, with the rows of its `options`."""
 
-    record = Item
+    record, offered = Item, "offered-dishes"
     names = names_of(Item, "display_name", "quantity", "price", "special_instructions")
 
     def __init__(self, currency: str, item: Item | None, data: Mapping[str, Any] | None) -> None:
-        super().__init__(data, initial=_initial(ItemForm, item, currency) if item else {})
+        self.first = "quantity" if item else "display_name"
+        initial = _initial(ItemForm, item, currency) if item else {"quantity": 1}
+        super().__init__(data, initial=initial)
         rows = [_initial(OptionForm, option, currency) for option in item.options] if item else []
         self.options: Any = OptionFormSet(data, prefix="options", initial=rows)
         self.currency = currency
@@ -154,3 +173,19 @@ def _initial(form: type[RecordForm], record: Item | Option, currency: str) -> di
     # Show as many decimals as the currency has.
     price = Decimal(amount(record.price, currency).replace(",", ""))
     return {name: getattr(record, name) for name in form.names} | {"price": price}
+
+
+def offers(items: Iterable[Item], currency: str) -> dict[str, dict[str, Any]]:
+    """Return what the forms fill in if the name of a dish or an option is chosen, by the names."""
+    found: dict[str, dict[str, Any]] = {ItemForm.offered: {}, OptionForm.offered: {}}
+    for item in items:
+        records: list[tuple[Any, Any]] = [(ItemForm, item)]
+        records += [(OptionForm, option) for option in item.options]
+        for form, record in records:
+            values = _initial(form, record, currency)
+            for name in ("quantity", "special_instructions"):
+                values.pop(name, None)
+            # As text, because a browser's numbers are doubles.
+            texts = {name: str(value) for name, value in values.items()}
+            found[form.offered].setdefault(record.display_name, texts)
+    return found

@@ -6,12 +6,12 @@ else has changed meanwhile what the form changes, nothing is saved. The page the
 what was typed, and asks again.
 """
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Iterator, Mapping
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.models import CHANGE
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, OperationalError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -20,8 +20,9 @@ from django.utils.functional import cached_property
 from django.views.generic import View
 from uuid_utils.compat import uuid7
 
-from carts.admin.formatting import cart_url, in_words, label_of, parse_version
-from carts.admin.forms import CartForm, ItemForm, WhyForm
+from carts.admin.activity import author_of, log
+from carts.admin.formatting import amount, cart_url, in_words, label_of, parse_version
+from carts.admin.forms import CartForm, ItemForm, WhyForm, offers
 from carts.admin.history import (
     Items,
     cart_before,
@@ -30,11 +31,13 @@ from carts.admin.history import (
     lines_of,
     whole_in_one_line,
 )
+from carts.admin.terms import carts_with
 from carts.cart_errors import IdempotencyKeyReused, VersionMismatch
 from carts.models import Cart, CartChange, IdempotencyRecord
-from carts.models.change import WHY_LENGTH, Author, items_before
+from carts.models.change import WHY_LENGTH, items_before
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
+from carts.models.writes import Changed
 from carts.values import Item, PlacedItem, completed
 from cartsvc.api.guids import parse_guid
 from cartsvc.request_errors import ApiError
@@ -48,6 +51,9 @@ BUSY = (
 SAVED = (
     "This form was saved before, with other values. To save these as well, press the button again."
 )
+
+# The carts of a restaurant that tell what it offers, and the most items in one of them.
+RECENT = 20
 
 # How often a change is decided anew, because others change the cart in between.
 ATTEMPTS = 5
@@ -94,7 +100,7 @@ class ChangeView(View):
         """Return in words what the change makes different, or "" if nothing would be."""
         raise NotImplementedError
 
-    def change(self, carts: Carts, version: int) -> Any:
+    def change(self, carts: Carts, version: int) -> Changed | None:
         """Make the change with this manager, to the cart of this version."""
         raise NotImplementedError
 
@@ -200,25 +206,29 @@ class ChangeView(View):
 
     def write(self, message: str) -> HttpResponse:
         """Change the cart and log it, in one transaction, once. Leave the page, and say so."""
-        user = cast("Any", self.request.user)
-        request_id = self.request.META["cartsvc.request_id"]
-        author = Author("staff", user.get_username(), request_id, self.reason())
+        author = author_of(self.request, self.reason())
         with transaction.atomic():
             if not self._claimed():
                 messages.info(self.request, "This form was saved before. It was not saved again.")
                 return HttpResponseRedirect(self.after())
             carts = Cart.objects.by(author, profile_key=self.cart.profile_key)
-            self.change(carts, self.cart.version)
-            LogEntry.objects.log_actions(
-                user.pk, [self.cart], self.flag, message, single_object=True
-            )
-        messages.success(self.request, f"{message}.")
+            changed = self.change(carts, self.cart.version)
+            why, version = self.why.cleaned_data["why"], changed.version if changed else None
+            log(self.request, self.cart, self.flag, message, why, version)
+        messages.success(self.request, f"{message}.{self._new_subtotal()}")
         return HttpResponseRedirect(self.after())
 
     def nothing_changed(self) -> HttpResponse:
         """Leave the page, and say why nothing was saved."""
         messages.info(self.request, "Nothing was changed: it is like that already.")
         return HttpResponseRedirect(self.after())
+
+    def _new_subtotal(self) -> str:
+        subtotals = Cart.objects.filter(pk=self.cart_id).values_list("subtotal", flat=True)
+        was, now = self.cart.subtotal, subtotals.first()
+        if now in (was, None):
+            return ""
+        return f" The subtotal is now {amount(now, self.cart.currency)} {self.cart.currency}."
 
     def _claimed(self) -> bool:
         """Return whether the form is sent for the first time, by its key, as callers' keys are."""
@@ -272,6 +282,8 @@ class EditView(ChangeView):
                 both.append(name)
         if both:
             self.editor = self.form({**now, **self.values})
+            # The focus would scroll away from what the page says.
+            del self.editor.fields[self.editor.first].widget.attrs["autofocus"]
         for name in both:
             told = was and change_of({name: was[name]}, {name: now[name]}, self.cart.currency)
             self.editor.mark(name, f"Somebody else: {told or 'changed this'}")
@@ -293,10 +305,20 @@ class ItemView(EditView):
         return placed and placed.item._asdict()
 
     def context(self) -> dict[str, Any]:
-        if self.placed:
-            return {"title": f"Correct {self.placed.item.display_name}"}
         name = self.opened and self.opened["display_name"]
-        return {"title": f"Add {name} again" if name else "Add an item"}
+        title = f"Add {name} again" if name else "Add an item"
+        if self.placed:
+            title = f"Correct {self.placed.item.display_name}"
+        return {"title": title, "offered": offers(self._recent(), self.cart.currency)}
+
+    def _recent(self) -> Iterator[Item]:
+        """Yield the items of the restaurant's newest carts, of those that are not large."""
+        newest = carts_with("restaurant_key", self.cart.restaurant_key).reverse()
+        counts = newest.values_list("pk", "item_count")[:RECENT]
+        keys = [pk for pk, item_count in counts if item_count <= RECENT]
+        carts = Cart.objects.with_items().filter(pk__in=keys, currency=self.cart.currency)
+        for cart in carts.order_by("-pk"):
+            yield from (placed.item for placed in items_of(cart.items_json).values())
 
     def clashes(self) -> bool:
         if self.item_id:
@@ -315,11 +337,10 @@ class ItemView(EditView):
         changes = change_of(before._asdict(), item._asdict(), self.cart.currency)
         return changes and f"Item {in_words(before.display_name)}: {changes}"
 
-    def change(self, carts: Carts, version: int) -> None:
+    def change(self, carts: Carts, version: int) -> Changed:
         if self.item_id:
-            carts.replace_item(self.cart_id, self.item_id, self.item(), version=version)
-        else:
-            carts.add_item(self.cart_id, uuid7(), self.item())
+            return carts.replace_item(self.cart_id, self.item_id, self.item(), version=version)
+        return carts.add_item(self.cart_id, uuid7(), self.item())
 
 
 class RemoveItemView(ChangeView):
@@ -334,8 +355,8 @@ class RemoveItemView(ChangeView):
     def message(self) -> str:
         return f"Item {in_words(self.placed.item.display_name)} removed"
 
-    def change(self, carts: Carts, version: int) -> None:
-        carts.remove_item(self.cart_id, self.placed.id, version=version)
+    def change(self, carts: Carts, version: int) -> Changed:
+        return carts.remove_item(self.cart_id, self.placed.id, version=version)
 
     def after(self) -> str:
         return cart_url(self.cart_id)
@@ -415,19 +436,16 @@ class PutBackView(ChangeView):
         back, why = f"Put back as before version {self.kwargs['version']}", super().reason()
         return f"{back}: {why}"[:WHY_LENGTH] if why else back
 
-    def change(self, carts: Carts, version: int) -> None:
+    def change(self, carts: Carts, version: int) -> Changed:
         # What was allowed then may be refused now.
         try:
-            if self.placed:
+            if self.item_id:
+                put = carts.replace_item if self.placed else carts.add_item
                 item = Item(**self.back._asdict())
-                carts.replace_item(self.cart_id, self.item_id, item, version=version)
-            elif self.item_id:
-                item = Item(**self.back._asdict())
-                carts.add_item(self.cart_id, self.item_id, item, version=version)
-            elif self.undone.items:
+                return put(self.cart_id, self.item_id, item, version=version)
+            if self.undone.items:
                 items = {item_id: Item(**item._asdict()) for item_id, item in self.back}
-                carts.replace_items(self.cart_id, items, version=version)
-            else:
-                carts.change_cart(self.cart_id, self.back, version=version)
+                return carts.replace_items(self.cart_id, items, version=version)
+            return carts.change_cart(self.cart_id, self.back, version=version)
         except IntegrityError as error:
             raise ValidationError("There is an item with this id already.") from error

@@ -17,7 +17,7 @@ from django.db.models import BooleanField, ExpressionWrapper, Q, Subquery, TextF
 from django.db.models.functions import Concat
 from django.utils import timezone
 
-from carts.admin.formatting import cart_url
+from carts.admin.formatting import cart_url, event_url
 from carts.admin.terms import HIGHEST, ITEMS, LOWEST, Reading, carts_with, id_digits, readings
 from carts.models import Cart, CartChange, CartItem
 from carts.models.closing import STATUSES, has_status
@@ -126,7 +126,7 @@ def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
         if reading.keys and reading.words[0][1] in {digits, term.strip()}:
             page.opens = cart_url(cart.pk, reading.keys[cart.pk])
         elif version := reading.request_id and _version_by(reading.request_id, cart):
-            page.opens = f"{cart_url(cart.pk)}?before={version + 1}#version-{version}"
+            page.opens = event_url(cart.pk, version)
     return page
 
 

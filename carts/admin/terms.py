@@ -13,6 +13,7 @@ from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
 from django.db.models.lookups import IsNull
 
+from carts.admin.formatting import AMOUNT, parse_amount
 from carts.models import Cart, CartChange, CartItem
 from carts.models.reads import CartQuerySet
 from carts.types import CURRENCIES, INT32
@@ -43,9 +44,7 @@ MISREAD = str.maketrans("OlI", "011")
 # What is often copied along with a number or a partner's key.
 AROUND = " \t\"'“”.,;#"
 TIMES = re.compile(r"(?<!\S)[0-9]{1,4} ?[x×](?=\s)", re.IGNORECASE)
-# Such as 1,234.50 or 23,50. A comma before exactly three digits groups them, as on the pages.
-AMOUNT = re.compile(r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:[.,]([0-9]+))?")
-# With a currency's sign or code before or after it.
+# An amount with a currency's sign or code before or after it.
 SIGN = re.compile("[$¢-¥฿\u20a0-\u20cf﷼]")
 UNIT = rf"(?:{SIGN.pattern}|\b(?:{'|'.join(sorted(CURRENCIES))})\b)"
 NUMBER = re.sub(r"\((?!\?)", "(?:", AMOUNT.pattern)
@@ -192,9 +191,7 @@ def _parsed(text: str) -> tuple[int | None, Decimal | None, list[str]]:
         others.remove(known[0])
     if not amounts and len(others) == 1 and AMOUNT.fullmatch(others[0]):
         amounts = [others.pop()]
-    match = amounts and AMOUNT.fullmatch(amounts[-1].lstrip("\0"))
-    whole, decimals = match.groups(default="0") if match else ("", "")
-    amount = Decimal(f"{whole.replace(',', '')}.{decimals}") if match else None
+    amount = parse_amount(amounts[-1].lstrip("\0")) if amounts else None
     return restaurant, amount, list(dict.fromkeys(map(_plain, others)))[:MAX_WORDS]
 
 

@@ -19,6 +19,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Count
 from django.test import Client
+from django.utils import timezone
 
 from tests.support.tokens import mint
 
@@ -27,7 +28,7 @@ LOG = """
 INSERT INTO django_admin_log (action_time, user_id, content_type_id, object_id, object_repr,
     action_flag, change_message)
 SELECT now(), %s, (SELECT id FROM django_content_type WHERE model = 'cart'),
-    gen_random_uuid()::text, '', 2, 'Version 2. Item removed'
+    gen_random_uuid()::text, '', 2, 'Item removed'
 FROM generate_series(1, 100000);
 ANALYZE django_admin_log
 """
@@ -51,6 +52,13 @@ def paths() -> Iterator[str]:
     night = cart.created_on.strftime("%Y-%m-%dT%H:%M")
     busiest = Cart.objects.values_list("restaurant_key").annotate(carts=Count("pk")).latest("carts")
     yield "/admin/"
+    yield f"{CARTS}activity/"
+    for query in (
+        "day=2020-01-01",
+        "agent=desk-bench",
+        f"day={timezone.now():%Y-%m-%d}&agent=desk-bench",
+    ):
+        yield f"{CARTS}activity/?{query}"
     yield CARTS
     for known in cart.id, item.id, cart.profile_key, cart.restaurant_key, cart.partner_key:
         yield f"{CARTS}?q={known}"

@@ -3,6 +3,8 @@ from typing import Any, cast
 from uuid import UUID
 
 import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from uuid_utils.compat import uuid7
 
@@ -332,6 +334,9 @@ def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, schem
     for _ in range(3):
         CartFactory(items=[ItemFactory(with_option=True)])
     cart.items.last().replace(**ItemFactory(display_name="Lemonade"))
+    LogEntry.objects.log_actions(
+        User.objects.get().pk, [cart], CHANGE, "Item “Cola”: quantity 1 → 2. Why: “She called”"
+    )
     look = f"{width}-{scheme}"
     page = open_page(width, scheme)
     page.goto(FIND)
@@ -349,6 +354,7 @@ def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, schem
         "correct": correct_page(cart),
         "delete": delete_page(cart),
         "log": f"{FIND}{cart.pk}/history/",
+        "activity": f"{FIND}activity/",
     }.items():
         page.goto(path)
         check(page, f"{name}-{look}")
@@ -434,7 +440,7 @@ def test_what_is_written_from_right_to_left_turns_no_line_around(
 ) -> None:
     old, new = f"{around}شاورما", f"{around}فلافل 7"
     item = ItemFactory(display_name=old, special_instructions=old, quantity=3, with_option=True)
-    cart = CartFactory(items=[item, ItemFactory(display_name=new)])
+    cart = CartFactory(items=[item, ItemFactory(display_name=f"{new}7")])
     page = desk()
 
     def lefts(*texts: str) -> None:
@@ -458,6 +464,7 @@ def test_what_is_written_from_right_to_left_turns_no_line_around(
     page.goto(f"{FIND}{cart.pk}/history/")
     lefts("Item “", "شاورما", "”: name “", "” → “", "”; instructions")
     page.goto(item_page(cart))
+    page.get_by_label("Name").first.fill("Calzone")
     cart.items.first().change(display_name=old)
     page.get_by_role("button", name="Save").click()
     lefts("name “", "فلافل", "” → “", "شاورما")
@@ -493,7 +500,11 @@ def test_an_id_and_an_order_are_copied(cart: Cart, desk: Open) -> None:
     page.get_by_role("button", name="Copy as text").click()
     page.get_by_text("Copied").last.wait_for()
     assert page.evaluate("navigator.clipboard.readText()").splitlines() == [
-        *(f"Cart {cart.pk}", "2 × Pizza Margherita 10.10 25.20", "+ Extra mozzarella 1.25"),
+        *(
+            f"Cart {cart.pk}",
+            "2 × Pizza Margherita 10.10 25.20 12.60 each",
+            "+ Extra mozzarella 1.25",
+        ),
         *("+ Olives 1.25", "No basil", "1 × Cola 10.10 10.10", "Subtotal in EUR 35.30"),
     ]
     page.get_by_role("button", name="Copy as text").wait_for()
@@ -550,6 +561,60 @@ def test_back_and_save_adds_no_second_item(cart: Cart, desk: Open) -> None:
     assert len(items(cart)) == 4
 
 
+@pytest.mark.parametrize("width", [1366, 390])
+def test_a_success_is_seen_where_the_item_is(cart: Cart, desk: Open, width: int) -> None:
+    large, page = big_cart(40, 3), desk(width)
+    page.goto(item_page(large, 30))
+    page.get_by_label("Quantity").fill("7")
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(f"**{item_of(large, 30)}")
+    said = page.get_by_text("The subtotal is now").bounding_box()
+    corrected = page.locator("tbody:target").bounding_box()
+    assert said["y"] >= 0
+    assert said["y"] + said["height"] <= corrected["y"] < 800
+    check(page, f"success-{width}")
+
+
+@pytest.mark.parametrize("width", [1366, 390])
+def test_several_carts_are_selected_and_left_without_a_question(
+    cart: Cart, desk: Open, width: int
+) -> None:
+    CartFactory(items=[ItemFactory()])
+    page = desk(width)
+    page.goto(FIND)
+    page.get_by_label("All of this page").check()
+    assert page.locator("[name=cart]:checked").count() == 2
+    check(page, f"selected-{width}")
+    page.locator("#result_list").get_by_role("link").first.click()
+    page.go_back()
+    page.get_by_label("All of this page").check()
+    page.get_by_role("button", name="Change channels").click()
+    page.get_by_label("Fulfilment channel").fill("PICKUP")
+    check(page, f"channels-{width}")
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Change 2 carts").wait_for()
+    check(page, f"preview-{width}")
+    page.get_by_role("button", name="Change 2 carts").click()
+    page.get_by_text("Carts changed: 2.").wait_for()
+
+
+def test_a_chosen_dish_fills_the_form(cart: Cart, desk: Open) -> None:
+    margherita = CartFactory(items=[ItemFactory(display_name="Calzone", price=7)]).items.get()
+    page = desk()
+    page.goto(add_page(cart))
+    assert page.get_by_label("Quantity").input_value() == "1"
+    page.keyboard.type("Calzone")
+    page.keyboard.press("Tab")
+    assert page.get_by_label("Menu item key").input_value() == str(margherita.menu_item_key)
+    page.get_by_role("button", name="Another option").click()
+    page.get_by_label("Name").last.fill("Olives")
+    page.keyboard.press("Tab")
+    assert page.get_by_label("Price").last.input_value() == "1.25"
+    check(page, "chosen")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Item added: 1 × Calzone, 7.00; + Olives, 1.25.").wait_for()
+
+
 def test_a_second_click_does_not_send_the_form_again(cart: Cart, desk: Open) -> None:
     page = desk()
     page.goto(item_page(cart))
@@ -574,7 +639,7 @@ def test_the_first_wrong_field_has_the_focus(cart: Cart, desk: Open, width: int)
     page = desk(width)
     page.goto(item_page(cart))
     page.get_by_label("Quantity").fill("0")
-    page.get_by_role("group", name="Option 2").get_by_label("Price").fill("9,50")
+    page.get_by_role("group", name="Option 2").get_by_label("Price").fill("9,5,0")
     page.get_by_role("button", name="Save").click()
     page.locator("#id_quantity:focus").wait_for()
     check(page, f"wrong-fields-{width}")

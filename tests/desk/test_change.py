@@ -15,6 +15,7 @@ from carts.models.change import Author
 from tests.desk.conftest import (
     add_page,
     big_cart,
+    correct_page,
     events,
     form_of,
     item_of,
@@ -66,7 +67,7 @@ def test_an_item_and_its_options_are_corrected(lead: Client) -> None:
     entry = LogEntry.objects.get()
     assert entry.user.username == "anna"
     assert entry.get_edited_object() == cart
-    assert entry.object_repr == f"{cart.id} of {cart.profile_key}"
+    assert entry.object_repr == f"version 2 of {cart.id} of {cart.profile_key}"
     assert entry.change_message == (
         "Item “Pizza Margherita”: price 10.10 → 1,000.00; quantity 2 → 3; "
         "− option Extra mozzarella, 1.25; − option Extra mozzarella, 1.25; "
@@ -140,8 +141,72 @@ def test_again_fills_the_form_with_the_values_of_an_item(lead: Client) -> None:
 @pytest.mark.parametrize("key", ["", "nonsense", str(UUID(int=0)), "\0"])
 def test_an_address_of_no_item_opens_an_empty_form(lead: Client, cart: Cart, key: str) -> None:
     editor = lead.get(add_page(cart), {"like": key}).context["editor"]
-    assert editor.initial == {}
+    assert editor.initial == {"quantity": 1}
     assert editor.options.initial == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "price"), [("9,50", "9.50"), ("1,234.50", "1234.50"), ("1,200", "1200"), (" 7 ", "7")]
+)
+def test_a_price_is_read_with_a_comma(lead: Client, cart: Cart, typed: str, price: str) -> None:
+    url = item_page(cart)
+    assert lead.post(url, form_of(lead, url) | {"price": typed}).status_code == 302
+    assert items(cart)[0]["price"] == Decimal(price)
+
+
+def test_the_success_tells_the_new_subtotal(lead: Client, cart: Cart) -> None:
+    url = item_page(cart)
+    told = lead.post(url, form_of(lead, url) | {"quantity": "3"}, follow=True).context["messages"]
+    assert [str(message) for message in told] == [
+        "Item “Pizza Margherita”: quantity 2 → 3. The subtotal is now 34.05 EUR."
+    ]
+    sent = form_of(lead, url) | {"special_instructions": "No basil"}
+    assert "The subtotal is now" not in lead.post(url, sent, follow=True).text
+
+
+def test_the_focus_starts_where_most_is_corrected(lead: Client, cart: Cart) -> None:
+    like = f"{add_page(cart)}?like={items(cart)[0]['item_id']}"
+    for url, name in (
+        (item_page(cart), "quantity"),
+        (like, "quantity"),
+        (add_page(cart), "display_name"),
+        (correct_page(cart), "note"),
+    ):
+        main = lead.get(url).text.partition("<main")[2]
+        assert re.findall('name="([a-z_]+)"[^>]* autofocus', main) == [name]
+        assert main.count("autofocus") == 1
+
+
+def test_what_the_restaurant_sells_is_offered(
+    lead: Client, cart: Cart, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    def sold(name: str, price: int, **values: Any) -> Any:
+        option = OptionFactory(display_name=f"Large {name}", price=2)
+        return CartFactory(
+            items=[ItemFactory(display_name=name, price=price, options=[option])], **values
+        )
+
+    sold("Calzone", 7)
+    newest = sold("Calzone", 8).items.get()
+    sold("Ramen", 8, restaurant_key=99)
+    dollars = ItemFactory(display_name="Burger", currency="USD")
+    CartFactory(currency="USD", items=[dollars])
+    CartFactory(items=[ItemFactory(display_name=f"Dish {number}") for number in range(30)])
+    # session, user, two of permissions, the cart, the newest carts, and what they hold
+    with django_assert_num_queries(7):
+        page = lead.get(add_page(cart))
+    dishes, options = page.context["offered"].values()
+    assert set(dishes) == {"Calzone", "Pizza Margherita"}
+    assert dishes["Calzone"] == {
+        "display_name": "Calzone",
+        "price": "8.00",
+        "menu_key": newest.menu_key,
+        "menu_version": str(newest.menu_version),
+        "menu_item_key": str(newest.menu_item_key),
+    }
+    assert options["Large Calzone"]["price"] == "2.00"
+    assert '<datalist id="offered-dishes"><option value="Calzone">' in page.text
+    assert page.text.count('list="offered-dishes"') == 1
 
 
 def test_an_item_is_removed(lead: Client, cart: Cart) -> None:
@@ -269,7 +334,7 @@ def test_a_cart_of_500_items_opens_and_saves(lead: Client) -> None:
     assert (last["quantity"], last["options"][99]["price"]) == (9, 7)
 
 
-def test_a_save_takes_17_queries(
+def test_a_save_takes_18_queries(
     lead: Client, cart: Cart, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     url = item_page(cart)
@@ -288,6 +353,7 @@ def test_a_save_takes_17_queries(
         + 1  # RELEASE the change's
         + 2  # the content type and the entry in the log of staff
         + 1  # RELEASE the page's
+        + 1  # the new subtotal
     ):
         response = lead.post(url, sent)
     assert (response.status_code, items(cart)[0]["quantity"]) == (302, 3)

@@ -74,7 +74,7 @@ def test_an_item_is_put_back_as_it_was(
     why = "Put back as before version 2: The caller changed her mind"
     assert record.author == Author("staff", "anna", record.request_id, why)
     assert LogEntry.objects.get().change_message == (
-        "Item “  Garlic naan” put back as before version 2"
+        "Item “  Garlic naan” put back as before version 2. Why: “The caller changed her mind”"
     )
 
 
@@ -124,7 +124,9 @@ def test_note_instructions_and_channels_are_put_back(lead: Client, cart: Cart) -
         "Change Cart",
         "Put back as before version 2: A mistake",
     )
-    assert LogEntry.objects.get().change_message == "Cart put back as before version 2"
+    assert LogEntry.objects.get().change_message == (
+        "Cart put back as before version 2. Why: “A mistake”"
+    )
     assert items(cart)[0]["quantity"] == 7
 
 

@@ -93,6 +93,16 @@ if (document.querySelector("body.login, body.error")) {
 
 document.querySelector(".desk [aria-invalid=true]")?.focus();
 
+// A dish or an option that is chosen by its name brings its price and its keys.
+const offered = JSON.parse(document.getElementById("offered")?.textContent ?? "{}");
+document.querySelector(".item-form")?.addEventListener("change", ({ target }) => {
+  const names = offered[target.getAttribute("list")] ?? {};
+  if (!Object.hasOwn(names, target.value)) return;
+  for (const [name, value] of Object.entries(names[target.value])) {
+    document.getElementById(target.id.replace(/display_name$/, name)).value = value;
+  }
+});
+
 // The back button opens a form anew. It keeps the key with which it was sent.
 for (const key of document.querySelectorAll("main [name=key]")) {
   key.value = history.state?.key ?? key.value;
@@ -112,11 +122,19 @@ window.addEventListener("pageshow", () => {
   for (const form of forms) delete form.dataset.sent;
 });
 
+const all = document.querySelector("[data-all]");
+if (all) {
+  all.parentElement.hidden = false;
+  all.addEventListener("change", () => {
+    for (const box of document.getElementsByName("cart")) box.checked = all.checked;
+  });
+}
+
 // Leaving a form would lose what was typed, except while it is saved.
-for (const form of document.querySelectorAll(".desk form[method=post]")) {
+for (const form of document.querySelectorAll(".desk form[method=post]:not(.several)")) {
   form.addEventListener("input", () => { form.dataset.typed = "yes"; });
 }
-for (const form of document.querySelectorAll(".desk main form[method=post]")) {
+for (const form of document.querySelectorAll(".desk main form[method=post]:not(.several)")) {
   form.addEventListener("submit", () => {
     const values = [...new FormData(form)].filter(([name]) => name !== "csrfmiddlewaretoken");
     const path = location.pathname + location.search;

@@ -1,0 +1,115 @@
+"""What staff did, from the log that Django keeps of it: of one cart, or of all by agent and day."""
+
+import re
+from collections.abc import Iterable
+from datetime import date, datetime, time, timedelta
+from typing import Any, cast
+from uuid import UUID
+
+from django import forms
+from django.contrib.admin.models import LogEntry
+from django.contrib.admin.options import get_content_type_for_model
+from django.contrib.auth.models import User
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+
+from carts.admin.formatting import event_url, in_words
+from carts.models import Cart
+from carts.models.change import Author
+
+PAGE_SIZE = 100
+
+# The entries that are looked through at once. No column but the key has an index in their order.
+WINDOW = 20_000
+
+# How an entry tells the version of the cart that it is about. It ends with the customer's key.
+VERSION = re.compile("version ([0-9]+) of ")
+
+
+class ActivityForm(forms.Form):
+    """Whose entries, of which day, and the key below which the page begins."""
+
+    agent = forms.ModelChoiceField(
+        User.objects.order_by("username"), required=False, to_field_name="username"
+    )
+    day = forms.DateField(
+        required=False,
+        widget=forms.DateInput({"type": "date", "max": "9000-12-31"}, format="%Y-%m-%d"),
+        validators=[MinValueValidator(date(2000, 1, 1)), MaxValueValidator(date(9000, 12, 31))],
+    )
+    before = forms.IntegerField(
+        required=False, min_value=1, max_value=2**31 - 1, widget=forms.HiddenInput
+    )
+
+
+def author_of(request: HttpRequest, why: str | None) -> Author:
+    name = request.user.get_username()
+    return Author("staff", name, request.META["cartsvc.request_id"], why)
+
+
+def log(
+    request: HttpRequest, cart: Cart, flag: int, message: str, why: str | None, version: int | None
+) -> None:
+    """Log what a member of staff did to a cart, and the version that it made."""
+    LogEntry.objects.create(
+        user_id=cast("Any", request.user).pk,
+        content_type=get_content_type_for_model(Cart),
+        object_id=str(cart.pk),
+        object_repr=f"version {version} of {cart}" if version else str(cart),
+        action_flag=flag,
+        change_message=f"{message}. Why: {in_words(why)}" if why else message,
+    )
+
+
+def log_of(cart_id: UUID) -> QuerySet[LogEntry]:
+    carts = get_content_type_for_model(Cart)
+    return LogEntry.objects.filter(content_type=carts, object_id=str(cart_id))
+
+
+def version_of(entry: LogEntry) -> int:
+    """Return the version of the cart that the entry is about, or 0 if it does not say."""
+    version = VERSION.match(entry.object_repr)
+    return int(version[1]) if version else 0
+
+
+def with_events(entries: Iterable[LogEntry]) -> list[tuple[LogEntry, str]]:
+    """Return each entry with the address of its event in the cart's history, or ""."""
+    carts = get_content_type_for_model(Cart)
+    return [
+        (
+            entry,
+            event_url(entry.object_id, version_of(entry)) if entry.content_type == carts else "",
+        )
+        for entry in entries
+    ]
+
+
+def page_of(agent: User | None, day: date | None, before: int | None) -> dict[str, Any]:
+    """Return a page of the log, newest first, and the key below which the next one begins."""
+    newest = LogEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    low, high = 0, before or newest + 1
+    if day:
+        start = timezone.make_aware(datetime.combine(day, time.min))
+        low, high = _first_at(start), min(high, _first_at(start + timedelta(days=1)))
+    end = max(low, high - WINDOW)
+    entries = LogEntry.objects.filter(pk__gte=end, pk__lt=high).order_by("-pk")
+    if agent:
+        entries = entries.filter(user=agent)
+    found = list(entries.select_related("user", "content_type")[: PAGE_SIZE + 1])
+    older = end if end > low else None
+    if len(found) > PAGE_SIZE:
+        older = found[PAGE_SIZE - 1].pk
+    return {"entries": with_events(found[:PAGE_SIZE]), "older": older}
+
+
+def _first_at(moment: datetime) -> int:
+    """Return a key that is above those of all entries before the moment, by halving their range."""
+    rows = LogEntry.objects.order_by("pk").values_list("pk", "action_time")
+    low, high = 0, (rows.values_list("pk", flat=True).last() or 0) + 1
+    while low < high:
+        middle = (low + high) // 2
+        pk, at = rows.filter(pk__gte=middle).first() or (middle, moment)
+        low, high = (low, middle) if at >= moment else (pk + 1, high)
+    return low

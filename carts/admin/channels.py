@@ -1,0 +1,92 @@
+"""The page that changes the channels of several carts, each under its own lock, after a preview."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.models import CHANGE
+from django.core.exceptions import PermissionDenied
+from django.db import OperationalError, transaction
+from django.http import HttpRequest, HttpResponseRedirect
+from django.urls import reverse
+from django.views.generic import View
+
+from carts.admin.activity import author_of, log
+from carts.admin.forms import WhyForm, form_field
+from carts.admin.history import change_of
+from carts.admin.items import BUSY
+from carts.admin.search import PAGE_SIZE
+from carts.models import Cart
+from carts.values import NewCart
+from cartsvc.api.guids import parse_guid
+from cartsvc.request_errors import ApiError
+
+CHANNELS = ("fulfilment_channel", "ordering_channel", "platform")
+
+
+class ChannelsForm(WhyForm):
+    """The new channels, and the reason. What is left empty stays as it is."""
+
+    field_order = CHANNELS
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields |= {name: form_field(NewCart, name) for name in CHANNELS}
+        for name in CHANNELS:
+            self.fields[name].required = False
+        self.order_fields(self.field_order)
+
+    def clean(self) -> None:
+        if not self.errors and not self.changes():
+            raise forms.ValidationError("Fill in what is to change.")
+
+    def changes(self) -> dict[str, str]:
+        return {name: self.cleaned_data[name] for name in CHANNELS if self.cleaned_data[name]}
+
+
+class ChannelsView(View):
+    """Ask for the new channels, show what they change in each cart, and change it."""
+
+    desk: Any = None
+
+    def dispatch(self, request: HttpRequest) -> Any:
+        if not self.desk.has_change_permission(request):
+            raise PermissionDenied
+        keys = filter(None, map(parse_guid, request.POST.getlist("cart")[:PAGE_SIZE]))
+        carts = list(Cart.objects.filter(pk__in=list(keys)).order_by("-pk"))
+        form = ChannelsForm(request.POST if "why" in request.POST else None)
+        is_sure, changes = "sure" in request.POST, form.changes() if form.is_valid() else {}
+        found = f"{reverse('admin:carts_cart_changelist')}?{request.POST.get('found', '')}"
+        if not carts:
+            messages.warning(request, "No cart was selected.")
+            return HttpResponseRedirect(found)
+        lines = [(cart, self._told(cart, changes)) for cart in carts]
+        if changes and is_sure:
+            errors = [(cart, self._change(cart, told, form)) for cart, told in lines if told]
+            lines = [(cart, error) for cart, error in errors if error]
+            messages.success(request, f"Carts changed: {len(errors) - len(lines)}.")
+            if not lines:
+                return HttpResponseRedirect(found)
+            messages.error(request, f"Carts that could not be changed: {len(lines)}. See below.")
+        context = {"title": "Change channels", "form": form, "lines": lines, "changes": changes}
+        context |= {"found": request.POST.get("found", ""), "found_url": found}
+        return self.desk.page(request, "channels", **context)
+
+    def _told(self, cart: Cart, changes: dict[str, str]) -> str:
+        """Return in words what the changes make different in the cart, or "" if nothing."""
+        now = {name: getattr(cart, name) for name in CHANNELS}
+        return change_of(now, changes, cart.currency)
+
+    def _change(self, cart: Cart, told: str, form: ChannelsForm) -> str:
+        """Change a cart. Return why that failed, or ""."""
+        why = form.cleaned_data["why"]
+        carts = Cart.objects.by(author_of(self.request, why), profile_key=cart.profile_key)
+        try:
+            with transaction.atomic():
+                changed = carts.change_cart(cart.pk, form.changes())
+                log(self.request, cart, CHANGE, f"Cart: {told}", why, changed.version)
+        except OperationalError:
+            return BUSY
+        except ApiError as refused:
+            return str(refused)
+        return ""

@@ -1,0 +1,114 @@
+"""Staff activity: who did what, when and why, by agent and day."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from carts.admin import activity
+from carts.models import Cart
+from tests.desk.conftest import CARTS, delete_page, form_of, item_page, page_of, staff, words
+from tests.support.stored import Unchanged
+
+ACTIVITY = f"{CARTS}activity/"
+NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
+
+
+def shown(client: Client, **query: str) -> list[str]:
+    entries = client.get(ACTIVITY, query).context["entries"]
+    return [entry.change_message for entry, _ in entries]
+
+
+@pytest.fixture
+def log(cart: Cart, lead: Client) -> None:
+    """Log two entries of two agents on each of ten days, the second at 23:00."""
+    users = [User.objects.get(username="anna"), User.objects.create_user("cleo", is_staff=True)]
+    for day in range(10):
+        for user, hours in zip(users, (0, 11), strict=True):
+            LogEntry.objects.log_actions(user.pk, [cart], CHANGE, f"{user} {day}")
+            entry = LogEntry.objects.order_by("pk").last()
+            at = NOON + timedelta(days=day, hours=hours)
+            LogEntry.objects.filter(pk=entry.pk).update(action_time=at)
+
+
+def test_it_tells_who_did_what_when_and_why_and_leads_there(lead: Client, cart: Cart) -> None:
+    url = item_page(cart)
+    lead.post(url, form_of(lead, url) | {"quantity": "7", "why": "She called"})
+    page = lead.get(ACTIVITY)
+    told = "Item “Pizza Margherita”: quantity 2 → 7. Why: “She called”"
+    assert told in words(page.text)
+    assert "· anna" in words(page.text)
+    event = f"{page_of(cart)}?before=3#version-2"
+    assert f'href="{event}">Cart <span class="key">{cart.pk}</span></a>' in page.text
+    assert 'id="version-2"' in lead.get(event).text
+    # The log of one cart leads there as well.
+    assert f'href="{event}"' in lead.get(f"{CARTS}{cart.pk}/history/").text
+
+    lead.post(delete_page(cart), {"version": "2"})
+    newest = f'href="{page_of(cart)}">Cart'
+    assert newest in lead.get(ACTIVITY).text
+    assert lead.get(page_of(cart), follow=True).redirect_chain[-1][0].endswith("/history/")
+
+
+@pytest.mark.usefixtures("log")
+def test_it_is_filtered_by_agent_and_day(lead: Client) -> None:
+    assert shown(lead)[:3] == ["cleo 9", "anna 9", "cleo 8"]
+    assert shown(lead, agent="anna") == [f"anna {day}" for day in range(9, -1, -1)]
+    assert shown(lead, day="2026-03-17") == ["cleo 2", "anna 2"]
+    assert shown(lead, day="2026-03-17", agent="cleo") == ["cleo 2"]
+    assert shown(lead, day="2026-03-14") == shown(lead, day="2026-03-25") == []
+    # The day is that of the viewer.
+    lead.cookies["timezone"] = "Asia/Tokyo"
+    assert shown(lead, day="2026-03-17") == ["anna 2", "cleo 1"]
+
+
+@pytest.mark.usefixtures("log")
+def test_it_is_read_in_windows_of_the_key(lead: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(activity, "WINDOW", 6)
+    monkeypatch.setattr(activity, "PAGE_SIZE", 4)
+    pages, query = [], {"agent": "anna"}
+    while query:
+        with CaptureQueriesContext(
+            connection,
+        ) as asked:
+            page = lead.get(ACTIVITY, query)
+        for statement in asked:
+            sql: Any = statement["sql"]
+            assert "django_admin_log" not in sql or ("LIMIT" in sql and "COUNT(" not in sql)
+        pages.append([entry.change_message for entry, _ in page.context["entries"]])
+        older = page.context["older"]
+        assert ("Look further back" in page.text) == bool(older)
+        query = {"agent": "anna", "before": str(older)} if older else {}
+    assert [len(page) for page in pages] == [3, 3, 3, 1]
+    assert [*chain(*pages)] == [f"anna {day}" for day in range(9, -1, -1)]
+    assert len(shown(lead)) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("day", value) for value in ("0001-01-01", "9999-12-31", "x", "\0", "2026-02-30")),
+        *(("before", value) for value in ("0", "-1", "x", str(10**30))),
+        *(("agent", value) for value in ("nobody", "\0")),
+    ],
+)
+def test_a_filter_that_is_none_is_told(lead: Client, name: str, value: str) -> None:
+    page = lead.get(ACTIVITY, {name: value})
+    assert page.status_code == 200
+    assert "errorlist" in page.text
+
+
+def test_it_is_for_those_who_manage_accounts(
+    lead: Client, viewer: Client, cart: Cart, unchanged: Unchanged
+) -> None:
+    agent = staff("Cart support agent", name="cleo")
+    for client, may in ((lead, True), (viewer, False), (agent, False)):
+        assert (f'href="{ACTIVITY}"' in client.get(page_of(cart)).text) == may
+        assert client.get(ACTIVITY).status_code == (200 if may else 403)
+    assert Client().get(ACTIVITY).url.startswith("/admin/login/")

@@ -1,0 +1,120 @@
+"""Change the channels of several carts at once."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+
+from carts.models import Cart
+from carts.values import Closing
+from tests.desk.conftest import CARTS, page_of, words
+from tests.support.concurrency import held
+from tests.support.factories import CartFactory, ItemFactory
+from tests.support.stored import Unchanged
+
+CHANNELS = f"{CARTS}channels/"
+
+
+@pytest.fixture
+def several(db: None) -> list[Cart]:
+    contents: list[Any] = [CartFactory(items=[ItemFactory()]) for _ in range(3)]
+    return [*contents, CartFactory(fulfilment_channel="PICKUP")]
+
+
+def sent(carts: list[Cart], **values: str) -> dict[str, Any]:
+    blank = dict.fromkeys(("fulfilment_channel", "ordering_channel", "platform", "why"), "")
+    return {"cart": [str(cart.pk) for cart in carts], "found": "q=4711", **blank, **values}
+
+
+def test_the_channels_of_what_was_selected_are_changed_after_a_preview(
+    lead: Client, several: list[Cart]
+) -> None:
+    found = lead.get(CARTS, {"q": "4711"}).text
+    assert f'<input type="checkbox" name="cart" value="{several[0].pk}"' in found
+    assert 'name="found" value="q=4711"' in found
+
+    chosen = {"cart": [str(cart.pk) for cart in several[1:]], "found": "q=4711"}
+    asked = lead.post(CHANNELS, chosen)
+    assert words(asked.text).count("DELIVERY · MOBILE · ios-app") == 2
+    assert "Change channels" in asked.text
+
+    typed = sent(several[1:], fulfilment_channel="PICKUP", why="The courier is ill")
+    preview = lead.post(CHANNELS, typed)
+    assert words(preview.text).count("fulfilment channel “DELIVERY” → “PICKUP”") == 2
+    assert words(preview.text).count("stays as it is") == 1
+    assert ">Change 3 carts</button>" in preview.text
+    assert not LogEntry.objects.exists()
+    assert {cart.version for cart in Cart.objects.all()} == {1}
+
+    shown = re.findall('type="hidden" name="([a-z_]+)" value="([^"]*)"', preview.text)
+    again: dict[str, Any] = {
+        **dict(shown),
+        "cart": [value for name, value in shown if name == "cart"],
+    }
+    done = lead.post(CHANNELS, again, follow=True)
+
+    assert done.redirect_chain == [(f"{CARTS}?q=4711", 302)]
+    assert "Carts changed: 2." in done.text
+    kept, *changed, same = (Cart.objects.get(pk=cart.pk) for cart in several)
+    assert (kept.fulfilment_channel, kept.version, same.version) == ("DELIVERY", 1, 1)
+    for cart in changed:
+        assert (cart.fulfilment_channel, cart.version) == ("PICKUP", 2)
+        record = cart.changes.get()
+        assert (record.operation, record.author.name) == ("Change Cart", "anna")
+        assert record.why == "The courier is ill"
+        entry = LogEntry.objects.get(object_id=str(cart.pk))
+        assert entry.change_message == (
+            "Cart: fulfilment channel “DELIVERY” → “PICKUP”. Why: “The courier is ill”"
+        )
+        assert entry.object_repr.startswith("version 2 of ")
+
+
+def test_what_could_not_be_changed_is_listed(lead: Client, several: list[Cart]) -> None:
+    closed, gone, cart = several[:3]
+    Cart.objects.close_cart(closed.pk, Closing(outcome="ordered", reference="A-1"))
+    Cart.objects.delete_cart(gone.pk)
+    answer = lead.post(CHANNELS, sent(several[:3], platform="phone") | {"sure": "yes"})
+    for text in ("Carts changed: 1.", "Carts that could not be changed: 1.", "ordered"):
+        assert text in words(answer.text)
+    assert [failed.pk for failed, _ in answer.context["lines"]] == [closed.pk]
+    platforms = [Cart.objects.get(pk=one.pk).platform for one in (closed, cart)]
+    assert platforms == ["ios-app", "phone"]
+    assert LogEntry.objects.get().object_id == str(cart.pk)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_cart_that_somebody_holds_is_listed(
+    lead: Client, several: list[Cart], unchanged: Unchanged
+) -> None:
+    busy = several[0]
+    row = Cart.objects.filter(pk=busy.pk, profile_key=busy.profile_key)
+    with held(lambda: list(row.select_for_update())):
+        answer = lead.post(CHANNELS, sent([busy], platform="phone") | {"sure": "yes"})
+    assert "This cart could not be changed just now" in answer.text
+
+
+def test_the_page_asks_for_what_it_needs(
+    lead: Client, several: list[Cart], unchanged: Unchanged
+) -> None:
+    for carts, values, text in (
+        ([], {"platform": "phone"}, "No cart was selected."),
+        (several, {}, "Fill in what is to change."),
+        (several, {"platform": " "}, "must not be blank"),
+        (several, {"platform": "x" * 51}, "at most 50 characters"),
+        (several, {"platform": "phone", "why": "a\nb"}, "U+000A: a control character"),
+    ):
+        typed = sent(carts, **values) | {"sure": "yes"}
+        assert text in lead.post(CHANNELS, typed, follow=True).text
+    for wrong in ({"cart": ["x", "\0", "9" * 999]}, {"found": "\r\nX: y"}, {}):
+        assert lead.post(CHANNELS, wrong).url.startswith(f"{CARTS}?")
+    assert lead.get(CHANNELS).url == f"{CARTS}?"
+
+
+def test_who_may_only_view_selects_nothing(
+    viewer: Client, several: list[Cart], unchanged: Unchanged
+) -> None:
+    assert 'type="checkbox"' not in viewer.get(CARTS).text
+    assert viewer.post(CHANNELS, sent(several, platform="phone")).status_code == 403
+    assert page_of(several[0]) in viewer.get(CARTS).text
