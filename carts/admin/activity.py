@@ -7,7 +7,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django import forms
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import ADDITION, LogEntry
 from django.contrib.admin.options import get_content_type_for_model
 from django.contrib.auth.models import User
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -72,6 +72,15 @@ def version_of(entry: LogEntry) -> int:
     """Return the version of the cart that the entry is about, or 0 if it does not say."""
     version = VERSION.match(entry.object_repr)
     return int(version[1]) if version else 0
+
+
+def notes_of(cart_id: UUID) -> dict[int, list[LogEntry]]:
+    """Return the newest notes that staff added to a cart's history, by the version they saw."""
+    notes: dict[int, list[LogEntry]] = {}
+    entries = log_of(cart_id).filter(action_flag=ADDITION).select_related("user")
+    for entry in entries.order_by("-pk")[:PAGE_SIZE]:
+        notes.setdefault(version_of(entry), []).append(entry)
+    return notes
 
 
 def with_events(entries: Iterable[LogEntry]) -> list[tuple[LogEntry, str]]:

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib.admin.models import DELETION
+from django.contrib.admin.models import ADDITION, DELETION
 from django.urls import reverse
 
+from carts.admin.formatting import cart_url, in_words
 from carts.admin.forms import CartForm
 from carts.admin.history import Items, change_of, lines_of
 from carts.admin.items import Carts, ChangeView, EditView
@@ -63,3 +64,33 @@ class DeleteCartView(ChangeView):
 
     def after(self) -> str:
         return reverse("admin:carts_cart_changelist")
+
+
+class NoteView(ChangeView):
+    """The page that adds a note to the cart's history, and changes nothing."""
+
+    template = "note"
+    flag = ADDITION
+
+    def load(self) -> bool:
+        self.why.fields["why"].required = True
+        self.why.fields["why"].label = "Note (for staff only)"
+        return super().load()
+
+    def subject(self, items: Items, fields: Mapping[str, Any]) -> Any:
+        return None
+
+    def context(self) -> dict[str, Any]:
+        return {"title": "Add a note to the history"}
+
+    def message(self) -> str:
+        return f"Note: {in_words(self.why.cleaned_data['why'])}"
+
+    def reason(self) -> None:
+        """Return none: the note is no reason of a change."""
+
+    def change(self, carts: Carts, version: int) -> Changed:
+        return Changed(version)
+
+    def after(self) -> str:
+        return f"{cart_url(self.cart_id)}#history-heading"

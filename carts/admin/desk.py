@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from carts.admin import activity, search
 from carts.admin.activity import log_of
-from carts.admin.cart import CartView, DeleteCartView
+from carts.admin.cart import CartView, DeleteCartView, NoteView
 from carts.admin.channels import ChannelsView
 from carts.admin.closing import AbandonView, ReopenView
 from carts.admin.formatting import LABELS, amount, parse_version
@@ -59,6 +59,7 @@ class CartAdmin(admin.ModelAdmin):
                 )
                 for route, page, name in (
                     ("correct/", CartView, "cart_correct"),
+                    ("note/", NoteView, "cart_note"),
                     ("before/<int:version>/", PutBackView, "item_put_back"),
                     ("abandon/", AbandonView, "cart_abandon"),
                     ("reopen/", ReopenView, "cart_reopen"),

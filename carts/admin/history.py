@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from carts.admin.activity import notes_of
 from carts.admin.formatting import amount, in_words, label_of
 from carts.models import Cart, CartChange
 from carts.models.change import MAX_CHANGES, difference, items_before
@@ -44,9 +45,10 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, A
     end = min(before or cart.version + 1, cart.version + 1)
     changes = list(cart.changes.filter(version__lt=end).reverse()[: PAGE_SIZE + 1])
     events = [_event(change, cart.currency) for change in changes[:PAGE_SIZE]]
+    found: dict[str, Any] = {"events": events, "notes": notes_of(cart.pk)}
     oldest = events[-1].change.version if events else end
     if len(changes) > PAGE_SIZE:
-        return {"events": events, "earlier": oldest}
+        return {**found, "earlier": oldest}
     missing = max(0, oldest - 2)
     if not missing and end <= cart.version:
         changes = list(cart.changes.reverse())
@@ -63,7 +65,7 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, A
     )
     lines = lines_of([placed.item for placed in created], cart.currency)
     events.append(Event(creation, lines))
-    return {"events": events, "missing": missing}
+    return {**found, "missing": missing}
 
 
 def events_since(cart: Cart, version: int) -> list[Event]:

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE
+from django.contrib.admin.models import ADDITION, CHANGE
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, OperationalError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -77,7 +77,7 @@ class ChangeView(View):
     desk: Any = None
     template = ""
     may = "has_change_permission"
-    flag = CHANGE
+    flag: int = CHANGE
     removed = "This item was removed meanwhile."
     placed: PlacedItem | None = None
     item_id: Any = None
@@ -213,7 +213,8 @@ class ChangeView(View):
                 return HttpResponseRedirect(self.after())
             carts = Cart.objects.by(author, profile_key=self.cart.profile_key)
             changed = self.change(carts, self.cart.version)
-            why, version = self.why.cleaned_data["why"], changed.version if changed else None
+            why = None if self.flag == ADDITION else self.why.cleaned_data["why"]
+            version = changed.version if changed else None
             log(self.request, self.cart, self.flag, message, why, version)
         messages.success(self.request, f"{message}.{self._new_subtotal()}")
         return HttpResponseRedirect(self.after())

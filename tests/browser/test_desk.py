@@ -3,7 +3,7 @@ from typing import Any, cast
 from uuid import UUID
 
 import pytest
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from uuid_utils.compat import uuid7
@@ -337,6 +337,14 @@ def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, schem
     LogEntry.objects.log_actions(
         User.objects.get().pk, [cart], CHANGE, "Item “Cola”: quantity 1 → 2. Why: “She called”"
     )
+    LogEntry.objects.create(
+        user=User.objects.get(),
+        content_type=LogEntry.objects.get().content_type,
+        object_id=cart.pk,
+        object_repr=f"version 2 of {cart}",
+        action_flag=ADDITION,
+        change_message="Note: “Called, promised a refund”",
+    )
     look = f"{width}-{scheme}"
     page = open_page(width, scheme)
     page.goto(FIND)
@@ -355,6 +363,7 @@ def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, schem
         "delete": delete_page(cart),
         "log": f"{FIND}{cart.pk}/history/",
         "activity": f"{FIND}activity/",
+        "note": f"{FIND}{cart.pk}/note/",
     }.items():
         page.goto(path)
         check(page, f"{name}-{look}")

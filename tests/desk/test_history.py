@@ -2,12 +2,14 @@
 
 from decimal import Decimal
 
+from django.contrib.admin.models import LogEntry
+from django.db import connection
 from django.test import Client
 from uuid_utils.compat import uuid7
 
 from carts.models import Cart
 from carts.models.change import Author
-from tests.desk.conftest import big_cart, events, page_of
+from tests.desk.conftest import CARTS, big_cart, events, page_of, words
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
@@ -64,3 +66,38 @@ def test_the_reason_shows_nowhere_at_the_api(api: Api) -> None:
         answer = api.get(path).content.decode()
         assert "olives" not in answer
         assert "why" not in answer
+
+
+def test_a_note_stands_in_the_history_and_changes_nothing(
+    lead: Client, viewer: Client, cart: Cart
+) -> None:
+    page = f"{CARTS}{cart.pk}/note/"
+    item = cart.items.get()
+    item.change(quantity=5)
+    assert f'href="{page}">Add a note</a>' in lead.get(page_of(cart)).text
+    sent = {"version": "2", "why": "Called, promised a refund"}
+    item.change(quantity=6)
+    assert lead.post(page, sent).url == f"{page_of(cart)}#history-heading"
+    item.change(quantity=7)
+
+    shown = viewer.get(page_of(cart))
+    told = words(shown.text)
+    assert told.index("quantity 6 → 7") < told.index("Note: “Called, promised a refund”")
+    assert told.index("“Called, promised a refund”") < told.index("quantity 5 → 6")
+    assert "· Staff anna" in told
+    assert Cart.objects.get().version == 4
+    assert cart.changes.count() == 3
+    assert "Note: “Called, promised a refund”" in words(lead.get(f"{CARTS}activity/").text)
+    assert LogEntry.objects.get().object_repr == f"version 3 of {cart}"
+
+    for wrong, text in (("", "This field is required."), ("a\nb", "U+000A: a control character")):
+        assert text in lead.post(page, sent | {"why": wrong}).text
+    assert viewer.get(page).status_code == viewer.post(page, sent).status_code == 403
+    assert f'href="{page}"' not in shown.text
+    assert LogEntry.objects.count() == 1
+
+
+def test_the_notes_of_a_cart_are_found_in_an_index(cart: Cart) -> None:
+    with connection.cursor() as cursor:
+        found = connection.introspection.get_constraints(cursor, LogEntry._meta.db_table)
+    assert found["carts_log_object"]["columns"] == ["object_id"]
