@@ -81,6 +81,10 @@ REDIS_OR_MEMORY = "(locmem|rediss?)://.*"
 CACHE_URL = env.text(
     "CACHE_URL", "locmem://", REDIS_OR_MEMORY, "must begin with redis://, rediss:// or locmem://."
 )
+# Pages of the company's own, to which the desk links.
+OWN_PAGE = r"https?://[^\s{}]+\{key\}[^\s{}]*", "must be such as https://crm.example.com/{{key}}."
+RESTAURANT_URL = env.text("RESTAURANT_URL", "", *OWN_PAGE)
+CUSTOMER_URL = env.text("CUSTOMER_URL", "", *OWN_PAGE)
 METRICS_BIND = env.text("METRICS_BIND", "", r"[\w.-]+:\d{1,5}", "must be such as 127.0.0.1:9100.")
 
 env.seal()

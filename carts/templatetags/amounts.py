@@ -1,6 +1,7 @@
 from typing import Any
 
 from django import template
+from django.conf import settings
 
 from carts.admin.formatting import amount, each, menu_data
 
@@ -14,3 +15,10 @@ register.filter(menu_data)
 def at(found: Any, key: Any) -> Any:
     """Return what is found there, or nothing."""
     return (found or {}).get(key, ())
+
+
+@register.filter
+def own_page(key: Any, setting: str) -> str:
+    """Return the address of the company's own page of this key, if it has one."""
+    template: str = getattr(settings, setting)
+    return template.replace("{key}", str(key))
