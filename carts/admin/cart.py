@@ -6,10 +6,10 @@ from typing import Any
 from django.contrib.admin.models import ADDITION, DELETION
 from django.urls import reverse
 
+from carts.admin.change_view import Carts, ChangeView, EditView
 from carts.admin.formatting import cart_url, in_words
 from carts.admin.forms import CartForm
 from carts.admin.history import Items, change_of, lines_of
-from carts.admin.items import Carts, ChangeView, EditView
 from carts.models import CartChange
 from carts.models.writes import Changed
 

@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.views.generic import View
 
 from carts.admin.activity import author_of, log
+from carts.admin.change_view import BUSY
 from carts.admin.forms import WhyForm, form_field
 from carts.admin.history import change_of
-from carts.admin.items import BUSY
 from carts.admin.search import PAGE_SIZE
 from carts.models import Cart
 from carts.values import NewCart

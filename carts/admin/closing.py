@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from carts.admin.change_view import Carts, ChangeView
 from carts.admin.formatting import in_words
-from carts.admin.items import Carts, ChangeView
 from carts.values import ABANDONED, Closing
 
 

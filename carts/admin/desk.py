@@ -18,7 +18,8 @@ from carts.admin.channels import ChannelsView
 from carts.admin.closing import AbandonView, ReopenView
 from carts.admin.formatting import LABELS, amount, parse_version
 from carts.admin.history import timeline
-from carts.admin.items import ItemView, PutBackView, RemoveItemView
+from carts.admin.items import ItemView, RemoveItemView
+from carts.admin.put_back import PutBackView
 from carts.admin.terms import id_digits
 from carts.models import Cart
 from carts.models.closing import OPEN

@@ -9,7 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.utils.html import escape
 
-from carts.admin import items as pages
+from carts.admin import change_view as pages
 from carts.models import Cart
 from carts.models.change import Author
 from carts.values import Item, Option

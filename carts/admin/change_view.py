@@ -1,0 +1,285 @@
+"""The base of the pages that change a cart, through the model layer's writes.
+
+A form carries the version of the cart with which it was opened, from which the history tells what
+the form has shown. A field that nobody touched keeps the value that the cart has now. If somebody
+else has changed meanwhile what the form changes, nothing is saved. The page then shows both, keeps
+what was typed, and asks again.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.admin.models import ADDITION, CHANGE
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import OperationalError, transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.functional import cached_property
+from django.views.generic import View
+from uuid_utils.compat import uuid7
+
+from carts.admin.activity import author_of, log
+from carts.admin.formatting import amount, cart_url, parse_version
+from carts.admin.forms import CartForm, WhyForm
+from carts.admin.history import (
+    Items,
+    cart_before,
+    change_of,
+    events_since,
+)
+from carts.cart_errors import IdempotencyKeyReused, VersionMismatch
+from carts.models import Cart, CartChange, IdempotencyRecord
+from carts.models.change import items_before
+from carts.models.manager import CartManager
+from carts.models.reads import items_of
+from carts.models.writes import Changed
+from carts.values import PlacedItem
+from cartsvc.api.guids import parse_guid
+from cartsvc.request_errors import ApiError
+
+# A COMMIT that is not answered may have happened. Then the cart's version tells, the next time.
+BUSY = (
+    "This cart could not be changed just now: somebody else is changing it, or the database is "
+    "slow. Please save again. If it was saved after all, this page will say so."
+)
+
+SAVED = (
+    "This form was saved before, with other values. To save these as well, press the button again."
+)
+
+# How often a change is decided anew, because others change the cart in between.
+ATTEMPTS = 5
+
+# What a form has shown, if the history does not tell.
+UNKNOWN: Any = {}
+
+Carts = CartManager[Cart]
+
+
+class ChangeView(View):
+    """The base of the pages that change a cart.
+
+    `desk` is the `CartAdmin`; `template` names the page; `may` is the right that it needs; `flag`
+    is that of the entry in the log of staff. `placed` is None if the page is about no item of the
+    cart. `removed` is what to say if the cart exists, but not what the page is about. `opened` is
+    what the page was about when its form was opened. `editor` is the form of what is changed, with
+    what was sent. A page that only asks has none.
+    """
+
+    desk: Any = None
+    template = ""
+    may = "has_change_permission"
+    flag: int = CHANGE
+    removed = "This item was removed meanwhile."
+    placed: PlacedItem | None = None
+    item_id: Any = None
+    editor: Any = None
+
+    def context(self) -> dict[str, Any]:
+        """Return the title of the page, and what only its template needs."""
+        raise NotImplementedError
+
+    def subject(self, items: Items, fields: Mapping[str, Any]) -> Any:
+        """Return what the page is about, of a cart with these items and fields."""
+        placed = items.get(self.item_id)
+        return placed and placed.item
+
+    def is_about(self, change: CartChange) -> bool:
+        """Return whether a change may be one of what the page is about."""
+        return self.item_id in change.items
+
+    def message(self) -> str:
+        """Return in words what the change makes different, or "" if nothing would be."""
+        raise NotImplementedError
+
+    def change(self, carts: Carts, version: int) -> Changed | None:
+        """Make the change with this manager, to the cart of this version."""
+        raise NotImplementedError
+
+    def reason(self) -> str | None:
+        """Return why the change is made, as its record says."""
+        return self.why.cleaned_data["why"]
+
+    def after(self) -> str:
+        """Return the address of the page that opens after the change."""
+        return cart_url(self.cart_id, self.item_id)
+
+    def dispatch(
+        self, request: HttpRequest, cart_id: UUID, item_id: UUID | None = None, **_: Any
+    ) -> Any:
+        if not getattr(self.desk, self.may)(request):
+            raise PermissionDenied
+        self.cart_id, self.item_id = cart_id, item_id
+        self.why = WhyForm(request.POST or None)
+        if not self.load():
+            return self.gone()
+        self.since = parse_version(request.POST.get("version", "")) or 0
+        self.opened = self._opened() if request.method == "POST" else self.present()
+        return super().dispatch(request)
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return self.page()
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if not all([self.why.is_valid(), not self.editor or self.editor.is_valid()]):
+            return self.page()
+        answers = (self.decide() for _ in range(ATTEMPTS))
+        return next(filter(None, answers), None) or self.page(error=BUSY)
+
+    def decide(self) -> HttpResponse | None:
+        """Decide on the cart as it was read, and save. Return None if it has changed since then."""
+        if self.clashes():
+            return self.page(clash=True)
+        if not (message := self.message()):
+            return self.nothing_changed()
+        try:
+            return self.write(message)
+        except ValidationError as invalid:
+            error = " ".join(invalid.messages)
+        except OperationalError:
+            error = BUSY
+        except ApiError as refused:
+            if not self.load():
+                return self.gone()
+            if isinstance(refused, VersionMismatch):
+                return None
+            error = SAVED if isinstance(refused, IdempotencyKeyReused) else str(refused)
+        return self.page(error=error)
+
+    def load(self) -> bool:
+        """Read the current cart. Return False if the cart or its item does not exist."""
+        cart = Cart.objects.with_items().filter(pk=self.cart_id).first()
+        if not cart:
+            return False
+        self.cart, self.items = cart, items_of(cart.items_json)
+        self.placed = self.items.get(self.item_id)
+        return bool(self.placed or "item_id" not in self.kwargs)
+
+    def present(self) -> Any:
+        """Return what the page is about, as it is now."""
+        return self.subject(self.items, self._fields())
+
+    def clashes(self) -> bool:
+        """Return whether what the page is about has changed since its form was opened."""
+        return bool(self.opened != self.present())
+
+    def gone(self) -> HttpResponse:
+        """Redirect to the cart, or to the list if it is gone as well, and say so."""
+        if Cart.objects.filter(pk=self.cart_id).exists():
+            reason, url = self.removed, cart_url(self.cart_id)
+        else:
+            reason, url = "This cart was deleted meanwhile.", reverse("admin:carts_cart_changelist")
+        messages.error(self.request, f"{reason} Nothing was saved.")
+        return HttpResponseRedirect(url)
+
+    def page(self, *, clash: bool = False, error: str = "") -> HttpResponse:
+        """Return the page with status 200, or 409 if the change was not saved.
+
+        If it is a `clash`, the page shows what has happened since its form was opened. `error`
+        says why not, in words.
+        """
+        missed = events_since(self.cart, self.since) if clash else []
+        return self.desk.page(
+            self.request,
+            self.template,
+            cart=self.cart,
+            cart_url=cart_url(self.cart_id, self.item_id),
+            item=self.placed and self.placed.item,
+            value=self.placed and self.placed.value,
+            editor=self.editor,
+            why=self.why,
+            key=uuid7(),
+            clash=clash,
+            missed=[event for event in missed if self.is_about(event.change)],
+            error=error,
+            status=409 if clash or error else 200,
+            **self.context(),
+        )
+
+    def write(self, message: str) -> HttpResponse:
+        """Change the cart and log it, in one transaction, once. Leave the page, and say so."""
+        author = author_of(self.request, self.reason())
+        with transaction.atomic():
+            if not self._claimed():
+                messages.info(self.request, "This form was saved before. It was not saved again.")
+                return HttpResponseRedirect(self.after())
+            carts = Cart.objects.by(author, profile_key=self.cart.profile_key)
+            changed = self.change(carts, self.cart.version)
+            why = None if self.flag == ADDITION else self.why.cleaned_data["why"]
+            version = changed.version if changed else None
+            log(self.request, self.cart, self.flag, message, why, version)
+        messages.success(self.request, f"{message}.{self._new_subtotal()}")
+        return HttpResponseRedirect(self.after())
+
+    def nothing_changed(self) -> HttpResponse:
+        """Leave the page, and say why nothing was saved."""
+        messages.info(self.request, "Nothing was changed: it is like that already.")
+        return HttpResponseRedirect(self.after())
+
+    def _new_subtotal(self) -> str:
+        subtotals = Cart.objects.filter(pk=self.cart_id).values_list("subtotal", flat=True)
+        was, now = self.cart.subtotal, subtotals.first()
+        if now in (was, None):
+            return ""
+        return f" The subtotal is now {amount(now, self.cart.currency)} {self.cart.currency}."
+
+    def _claimed(self) -> bool:
+        """Return whether the form is sent for the first time, by its key, as callers' keys are."""
+        if not (key := parse_guid(self.request.POST.get("key", ""))):
+            return True
+        own = {"csrfmiddlewaretoken", "key", "version"}
+        sent = [pair for pair in self.request.POST.lists() if pair[0] not in own]
+        request = [self.request.get_full_path(), *sent]
+        # No partner's key is as long as this word.
+        customer = self.cart.profile_key
+        return IdempotencyRecord.claim(customer, "staff", str(key), request)[1]
+
+    def _fields(self) -> dict[str, Any]:
+        return {name: getattr(self.cart, name) for name in CartForm.names}
+
+    def _opened(self) -> Any:
+        missed = self.cart.version - self.since
+        between = {"version__gt": self.since, "version__lte": self.cart.version}
+        changes = list(self.cart.changes.filter(**between).reverse()) if missed else []
+        if not self.since or len(changes) != missed:
+            return UNKNOWN
+        return self.subject(items_before(self.items, changes), cart_before(self._fields(), changes))
+
+
+class EditView(ChangeView):
+    """The base of the pages with a form of the fields that they are about."""
+
+    values: dict[str, Any]  # what was typed, and of what nobody touched what is
+
+    def form(self, values: Mapping[str, Any] | None, data: Any = None) -> Any:
+        """Return the form of these values, with what was sent."""
+        raise NotImplementedError
+
+    @cached_property
+    def editor(self) -> Any:
+        opened = self.present() if self.opened is UNKNOWN else self.opened
+        return self.form(opened, self.request.POST or None)
+
+    def clashes(self) -> bool:
+        """Return whether somebody else has changed a field that was typed in.
+
+        The form then marks these fields, and shows what all others are now.
+        """
+        was, now, self.values = self.opened, self.present(), self.editor.values()
+        both = []
+        for name, typed in self.values.items():
+            before = was.get(name, UNKNOWN)
+            if typed == before:
+                self.values[name] = now[name]
+            elif now[name] not in (before, typed):
+                both.append(name)
+        if both:
+            self.editor = self.form({**now, **self.values})
+            # The focus would scroll away from what the page says.
+            del self.editor.fields[self.editor.first].widget.attrs["autofocus"]
+        for name in both:
+            told = was and change_of({name: was[name]}, {name: now[name]}, self.cart.currency)
+            self.editor.mark(name, f"Somebody else: {told or 'changed this'}")
+        return bool(both)
