@@ -23,6 +23,8 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["test"]:
         sys.exit("The tests are pytest's: run pytest in this folder.")
+    if sys.argv[1:2] == ["collectstatic"]:
+        sys.exit("There is nothing to collect: the service serves the files of its packages.")
     try:
         run()
     except ModuleNotFoundError as error:
@@ -30,7 +32,7 @@ def main() -> None:
         if package in ("carts", "cartsvc"):
             raise
         sys.exit(
-            f"The package {package} is missing: run pip install -r requirements.txt in a "
+            f"The package {package} is missing: run pip install -r cartsvc/requirements.txt in a "
             "virtual environment, and manage.py with that environment's Python."
         )
 

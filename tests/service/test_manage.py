@@ -93,7 +93,9 @@ def test_an_old_python_can_read_manage_py() -> None:
 )
 def test_a_missing_package_is_named(package: str, program: tuple[str, ...]) -> None:
     line = said_by(*program)
-    assert line.startswith(f"The package {package} is missing: run pip install -r requirements.txt")
+    assert line.startswith(
+        f"The package {package} is missing: run pip install -r cartsvc/requirements.txt"
+    )
 
 
 def test_a_missing_module_of_our_own_is_a_defect() -> None:
@@ -101,10 +103,18 @@ def test_a_missing_module_of_our_own_is_a_defect() -> None:
     assert "Traceback" in done.stderr
 
 
-def test_the_framework_runs_no_tests() -> None:
-    assert (
-        said_by("manage.py", command="test") == "The tests are pytest's: run pytest in this folder."
-    )
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("test", "The tests are pytest's: run pytest in this folder."),
+        (
+            "collectstatic",
+            "There is nothing to collect: the service serves the files of its packages.",
+        ),
+    ],
+)
+def test_what_the_framework_would_do_is_not_needed(command: str, told: str) -> None:
+    assert said_by("manage.py", command=command) == told
 
 
 @pytest.mark.parametrize("asked", ["version", "--version"])
