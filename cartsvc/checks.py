@@ -162,8 +162,8 @@ def _check_server(alias: str) -> Iterator[CheckMessage]:
     with connections[alias].cursor() as cursor:
         cursor.execute(SESSION, [list(asked_for)])
         session = cursor.fetchall()
-        cursor.execute(SERVER)
-        ((encoding, allowed),) = cursor.fetchall()
+        cursor.execute("SHOW server_encoding")
+        ((encoding,),) = cursor.fetchall()
     # A pooler may drop such settings and say nothing.
     for name, found, role in session:
         if found != (wanted := asked_for[name]):
@@ -183,18 +183,6 @@ def _check_server(alias: str) -> Iterator[CheckMessage]:
             "there.",
             "Production",
         )
-    wanted = settings.WEB_CONCURRENCY * settings.THREADS  # each thread keeps one
-    if allowed < wanted and not settings.DATABASE_ADMIN_URL:  # a pooler lends one to many
-        yield warning(
-            "W030",
-            f"WEB_CONCURRENCY × THREADS is {wanted}, but {alias!r} takes {allowed} connections.",
-            "Raise max_connections, or lower WEB_CONCURRENCY or THREADS.",
-            "Production",
-        )
 
 
 SESSION = "SELECT name, setting, quote_ident(current_user) FROM pg_settings WHERE name = ANY(%s)"
-SERVER = (
-    "SELECT current_setting('server_encoding'), current_setting('max_connections')::int"
-    " - current_setting('superuser_reserved_connections')::int"
-)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from functools import partial
+from operator import length_hint
 from typing import Any
 from urllib.request import parse_http_list
 
@@ -13,8 +13,6 @@ from cartsvc.request_errors import ApiError, HeadersTooLarge, InvalidHeader, Uri
 # Bytes of a header, of all of them, and of a path with its query: what nginx.conf lets through.
 HEADER_MAX_LENGTH = ADDRESS_MAX_LENGTH = 8 * 1024
 HEADERS_MAX_LENGTH = 32 * 1024
-
-is_text = partial(type.__instancecheck__, str)
 
 # Bytes of a Content-Type. Reading its parameters takes quadratic time.
 CONTENT_TYPE_MAX_LENGTH = 200
@@ -44,8 +42,8 @@ TRACEPARENT = re.compile(
 
 def head_error(environ: Mapping[str, Any]) -> ApiError | None:
     """Return what is wrong with a request of which too much would have to be read, if anything."""
-    # Looking at each header would take a hundredth of a read.
-    if len("".join(filter(is_text, environ.values()))) <= HEADER_MAX_LENGTH:
+    # Looking at each header would take three hundredths of a read. What is no text has no length.
+    if sum(map(length_hint, environ.values())) <= HEADER_MAX_LENGTH:
         return None
     lengths = [len(value) for name, value in environ.items() if name[:5] == "HTTP_"]
     if max(lengths, default=0) > HEADER_MAX_LENGTH or sum(lengths) > HEADERS_MAX_LENGTH:

@@ -15,7 +15,6 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
-from jwt import PyJWKClient
 from jwt.exceptions import (
     ImmatureSignatureError,
     InvalidAudienceError,
@@ -111,7 +110,10 @@ def token_backend() -> TokenBackend:
         leeway=settings.JWT_LEEWAY,
     )
     if settings.JWT_JWK_URL:
-        backend.jwks_client = cast("PyJWKClient", IssuerKeys(settings.JWT_JWK_URL))
+        backend.jwks_client = IssuerKeys(
+            settings.JWT_JWK_URL,
+            cooldown_duration=0,  # PyJWT's does not count fetches that failed
+        )
     return backend
 
 

@@ -7,11 +7,9 @@ from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPSConnection
 from socket import SHUT_RDWR
 from threading import Thread, Timer
-from typing import Any
 from urllib.parse import urlsplit
 
 from jwt import PyJWK, PyJWKClient, PyJWKSet
-from jwt.jwk_set_cache import JWKSetCache
 
 from cartsvc.request_errors import Unavailable
 from cartsvc.serving import metrics
@@ -29,28 +27,24 @@ MAX_AGE_SECONDS = 10 * 60  # while the issuer does not answer
 class IssuerKeys(PyJWKClient):
     """PyJWT's client. A request makes it fetch in the background, and waits if it has no keys."""
 
-    jwk_set_cache: JWKSetCache
+    keys: PyJWKSet
     fetched_at = tried_at = float("-inf")
-
-    def __init__(self, uri: str) -> None:
-        # PyJWT's own cooldown does not count fetches that failed.
-        super().__init__(uri, lifespan=MAX_AGE_SECONDS, cooldown_duration=0)
-        self.thread = Thread()
+    thread = Thread()
 
     def get_jwk_set(self, refresh: bool = False) -> PyJWKSet:
         """Return the keys, another object after each fetch. `refresh` says that they lack one."""
         now = time.monotonic()
-        is_old = now - self.fetched_at >= (COOLDOWN_SECONDS if refresh else REFRESH_SECONDS)
+        age = now - self.fetched_at
+        is_old = age >= (COOLDOWN_SECONDS if refresh else REFRESH_SECONDS)
         with suppress(RuntimeError):  # the process may have no more threads
             if is_old and now - self.tried_at >= COOLDOWN_SECONDS:
                 self.tried_at, self.thread = now, Thread(target=self.fetch, daemon=True)
                 self.thread.start()
-            if not self.jwk_set_cache.get():
+            if age > MAX_AGE_SECONDS:
                 self.thread.join(max(0, self.tried_at + TIMEOUT_SECONDS - now))
-        keys = self.jwk_set_cache.get()
-        if not keys or (refresh and is_old):
+        if now - self.fetched_at > MAX_AGE_SECONDS or (refresh and is_old):
             raise Unavailable("The keys that verify tokens cannot be fetched right now.")
-        return keys
+        return self.keys
 
     def get_signing_keys(self, refresh: bool = False) -> list[PyJWK]:
         """Return all keys. PyJWT would leave out one without an id."""
@@ -59,16 +53,15 @@ class IssuerKeys(PyJWKClient):
     def fetch(self) -> bool:
         """Fetch the keys, and return whether the issuer has sent any. If not, the old ones stay."""
         try:
-            keys = self.fetch_data()
+            self.keys = self.fetch_data()
         except Exception as error:  # noqa: BLE001 (whatever it sends, it is asked again)
             logger.warning("The issuer's keys cannot be fetched: %r", error)
             metrics.UNREACHABLE.inc("issuer")
             return False
-        self.jwk_set_cache.put(keys)
         self.fetched_at = time.monotonic()
         return True
 
-    def fetch_data(self) -> Any:
+    def fetch_data(self) -> PyJWKSet:
         """Return the keys that can verify. Redirects are not followed and no proxy is used.
 
         PyJWT would limit neither the bytes nor the time of all reads.

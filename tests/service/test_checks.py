@@ -204,16 +204,6 @@ def database_checks() -> list[str]:
     return []
 
 
-def test_more_threads_than_connections(db: None, settings: Settings) -> None:
-    settings.WEB_CONCURRENCY, settings.THREADS, settings.DATABASE_ADMIN_URL = 1, 1, ""
-    assert database_checks() == []
-    settings.WEB_CONCURRENCY = 100_000
-    expected = ["cartsvc.W030"] if connection.vendor == "postgresql" else []
-    assert database_checks() == expected
-    settings.DATABASE_ADMIN_URL = "postgres://past-the-pooler"  # which lends one to many
-    assert database_checks() == []
-
-
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite's texts are in UTF-8")
 @pytest.mark.skipif(bool(configured.DATABASE_ADMIN_URL), reason="a pooler knows one database")
 @pytest.mark.django_db(transaction=True)
