@@ -90,8 +90,8 @@ def event_of(entry: LogEntry) -> str:
 
 def page_of(agent: User | None, day: date | None, before: int | None) -> dict[str, Any]:
     """Return a page of the log, newest first, and the key below which the next one begins."""
-    newest = LogEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    low, high = 0, before or newest + 1
+    keys = LogEntry.objects.order_by("pk").values_list("pk", flat=True)
+    low, high = keys.first() or 0, before or (keys.last() or 0) + 1
     if day:
         start = timezone.make_aware(datetime.combine(day, time.min))
         low, high = _first_at(start), min(high, _first_at(start + timedelta(days=1)))
