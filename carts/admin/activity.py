@@ -1,7 +1,6 @@
 """What staff did, from the log that Django keeps of it: of one cart, or of all by agent and day."""
 
 import re
-from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from typing import Any, cast
 from uuid import UUID
@@ -83,22 +82,16 @@ def notes_of(cart_id: UUID) -> dict[int, list[LogEntry]]:
     return notes
 
 
-def with_events(entries: Iterable[LogEntry]) -> list[tuple[LogEntry, str]]:
-    """Return each entry with the address of its event in the cart's history, or ""."""
-    carts = get_content_type_for_model(Cart)
-    return [
-        (
-            entry,
-            event_url(entry.object_id, version_of(entry)) if entry.content_type == carts else "",
-        )
-        for entry in entries
-    ]
+def event_of(entry: LogEntry) -> str:
+    """Return the address of the event in the history of the cart, or "" if it is of no cart."""
+    is_of_cart = entry.content_type == get_content_type_for_model(Cart)
+    return event_url(entry.object_id, version_of(entry)) if is_of_cart else ""
 
 
 def page_of(agent: User | None, day: date | None, before: int | None) -> dict[str, Any]:
     """Return a page of the log, newest first, and the key below which the next one begins."""
-    newest = LogEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    low, high = 0, before or newest + 1
+    keys = LogEntry.objects.order_by("pk").values_list("pk", flat=True)
+    low, high = keys.first() or 0, before or (keys.last() or 0) + 1
     if day:
         start = timezone.make_aware(datetime.combine(day, time.min))
         low, high = _first_at(start), min(high, _first_at(start + timedelta(days=1)))
@@ -110,7 +103,7 @@ def page_of(agent: User | None, day: date | None, before: int | None) -> dict[st
     older = end if end > low else None
     if len(found) > PAGE_SIZE:
         older = found[PAGE_SIZE - 1].pk
-    return {"entries": with_events(found[:PAGE_SIZE]), "older": older}
+    return {"entries": found[:PAGE_SIZE], "older": older}
 
 
 def _first_at(moment: datetime) -> int:

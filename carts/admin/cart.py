@@ -7,7 +7,7 @@ from django.contrib.admin.models import ADDITION, DELETION
 from django.urls import reverse
 
 from carts.admin.change_view import Carts, ChangeView, EditView
-from carts.admin.formatting import cart_url, in_words
+from carts.admin.formatting import in_words
 from carts.admin.forms import CartForm
 from carts.admin.history import Items, change_of, lines_of
 from carts.models import CartChange
@@ -77,20 +77,11 @@ class NoteView(ChangeView):
         self.why.fields["why"].label = "Note (for staff only)"
         return super().load()
 
-    def subject(self, items: Items, fields: Mapping[str, Any]) -> Any:
-        return None
-
     def context(self) -> dict[str, Any]:
         return {"title": "Add a note to the history"}
 
     def message(self) -> str:
         return f"Note: {in_words(self.why.cleaned_data['why'])}"
 
-    def reason(self) -> None:
-        """Return none: the note is no reason of a change."""
-
     def change(self, carts: Carts, version: int) -> Changed:
         return Changed(version)
-
-    def after(self) -> str:
-        return f"{cart_url(self.cart_id)}#history-heading"

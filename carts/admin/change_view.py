@@ -190,7 +190,8 @@ class ChangeView(View):
             value=self.placed and self.placed.value,
             editor=self.editor,
             why=self.why,
-            key=uuid7(),
+            # The same again, because what was refused may have been saved after all.
+            key=(error != SAVED and self._key()) or uuid7(),
             clash=clash,
             missed=[event for event in missed if self.is_about(event.change)],
             error=error,
@@ -225,9 +226,12 @@ class ChangeView(View):
             return ""
         return f" The subtotal is now {amount(now, self.cart.currency)} {self.cart.currency}."
 
+    def _key(self) -> UUID | None:
+        return parse_guid(self.request.POST.get("key", ""))
+
     def _claimed(self) -> bool:
         """Return whether the form is sent for the first time, by its key, as callers' keys are."""
-        if not (key := parse_guid(self.request.POST.get("key", ""))):
+        if not (key := self._key()):
             return True
         own = {"csrfmiddlewaretoken", "key", "version"}
         sent = [pair for pair in self.request.POST.lists() if pair[0] not in own]

@@ -27,14 +27,12 @@ CHANNELS = ("fulfilment_channel", "ordering_channel", "platform")
 class ChannelsForm(WhyForm):
     """The new channels, and the reason. What is left empty stays as it is."""
 
-    field_order = CHANNELS
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields |= {name: form_field(NewCart, name) for name in CHANNELS}
-        for name in CHANNELS:
-            self.fields[name].required = False
-        self.order_fields(self.field_order)
+        channels = {name: form_field(NewCart, name) for name in CHANNELS}
+        for field in channels.values():
+            field.required = False
+        self.fields = channels | self.fields
 
     def clean(self) -> None:
         if not self.errors and not self.changes():
@@ -56,21 +54,21 @@ class ChannelsView(View):
         carts = list(Cart.objects.filter(pk__in=list(keys)).order_by("-pk"))
         form = ChannelsForm(request.POST if "why" in request.POST else None)
         is_sure, changes = "sure" in request.POST, form.changes() if form.is_valid() else {}
-        found = f"{reverse('admin:carts_cart_changelist')}?{request.POST.get('found', '')}"
+        found = request.POST.get("found", "")
+        back = HttpResponseRedirect(f"{reverse('admin:carts_cart_changelist')}?{found}")
         if not carts:
             messages.warning(request, "No cart was selected.")
-            return HttpResponseRedirect(found)
+            return back
         lines = [(cart, self._told(cart, changes)) for cart in carts]
         if changes and is_sure:
             errors = [(cart, self._change(cart, told, form)) for cart, told in lines if told]
             lines = [(cart, error) for cart, error in errors if error]
             messages.success(request, f"Carts changed: {len(errors) - len(lines)}.")
             if not lines:
-                return HttpResponseRedirect(found)
+                return back
             messages.error(request, f"Carts that could not be changed: {len(lines)}. See below.")
-        context = {"title": "Change channels", "form": form, "lines": lines, "changes": changes}
-        context |= {"found": request.POST.get("found", ""), "found_url": found}
-        return self.desk.page(request, "channels", **context)
+        context = {"form": form, "lines": lines, "changes": changes, "found": found}
+        return self.desk.page(request, "channels", title="Change channels", **context)
 
     def _told(self, cart: Cart, changes: dict[str, str]) -> str:
         """Return in words what the changes make different in the cart, or "" if nothing."""

@@ -150,9 +150,8 @@ class CartAdmin(admin.ModelAdmin):
         ).get_page(request.GET.get("p"))
         if not exists and not page:
             return _unknown(request, cart_id)
-        context = {"cart_id": cart_id, "exists": exists, "page": page}
-        entries = activity.with_events(page)
-        return self.page(request, "log", title="Changes by staff", entries=entries, **context)
+        context = {"cart_id": cart_id, "exists": exists, "entries": page}
+        return self.page(request, "log", title="Changes by staff", **context)
 
     def activity_view(self, request: HttpRequest) -> HttpResponse:
         """Show what staff did, newest first, by agent and day."""

@@ -3,11 +3,13 @@ from typing import Any
 from django import template
 from django.conf import settings
 
+from carts.admin.activity import event_of
 from carts.admin.formatting import amount, each, menu_data
 
 register = template.Library()
 register.filter(amount)
 register.filter(each)
+register.filter(event_of)
 register.filter(menu_data)
 
 

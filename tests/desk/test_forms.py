@@ -8,6 +8,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.utils.html import escape
+from uuid_utils.compat import uuid7
 
 from carts.admin import change_view as pages
 from carts.models import Cart
@@ -219,10 +220,12 @@ def test_a_cart_that_somebody_holds_is_not_changed(
     unchanged()
     row = Cart.objects.filter(pk=cart.pk, profile_key=cart.profile_key)
     with held(lambda: list(row.select_for_update())):
-        response = form.post(lead)
+        response = form.post(lead, key=(key := str(uuid7())))
     assert response.status_code == 409
     assert "This cart could not be changed just now: somebody else is changing it" in response.text
     assert form.typed in response.text
+    # If it was saved after all, it is not saved again.
+    assert str(response.context["key"]) == key
 
 
 def test_a_cart_that_is_gone_is_told_once(lead: Client, cart: Cart, form: Form) -> None:
