@@ -35,8 +35,10 @@ def pattern_of(expression: str) -> str:
     return re.sub(r"\\[uU]([0-9a-f]{8}|[0-9a-f]{4})", lambda found: chr(int(found[1], 16)), short)
 
 
-# The patterns of texts; a line has a character that can be seen.
-LINE = pattern_of(f"^[^{LINE_BREAKERS}]*[^{INVISIBLE}{LINE_BREAKERS}][^{LINE_BREAKERS}]*$")
+# The patterns of texts; a line has a character that can be seen. Those beyond U+FFFF that cannot
+# are left out: JavaScript without the flag u would read each half of such a character by itself.
+UNSEEN = INVISIBLE.partition(r"\U")[0]
+LINE = pattern_of(f"^[^{LINE_BREAKERS}]*[^{UNSEEN}{LINE_BREAKERS}][^{LINE_BREAKERS}]*$")
 PARAGRAPH = pattern_of(f"^[^{PARAGRAPH_BREAKERS}]*$")
 
 
