@@ -67,10 +67,12 @@ def parse_amount(text: str) -> Decimal | None:
     return Decimal(f"{whole.replace(',', '')}.{decimals}")
 
 
-def each(item: Item, currency: str) -> str:
-    """Return what one costs with its options, if that is neither the price nor the value."""
-    one = item.value / item.quantity
-    return amount(one, currency) if one not in (item.price, item.value) else ""
+def each(value: Decimal, item: Item) -> Decimal | None:
+    """Return what one costs with its options, if that is neither the price nor the item's value."""
+    if item.quantity == 1 or not item.options:
+        return None
+    one = value / item.quantity
+    return one if one != item.price else None
 
 
 def parse_version(text: str) -> int | None:

@@ -98,30 +98,34 @@ def _in_one_line(lines: Iterable[str]) -> str:
 
 def lines_of(items: Collection[Item], currency: str) -> list[str]:
     """Return the items in words. After `LINES` lines, the rest is only counted."""
-    return _cut([list(_whole(item, currency)) for item in items])
+    return _cut((_whole(item, currency) for item in items), len(items))
 
 
-def _cut(groups: Collection[list[str]]) -> list[str]:
+def _cut(groups: Iterable[Iterable[str]], count: int) -> list[str]:
+    """Return the lines of so many groups. What comes after `LINES` lines is only counted."""
     lines: list[str] = []
     for number, group in enumerate(groups):
         if len(lines) >= LINES:
-            return [*lines, f"… and {len(groups) - number:,} more"]
+            return [*lines, f"… and {count - number:,} more"]
         lines += group
     return lines
 
 
 def _event(change: CartChange, currency: str) -> Event:
-    if not change.item_id and change.items:
-        groups = []
-        for was, now in change.items.values():
-            lines = _lines(was, now, currency)
-            if was and now:
-                lines = _lines(*difference(was, now), currency) or ["at another place"]
-                groups.append([f"{in_words(now['display_name'])}: {_in_one_line(lines)}"])
-            else:
-                groups.append([f"{'added' if now else 'removed'} {lines[0]}", *lines[1:]])
-        return Event(change, _cut(groups))
+    items = change.items
+    if items and not change.item_id:
+        groups = (_of_item(was, now, currency) for was, now in items.values())
+        return Event(change, _cut(groups, len(items)))
     return Event(change, _lines(change.was, change.now, currency) or ["nothing was changed"])
+
+
+def _of_item(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> Iterable[str]:
+    """Return how one of several items came, went or differs."""
+    if was and now:
+        lines = _lines(*difference(was, now), currency) or ["at another place"]
+        return [f"{in_words(now['display_name'])}: {_in_one_line(lines)}"]
+    first, *others = _lines(was, now, currency)
+    return [f"{'added' if now else 'removed'} {first}", *others]
 
 
 def _lines(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import simplejson
 from django.db import models
+from django.utils.functional import cached_property
 
 from carts.models.guarded import GuardedModel
 from carts.values import Item, PlacedItem, completed, types_of, values_from_json
@@ -104,17 +105,17 @@ class CartChange(GuardedModel):
     def __str__(self) -> str:
         return f"{self.operation} (version {self.version})"
 
-    @property
+    @cached_property
     def was(self) -> dict[str, Any]:
         """What was: the fields in `before`, as an `Item` or a cart holds them."""
         return self._fields(self.before)
 
-    @property
+    @cached_property
     def now(self) -> dict[str, Any]:
         """What is since: the fields in `after`, as an `Item` or a cart holds them."""
         return self._fields(self.after)
 
-    @property
+    @cached_property
     def items(self) -> dict[UUID, tuple[dict[str, Any], dict[str, Any]]]:
         """Each item that came, went or differs: what was, and what is since."""
         was, now = self.was, self.now
