@@ -71,11 +71,7 @@ class NoteView(ChangeView):
 
     template = "note"
     flag = ADDITION
-
-    def load(self) -> bool:
-        self.why.fields["why"].required = True
-        self.why.fields["why"].label = "Note (for staff only)"
-        return super().load()
+    asks = "Note (for staff only)"
 
     def context(self) -> dict[str, Any]:
         return {"title": "Add a note to the history"}

@@ -65,7 +65,8 @@ class ChangeView(View):
     is that of the entry in the log of staff. `placed` is None if the page is about no item of the
     cart. `removed` is what to say if the cart exists, but not what the page is about. `opened` is
     what the page was about when its form was opened. `editor` is the form of what is changed, with
-    what was sent. A page that only asks has none.
+    what was sent. A page that only asks has none. `asks` is the label of the reason, if it must be
+    given.
     """
 
     desk: Any = None
@@ -76,6 +77,7 @@ class ChangeView(View):
     placed: PlacedItem | None = None
     item_id: Any = None
     editor: Any = None
+    asks = ""
 
     def context(self) -> dict[str, Any]:
         """Return the title of the page, and what only its template needs."""
@@ -113,6 +115,8 @@ class ChangeView(View):
             raise PermissionDenied
         self.cart_id, self.item_id = cart_id, item_id
         self.why = WhyForm(request.POST or None)
+        if self.asks:
+            self.why.fields["why"].required, self.why.fields["why"].label = True, self.asks
         if not self.load():
             return self.gone()
         self.since = parse_version(request.POST.get("version", "")) or 0

@@ -4,10 +4,26 @@ from typing import Any
 
 from carts.admin.change_view import Carts, ChangeView
 from carts.admin.formatting import in_words
+from carts.models import CartChange
+from carts.models.writes import Changed
 from carts.values import ABANDONED, Closing
 
 
-class AbandonView(ChangeView):
+class StatusView(ChangeView):
+    """The base of the pages that end a cart or reopen it.
+
+    Whatever has happened to the cart since the page was opened is shown first: it may be being
+    paid for, or still in use.
+    """
+
+    def is_about(self, change: CartChange) -> bool:
+        return True
+
+    def clashes(self) -> bool:
+        return bool(self.cart.version != self.since)
+
+
+class AbandonView(StatusView):
     """The page that closes a cart which the customer has left, after a confirmation."""
 
     template = "abandon"
@@ -18,19 +34,15 @@ class AbandonView(ChangeView):
     def message(self) -> str:
         return "Cart closed as abandoned"
 
-    def change(self, carts: Carts, version: int) -> None:
-        carts.close_cart(self.cart_id, Closing(outcome=ABANDONED), version=version)
+    def change(self, carts: Carts, version: int) -> Changed:
+        return carts.close_cart(self.cart_id, Closing(outcome=ABANDONED), version=version)
 
 
-class ReopenView(ChangeView):
+class ReopenView(StatusView):
     """The page that opens a closed cart again. It asks why."""
 
     template = "reopen"
-
-    def load(self) -> bool:
-        field = self.why.fields["why"]
-        field.required, field.label = True, "Why (for staff only)"
-        return super().load()
+    asks = "Why (for staff only)"
 
     def context(self) -> dict[str, Any]:
         return {"title": "Reopen this cart?"}
@@ -40,5 +52,5 @@ class ReopenView(ChangeView):
         about = f", {in_words(state.reference)}" if state.reference else ""
         return f"Cart reopened: it was {state.status}{about}" if state.closed_on else ""
 
-    def change(self, carts: Carts, version: int) -> None:
-        carts.reopen_cart(self.cart_id, version=version)
+    def change(self, carts: Carts, version: int) -> Changed:
+        return carts.reopen_cart(self.cart_id, version=version)

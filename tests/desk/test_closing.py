@@ -94,6 +94,27 @@ def test_a_cart_is_closed_as_abandoned(lead: Client, cart: Cart) -> None:
     assert (Cart.objects.get().status, Cart.objects.get().reference) == ("abandoned", None)
 
 
+def test_what_happened_meanwhile_is_shown_first(lead: Client, cart: Cart) -> None:
+    """A cart that is in use is not abandoned unseen, and another end than was read is kept."""
+    cart.change(note="Still here")
+    for path, version, what in (("abandon/", 1, "Still here"), ("reopen/", 2, "ordered")):
+        if path == "reopen/":
+            closed(cart)
+        response = lead.post(f"{CARTS}{cart.pk}/{path}", {"version": version, "why": "x"})
+        assert response.status_code == 409
+        for words in ("This has changed since", "Nothing was saved", what):
+            assert words in response.text
+    assert Cart.objects.get().status == "ordered"
+    assert not LogEntry.objects.exists()
+
+
+def test_staffs_log_leads_to_the_event(lead: Client, cart: Cart) -> None:
+    lead.post(f"{CARTS}{cart.pk}/abandon/", {"version": 1, "why": ""})
+    lead.post(f"{CARTS}{cart.pk}/reopen/", {"version": 2, "why": "She called"})
+    entries = LogEntry.objects.order_by("pk").values_list("object_repr", flat=True)
+    assert [text.partition(" of ")[0] for text in entries] == ["version 2", "version 3"]
+
+
 @pytest.mark.parametrize("path", ["abandon/", "reopen/"])
 def test_who_may_only_view_ends_nothing(
     viewer: Client, cart: Cart, unchanged: Unchanged, path: str
