@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { CartsApi, Configuration, ItemsApi, ResponseError } from "./client/index.js";
-import type { CartItem, ErrorResponse } from "./client/index.js";
+import type { CartItem, CreateCart, ErrorResponse } from "./client/index.js";
 
 const { BASE_URL, TOKEN, PROFILE } = process.env as Record<string, string>;
 const configuration = new Configuration({ basePath: BASE_URL!, accessToken: TOKEN! });
@@ -19,18 +19,16 @@ const pizza: CartItem = {
   quantity: 2,
 };
 
-const created = await carts.createCart({
-  profileKey,
-  createCart: {
-    partnerKey: "DEMO",
-    restaurantKey: 1,
-    platform: "test",
-    orderingChannel: "WEB",
-    fulfilmentChannel: "DELIVERY",
-    currency: "EUR",
-    items: [pizza],
-  },
-});
+const empty: CreateCart = {
+  partnerKey: "DEMO",
+  restaurantKey: 1,
+  platform: "test",
+  orderingChannel: "WEB",
+  fulfilmentChannel: "DELIVERY",
+  currency: "EUR",
+};
+
+const created = await carts.createCart({ profileKey, createCart: { ...empty, items: [pizza] } });
 const cartId = created.data.cartId;
 const added = await items.addItem({ profileKey, cartId, cartItem: pizza });
 const itemId = added.data.itemId;
@@ -90,17 +88,7 @@ assert.deepEqual((await carts.listCarts({ profileKey })).data.carts, []);
 let calls = 0;
 const pre = async () => void (calls += 1);
 const app = { carts: carts.withPreMiddleware(pre), items: items.withPreMiddleware(pre) };
-const evening = await app.carts.createCart({
-  profileKey,
-  createCart: {
-    partnerKey: "DEMO",
-    restaurantKey: 1,
-    platform: "test",
-    orderingChannel: "WEB",
-    fulfilmentChannel: "DELIVERY",
-    currency: "EUR",
-  },
-});
+const evening = await app.carts.createCart({ profileKey, createCart: empty });
 const mine = { profileKey, cartId: evening.data.cartId };
 const eight = await app.items.addItems({ ...mine, addItems: { items: Array(8).fill(pizza) }, prefer });
 let shown = eight.data.cart!;
