@@ -17,6 +17,8 @@ def address_of(bind: str) -> dict[str, Any]:
     if bind.startswith("unix:"):
         return {"uds": Path(bind.removeprefix("unix:"))}
     host, _, port = bind.rpartition(":")
+    if not port.isdecimal():
+        raise ValueError("it does not end with the number of a port")
     if host.startswith("["):
         return {"address": host.strip("[]"), "port": int(port)}
     if not host or ":" in host:

@@ -1,12 +1,14 @@
 import os
+import sys
 from argparse import ArgumentParser
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from decimal import Decimal
+from io import TextIOWrapper
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import F, QuerySet
@@ -49,8 +51,7 @@ class Command(BaseCommand):
                     file.writelines(document(profile_key, held))
                 unless_whole.pop_all()
             return
-        with suppress(AttributeError):  # a test's
-            self.stdout.reconfigure(encoding="utf-8")
+        cast("TextIOWrapper", sys.stdout).reconfigure(encoding="utf-8")
         for piece in document(profile_key, held):
             self.stdout.write(piece, ending="")
 
