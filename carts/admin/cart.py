@@ -6,8 +6,8 @@ from typing import Any
 from django.contrib.admin.models import ADDITION, DELETION
 from django.urls import reverse
 
-from carts.admin.change_view import Carts, ChangeView, EditView
-from carts.admin.formatting import in_words
+from carts.admin.change_view import WHY, Carts, ChangeView, EditView
+from carts.admin.formatting import amount, in_words
 from carts.admin.forms import CartForm
 from carts.admin.history import Items, change_of, lines_of
 from carts.models import CartChange
@@ -40,11 +40,15 @@ class CartView(EditView):
 
 
 class DeleteCartView(ChangeView):
-    """The page that deletes a cart with all that belongs to it, after a confirmation."""
+    """The page that deletes a cart with all that belongs to it, after a confirmation.
+
+    It asks why. The log of staff then says what the cart was.
+    """
 
     template = "delete"
     may = "has_delete_permission"
     flag = DELETION
+    asks = WHY
 
     def subject(self, items: Items, fields: Mapping[str, Any]) -> Any:
         return items, fields
@@ -53,11 +57,17 @@ class DeleteCartView(ChangeView):
         return True
 
     def context(self) -> dict[str, Any]:
-        lines = lines_of([placed.item for placed in self.items.values()], self.cart.currency)
-        return {"title": "Delete this cart?", "lines": lines}
+        return {"title": "Delete this cart?", "lines": self._lines()}
 
     def message(self) -> str:
         return f"Cart {self.cart_id} deleted"
+
+    def logged(self, message: str) -> str:
+        cart, lines = self.cart, "; ".join(map(str.strip, self._lines())) or "it was empty"
+        return f"{message}, {amount(cart.subtotal, cart.currency)} {cart.currency}: {lines}"
+
+    def _lines(self) -> list[str]:
+        return lines_of([placed.item for placed in self.items.values()], self.cart.currency)
 
     def change(self, carts: Carts, version: int) -> None:
         carts.delete_cart(self.cart_id, version=version)

@@ -49,6 +49,9 @@ SAVED = (
     "This form was saved before, with other values. To save these as well, press the button again."
 )
 
+# The label of a reason that must be given.
+WHY = "Why (for staff only)"
+
 # How often a change is decided anew, because others change the cart in between.
 ATTEMPTS = 5
 
@@ -95,6 +98,10 @@ class ChangeView(View):
     def message(self) -> str:
         """Return in words what the change makes different, or "" if nothing would be."""
         raise NotImplementedError
+
+    def logged(self, message: str) -> str:
+        """Return the message as the log of staff keeps it."""
+        return message
 
     def change(self, carts: Carts, version: int) -> Changed | None:
         """Make the change with this manager, to the cart of this version."""
@@ -214,7 +221,7 @@ class ChangeView(View):
             changed = self.change(carts, self.cart.version)
             why = None if self.flag == ADDITION else self.why.cleaned_data["why"]
             version = changed.version if changed else None
-            log(self.request, self.cart, self.flag, message, why, version)
+            log(self.request, self.cart, self.flag, self.logged(message), why, version)
         messages.success(self.request, f"{message}.{self._new_subtotal()}")
         return HttpResponseRedirect(self.after())
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from carts.admin.change_view import Carts, ChangeView
+from carts.admin.change_view import WHY, Carts, ChangeView
 from carts.admin.formatting import in_words
 from carts.models import CartChange
 from carts.models.writes import Changed
@@ -42,7 +42,7 @@ class ReopenView(StatusView):
     """The page that opens a closed cart again. It asks why."""
 
     template = "reopen"
-    asks = "Why (for staff only)"
+    asks = WHY
 
     def context(self) -> dict[str, Any]:
         return {"title": "Reopen this cart?"}

@@ -3,9 +3,10 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -16,14 +17,14 @@ from carts.admin.activity import log_of
 from carts.admin.cart import CartView, DeleteCartView, NoteView
 from carts.admin.channels import ChannelsView
 from carts.admin.closing import AbandonView, ReopenView
-from carts.admin.formatting import LABELS, amount, parse_version
+from carts.admin.formatting import LABELS, amount, cart_url, parse_version
 from carts.admin.history import timeline
 from carts.admin.items import ItemView, RemoveItemView
 from carts.admin.put_back import PutBackView
 from carts.admin.terms import id_digits
-from carts.models import Cart
+from carts.models import Cart, DeletedCart
 from carts.models.closing import OPEN
-from carts.models.reads import items_of
+from carts.models.reads import items_of, moment_of
 from cartsvc.api.guids import parse_guid
 
 # The most items on the slips that the page of a cart shows. Its order has all of them.
@@ -94,7 +95,7 @@ class CartAdmin(admin.ModelAdmin):
             if found.opens:
                 return HttpResponseRedirect(found.opens)
             key = id_digits(form.cleaned_data["q"])
-            if len(key) == 32 and not found.carts and log_of(UUID(key)).exists():
+            if len(key) == 32 and not found.carts and _is_known(UUID(key)):
                 return HttpResponseRedirect(reverse("admin:carts_cart_history", args=[UUID(key)]))
             if as_csv:
                 return _csv(found.carts)
@@ -103,12 +104,17 @@ class CartAdmin(admin.ModelAdmin):
             name: sorted({getattr(cart, name) for cart in found.carts}) for name in form.SUGGESTED
         }
         context: dict[str, Any] = {"title": "Carts", "form": form, "page": found, "seen": seen}
+        if found.is_id and len(key) == 32:
+            context |= {"made_on": moment_of(UUID(key)), "kept_days": settings.CART_DAYS}
         return self.page(request, "find", periods=_periods(), most=search.MOST, **context)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show a cart: the order, the two slips that will print, and the history."""
+        """Show a cart: the order, the two slips that will print, and the history, or staff's part.
+
+        Staff's is what Django has logged of them, as long as the cart is kept.
+        """
         self._check_view(request)
         cart_id = parse_guid(object_id)
         cart = Cart.objects.with_items().filter(pk=cart_id).first() if cart_id else None
@@ -128,7 +134,13 @@ class CartAdmin(admin.ModelAdmin):
             items=items.values(),
             printed=[*items.values()][:PRINTED_ITEMS],
             unprinted=max(0, len(items) - PRINTED_ITEMS),
-            timeline=timeline(cart, items, parse_version(request.GET.get("before", ""))),
+            **(
+                {"staff": _staff_log(request, cart.id)}
+                if "staff" in request.GET
+                else {
+                    "timeline": timeline(cart, items, parse_version(request.GET.get("before", "")))
+                }
+            ),
         )
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
@@ -140,18 +152,21 @@ class CartAdmin(admin.ModelAdmin):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
-        """Show the log of changes by staff, newest first. It is kept when they delete the cart."""
+        """Show when a cart was deleted and by whom, and what staff did to it before."""
         self._check_view(request)
-        if not (cart_id := parse_guid(object_id)):
+        cart_id = parse_guid(object_id)
+        if not cart_id:
             return _unknown(request, cart_id)
-        exists = Cart.objects.filter(pk=cart_id).exists()
-        page = Paginator(
-            log_of(cart_id).select_related("user", "content_type"), activity.PAGE_SIZE
-        ).get_page(request.GET.get("p"))
-        if not exists and not page:
-            return _unknown(request, cart_id)
-        context = {"cart_id": cart_id, "exists": exists, "entries": page}
-        return self.page(request, "log", title="Changes by staff", **context)
+        if not _is_known(cart_id) or Cart.objects.filter(pk=cart_id).exists():
+            return HttpResponseRedirect(f"{cart_url(cart_id)}?staff")
+        return self.page(
+            request,
+            "gone",
+            title="A deleted cart",
+            cart_id=cart_id,
+            deleted=DeletedCart.objects.filter(pk=cart_id).first(),
+            staff=_staff_log(request, cart_id),
+        )
 
     def activity_view(self, request: HttpRequest) -> HttpResponse:
         """Show what staff did, newest first, by agent and day."""
@@ -164,6 +179,16 @@ class CartAdmin(admin.ModelAdmin):
     def _check_view(self, request: HttpRequest) -> None:
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
+
+
+def _is_known(cart_id: UUID) -> bool:
+    """Return whether something is kept of a cart that may have been deleted."""
+    return DeletedCart.objects.filter(pk=cart_id).exists() or log_of(cart_id).exists()
+
+
+def _staff_log(request: HttpRequest, cart_id: UUID) -> Page:
+    entries = log_of(cart_id).select_related("user", "content_type")
+    return Paginator(entries, activity.PAGE_SIZE).get_page(request.GET.get("p"))
 
 
 def _periods() -> list[tuple[str, str, str]]:

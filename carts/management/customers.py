@@ -7,7 +7,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.management.base import CommandError
 from django.db.models import QuerySet
 
-from carts.models import Cart, IdempotencyRecord
+from carts.models import Cart, DeletedCart, IdempotencyRecord
 from cartsvc.api.guids import parse_guid
 
 
@@ -22,6 +22,7 @@ def held_of(profile_key: str) -> dict[str, QuerySet[Any]]:
         "carts": Cart.objects.filter(profile_key=key).order_by("pk"),
         # Each keeps its cart as text.
         "log entries": staff_log().filter(object_repr__endswith=str(key)).order_by("pk"),
+        "deleted carts": DeletedCart.objects.filter(profile_key=key),
         "idempotency records": IdempotencyRecord.objects.filter(profile_key=key),
     }
 

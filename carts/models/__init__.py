@@ -6,7 +6,15 @@ a lock on the cart's row. `manage.py shell` has the same guarantees as a REST ca
 
 from carts.models.cart import Cart
 from carts.models.change import CartChange
+from carts.models.deleted import DeletedCart
 from carts.models.idempotency import IdempotencyRecord
 from carts.models.item import CartItem, CartItemOption
 
-__all__ = ["Cart", "CartChange", "CartItem", "CartItemOption", "IdempotencyRecord"]
+__all__ = [
+    "Cart",
+    "CartChange",
+    "CartItem",
+    "CartItemOption",
+    "DeletedCart",
+    "IdempotencyRecord",
+]

@@ -235,11 +235,12 @@ class CartManager(CartWriter, Generic[CartT]):
             )
 
     def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:
-        """Delete a cart with its items and its history.
+        """Delete a cart with its items and its history. A `DeletedCart` says who did, and when.
 
         Raises:
             ApiError: `cart_not_found`, `cart_closed`, `version_mismatch`.
         """
+        author = self.author or Author.shell()
         with atomic() as cursor:
             cart, _ = self._lock(cursor, cart_id, version, statements.LAST_POSITION)
             keys = {"id": cart.id, "cart_id": cart.id, "profile_key": cart.profile_key}
@@ -248,3 +249,11 @@ class CartManager(CartWriter, Generic[CartT]):
                 statements.DELETE_ITEMS.run(cursor, **keys)
                 statements.DELETE_CHANGES.run(cursor, **keys)
                 statements.delete_cart(self.model).run(cursor, **keys)
+                statements.INSERT_DELETED.run(
+                    cursor,
+                    **keys,
+                    deleted_on=max(cart.modified_on, self.now()),
+                    author_kind=author.kind,
+                    author_name=author.name,
+                    request_id=author.request_id,
+                )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from copy import copy
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
 from typing import Any, Self
@@ -186,6 +186,11 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         moment = self.now()
         rows = statement.rows(cursor=cursor, moment=moment, **self.keys)
         return [(cart_id, with_status(text, own, moment)) for cart_id, text, *own in rows]
+
+
+def moment_of(key: UUID) -> datetime | None:
+    """Return when a key was made, or None if it is none of UUIDv7."""
+    return datetime.fromtimestamp((key.int >> 80) / 1000, UTC) if key.version == 7 else None
 
 
 def first_key_at(moment: datetime) -> UUID:

@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import FilteredRelation, Q
 
 from carts.models.change import CartChange
+from carts.models.deleted import DeletedCart
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem, CartItemOption
 from carts.models.locked_cart import LockedCart, Totals
 from carts.models.reads import CUSTOMER, carts_by
@@ -74,6 +75,7 @@ DELETE_OPTIONS_OF_CART = Statement(
     ["profile_key", "profile_key", "cart_id"],
 )
 INSERT_CHANGE = insert_one(CartChange)
+INSERT_DELETED = insert_one(DeletedCart, " ON CONFLICT DO NOTHING")
 DELETE_CHANGES = delete(CartChange, "cart_id", "profile_key")
 DELETE_CHANGE = delete(CartChange, "cart_id", "profile_key", "version")
 

@@ -85,7 +85,7 @@ def paths() -> Iterator[str]:
         f"items/{item.id}/",
         f"items/{item.id}/remove/",
         "items/add/",
-        "history/",
+        "change/?staff",
     ):
         yield f"{CARTS}{cart.id}/{page}"
     yield f"/v2.0/customers/{cart.profile_key}/carts?limit=100"

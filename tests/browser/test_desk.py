@@ -9,6 +9,7 @@ from django.contrib.sessions.models import Session
 from uuid_utils.compat import uuid7
 
 from carts.models import Cart
+from carts.models.change import Author
 from carts.templatetags.isolates import CONTROLS
 from tests.browser.conftest import (
     FIND,
@@ -149,7 +150,7 @@ def test_the_keyboard_alone_does_it(cart: Cart, open_page: Open) -> None:
     page.wait_for_url("**?q=*cola")
     page.get_by_text("1 × Cola").wait_for()
     page.go_back()
-    for reached in ("#docket", "#slip", ".timeline + p a"):
+    for reached in ("#docket", "#slip", "#history-heading ~ p a"):
         tab_to(page, reached)
     for sheet, shown, hidden in (
         ("#docket", ["+ Olives", "! No basil", "Ring twice"], ["10.10", "Invoice"]),
@@ -221,6 +222,8 @@ def test_the_keyboard_alone_undoes_repeats_changes_and_deletes(cart: Cart, desk:
     assert Cart.objects.get().note == "Thanks"
 
     follow(page, "a[href$='/delete/']", "**/delete/")
+    tab_to(page, "#id_why")
+    page.keyboard.type("A test order")
     follow(page, "button.danger", THE_LIST)
     assert f"Cart {cart.pk} deleted." in page.locator(".messagelist").inner_text()
     assert not Cart.objects.exists()
@@ -345,6 +348,8 @@ def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, schem
         action_flag=ADDITION,
         change_message="Note: “Called, promised a refund”",
     )
+    gone = CartFactory()
+    Cart.objects.by(Author("bearer", "partner-app", "request-1")).delete_cart(gone.pk)
     look = f"{width}-{scheme}"
     page = open_page(width, scheme)
     page.goto(FIND)
@@ -361,7 +366,8 @@ def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, schem
         "put-back": put_back_page(cart),
         "correct": correct_page(cart),
         "delete": delete_page(cart),
-        "log": f"{FIND}{cart.pk}/history/",
+        "log": f"{page_of(cart)}?staff",
+        "gone": f"{FIND}{gone.pk}/history/",
         "activity": f"{FIND}activity/",
         "note": f"{FIND}{cart.pk}/note/",
     }.items():
@@ -470,7 +476,7 @@ def test_what_is_written_from_right_to_left_turns_no_line_around(
     lefts("instructions for the kitchen “", "شاورما", "” → “", "فلافل")
     for sheet in ("#docket", "#slip"):
         assert page.locator(sheet).is_visible()
-    page.goto(f"{FIND}{cart.pk}/history/")
+    page.goto(f"{page_of(cart)}?staff")
     lefts("Item “", "شاورما", "”: name “", "” → “", "”; instructions")
     page.goto(item_page(cart))
     page.get_by_label("Name").first.fill("Calzone")

@@ -1,11 +1,18 @@
 """The pages that change a cart itself and delete it."""
 
+import re
+from uuid import UUID
+
 from django.contrib.admin.models import CHANGE, DELETION, LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
+from pytest_django import Settings
 
 from carts.models import Cart, CartChange, CartItem, CartItemOption
+from carts.models.change import Author
 from tests.desk.conftest import CARTS, correct_page, delete_page, events, form_of, page_of, words
+from tests.support.callers import PROFILE, Api
+from tests.support.carts import created
 from tests.support.factories import CartFactory, ItemFactory
 from tests.support.stored import Unchanged
 
@@ -86,9 +93,10 @@ def test_a_cart_is_deleted_with_all_that_belongs_to_it(lead: Client, cart: Cart)
     assert not CartChange.objects.exists()
     entry = LogEntry.objects.get()
     assert (entry.user.username, entry.object_id) == ("anna", str(cart.pk))
-    assert (entry.action_flag, entry.change_message) == (
-        DELETION,
-        f"Cart {cart.pk} deleted. Why: “A test order”",
+    assert entry.action_flag == DELETION
+    assert entry.change_message == (
+        f"Cart {cart.pk} deleted, 42.90 EUR: 2 × Pizza Margherita, 10.10; "
+        "+ Extra mozzarella, 1.25; 2 × Cola, 10.10. Why: “A test order”"
     )
 
 
@@ -101,16 +109,49 @@ def test_the_id_of_a_deleted_cart_leads_to_who_deleted_it_and_why(
     for way in (f"{CARTS}?q={cart.pk}", page_of(cart)):
         response = viewer.get(way, follow=True)
         assert response.redirect_chain[-1] == (log, 302)
-        assert f"Cart {cart.pk} deleted. Why: “A test order”" in words(response.text)
-        assert "· anna" in words(response.text)
-        assert "This cart was deleted, and its history with it." in response.text
+        text = words(response.text)
+        assert f"Cart {cart.pk} deleted, 22.70 EUR: 2 × Pizza Margherita, 10.10;" in text
+        assert "Why: “A test order”" in text
+        assert re.search(
+            rf"Cart {cart.pk} was deleted on .* UTC, and its history with it. By Staff anna", text
+        )
         assert f'href="{page_of(cart)}' not in response.text
+
+
+def test_a_cart_that_a_customer_deleted_says_when_and_by_whom(viewer: Client, api: Api) -> None:
+    cart_id = created(api)
+    api.delete(f"/{cart_id}", X_Request_ID="request-1")
+    for way in (f"{CARTS}?q={cart_id}", f"{CARTS}{cart_id}/change/"):
+        response = viewer.get(way, follow=True)
+        text = words(response.text)
+        assert re.search(rf"Cart {cart_id} was deleted on \d+ \w+ \d+, [0-9:]+ UTC", text)
+        assert "API partner-app · request request-1 · All carts of this customer" in text
+        assert f'href="{CARTS}?q={PROFILE}"' in response.text
+        assert "What staff did" not in text
+    Cart.objects.by(Author("shell", "cron")).delete_cart(other := UUID(created(api)))
+    assert "Command line cron" in words(viewer.get(f"{CARTS}{other}/history/").text)
+
+
+def test_an_id_that_is_known_nowhere_says_when_it_was_made(
+    viewer: Client, settings: Settings
+) -> None:
+    """A cart that has expired leaves nothing."""
+    url = f"{CARTS}?q=019e6984-d06c-73cd-8341-be66775ac3be"
+    made = "Such an id was made on 27 May 2026, 12:59 UTC"
+    assert f"{made}." in viewer.get(url).text
+    settings.CART_DAYS = 30
+    kept = "and carts are kept for 30 days after their last change."
+    assert f"{made}, {kept}" in viewer.get(url).text
+    assert "Such an id" not in viewer.get(f"{CARTS}?q=00000000-0000-4000-8000-000000000000").text
 
 
 def test_the_address_of_a_deletion_may_be_in_upper_case(lead: Client, cart: Cart) -> None:
     """Django's own page would delete the instance, which the models refuse."""
-    assert lead.post(f"{CARTS}{str(cart.pk).upper()}/delete/", {"version": "1"}).url == CARTS
-    assert LogEntry.objects.get().change_message == f"Cart {cart.pk} deleted"
+    assert (
+        lead.post(f"{CARTS}{str(cart.pk).upper()}/delete/", {"version": "1", "why": "x"}).url
+        == CARTS
+    )
+    assert LogEntry.objects.get().change_message.startswith(f"Cart {cart.pk} deleted")
     assert lead.get(f"{CARTS}nonsense/delete/").url == CARTS
 
 

@@ -60,7 +60,7 @@ def test_nothing_in_a_closed_cart_changes(lead: Client, cart: Cart, unchanged: U
     item = closed(cart).items.get()
     unchanged()
     for path in (f"items/{item.pk}/remove/", "abandon/", "delete/"):
-        response = lead.post(f"{CARTS}{cart.pk}/{path}", {"version": 2})
+        response = lead.post(f"{CARTS}{cart.pk}/{path}", {"version": 2, "why": "x"})
         assert response.status_code == 409
         assert "The cart is closed: ordered since" in response.text
 

@@ -460,7 +460,7 @@ def test_nobody_else_sees_carts(db: None, url: str) -> None:
 def test_an_unknown_cart_is_said_to_be_unknown(viewer: Client, page: str) -> None:
     key = uuid.uuid4()
     response = viewer.get(f"{CARTS}{key}/{page}/", follow=True)
-    assert response.redirect_chain == [(f"{CARTS}?q={key}", 302)]
+    assert response.redirect_chain[-1] == (f"{CARTS}?q={key}", 302)
     assert f"There is no cart {key}. Perhaps it was deleted?" in response.text
     for key in ("Call-0900-now", "1", "{{ x }}"):
         response = viewer.get(f"{CARTS}{key}/{page}/", follow=True)

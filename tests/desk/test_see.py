@@ -209,22 +209,25 @@ def test_an_odd_author_shows_safely(lead: Client, cart: Cart, sub: str) -> None:
 
 
 def log_of(cart: Cart) -> str:
-    return f"/admin/carts/cart/{cart.pk}/history/"
+    return f"{page_of(cart)}?staff"
 
 
-def test_the_log_of_staff_is_newest_first(
+def test_the_history_can_be_of_staff_only_newest_first(
     viewer: Client, lead: Client, cart: Cart, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
+    cart.change(note="Ring")
+    assert 'href="?staff#history-heading">Staff only</a>' in viewer.get(page_of(cart)).text
     assert "Staff have not changed this cart." in viewer.get(log_of(cart)).text
     User.objects.filter(username="anna").update(first_name="Anna", last_name="Ek")
     page = item_page(cart)
     lead.post(page, {**form_of(lead, page), "quantity": "7"})
-    lead.post(f"{page}remove/", {"version": "2"})
+    lead.post(f"{page}remove/", {"version": "3"})
     viewer.cookies["timezone"] = "Asia/Tokyo"
-    # session, account, two of permissions, whether the cart exists, how many entries, the entries
+    # session, account, two of permissions, the cart, how many entries, the entries
     with django_assert_num_queries(7):
         response = viewer.get(log_of(cart))
-    text = words(response.text[response.text.index("<main") :])
+    text = words(response.text[response.text.index("history-heading") :])
+    assert "Change Cart" not in text
     first = text.index("Item “Pizza Margherita” removed")
     assert first < text.index("Item “Pizza Margherita”: quantity 2 → 7")
     assert re.search(r"\d{4}, \d\d:\d\d:\d\d JST · anna \(Anna Ek\)", text[first:])
@@ -234,10 +237,12 @@ def test_a_long_log_is_read_page_by_page(viewer: Client, cart: Cart) -> None:
     user = User.objects.get(username="ben")
     for number in range(101):
         LogEntry.objects.log_actions(user.pk, [cart], CHANGE, f"change {number}")
-    pages = [viewer.get(log_of(cart), {"p": page}).text for page in (1, 2, "x")]
-    assert [page.count("<time") for page in pages] == [100, 1, 100]
-    assert 'href="?p=2" class="button" rel="next"' in pages[0]
-    assert 'href="?p=1" class="button" rel="prev"' in pages[1]
+    pages = [viewer.get(f"{log_of(cart)}&p={page}").text for page in (1, 2, "x")]
+    logs = [page.partition('id="history-heading"')[2] for page in pages]
+    assert [log.count("<time") for log in logs] == [100, 1, 100]
+    assert 'href="?staff=&amp;p=2#history-heading" class="button" rel="next"' in pages[0]
+    assert 'href="?staff=&amp;p=2#history-heading" class="button">Oldest' in pages[0]
+    assert 'href="?staff=&amp;p=1#history-heading" class="button" rel="prev"' in pages[1]
     assert "change 0<" in pages[1]
 
 

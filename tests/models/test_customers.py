@@ -22,7 +22,14 @@ from django.test import Client, RequestFactory
 
 from carts.management.commands.export_customer import CHANGE_FIELDS, document
 from carts.management.customers import held_of
-from carts.models import Cart, CartChange, CartItem, CartItemOption, IdempotencyRecord
+from carts.models import (
+    Cart,
+    CartChange,
+    CartItem,
+    CartItemOption,
+    DeletedCart,
+    IdempotencyRecord,
+)
 from cartsvc.camel_case import camel_case
 from tests.desk.conftest import form_of, item_page, staff
 from tests.support import bodies
@@ -122,7 +129,7 @@ def test_nothing_of_a_customer_is_left_anywhere_and_a_dry_run_only_counts(lead: 
     assert {OTHER, str(STRANGER)} <= others_found
 
     def of_others() -> list[Any]:
-        models = (Cart, CartItem, CartItemOption, CartChange, IdempotencyRecord)
+        models: Any = (Cart, CartItem, CartItemOption, CartChange, DeletedCart, IdempotencyRecord)
         return [
             list(rows.order_by("pk").values())
             for rows in (
@@ -136,7 +143,7 @@ def test_nothing_of_a_customer_is_left_anywhere_and_a_dry_run_only_counts(lead: 
 
     before, whole = of_others(), all_values()
     assert all(before)
-    gone = ["1 cart", "5 log entries", "8 idempotency records"]
+    gone = ["1 cart", "5 log entries", "2 deleted carts", "8 idempotency records"]
     assert erase("--dry-run") == [f"{rows} would be deleted." for rows in gone]
     assert all_values() == whole
     assert erase("--no-input") == [f"{rows} deleted." for rows in gone]
@@ -161,7 +168,7 @@ def test_a_yes_erases(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     created(api)
     monkeypatch.setattr("sys.stdin", StringIO("yes\n"))
     assert erase()[0] == (
-        "1 cart, 0 log entries, 0 idempotency records will be lost for good. "
+        "1 cart, 0 log entries, 0 deleted carts, 0 idempotency records will be lost for good. "
         "Type 'yes' to erase them."
     )
     assert not Cart.objects.exists()
@@ -278,6 +285,9 @@ def test_all_that_is_held_is_exported(lead: Client, api: Api) -> None:
     second = created(api, bodies.bare_cart())
     water = bodies.item(price=10, options=[option | {"price": 0.5}])
     added = api.post(f"/{second}/items", water).json()["data"]["itemId"]
+    third = created(api, bodies.bare_cart())
+    api.delete(f"/{third}", X_Request_ID="request-9")
+    deleted = DeletedCart.objects.get()
     fill(STRANGER, OTHER, lead)
     key, entry = IdempotencyRecord.objects.get(profile_key=PROFILE), LogEntry.objects.last()
     by_staff, by_api = cart.changes.all()
@@ -343,6 +353,15 @@ def test_all_that_is_held_is_exported(lead: Client, api: Api) -> None:
                 "message": "Item “Pizza “Ω” 🍕”: price 9,999,999,999.9999 → 9.95",
             }
         ],
+        "deletedCarts": [
+            {
+                "id": third,
+                "deletedOn": written(deleted.deleted_on),
+                "authorKind": "bearer",
+                "authorName": "partner-app",
+                "requestId": "request-9",
+            }
+        ],
         "idempotencyRecords": [
             {
                 "key": "k-1",
@@ -394,6 +413,7 @@ def test_a_customer_of_whom_nothing_is_held(db: None) -> None:
         "profileKey": str(PROFILE),
         "carts": [],
         "logEntries": [],
+        "deletedCarts": [],
         "idempotencyRecords": [],
     }
     assert "Nothing is held of the customer" in told.getvalue()

@@ -16,7 +16,14 @@ from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CartNotFound
 from carts.management.batches import MAX_ROWS
-from carts.models import Cart, CartChange, CartItem, CartItemOption, IdempotencyRecord
+from carts.models import (
+    Cart,
+    CartChange,
+    CartItem,
+    CartItemOption,
+    DeletedCart,
+    IdempotencyRecord,
+)
 from tests.support.callers import PROFILE
 from tests.support.concurrency import in_background, together
 from tests.support.factories import CartFactory, ItemFactory
@@ -74,10 +81,11 @@ def test_untouched_carts_go_with_all_they_hold(db: None) -> None:
     assert lines == [
         "1 cart deleted so far",
         "3 carts deleted.",
+        "0 deleted carts deleted.",
         "0 log entries deleted.",
         "0 idempotency records deleted.",
     ]
-    assert purge("--older-than", "30d")[-3] == "0 carts deleted."
+    assert purge("--older-than", "30d")[-4] == "0 carts deleted."
 
 
 def entry(cart_id: uuid.UUID, days: int, model: type[Model] = Cart) -> LogEntry:
@@ -105,6 +113,14 @@ def test_what_staff_did_to_a_cart_goes_with_it(db: None) -> None:
     ]
     assert purge("--older-than", "30d", "--batch", "2")[-2] == "6 log entries deleted."
     assert set(LogEntry.objects.all()) == set(left)
+
+
+def test_what_is_kept_of_a_deleted_cart_goes_as_if_it_were_kept(db: None) -> None:
+    for days in (40, 31, 29, 2):
+        Cart.objects.at(NOW - timedelta(days=days)).delete_cart(old_cart(40, untouched=days).pk)
+    assert purge("--older-than", "30d", "--batch", "1")[-3] == "2 deleted carts deleted."
+    left = DeletedCart.objects.order_by("deleted_on").values_list("deleted_on", flat=True)
+    assert [*left] == [NOW - timedelta(days=29), NOW - timedelta(days=2)]
 
 
 def test_without_an_age_what_has_expired_goes(db: None, settings: Any) -> None:
@@ -184,6 +200,7 @@ def test_a_dry_run_only_counts(db: None, unchanged: Callable[[], None]) -> None:
     unchanged()
     assert purge("--older-than", "4w", "--dry-run") == [
         "1 cart would be deleted.",
+        "0 deleted carts would be deleted.",
         "1 log entry would be deleted.",
         "1 idempotency record would be deleted.",
     ]

@@ -24,7 +24,7 @@ INSERTS = "INSERT cart, INSERT cartitem, INSERT cartitemoption"
 # The lock, and what is about to change.
 LOCKED = "BEGIN, SELECT cart, SELECT cartitem"
 ALL_ITEMS = "DELETE cartitemoption, DELETE cartitem"
-DELETES = f"{ALL_ITEMS}, DELETE cartchange, DELETE cart"
+DELETES = f"{ALL_ITEMS}, DELETE cartchange, DELETE cart, INSERT deletedcart"
 RECORDED = "UPDATE cart, INSERT cartchange, COMMIT"
 SHOWN = "UPDATE cart, INSERT cartchange, SELECT cart, COMMIT"
 

@@ -6,7 +6,14 @@ from typing import Any
 
 from django.db.models import Model, QuerySet
 
-from carts.models import Cart, CartChange, CartItem, CartItemOption, IdempotencyRecord
+from carts.models import (
+    Cart,
+    CartChange,
+    CartItem,
+    CartItemOption,
+    DeletedCart,
+    IdempotencyRecord,
+)
 from carts.models.locked_cart import Totals
 
 # What the fixture `unchanged` gives: call it to begin anew.
@@ -17,7 +24,7 @@ def stored() -> list[list[Any]]:
     """Return the whole content of the service's tables, to compare before and after."""
     return [
         list(model.objects.order_by("pk").values())
-        for model in (Cart, CartItem, CartItemOption, CartChange, IdempotencyRecord)
+        for model in (Cart, CartItem, CartItemOption, CartChange, DeletedCart, IdempotencyRecord)
     ]
 
 

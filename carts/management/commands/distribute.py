@@ -3,13 +3,23 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 
-from carts.models import Cart, CartChange, CartItem, CartItemOption, IdempotencyRecord
+from carts.models import (
+    Cart,
+    CartChange,
+    CartItem,
+    CartItemOption,
+    DeletedCart,
+    IdempotencyRecord,
+)
 from cartsvc.db.database_url import LOCK_SECONDS
 from cartsvc.db.postgresql.base import HAS_CITUS
 from cartsvc.serving.health import is_migrated
 
 # A table comes after those that it refers to.
-MODELS: tuple[Any, ...] = (Cart, CartItem, CartItemOption, CartChange, IdempotencyRecord)
+MODELS: tuple[Any, ...] = (
+    *(Cart, CartItem, CartItemOption, CartChange),
+    *(DeletedCart, IdempotencyRecord),
+)
 TABLES = [model._meta.db_table for model in MODELS]
 
 

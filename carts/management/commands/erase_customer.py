@@ -11,9 +11,9 @@ from carts.management.customers import held_of
 
 class Command(BaseCommand):
     help = (
-        "Erase all that is held of a customer: carts with their items and histories, what staff's "
-        "log says of them, and idempotency records. Safe to interrupt, to repeat, and while "
-        "customers are writing."
+        "Erase all that is held of a customer: carts with their items and histories, what is kept "
+        "of deleted ones, what staff's log says of them, and idempotency records. Safe to "
+        "interrupt, to repeat, and while customers are writing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

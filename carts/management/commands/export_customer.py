@@ -62,12 +62,7 @@ def document(profile_key: str, held: dict[str, Any]) -> Iterator[str]:
     It is read in batches, so that no statement waits for who reads the document.
     """
     yield f'{{"profileKey": "{profile_key.lower()}"'
-    for (name, rows), (shown, size) in zip(
-        # A few carts at once, because each may be large.
-        held.items(),
-        ((of_carts, 10), (of_entries, MAX_RECORDS), (of_records, MAX_RECORDS)),
-        strict=True,
-    ):
+    for (name, rows), (shown, size) in zip(held.items(), SHOWN, strict=True):
         yield f',\n"{camel_case(name.replace(" ", "_"))}": ['
         for position, row in enumerate(chain.from_iterable(map(shown, batches(rows, size)))):
             yield ",\n" if position else "\n"
@@ -120,9 +115,22 @@ def of_entries(rows: QuerySet[Any]) -> Iterable[dict[str, Any]]:
     )
 
 
+def of_deleted(rows: QuerySet[Any]) -> Iterable[dict[str, Any]]:
+    return rows.values("id", "deleted_on", "author_kind", "author_name", "request_id")
+
+
 def of_records(rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
     for record in rows.values("key", "data", "version", "created_on"):
         yield {**record, "data": record["data"] and decoded(record["data"])}
+
+
+# How the rows of each kind are shown, and how many at once: carts may be large.
+SHOWN = (
+    (of_carts, 10),
+    (of_entries, MAX_RECORDS),
+    (of_deleted, MAX_RECORDS),
+    (of_records, MAX_RECORDS),
+)
 
 
 def answered(value: Any) -> Any:

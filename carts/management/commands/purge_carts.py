@@ -6,12 +6,12 @@ from typing import Any
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.core.management.base import BaseCommand
-from django.db.models import Q, QuerySet
+from django.db.models import Manager, Q, QuerySet
 from django.utils import timezone
 
 from carts.management.batches import MAX_RECORDS, batch_size, batches, delete_batches
 from carts.management.customers import staff_log
-from carts.models import Cart, IdempotencyRecord
+from carts.models import Cart, DeletedCart, IdempotencyRecord
 from carts.models.closing import expired
 from carts.models.reads import first_key_at
 from cartsvc.management.durations import duration
@@ -20,7 +20,7 @@ from cartsvc.management.durations import duration
 class Command(BaseCommand):
     help = (
         "Delete the carts that have expired (CART_DAYS, ORDERED_CART_DAYS) or that nobody has "
-        "changed for a time, what staff's log says of them, and expired idempotency records. Safe "
+        "changed for a time, what is kept of deleted ones, and expired idempotency records. Safe "
         "to interrupt, to run twice at once, and while customers are writing."
     )
 
@@ -52,8 +52,11 @@ class Command(BaseCommand):
         if limit is None:
             self.stdout.write("Carts are kept for ever: CART_DAYS is not set.")
         else:
-            carts = expired_carts(limit, condition, batch)
+            carts = created_before(limit, Cart.objects, condition, batch)
             delete_batches("carts", carts, self.stdout, dry_run=dry_run)
+            condition, size = Q(deleted_on__lt=limit), min(batch, MAX_RECORDS)
+            gone = created_before(limit, DeletedCart.objects, condition, size)
+            delete_batches("deleted carts", gone, self.stdout, dry_run=dry_run)
             entries = entries_of_deleted_carts(limit, batch)
             delete_batches("log entries", entries, self.stdout, dry_run=dry_run)
         old = IdempotencyRecord.expired_before()
@@ -62,14 +65,15 @@ class Command(BaseCommand):
         delete_batches("idempotency records", parts, self.stdout, dry_run=dry_run)
 
 
-def expired_carts(limit: datetime, condition: Q, batch: int) -> Iterator[QuerySet[Cart]]:
+def created_before(
+    limit: datetime, carts: Manager[Any], condition: Q, batch: int
+) -> Iterator[QuerySet[Any]]:
     """Yield the carts of a `condition` that were created before `limit`, a batch at a time.
 
     No index has the time of change. The primary key sorts carts by creation, which comes first.
     So this walks along it and stops at the first key made after `limit`.
     """
-    candidates = Cart.objects.filter(pk__lt=first_key_at(limit))
-    for rows in batches(candidates, batch):
+    for rows in batches(carts.filter(pk__lt=first_key_at(limit)), batch):
         yield rows.filter(condition)
 
 

@@ -1,0 +1,24 @@
+from django.db import models
+
+from carts.models.change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
+
+
+class DeletedCart(models.Model):
+    """When a cart was deleted, and by whom. Of what it held, nothing is left."""
+
+    id = models.UUIDField(primary_key=True)
+    profile_key = models.UUIDField(db_index=True)
+    deleted_on = models.DateTimeField()
+    author_kind = models.CharField(max_length=6)
+    author_name = models.CharField(max_length=NAME_LENGTH)
+    request_id = models.CharField(max_length=REQUEST_ID_LENGTH, null=True)
+
+    class Meta:
+        verbose_name = "deleted cart"
+
+    def __str__(self) -> str:
+        return f"{self.id} of {self.profile_key}"
+
+    @property
+    def author(self) -> Author:
+        return Author(self.author_kind, self.author_name, self.request_id)
