@@ -39,6 +39,7 @@ class ApiError(Exception):
     meaning: ClassVar[str]
     remedy: ClassVar[str]
     retry: ClassVar[bool] = False
+    usual_headers: ClassVar[Mapping[str, str]] = {}  # of the answer, unless `raise` gives others
     # What the answer warns of beside the error.
     warnings: Sequence["ApiError"] = ()
 
@@ -60,7 +61,7 @@ class ApiError(Exception):
     ) -> None:
         super().__init__(self.text % details if text is None else text)
         self.field = field
-        self.headers = headers or {}
+        self.headers = headers or self.usual_headers
         self.details = details
 
     def __str__(self) -> str:
@@ -315,3 +316,4 @@ class Unavailable(ApiError):
         "Try again after Retry-After, a change with the same Idempotency-Key, or with If-Match."
     )
     retry = True
+    usual_headers: ClassVar = {"Retry-After": "1"}

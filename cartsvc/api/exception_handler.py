@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import DisallowedHost, SuspiciousOperation, TooManyFieldsSent
 from django.db import Error as DatabaseError
 from django.http import Http404, HttpResponse
-from rest_framework.exceptions import MethodNotAllowed, Throttled, ValidationError
+from rest_framework.exceptions import MethodNotAllowed, ValidationError
 
 from cartsvc import request_errors as errors
 from cartsvc.api.envelope import failure
@@ -17,8 +17,6 @@ from cartsvc.request_errors import ApiError
 from cartsvc.serving import logs, metrics
 
 logger = logging.getLogger(__name__)
-
-RETRY_AFTER_SECONDS = 1
 
 
 def handle(error: Exception, context: Mapping[str, Any] | None = None) -> HttpResponse:
@@ -34,8 +32,6 @@ def handle(error: Exception, context: Mapping[str, Any] | None = None) -> HttpRe
     response = failure(told.errors, told.warnings)
     for name, value in told.headers.items():
         response[name] = value
-    if response.status_code == errors.Unavailable.status:
-        response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return response
 
 
@@ -46,9 +42,6 @@ def _api_error(error: Exception, context: Mapping[str, Any]) -> ApiError | None:
         case MethodNotAllowed():
             allowed = ", ".join(context["view"].allowed_methods)
             return errors.MethodNotAllowed(f"This path takes only {allowed}.")
-        case Throttled():
-            seconds = max(1, round(getattr(error, "wait", None) or RETRY_AFTER_SECONDS))
-            return errors.Throttled(seconds=seconds, headers={"Retry-After": str(seconds)})
         case Http404():
             return errors.NotFound()
         case DisallowedHost():

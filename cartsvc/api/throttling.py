@@ -18,6 +18,7 @@ from rest_framework.throttling import BaseThrottle
 
 from cartsvc.environment import RATE
 from cartsvc.identity.bearer_tokens import Bearer
+from cartsvc.request_errors import Throttled
 from cartsvc.serving import metrics
 
 logger = logging.getLogger(__name__)
@@ -53,13 +54,12 @@ class BearerThrottle(BaseThrottle):
 
     # The framework's own types would be imported in a circle.
     def allow_request(self, request: Any, view: Any) -> bool:
-        self.usage = None
         if isinstance(request.user, Bearer):  # the API document is open to everyone
-            self.usage = request.META[USAGE] = _usage(request.user, counting=True)
-        return self.usage is None or self.usage.sent <= self.usage.limit
-
-    def wait(self) -> float | None:
-        return self.usage and self.usage.seconds_left
+            usage = request.META[USAGE] = _usage(request.user, counting=True)
+            if usage and usage.sent > usage.limit:
+                seconds = usage.seconds_left
+                raise Throttled(seconds=seconds, headers={"Retry-After": str(seconds)})
+        return True
 
 
 def usage_of(request: HttpRequest) -> Usage | None:
