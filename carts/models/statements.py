@@ -138,4 +138,6 @@ def changeable(model: type[models.Model]) -> Select:
 @cache
 def lock(model: type[models.Model], keys: tuple[str, ...]) -> Select:
     """Return the SELECT that locks the cart with these `keys`. Its row is a `LockedCart`."""
-    return Select(lambda: carts_by(model, keys).values_list(*LockedCart._fields), locks=True)
+    return Select(
+        lambda: carts_by(model, keys).select_for_update().values_list(*LockedCart._fields)
+    )

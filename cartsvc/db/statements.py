@@ -37,7 +37,8 @@ def one_exchange(cursor: Any) -> Iterator[None]:
     """Send the block's statements together, and wait for their answers once, on PostgreSQL.
 
     Their rows and errors are not known before the end of the block. Rows that are not fetched yet
-    need a cursor of their own.
+    need a cursor of their own. The transaction stays Django's: BEGIN is sent here only if it has
+    not been yet, to travel with the first statement.
     """
     connection = cursor.db
     if connection.vendor != "postgresql":
@@ -46,7 +47,7 @@ def one_exchange(cursor: Any) -> Iterator[None]:
     server = connection.connection
     begins = connection.in_atomic_block and server.info.transaction_status == TransactionStatus.IDLE
     if begins:
-        # psycopg would wait for the answer to its own BEGIN. It commits this one as well.
+        # psycopg would wait for the answer to its own. It commits this one as well.
         server.autocommit = True
     with connection.wrap_database_errors, server.pipeline():
         if begins:
@@ -77,21 +78,16 @@ def parameters(model: type[Model], names: Iterable[str]) -> dict[str, Parameter]
 
 
 class Select:
-    """A SELECT of columns: a queryset's `values_list`, whose filters have parameters.
+    """A SELECT of columns: a queryset's `values_list`, whose filters have parameters."""
 
-    It locks the rows itself: `select_for_update` knows no transaction but the framework's.
-    """
-
-    def __init__(self, rows: Callable[[], QuerySet[Any]], *, locks: bool = False) -> None:
-        self.queryset, self.locks = rows, locks
+    def __init__(self, queryset: Callable[[], QuerySet[Any]]) -> None:
+        self.queryset = queryset
 
     @cached_property
     def compiled(self) -> tuple[str, list[Any], list[Any], SQLCompiler, dict[int, Any]]:
         """The text; its parameters and their fields; what converts the columns, if anything."""
         compiler = self.queryset().query.get_compiler(DEFAULT_DB_ALIAS)
         sql, parameters = compiler.as_sql()
-        if self.locks and compiler.connection.features.has_select_for_update:
-            sql += " FOR UPDATE"
         converters = compiler.get_converters([column for column, _, _ in compiler.select])
         fields = [getattr(parameter, "output_field", Field()) for parameter in parameters]
         return sql, list(parameters), fields, compiler, converters
