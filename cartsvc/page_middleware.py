@@ -6,14 +6,13 @@ from functools import cache
 from zoneinfo import ZoneInfo
 
 from django.contrib.auth import SESSION_KEY
-from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
+from django.core.exceptions import BadRequest, ValidationError
 from django.db import DatabaseError, DataError
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.log import log_response
-from django.views.defaults import permission_denied
 
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING
 from cartsvc.db.outages import is_outage
@@ -40,7 +39,7 @@ class ViewerTimeZone:
 
 
 class NoStore:
-    """Keeps pages, which show customers' data, out of stores, and their paths out of the log."""
+    """Keeps pages, which show customers' data, out of stores."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -48,14 +47,7 @@ class NoStore:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         response.headers.setdefault("Cache-Control", "no-store")
-        if 400 <= (status := response.status_code) < 500:
-            # Django would log it with its path.
-            log_response("Page refused: %s", status, request=request, response=response)
         return response
-
-    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Answer whoever may not open a page. Django would log a traceback as well."""
-        return permission_denied(request, error) if isinstance(error, PermissionDenied) else None
 
 
 class PageLimit:
@@ -100,7 +92,7 @@ def failed(request: HttpRequest) -> HttpResponse:
 
 
 def _unavailable(name: str) -> HttpResponse:
-    return HttpResponse(_page(name), status=503, headers={"Retry-After": "1"})
+    return HttpResponse(_page(name), status=503, headers=Unavailable.usual_headers)
 
 
 @cache  # making the page takes longer than all else that an error does

@@ -210,6 +210,7 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 if EMBEDDED:
     DATABASE["TEST"] = {"NAME": VAR_DIR / "test.sqlite3"}
+# What serves requests changes it: see DATABASE_OF_REQUESTS.
 DATABASES = {"default": {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, **DATABASE}}
 
 CACHES: dict[str, dict[str, Any]] = {
@@ -327,7 +328,7 @@ LOGGING = {
         "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
     },
     "filters": {
-        "pages": {"()": "cartsvc.serving.logs.Pages"},
+        "pages": {"()": "cartsvc.serving.logs.PageLines"},
         "unknown_hosts": {"()": "cartsvc.serving.logs.UnknownHosts"},
     },
     "handlers": {

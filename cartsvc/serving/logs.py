@@ -59,10 +59,15 @@ def lose_lines() -> None:
     configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
 
 
-class Pages(logging.Filter):
-    """Drops Django's own lines about API requests, which the access log repeats, and probes."""
+class PageLines(logging.Filter):
+    """Of Django's own lines about requests, keeps those about pages, without a refused one's path.
+
+    The access log has the API's, and nobody wants to read of probes.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
+        if 400 <= (status := getattr(record, "status_code", 0)) < 500:
+            record.msg, record.args, record.exc_info = "Page refused: %s", (status,), None
         request = getattr(record, "request", None)
         return not serving.get() and getattr(request, "path", None) != "/readyz"
 
