@@ -22,12 +22,10 @@ KEYS = {"RS256": "of RSA, with 2048 bits or more", "ES256": "of the curve P-256"
 PEM_LABEL = re.compile("-----BEGIN (.+?)-----")
 
 
-def error(number: str, text: str, hint: str, section: str = "Configuration") -> CheckMessage:
-    return checks.Error(text, f"{hint} (cartsvc/README.md, {section})", id=f"cartsvc.{number}")
-
-
-def warning(number: str, text: str, hint: str, section: str = "Configuration") -> CheckMessage:
-    return checks.Warning(text, f"{hint} (cartsvc/README.md, {section})", id=f"cartsvc.{number}")
+def told(number: str, text: str, hint: str, section: str = "Configuration") -> CheckMessage:
+    """Return an error or a warning, by the first letter of its number."""
+    kind = checks.Error if number.startswith("E") else checks.Warning
+    return kind(text, f"{hint} (cartsvc/README.md, {section})", id=f"cartsvc.{number}")
 
 
 @register(Tags.security)
@@ -38,14 +36,14 @@ def check_configuration(**_kwargs: Any) -> list[CheckMessage]:
 
 def _check_secret_key() -> Iterator[CheckMessage]:
     if not settings.SECRET_KEY_IS_SET:
-        yield error(
+        yield told(
             "E001",
             "SECRET_KEY is not set.",
             "A configured database has no generated secrets. Set SECRET_KEY to 50 or more random "
             "characters: python -c 'import secrets; print(secrets.token_urlsafe(50))'",
         )
     elif settings.SECRET_KEY == settings.JWT_SIGNING_KEY:
-        yield error(
+        yield told(
             "E007",
             "SECRET_KEY and JWT_SIGNING_KEY are the same.",
             "The issuer shares one and must not know the other: set SECRET_KEY to 50 or more "
@@ -55,7 +53,7 @@ def _check_secret_key() -> Iterator[CheckMessage]:
 
 def _check_servers() -> Iterator[CheckMessage]:
     if settings.IS_PUBLIC and not settings.DATABASE_URL_IS_SET:
-        yield error(
+        yield told(
             "E002",
             "ALLOWED_HOSTS names a public host, but DATABASE_URL is not set.",
             "The service would begin with an empty SQLite database. Set DATABASE_URL to "
@@ -63,7 +61,7 @@ def _check_servers() -> Iterator[CheckMessage]:
             "what you want.",
         )
     if settings.THROTTLE_RATE and settings.CACHE_URL.startswith("locmem:"):
-        yield error(
+        yield told(
             "E031",
             "THROTTLE_RATE is set, but the cache cannot count for all workers.",
             "Set CACHE_URL to a Redis that all workers share, such as redis://host:6379/0.",
@@ -71,20 +69,20 @@ def _check_servers() -> Iterator[CheckMessage]:
         )
     if settings.METRICS_BIND == settings.BIND:
         text = f"METRICS_BIND and BIND are both {settings.BIND!r}."
-        yield error("E037", text, "Set METRICS_BIND to another port: its own.", "Metrics")
+        yield told("E037", text, "Set METRICS_BIND to another port: its own.", "Metrics")
 
 
 def _check_ignored() -> Iterator[CheckMessage]:
     if (settings.BASE_DIR / ".env").exists():
-        yield warning("W041", "The file .env is not read.", "Run `set -a; . ./.env` before.")
+        yield told("W041", "The file .env is not read.", "Run `set -a; . ./.env` before.")
     if "DEBUG" in os.environ:
-        yield warning("W042", "DEBUG is no setting, and stays off.", "Errors are in the log.")
+        yield told("W042", "DEBUG is no setting, and stays off.", "Errors are in the log.")
 
 
 def _check_shared_key() -> Iterator[CheckMessage]:
     key = settings.JWT_SIGNING_KEY
     if len(key.encode()) < MIN_HS256_BYTES or len(set(key)) < DIFFERENT_CHARACTERS:
-        yield error(
+        yield told(
             "E011",
             f"JWT_SIGNING_KEY is not set, shorter than {MIN_HS256_BYTES} bytes, or not random.",
             "HS256 verifies tokens with the key that the issuer signs them with: set "
@@ -92,7 +90,7 @@ def _check_shared_key() -> Iterator[CheckMessage]:
             "or JWT_JWK_URL.",
         )
     if settings.JWT_VERIFYING_KEY or settings.JWT_JWK_URL:
-        yield error(
+        yield told(
             "E013",
             "JWT_VERIFYING_KEY or JWT_JWK_URL is set, but JWT_ALGORITHM is HS256.",
             "Set JWT_ALGORITHM to what the issuer signs with: RS256 or ES256.",
@@ -102,14 +100,14 @@ def _check_shared_key() -> Iterator[CheckMessage]:
 def _check_public_key() -> Iterator[CheckMessage]:
     algorithm, pem = settings.JWT_ALGORITHM, settings.JWT_VERIFYING_KEY
     if bool(pem) == bool(settings.JWT_JWK_URL):
-        yield error(
+        yield told(
             "E014",
             f"{algorithm} needs either JWT_VERIFYING_KEY or JWT_JWK_URL.",
             "Set JWT_VERIFYING_KEY to the issuer's public key in PEM (\\n for line breaks), or "
             "JWT_JWK_URL to where the issuer publishes its keys; not both.",
         )
     elif pem and not _fits(algorithm, pem):
-        yield error(
+        yield told(
             "E015",
             f"JWT_VERIFYING_KEY holds {' and '.join(PEM_LABEL.findall(pem)) or 'nothing in PEM'}, "
             f"not one PUBLIC KEY {KEYS[algorithm]}.",
@@ -117,7 +115,7 @@ def _check_public_key() -> Iterator[CheckMessage]:
             "openssl pkey -pubout from a private key, which no one but the issuer may have.",
         )
     elif settings.JWT_JWK_URL and not (settings.JWT_ISSUER or settings.JWT_AUDIENCE):
-        yield error(
+        yield told(
             "E017",
             "JWT_JWK_URL is set, but neither JWT_ISSUER nor JWT_AUDIENCE.",
             "An issuer signs tokens for other services with the same keys: set what iss or aud "
@@ -144,7 +142,7 @@ def check_deployment(**_kwargs: Any) -> list[CheckMessage]:
         text = f"A token without profileKey needs the scope {settings.ANY_PROFILE_SCOPE}."
         return [checks.Info(f"JWT_REQUIRE_PROFILE is on. {text}", id="cartsvc.I043")]
     text = "JWT_REQUIRE_PROFILE is off. A token without profileKey opens all customers' data."
-    return [warning("W043", text, "Set it to 1: issuers drop claims without a word.")]
+    return [told("W043", text, "Set it to 1: issuers drop claims without a word.")]
 
 
 @register(Tags.database)
@@ -167,7 +165,7 @@ def _check_server(alias: str) -> Iterator[CheckMessage]:
     # A pooler may drop such settings and say nothing.
     for name, found, role in session:
         if found != (wanted := asked_for[name]):
-            yield error(
+            yield told(
                 "E034",
                 f"A session on {alias!r} has {name} = {found}, not {wanted}.",
                 f"ALTER ROLE {role} SET {name} = '{wanted}'; then have the pooler connect anew. "
@@ -176,7 +174,7 @@ def _check_server(alias: str) -> Iterator[CheckMessage]:
             )
 
     if encoding != "UTF8":
-        yield error(
+        yield told(
             "E035",
             f"The database at {alias!r} is encoded in {encoding}, not UTF8.",
             "Make it with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0, and move the data "

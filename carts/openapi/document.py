@@ -14,12 +14,13 @@ from typing import Any
 from django.http import HttpResponse
 from drf_spectacular.generators import EndpointEnumerator, SchemaGenerator
 from rest_framework.request import Request
+from rest_framework.views import APIView
 
 from carts.openapi.examples import errors_shown, example
 from carts.openapi.schemas import Schema, complete, envelope_name, ref, schema_name, skeleton
 from cartsvc.api.envelope import failure_text, success
-from cartsvc.api.json_view import JsonView
-from cartsvc.api.operation import Operation, operation_at
+from cartsvc.api.json_view import Negotiation
+from cartsvc.api.operation import Operation, operation_of
 from cartsvc.camel_case import camel_case
 
 # Headers of every answer, and of answers with these statuses.
@@ -27,9 +28,10 @@ OF_ANY = ("X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-R
 OF_STATUS = {401: ["WWW-Authenticate"], 412: ["ETag"], 429: ["Retry-After"], 503: ["Retry-After"]}
 
 
-class DocumentView(JsonView):
+class DocumentView(APIView):
     """The document itself, open to everyone and built once."""
 
+    content_negotiation_class = Negotiation
     http_method_names = ["get", "head"]
     authentication_classes = ()
     permission_classes = ()
@@ -55,7 +57,8 @@ class DocumentGenerator(SchemaGenerator):
         self.schemas = components["schemas"]
         complete(self.schemas)
         for snake_case, _, method, view in EndpointEnumerator().get_api_endpoints():  # type: ignore[no-untyped-call]
-            if operation := operation_at(view, method):
+            action = getattr(view, "actions", {}).get(method.lower())
+            if operation := operation_of(view.cls, action):
                 path, tag = camel_case(snake_case), view.cls.tag
                 described = self._operation(operation, path)
                 paths.setdefault(path, {})[method.lower()] = described | {"tags": [tag]}

@@ -72,13 +72,10 @@ class JsonRequest(Request):
         return self.META["wsgi.input"] if is_chunked(self) else self._request
 
 
-class JsonView(APIView):
-    content_negotiation_class = Negotiation
-
-
-class OperationViewSet(ViewSetMixin, JsonView):
+class OperationViewSet(ViewSetMixin, APIView):
     """Views whose methods serve declared operations."""
 
+    content_negotiation_class = Negotiation
     parser_classes = (JsonParser,)
     operation: Operation | None  # the one that is asked for; None if there is none of its method
     caller: Hashable  # as the concurrency limit knows it

@@ -87,6 +87,4 @@ class ApiMiddleware:
 
 def _view(request: HttpRequest) -> HttpResponse:
     match = request.resolver_match = resolve(request.path_info, settings.API_URLCONF)
-    response = match.func(request, *match.args, **match.kwargs)
-    # The framework's own views, such as the API document's, leave the rendering to us.
-    return cast("HttpResponse", response.render() if hasattr(response, "render") else response)
+    return cast("HttpResponse", match.func(request, *match.args, **match.kwargs))

@@ -62,9 +62,3 @@ class Operation:
 def operation_of(view: object, action: str | None) -> Operation | None:
     """Return the operation that the view or view class declares for the action, if any."""
     return getattr(getattr(view, action or "", None), "operation", None)
-
-
-def operation_at(view: Any, method: str | None) -> Operation | None:
-    """Return the operation that a view of the URLs serves with the HTTP method, if any."""
-    action = getattr(view, "actions", {}).get((method or "").lower())
-    return operation_of(view.cls, action) if action else None

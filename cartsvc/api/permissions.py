@@ -17,13 +17,11 @@ class HasScopeAndProfile(BasePermission):
 
     # The framework's own types would be imported in a circle.
     def has_permission(self, request: Any, view: Any) -> bool:
-        bearer, action = request.user, getattr(view, "action", None)
-        # Without one, the path does not have this method. The framework calls OPTIONS "metadata".
-        if action not in {None, "metadata"}:
-            operation = view.operation
+        bearer, operation = request.user, view.operation
+        if view.action:  # else the path does not have this method
             if operation is None:
                 view_name = type(view).__name__
-                raise ImproperlyConfigured(f"{view_name} declares no operation: {action}.")
+                raise ImproperlyConfigured(f"{view_name} declares no operation: {view.action}.")
             if bearer.scopes.isdisjoint(operation.scopes):
                 challenge = f'{REALM}, error="insufficient_scope", scope="{operation.scope}"'
                 raise InsufficientScope(

@@ -85,8 +85,6 @@ class Bearer:
     profile_key: UUID | None
     partner_key: str | None
 
-    is_authenticated = True
-
 
 class BearerToken(Token):
     """An access token, ours or another issuer's. It must carry `exp` and `sub`."""

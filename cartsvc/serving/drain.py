@@ -34,6 +34,9 @@ class Drainable:
     def drains(self) -> bool:
         return bool(self.begun[0])
 
+    def begin(self) -> None:
+        self.begun[0] = 1
+
     def begin_at_signals(self) -> None:
         """Let SIGTERM and SIGHUP begin the drain. When it ends, or at a second one, all stops.
 
@@ -45,7 +48,7 @@ class Drainable:
             if os.getpid() != self.parent:  # a worker that has only just been forked
                 os._exit(0)
             now = self.drains or number == signal.SIGINT or not settings.DRAIN_SECONDS
-            self.begun[0] = 1
+            self.begin()
             if now:
                 stop(number, frame)
             else:

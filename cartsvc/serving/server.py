@@ -69,7 +69,7 @@ def _serve(address: dict[str, Any], drainable: Drainable, prepare: Callable[[], 
     )
     server.on_startup(drainable.begin_at_signals)
     server.serve(target_loader=partial(_start_worker, drainable, prepare), wrap_loader=False)
-    drainable.begun[0] = 1
+    drainable.begin()
 
 
 def _start_worker(drainable: Drainable, prepare: Callable[[], None]) -> Drainable:
