@@ -97,26 +97,26 @@ def status_columns() -> tuple[str, ...]:
 
 
 def with_status(text: str, columns: Sequence[Any], moment: datetime) -> str:
-    """Return the JSON text of a cart, completed with what the time of the answer decides.
+    """Return the JSON text of a cart with what the time of the answer decides.
 
-    `columns` are the values of the cart's `status_columns`.
+    `text` ends with `FOR_EVER`, and `columns` are the values of the cart's `status_columns`.
     """
     closed_until, *others = columns
     if closed_until is not None and closed_until <= moment:
         # Within a JSON text no quote stands without a backslash before it.
         text = text[: text.rindex(',"status":')] + OPEN_MEMBERS
-    expires = None
     if others:
         status, closed_on, modified_on = others
         state = CartStatus(status, closed_on, closed_until).at(moment)
-        expires = _text(expires_on(state, modified_on))
-    return f'{text[:-1]},"expiresOn":"{expires}"}}' if expires else text[:-1] + FOR_EVER
+        if expires := _text(expires_on(state, modified_on)):
+            return f'{text.removesuffix(FOR_EVER)},"expiresOn":"{expires}"}}'
+    return text
 
 
 def _text(moment: datetime | None) -> str | None:
     return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z" if moment else None
 
 
-# How the JSON of an open cart ends, and that of a cart which does not expire.
-OPEN_MEMBERS = ',"status":"open","closedOn":null,"closedUntil":null,"reference":null}'
+# How the JSON of a cart ends which does not expire, and that of one which is open besides.
 FOR_EVER = ',"expiresOn":null}'
+OPEN_MEMBERS = f',"status":"open","closedOn":null,"closedUntil":null,"reference":null{FOR_EVER}'

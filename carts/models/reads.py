@@ -14,7 +14,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from carts.models.change import Author
-from carts.models.closing import CartStatus, has_status, status_columns, with_status
+from carts.models.closing import FOR_EVER, CartStatus, has_status, status_columns, with_status
 from carts.models.columns import column_names
 from carts.models.guarded import GuardedQuerySet
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
@@ -37,7 +37,7 @@ def cart_json(**contents: Any) -> JsonObject:
         {camel_case(name): name for name in names}
         for names in (("profile_key", *column_names(NewCart)), KEPT)
     )
-    return JsonObject({"cartId": "id", **sent, **contents, **kept})
+    return JsonObject({"cartId": "id", **sent, **contents, **kept}, ending=FOR_EVER)
 
 
 def items_json(customer: models.Expression | F, **more: str) -> JsonRows:

@@ -18,13 +18,16 @@ Members = Mapping[str, str | tuple[type[Model], Mapping[str, str]]]
 
 
 class JsonObject(Func):
-    """The row itself as a JSON object. `members` are its fields, and `JsonRows`, by their names."""
+    """The row itself as a JSON object. `members` are its fields, and `JsonRows`, by their names.
+
+    `ending` is the text of what follows them.
+    """
 
     output_field = models.TextField()
 
-    def __init__(self, members: Mapping[str, "str | JsonRows"]) -> None:
+    def __init__(self, members: Mapping[str, "str | JsonRows"], ending: str = "}") -> None:
         super().__init__(*members.values())
-        self.names = list(members)
+        self.names, self.ending = list(members), ending
 
     def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> Any:  # type: ignore[override]
         text_of, _, concatenated = DIALECTS[connection.vendor]
@@ -34,7 +37,7 @@ class JsonObject(Func):
             sql, inner = compiler.compile(member)
             texts[name] = sql if isinstance(member, JsonRows) else text_of(member.target, sql)
             parameters += inner
-        return _object(concatenated, texts), parameters
+        return _object(concatenated, texts, self.ending), parameters
 
 
 class JsonRows(Func):
@@ -84,12 +87,14 @@ class JsonRows(Func):
         return rows("i", self.model, parent, self.members), [*parameters, *parameters]
 
 
-def _object(concatenated: Callable[[Iterable[str]], str], members: Mapping[str, str]) -> str:
+def _object(
+    concatenated: Callable[[Iterable[str]], str], members: Mapping[str, str], ending: str = "}"
+) -> str:
     """Return the SQL whose text is the object of members, each with the SQL of its JSON."""
     pieces: list[str] = []
     for name, text in members.items():
         pieces += [f"""'{"," if pieces else "{"}"{name}":'""", text]
-    return concatenated([*pieces, "'}'"])
+    return concatenated([*pieces, f"'{ending}'"])
 
 
 def _concat(pieces: Iterable[str]) -> str:
