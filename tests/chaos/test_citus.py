@@ -42,7 +42,7 @@ def server(nodes: list[Cluster]) -> Iterator[Service]:
             assert running.manage("distribute") == "The carts are distributed.\n"
         assert asked(nodes, "SELECT count(*) FROM carts_cart") == [(CARTS,)]
         # So many tables are spread, all in the same way.
-        assert asked(nodes, f"{SPREAD} WHERE partmethod = 'h'") == [(5, 1)]
+        assert asked(nodes, f"{SPREAD} WHERE partmethod = 'h'") == [(6, 1)]
         running.start()
         yield running
 
