@@ -18,7 +18,6 @@ from carts.values import (
     NewCart,
     Option,
     Record,
-    check_closing,
     check_named_once,
 )
 from cartsvc.camel_case import camel_case
@@ -105,7 +104,7 @@ class CloseCartSerializer(RecordSerializer):
         record = Closing
 
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
-        check_closing(values)
+        Closing.check_together(values)
         return values
 
 

@@ -8,7 +8,7 @@ checked before, by a serializer or when they were stored.
 from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import cache
-from typing import Annotated, Any, NamedTuple, Self, get_type_hints
+from typing import Annotated, Any, NamedTuple, Self, TypeVar, get_type_hints
 from uuid import UUID
 
 from carts.cart_errors import CannotChange
@@ -34,8 +34,24 @@ from cartsvc.request_errors import (
     Required,
 )
 
+Record = Any  # the class of a record
+RecordT = TypeVar("RecordT")
 
-class OptionFields(NamedTuple):
+
+def checks_values(record: type[RecordT]) -> type[RecordT]:
+    """Let the class of a record check the values with which it is called (a decorator)."""
+
+    def new(cls: Record, **values: Any) -> Any:
+        return cls._make(checked(cls, values))
+
+    setattr(record, "__new__", new)  # noqa: B010 (a NamedTuple's own may not be in its body)
+    return record
+
+
+@checks_values
+class Option(NamedTuple):
+    """An option that the customer selected (specification: CartItemOption)."""
+
     option_set_key: Annotated[int, INT64]
     option_set_item_key: Annotated[int, INT64]
     display_name: Annotated[str, Line(100)]
@@ -43,16 +59,10 @@ class OptionFields(NamedTuple):
     price: Annotated[Decimal, PRICE]
 
 
-class Option(OptionFields):
-    """An option that the customer selected (specification: CartItemOption)."""
+@checks_values
+class Item(NamedTuple):
+    """An item of a cart (specification: CartItem)."""
 
-    __slots__ = ()
-
-    def __new__(cls, **values: Any) -> Self:
-        return cls._make(checked(cls, values))
-
-
-class ItemFields(NamedTuple):
     menu_key: Annotated[str, Line(20)]
     menu_version: Annotated[int, INT32]
     menu_item_key: Annotated[int, INT64]
@@ -62,15 +72,6 @@ class ItemFields(NamedTuple):
     quantity: Annotated[int, QUANTITY]
     options: Annotated[tuple[Option, ...], ListOf(Option, "options on an item", "MAX_OPTIONS")] = ()
     special_instructions: Annotated[str | None, Paragraph(300)] = None
-
-
-class Item(ItemFields):
-    """An item of a cart (specification: CartItem)."""
-
-    __slots__ = ()
-
-    def __new__(cls, **values: Any) -> Self:
-        return cls._make(checked(cls, values))
 
     @property
     def value(self) -> Decimal:
@@ -94,7 +95,10 @@ class PlacedItem(NamedTuple):
         return cls(item_id, position, item, item.value)
 
 
-class NewCartFields(NamedTuple):
+@checks_values
+class NewCart(NamedTuple):
+    """A cart as it is created (specification: CreateCart)."""
+
     partner_key: Annotated[str, Line(4)]
     restaurant_key: Annotated[int, INT32]
     items: Annotated[tuple[Item, ...], ListOf(Item, "items in a cart", "MAX_ITEMS")]
@@ -106,15 +110,6 @@ class NewCartFields(NamedTuple):
     special_instructions: Annotated[str | None, Paragraph(300)] = None
 
 
-class NewCart(NewCartFields):
-    """A cart as it is created (specification: CreateCart)."""
-
-    __slots__ = ()
-
-    def __new__(cls, **values: Any) -> Self:
-        return cls._make(checked(cls, values))
-
-
 class ItemList(NamedTuple):
     """All items that a cart holds from now on. The cart knows how many it takes."""
 
@@ -124,36 +119,28 @@ class ItemList(NamedTuple):
 CHECKOUT, ORDERED, ABANDONED = OUTCOMES = "checkout", "ordered", "abandoned"
 
 
-class ClosingFields(NamedTuple):
-    outcome: Annotated[str, Choice(OUTCOMES)]
-    reference: Annotated[str | None, Line(100)] = None
-    seconds: Annotated[int | None, Integer(60, 3_600)] = None
-
-
-class Closing(ClosingFields):
+@checks_values
+class Closing(NamedTuple):
     """How a cart is closed. A `checkout` ends after some `seconds`.
 
     The `reference` is the payment's or the order's own key.
     """
 
-    __slots__ = ()
+    outcome: Annotated[str, Choice(OUTCOMES)]
+    reference: Annotated[str | None, Line(100)] = None
+    seconds: Annotated[int | None, Integer(60, 3_600)] = None
 
-    def __new__(cls, **values: Any) -> Self:
-        new = cls._make(checked(cls, values))
-        check_closing(new._asdict())
-        return new
-
-
-def check_closing(values: Mapping[str, Any]) -> None:
-    """Raise the errors of values that do not go together, though each is allowed."""
-    errors: list[ApiError] = []
-    if values["outcome"] != ABANDONED and values.get("reference") is None:
-        errors.append(Required(field=("reference",)))
-    if values["outcome"] != CHECKOUT and values.get("seconds") is not None:
-        text = "Only a checkout ends after some seconds."
-        errors.append(CannotChange(text, field=("seconds",)))
-    if errors:
-        raise InvalidValues(errors)
+    @staticmethod
+    def check_together(values: Mapping[str, Any]) -> None:
+        """Raise the errors of values that do not go together, though each is allowed."""
+        errors: list[ApiError] = []
+        if values["outcome"] != ABANDONED and values.get("reference") is None:
+            errors.append(Required(field=("reference",)))
+        if values["outcome"] != CHECKOUT and values.get("seconds") is not None:
+            text = "Only a checkout ends after some seconds."
+            errors.append(CannotChange(text, field=("seconds",)))
+        if errors:
+            raise InvalidValues(errors)
 
 
 def check_named_once(item_ids: Iterable[UUID | None]) -> None:
@@ -167,9 +154,6 @@ def check_named_once(item_ids: Iterable[UUID | None]) -> None:
         seen.add(item_id)
     if errors:
         raise ApiErrors(errors)
-
-
-Record = Any  # the class of a record
 
 
 @cache
@@ -192,6 +176,8 @@ def checked(record: Record, values: Mapping[str, Any]) -> list[Any]:
         InvalidValues: each value that the specification does not allow, and each that is missing.
     """
     every = checked_changes(record, {**dict.fromkeys(record._fields), **values})
+    if hasattr(record, "check_together"):
+        record.check_together(every)
     return list(every.values())
 
 

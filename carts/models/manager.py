@@ -42,7 +42,7 @@ class CartManager(CartWriter, Generic[CartT]):
             ApiError: `currency_mismatch`, `invalid_currency`, `too_many`.
         """
         cart_id: UUID = values.pop("id", None) or uuid7()
-        return self.create_cart(cart_id, profile_key, NewCart(items=items, **values))
+        return self.create_cart(cart_id, profile_key, NewCart(**values | {"items": items}))
 
     def create_cart(self, cart_id: UUID, profile_key: UUID | str, new: NewCart) -> CartT:
         """Create a cart. See `create_with_items`."""

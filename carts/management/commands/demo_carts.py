@@ -98,8 +98,8 @@ def _item(chance: random.Random, menu: dict[str, Any]) -> Item:
         menu_item_key=key,
         quantity=chance.choice((1, 1, 1, 2, 2, 3)),
         special_instructions=chance.choice((None, None, *menu["instructions"])),
-        options=[
+        options=tuple(
             Option(option_set_key=501, option_set_item_key=key, **priced(*option))
             for key, option in chance.sample(options, chance.randrange(len(options) + 1))
-        ],
+        ),
     )
