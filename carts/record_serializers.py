@@ -7,7 +7,7 @@ its type, and no more errors are looked for than an answer lists. A serializer k
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
@@ -104,10 +104,6 @@ class RecordSerializer(serializers.Serializer):
     sent_back: ClassVar[frozenset[str]] = READ_ONLY_MEMBERS
     fixed: ClassVar[frozenset[str]] = frozenset()
 
-    @cached_property
-    def has_hooks(self) -> bool:
-        return has_hooks(self)
-
     class Meta:
         record: Record
         fields: tuple[str, ...] = ()  # all, if none are named; and then the required are required
@@ -136,10 +132,9 @@ class RecordSerializer(serializers.Serializer):
             InvalidBody: with a JSON Pointer for each wrong value, up to `MAX_ERRORS`.
         """
         values = self.to_internal_value(data)
-        if not self.has_hooks:
-            return values
         try:
-            self.run_validators(values)
+            if self.validators:
+                self.run_validators(values)
             return self.validate(values)
         except (ApiError, serializers.ValidationError, DjangoValidationError) as error:
             raise InvalidBody(errors_of(error)) from error
@@ -195,15 +190,10 @@ class RecordListSerializer(serializers.ListSerializer):
 
     kind: ListOf  # which says how many it may hold
 
-    @cached_property
-    def has_hooks(self) -> bool:
-        return has_hooks(self)
-
     def run_validation(self, data: Any = empty) -> Any:
         values = self.to_internal_value(data)
-        if not self.has_hooks:
-            return values
-        self.run_validators(values)
+        if self.validators:
+            self.run_validators(values)
         return self.validate(values)
 
     def to_internal_value(self, data: Any) -> list[dict[str, Any]]:
@@ -221,12 +211,6 @@ class RecordListSerializer(serializers.ListSerializer):
         if errors:
             raise InvalidBody(errors)
         return values
-
-
-def has_hooks(serializer: Any) -> bool:
-    """Return whether somebody has added checks of whole objects or lists to the serializer."""
-    own, inherited = type(serializer).validate, (serializers.Serializer, serializers.ListSerializer)
-    return bool(serializer.validators) or own not in [kind.validate for kind in inherited]
 
 
 @cache  # building the fields takes longer than reading a usual body
