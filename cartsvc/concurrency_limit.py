@@ -22,7 +22,7 @@ from time import monotonic
 
 from django.conf import settings
 
-from cartsvc.db.deadlines import start_clock
+from cartsvc.db.deadlines import request_deadline
 from cartsvc.request_errors import Unavailable
 
 
@@ -51,7 +51,9 @@ class ConcurrencyLimit:
         arrived = monotonic()
         with self._freed:
             while (full_since := self._full_since(caller)) is not None:
-                left = min(min(arrived, full_since) + self.seconds, start_clock()) - monotonic()
+                left = (
+                    min(min(arrived, full_since) + self.seconds, request_deadline()) - monotonic()
+                )
                 if left <= 0:
                     raise Busy("Too many requests have come at once. Try again.")
                 self._freed.wait(left)

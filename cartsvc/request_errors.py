@@ -110,13 +110,13 @@ class InvalidValues(ApiErrors, ValidationError):  # type: ignore[misc] # its cod
 
     def __init__(self, errors: Sequence[ApiError]) -> None:
         super().__init__(errors)
-        self.error_dict: dict[str, Any] = {place(error): [error] for error in errors}
+        self.error_dict: dict[str, Any] = {python_path(error): [error] for error in errors}
 
     def __str__(self) -> str:
         return " ".join(f"{place}: {error}" for place, [error] in self.error_dict.items())
 
 
-def place(error: ApiError) -> str:
+def python_path(error: ApiError) -> str:
     """Return where an error is, as Python writes it."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.field or ())
     return "".join(parts).removeprefix(".")

@@ -90,10 +90,10 @@ METRICS_BIND = env.text("METRICS_BIND", "", r"[\w.-]+:\d{1,5}", "must be such as
 env.seal()
 
 try:
-    # Commands bypass a pooler. What serves requests uses the second (`serve_requests`).
+    # Commands bypass a pooler. What serves requests uses the second (`connect_for_requests`).
     DATABASE = connection_settings(DATABASE_ADMIN_URL or DATABASE_URL)
     DATABASE_OF_REQUESTS = connection_settings(
-        DATABASE_URL, serves=True, pooled=bool(DATABASE_ADMIN_URL)
+        DATABASE_URL, for_requests=True, pooled=bool(DATABASE_ADMIN_URL)
     )
 except ValueError as error:
     raise ImproperlyConfigured(f"DATABASE_URL or DATABASE_ADMIN_URL: {error}") from None

@@ -25,10 +25,10 @@ django_application = get_wsgi_application()
 
 # This needs the settings.
 from cartsvc.api.headers import media_type, plain_cookies  # noqa: E402
-from cartsvc.db.deadlines import serve_requests  # noqa: E402
+from cartsvc.db.deadlines import connect_for_requests  # noqa: E402
 from cartsvc.serving.health import newest_migrations  # noqa: E402
 
-serve_requests()
+connect_for_requests()
 # No cache has to be closed, connections are looked after at the end of a request, and queries are
 # listed for developers alone.
 request_finished.disconnect(close_caches)

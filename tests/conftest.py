@@ -13,7 +13,7 @@ from pytest_django import DjangoDbBlocker, Settings
 
 from cartsvc.db import deadlines
 from cartsvc.db.database_url import database_at
-from cartsvc.db.deadlines import serve_requests
+from cartsvc.db.deadlines import connect_for_requests
 from tests.support.callers import Api
 from tests.support.stored import Unchanged, stored
 
@@ -51,7 +51,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
 
     tests/chaos has them.
     """
-    serve_requests()
+    connect_for_requests()
     options = connection.settings_dict["OPTIONS"]
     for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
         if "SESSION" in connection.settings_dict:

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from carts.models import Cart
 from carts.models.change import MAX_CHANGES
-from cartsvc.db.outages import is_held
+from cartsvc.db.outages import is_row_held
 from cartsvc.db.statements import delete_in_shards
 
 ATTEMPTS = 5
@@ -103,7 +103,7 @@ def _delete_in_shards(rows: QuerySet[Any]) -> int:
     try:
         return delete_in_shards(rows)
     except OperationalError as error:
-        if not is_held(error):
+        if not is_row_held(error):
             raise
     customers = set(rows.order_by().values_list("profile_key", flat=True))
     return sum(_delete_unlocked(rows.filter(profile_key=customer)) for customer in customers)

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from carts.cart_errors import IdempotencyKeyReused, RequestInProgress
 from carts.values import NewCart, types_of
-from cartsvc.db.outages import is_held
+from cartsvc.db.outages import is_row_held
 from cartsvc.db.statements import insert_one
 
 KEY_MAX_LENGTH = 255
@@ -72,7 +72,7 @@ class IdempotencyRecord(models.Model):
             # standby, as the first answer did, and still holds after a failover.
             earlier = cls.objects.select_for_update().filter(pk=record.pk).first()
         except OperationalError as error:
-            if is_held(error):
+            if is_row_held(error):
                 raise RequestInProgress from error
             raise
         if earlier is None:  # it has just been purged

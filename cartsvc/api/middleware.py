@@ -36,7 +36,7 @@ class ApiMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         path = request.path_info
-        logs.serving.set(logs.NO_REQUEST)
+        logs.request_ids.set(logs.NO_REQUEST)
         begin_request()
         if check := health.CHECKS.get(path):
             # A load balancer asks by address and without HTTPS.
@@ -50,7 +50,7 @@ class ApiMiddleware:
         ids = {"request_id": request_id}
         if (sent := request.META.get("HTTP_TRACEPARENT")) and (trace := trace_id(sent)):
             ids["trace_id"] = trace
-        logs.serving.set(ids)
+        logs.request_ids.set(ids)
         started = perf_counter()
         response = cast("HttpResponse", self.api(request))
         if settings.THROTTLE_RATE and (usage := usage_of(request)):

@@ -23,7 +23,7 @@ from cartsvc.serving import metrics
 
 logger = logging.getLogger(__name__)
 
-UNITS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
+SECONDS_OF = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 
 # A cache that has not answered is left alone for so long: each request would wait for it.
 REST_SECONDS = 5
@@ -81,7 +81,7 @@ def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:
     if time.monotonic() < _rests_until.get(address, 0):
         return None
     limit, number, unit = re.findall(RATE, settings.THROTTLE_RATE)[0]
-    seconds = int(number or 1) * UNITS[unit[0]]
+    seconds = int(number or 1) * SECONDS_OF[unit[0]]
     name = hashlib.sha256(bearer.subject.encode())
     # Windows end at a different time for each caller, so that they do not all retry at once.
     shifted = int(time.time()) + int.from_bytes(name.digest()[:4]) % seconds

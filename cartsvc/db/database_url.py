@@ -25,8 +25,10 @@ REQUEST_SECONDS = STATEMENT_SECONDS + 1
 USES_BEFORE_PREPARING = 5
 
 
-def connection_settings(url: str, *, serves: bool = False, pooled: bool = False) -> dict[str, Any]:
-    """Return an entry of Django's DATABASES. Only one that `serves` requests has their timeouts.
+def connection_settings(
+    url: str, *, for_requests: bool = False, pooled: bool = False
+) -> dict[str, Any]:
+    """Return an entry of Django's DATABASES. One that is `for_requests` has their timeouts.
 
     `pooled` says that the URL is a pooler's. It takes no settings for a session, so they stand with
     the role. SESSION says how a session on PostgreSQL is to be: `cartsvc.checks` compares it.
@@ -47,8 +49,8 @@ def connection_settings(url: str, *, serves: bool = False, pooled: bool = False)
         # while a table has no statistics.
         "jit": "off",
         "lock_timeout": f"{LOCK_SECONDS * 1000}",
-        "statement_timeout": f"{STATEMENT_SECONDS * 1000 if serves else 0}",
-        "idle_in_transaction_session_timeout": f"{IDLE_SECONDS * 1000 if serves else 0}",
+        "statement_timeout": f"{STATEMENT_SECONDS * 1000 if for_requests else 0}",
+        "idle_in_transaction_session_timeout": f"{IDLE_SECONDS * 1000 if for_requests else 0}",
     }
     options = database["OPTIONS"] | {
         # Each host's share of the time.

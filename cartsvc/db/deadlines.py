@@ -22,7 +22,7 @@ def begin_request() -> None:
     deadline.set(None)
 
 
-def start_clock() -> float:
+def request_deadline() -> float:
     """Return when the request's time is up: in REQUEST_SECONDS, if it has not waited yet."""
     end = deadline.get()
     if end is None:
@@ -32,7 +32,7 @@ def start_clock() -> float:
 
 
 @cache
-def serve_requests() -> None:
+def connect_for_requests() -> None:
     """Let this process connect as requests do: in time, and through the pooler if there is one.
 
     What serves requests calls this before it connects. All else has no timeouts.

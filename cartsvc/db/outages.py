@@ -33,24 +33,24 @@ def is_outage(error: Error) -> bool:
     )
 
 
-def is_held(error: Error) -> bool:
+def is_row_held(error: Error) -> bool:
     """Return whether another transaction held a row for too long. SQLite does not lock rows."""
     return isinstance(error.__cause__, errors.LockNotAvailable)
 
 
-def is_poolers(error: Error) -> bool:
+def is_refused_by_pooler(error: Error) -> bool:
     """Return whether a pooler has refused the connection, because it takes no settings."""
     return UNSUPPORTED in str(error)
 
 
-def is_refused(error: Error) -> bool:
+def is_refused_by_server(error: Error) -> bool:
     """Return whether the server refuses who connects, so that it would refuse again."""
     return any(re.search(text, str(error)) for text in REFUSED)
 
 
 def remedy(error: Error) -> str | None:
     """Return what makes the database usable, if that is known."""
-    if is_held(error):
+    if is_row_held(error):
         return "Another session holds a lock: find it in pg_stat_activity, end it, and try again."
     return next((told for text, told in REMEDIES.items() if re.search(text, str(error))), None)
 

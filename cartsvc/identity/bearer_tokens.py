@@ -61,7 +61,7 @@ LOG_SECONDS = 60  # between two lines on the same error
 _logged_at: dict[str, float] = {}
 
 # The exceptions that the libraries raise for a malformed token.
-UNREADABLE = (
+MALFORMED_TOKEN = (
     TokenError,
     PyJWTError,
     ValueError,
@@ -144,7 +144,7 @@ class BearerAuthentication(BaseAuthentication):
             raise InvalidToken(
                 EXPIRED, headers={"WWW-Authenticate": f'{INVALID}, error_description="{EXPIRED}"'}
             ) from error
-        except UNREADABLE as error:
+        except MALFORMED_TOKEN as error:
             _log_claim(error)
             raise InvalidToken(headers={"WWW-Authenticate": INVALID}) from error
 

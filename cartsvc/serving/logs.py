@@ -30,7 +30,7 @@ _encode = json.JSONEncoder().encode
 
 # What each log line says of the API request that this thread is serving.
 NO_REQUEST: Mapping[str, str] = MappingProxyType({})
-serving: ContextVar[Mapping[str, str]] = ContextVar("serving", default=NO_REQUEST)
+request_ids: ContextVar[Mapping[str, str]] = ContextVar("request_ids", default=NO_REQUEST)
 
 
 def instance_name() -> str:
@@ -69,7 +69,7 @@ class PageLines(logging.Filter):
         if 400 <= (status := getattr(record, "status_code", 0)) < 500:
             record.msg, record.args, record.exc_info = "Page refused: %s", (status,), None
         request = getattr(record, "request", None)
-        return not serving.get() and getattr(request, "path", None) != "/readyz"
+        return not request_ids.get() and getattr(request, "path", None) != "/readyz"
 
 
 class UnknownHosts(logging.Filter):
@@ -95,7 +95,7 @@ class LineFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
             **getattr(record, "members", {}),
-            **serving.get(),
+            **request_ids.get(),
             "instance": instance_name(),
         }
         if record.exc_info:

@@ -125,7 +125,7 @@ class Inbox:
             self.empty()
 
 
-def serve(address: str, port: int) -> None:
+def listen(address: str, port: int) -> None:
     """Answer scrapes at this address, in the background. The workers are forked after this."""
     global _inbox  # noqa: PLW0603 (a process has one)
     answer = prometheus_client.make_wsgi_app(REGISTRY)

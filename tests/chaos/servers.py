@@ -31,7 +31,7 @@ SIGNING_KEY = "the-signing-key-of-the-chaos-tests-0123456789"
 
 def session_limits(role: str) -> str:
     """Return SQL for a role that has no `options` of its connection, as behind a pooler."""
-    limits = connection_settings("postgres:///postgres", serves=True)["SESSION"]
+    limits = connection_settings("postgres:///postgres", for_requests=True)["SESSION"]
     return "; ".join(f"ALTER ROLE {role} SET {name} = '{limits[name]}'" for name in limits)
 
 

@@ -20,7 +20,7 @@ from django.db import connections
 from django.db.backends.postgresql import base
 from psycopg import IsolationLevel, OperationalError
 
-from cartsvc.db.deadlines import start_clock
+from cartsvc.db.deadlines import request_deadline
 from cartsvc.db.postgresql.connection import Connection
 
 # psycopg reads no other timestamps, and a role may have a style of its own. libpq sends it as it
@@ -38,7 +38,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection:
         self.isolation_level = IsolationLevel.READ_COMMITTED
-        start_clock()
+        request_deadline()  # connecting counts as well
         return Connection.connect(**conn_params)
 
     def is_usable(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 from psycopg.errors import Diagnostic
 
-from cartsvc.db.deadlines import deadline, start_clock
+from cartsvc.db.deadlines import deadline, request_deadline
 
 
 class Connection(psycopg.Connection[Any]):
@@ -33,7 +33,7 @@ class Connection(psycopg.Connection[Any]):
 
         After that, nobody knows whether the server did what it was asked: all of it, or nothing.
         """
-        end = deadline.get() or start_clock()
+        end = deadline.get() or request_deadline()
         try:
             return psycopg.Connection.wait(self, gen, interval, end - monotonic())
         except psycopg.OperationalError:

@@ -5,7 +5,7 @@ from django.core.management.base import CommandParser
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 
-from cartsvc.db.outages import is_refused
+from cartsvc.db.outages import is_refused_by_server
 
 PAUSE_SECONDS = 5
 
@@ -30,7 +30,7 @@ class Command(migrate.Command):
                 with database.migrating():
                     return super().execute(*args, **options)
             except OperationalError as error:
-                if attempt >= last or is_refused(error):
+                if attempt >= last or is_refused_by_server(error):
                     raise
                 attempt += 1
                 text = f"Attempt {attempt} of {last} follows in {PAUSE_SECONDS} seconds."

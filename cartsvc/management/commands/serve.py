@@ -12,8 +12,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connection, connections
 
-from cartsvc.db.deadlines import serve_requests
-from cartsvc.db.outages import is_poolers
+from cartsvc.db.deadlines import connect_for_requests
+from cartsvc.db.outages import is_refused_by_pooler
 from cartsvc.identity.bearer_tokens import keep_issuer_keys
 from cartsvc.serving import metrics, server
 from cartsvc.serving.addresses import address_of, claimed
@@ -49,7 +49,7 @@ class Command(BaseCommand):
             settings.BIND = bind  # the instance's name has its end
             if settings.METRICS_BIND:
                 with _naming(settings.METRICS_BIND, "METRICS_BIND="):
-                    metrics.serve(**address_of(settings.METRICS_BIND))
+                    metrics.listen(**address_of(settings.METRICS_BIND))
             self._prepare(bind, demo=options["demo"])
             try:
                 server.run(address, keep_issuer_keys)
@@ -61,7 +61,7 @@ class Command(BaseCommand):
             call_command("migrate", verbosity=0)
         if demo:
             call_command("demo_carts", carts=DEMO_CARTS, if_none=True, stdout=self.stdout)
-        serve_requests()
+        connect_for_requests()
         if not settings.EMBEDDED:
             self._look_at_database()
         # With nothing configured somebody reads this; else it would be in a log.
@@ -82,7 +82,7 @@ class Command(BaseCommand):
             if not is_migrated():
                 self.stderr.write("Some migrations are not applied: run manage.py migrate.")
         except DatabaseError as error:
-            if is_poolers(error):
+            if is_refused_by_pooler(error):
                 raise
             self.stderr.write(f"The database does not answer yet: {error}")
         finally:
