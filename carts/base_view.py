@@ -35,15 +35,15 @@ WARNINGS = 10
 
 
 @dataclass
-class Change:
-    """A change that is asked for: its answer, and whether an earlier request has made it."""
+class Answer:
+    """The answer to a change, and whether it is new: no earlier request with its key has got it."""
 
     data: str | None = None  # JSON text
     version: int | None = None  # of the cart, after the change
     is_new: bool = True
 
-    def made(self, changed: Changed, data: str | None = None) -> None:
-        """Answer with the `data`, and with the cart if it is read."""
+    def show(self, changed: Changed, data: str | None = None) -> None:
+        """Show the `data`, the cart's version, and the cart if it was read."""
         if data and changed.json:
             data = f'{data[:-1]},"cart":{changed.json}}}'
         self.data, self.version = data or changed.json, changed.version
@@ -119,7 +119,7 @@ class CartServiceViewSet(OperationViewSet):
             return values
 
     @contextmanager
-    def change(self, *values: Any) -> Iterator[Change]:
+    def change(self, *values: Any) -> Iterator[Answer]:
         """Make a change in the block, if it is new: no earlier request with its key has made it.
 
         `values` are the body's, which a replay must repeat. The block may wait for a cart that
@@ -127,7 +127,7 @@ class CartServiceViewSet(OperationViewSet):
         """
         with CHANGING.place_for(self.caller):
             if self.key is None:
-                yield Change()
+                yield Answer()
                 return
             # The path and the partner must be the same, too.
             partner, profile_key = self.bearer.partner_key, self.kwargs["profile_key"]
@@ -136,10 +136,10 @@ class CartServiceViewSet(OperationViewSet):
                 request.append("return=representation")
             with transaction.atomic():
                 record, is_new = IdempotencyRecord.claim(profile_key, partner, self.key, request)
-                change = Change(record.data, record.version, is_new)
-                yield change
+                answer = Answer(record.data, record.version, is_new)
+                yield answer
                 if is_new:
-                    record.answered(change.data, change.version)
+                    record.answered(answer.data, answer.version)
         if is_new:
             RECORDED.inc()
         else:

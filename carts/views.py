@@ -68,11 +68,11 @@ class CartViewSet(CartServiceViewSet):
         if self.bearer.partner_key not in (None, new.partner_key):
             raise errors.PartnerMismatch(field="/partnerKey")
         cart_id = uuid7()
-        with self.change(new) as change:
-            if change.is_new:
+        with self.change(new) as answer:
+            if answer.is_new:
                 cart = self.carts.create_cart(cart_id, profile_key, new)
-                change.data, change.version = f'{{"cartId":"{cart_id}"}}', cart.version
-        return self.success(change.data, change.version)
+                answer.data, answer.version = f'{{"cartId":"{cart_id}"}}', cart.version
+        return self.success(answer.data, answer.version)
 
     @reading(
         name="List Carts",
@@ -123,10 +123,10 @@ class CartViewSet(CartServiceViewSet):
     )
     def partial_update(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         values = self.validated()
-        with self.change(values) as change:
-            if change.is_new:
-                change.made(self.carts.change_cart(cart_id, values, version=self.expected))
-        return self.success(change.data, change.version)
+        with self.change(values) as answer:
+            if answer.is_new:
+                answer.show(self.carts.change_cart(cart_id, values, version=self.expected))
+        return self.success(answer.data, answer.version)
 
     @closing(
         name="Close Cart",
@@ -141,10 +141,10 @@ class CartViewSet(CartServiceViewSet):
     )
     def close(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         closing = Closing._make(map(self.validated().get, Closing._fields))
-        with self.change(closing) as change:
-            if change.is_new:
-                change.made(self.carts.close_cart(cart_id, closing, version=self.expected))
-        return self.success(change.data, change.version)
+        with self.change(closing) as answer:
+            if answer.is_new:
+                answer.show(self.carts.close_cart(cart_id, closing, version=self.expected))
+        return self.success(answer.data, answer.version)
 
     @closing(
         name="Reopen Cart",
@@ -153,10 +153,10 @@ class CartViewSet(CartServiceViewSet):
         errors=VERSION_ERRORS,
     )
     def reopen(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        with self.change() as change:
-            if change.is_new:
-                change.made(self.carts.reopen_cart(cart_id, version=self.expected))
-        return self.success(change.data, change.version)
+        with self.change() as answer:
+            if answer.is_new:
+                answer.show(self.carts.reopen_cart(cart_id, version=self.expected))
+        return self.success(answer.data, answer.version)
 
     @writing(
         name="Delete Cart",
@@ -167,10 +167,10 @@ class CartViewSet(CartServiceViewSet):
         errors=CART_ERRORS,
     )
     def destroy(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        with self.change() as change:
-            if change.is_new:
+        with self.change() as answer:
+            if answer.is_new:
                 self.carts.delete_cart(cart_id, version=self.expected)
-        return self.success(change.data, change.version)
+        return self.success(answer.data, answer.version)
 
 
 class CartItemViewSet(CartServiceViewSet):
@@ -188,11 +188,11 @@ class CartItemViewSet(CartServiceViewSet):
     )
     def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         item, item_id = serializers.item(self.validated()), uuid7()
-        with self.change(item) as change:
-            if change.is_new:
+        with self.change(item) as answer:
+            if answer.is_new:
                 added = self.carts.add_item(cart_id, item_id, item, version=self.expected)
-                change.made(added, f'{{"itemId":"{item_id}"}}')
-        return self.success(change.data, change.version)
+                answer.show(added, f'{{"itemId":"{item_id}"}}')
+        return self.success(answer.data, answer.version)
 
     @changing(
         name="Add Items",
@@ -205,11 +205,11 @@ class CartItemViewSet(CartServiceViewSet):
     def create_several(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         values = self.validated()["items"]
         items = {uuid7(): serializers.item(one) for one in values}
-        with self.change(list(items.values())) as change:
-            if change.is_new:
+        with self.change(list(items.values())) as answer:
+            if answer.is_new:
                 added = self.carts.add_items(cart_id, items, version=self.expected)
-                change.made(added, _item_ids(items))
-        return self.success(change.data, change.version)
+                answer.show(added, _item_ids(items))
+        return self.success(answer.data, answer.version)
 
     @changing(
         name="Replace Items",
@@ -227,14 +227,14 @@ class CartItemViewSet(CartServiceViewSet):
         named = [one.get("item_id") for one in values]
         sent = [serializers.item(one) for one in values]
         items = {key or uuid7(): item for key, item in zip(named, sent, strict=True)}
-        with self.change(named, sent) as change:
-            if change.is_new:
+        with self.change(named, sent) as answer:
+            if answer.is_new:
                 kept = items.keys() & named
                 replaced = self.carts.replace_items(
                     cart_id, items, kept=kept, version=self.expected
                 )
-                change.made(replaced, _item_ids(items))
-        return self.success(change.data, change.version)
+                answer.show(replaced, _item_ids(items))
+        return self.success(answer.data, answer.version)
 
     @changing(
         name="Update Item",
@@ -246,10 +246,10 @@ class CartItemViewSet(CartServiceViewSet):
     )
     def update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         item = serializers.item(self.validated())
-        with self.change(item) as change:
-            if change.is_new:
-                change.made(self.carts.replace_item(**keys, item=item, version=self.expected))
-        return self.success(change.data, change.version)
+        with self.change(item) as answer:
+            if answer.is_new:
+                answer.show(self.carts.replace_item(**keys, item=item, version=self.expected))
+        return self.success(answer.data, answer.version)
 
     @changing(
         name="Change Item",
@@ -261,10 +261,10 @@ class CartItemViewSet(CartServiceViewSet):
     )
     def partial_update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         values = self.validated()
-        with self.change(values) as change:
-            if change.is_new:
-                change.made(self.carts.change_item(**keys, changes=values, version=self.expected))
-        return self.success(change.data, change.version)
+        with self.change(values) as answer:
+            if answer.is_new:
+                answer.show(self.carts.change_item(**keys, changes=values, version=self.expected))
+        return self.success(answer.data, answer.version)
 
     @changing(
         name="Remove Item",
@@ -273,10 +273,10 @@ class CartItemViewSet(CartServiceViewSet):
         errors=ITEM_ERRORS,
     )
     def destroy(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
-        with self.change() as change:
-            if change.is_new:
-                change.made(self.carts.remove_item(**keys, version=self.expected))
-        return self.success(change.data, change.version)
+        with self.change() as answer:
+            if answer.is_new:
+                answer.show(self.carts.remove_item(**keys, version=self.expected))
+        return self.success(answer.data, answer.version)
 
 
 def _item_ids(item_ids: Iterable[UUID]) -> str:
