@@ -52,7 +52,10 @@ def form_field(record: Record, name: str) -> forms.Field:
         case Text():
             texts = Paragraph if kind.multiline else forms.CharField
             empty = None if optional else ""
-            return texts(strip=False, empty_value=empty, max_length=kind.max_length, **options)
+            field = texts(strip=False, empty_value=empty, **options)
+            # Its own check would tell of a text that is too long as well.
+            field.widget.attrs["maxlength"] = kind.max_length
+            return field
         case Integer():
             # A mouse wheel would change the value of a number input.
             widget = forms.TextInput({"inputmode": "numeric"})
@@ -102,8 +105,8 @@ class WhyForm(forms.Form):
     why = forms.CharField(
         label="Why (optional, for staff only)",
         required=False,
-        max_length=WHY_LENGTH,
         empty_value=None,
+        widget=forms.TextInput({"maxlength": WHY_LENGTH}),
         validators=[cast("Any", Line(WHY_LENGTH).check)],
     )
 

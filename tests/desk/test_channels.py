@@ -102,7 +102,7 @@ def test_the_page_asks_for_what_it_needs(
         ([], {"platform": "phone"}, "No cart was selected."),
         (several, {}, "Fill in what is to change."),
         (several, {"platform": " "}, "must not be blank"),
-        (several, {"platform": "x" * 51}, "at most 50 characters"),
+        (several, {"platform": "x" * 51}, "longer than 50 characters"),
         (several, {"platform": "phone", "why": "a\nb"}, "U+000A: a control character"),
     ):
         typed = sent(carts, **values) | {"sure": "yes"}

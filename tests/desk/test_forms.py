@@ -126,7 +126,7 @@ def test_every_form_takes_a_reason(lead: Client, cart: Cart, form: Form, why: st
 @pytest.mark.parametrize(
     ("why", "reason"),
     [
-        ("x" * 201, "at most 200 characters (it has 201)"),
+        ("x" * 201, "must not be longer than 200 characters; it has 201."),
         ("a\nb", "U+000A: a control character"),
         ("a\x1bb", "U+001B: a control character"),
     ],
@@ -278,16 +278,16 @@ def test_a_form_without_its_token_is_refused(
         (item_page, "price", "NaN", "Enter a number"),
         (item_page, "price", "9,5,0", "Enter a number, such as 9.50."),
         (item_page, "display_name", "   ", "must not be blank"),
-        (item_page, "display_name", "x" * 101, "at most 100 characters"),
+        (item_page, "display_name", "x" * 101, "must not be longer than 100 characters"),
         (item_page, "display_name", "a\x1bb", "U+001B: a control character"),
-        (item_page, "special_instructions", "x" * 301, "at most 300 characters"),
+        (item_page, "special_instructions", "x" * 301, "must not be longer than 300 characters"),
         (item_page, "menu_item_key", str(2**63), "must not be above"),
         (item_page, "options-0-display_name", "", "required"),
         (item_page, "options-0-option_set_key", str(-(2**63) - 1), "must not be below"),
         (correct_page, "platform", " ", "must not be blank"),
         (correct_page, "ordering_channel", "", "required"),
-        (correct_page, "fulfilment_channel", "x" * 51, "at most 50 characters"),
-        (correct_page, "note", "x" * 301, "at most 300 characters"),
+        (correct_page, "fulfilment_channel", "x" * 51, "must not be longer than 50 characters"),
+        (correct_page, "note", "x" * 301, "must not be longer than 300 characters"),
         (correct_page, "special_instructions", "a\x1bb", "U+001B: a control character"),
     ],
 )
@@ -304,6 +304,7 @@ def test_what_the_specification_refuses_is_refused_here(
     response = lead.post(page(cart), form_of(lead, page(cart)) | {name: value})
     assert response.status_code == 200
     assert text in response.text
+    assert response.text.count("<li>") - lead.get(page(cart)).text.count("<li>") <= 1  # told once
 
 
 def test_every_field_of_an_item_can_be_seen_and_corrected(lead: Client, cart: Cart) -> None:
