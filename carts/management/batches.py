@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import OutputWrapper
 from django.db import OperationalError, connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Model, QuerySet
 from django.db.models.functions import Least
 from tqdm import tqdm
 
@@ -43,30 +43,30 @@ def batches(rows: QuerySet[Any], size: int) -> Iterator[QuerySet[Any]]:
         batch = list(keys.filter(pk__gt=batch[-1])[:size])
 
 
-def counted(number: int, name: str) -> str:
-    """Return the number with the name of what it counts, which is given in the plural."""
-    singular = name.replace("entries", "entry").removesuffix("s")
-    return f"{number} {singular if number == 1 else name}"
+def counted(number: int, model: type[Model]) -> str:
+    """Return the number with the name of what it counts."""
+    names = model._meta
+    return f"{number} {names.verbose_name if number == 1 else names.verbose_name_plural}"
 
 
 def delete_batches(
-    name: str, parts: Iterable[QuerySet[Any]], out: OutputWrapper, *, dry_run: bool
+    model: type[Model], parts: Iterable[QuerySet[Any]], out: OutputWrapper, *, dry_run: bool
 ) -> None:
     """Delete the rows of all parts, a few in a transaction, and write how many were deleted.
 
-    `name` is what the rows are called. A dry run only counts them. The progress is a bar on a
-    terminal, and elsewhere a line between two parts.
+    A dry run only counts them. The progress is a bar on a terminal, and elsewhere a line between
+    two parts.
     """
     gone, terminal = 0, out.isatty()
     verb = "would be deleted" if dry_run else "deleted"
-    with tqdm(desc=name, unit="", disable=not terminal) as progress:
+    with tqdm(unit=f" {model._meta.verbose_name_plural}", disable=not terminal) as progress:
         for number, rows in enumerate(parts):
             if number and not terminal:
-                out.write(f"{counted(gone, name)} {verb} so far")
+                out.write(f"{counted(gone, model)} {verb} so far")
             done = rows.count() if dry_run else sum(map(delete, pieces(rows)))
             gone += done
             progress.update(done)
-    out.write(f"{counted(gone, name)} {verb}.")
+    out.write(f"{counted(gone, model)} {verb}.")
 
 
 def pieces(rows: QuerySet[Any]) -> Iterator[QuerySet[Any]]:

@@ -11,20 +11,20 @@ from carts.models import Cart, DeletedCart, IdempotencyRecord
 from cartsvc.api.guids import parse_guid
 
 
-def held_of(profile_key: str) -> dict[str, QuerySet[Any]]:
-    """Return all that is held of a customer, by name. What belongs to a cart goes with it."""
+def held_of(profile_key: str) -> list[QuerySet[Any]]:
+    """Return all that is held of a customer. What belongs to a cart goes with it."""
     key = parse_guid(profile_key)
     if key is None:
         raise CommandError(
             f"{profile_key!r} is not a profile key such as 0f8fad5b-d9cb-469f-a165-70867728950e."
         )
-    return {
-        "carts": Cart.objects.filter(profile_key=key).order_by("pk"),
+    return [
+        Cart.objects.filter(profile_key=key).order_by("pk"),
         # Each keeps its cart as text.
-        "log entries": staff_log().filter(object_repr__endswith=str(key)).order_by("pk"),
-        "deleted carts": DeletedCart.objects.filter(profile_key=key),
-        "idempotency records": IdempotencyRecord.objects.filter(profile_key=key),
-    }
+        staff_log().filter(object_repr__endswith=str(key)).order_by("pk"),
+        DeletedCart.objects.filter(profile_key=key),
+        IdempotencyRecord.objects.filter(profile_key=key),
+    ]
 
 
 def staff_log() -> QuerySet[LogEntry]:

@@ -26,14 +26,15 @@ class Command(BaseCommand):
     ) -> None:
         held = held_of(profile_key)
         if not dry_run and not no_input:
-            found = ", ".join(counted(rows.count(), name) for name, rows in held.items())
+            found = ", ".join(counted(rows.count(), rows.model) for rows in held)
             self.stdout.write(f"{found} will be lost for good. Type 'yes' to erase them.")
             if sys.stdin.readline().strip() != "yes":
                 raise CommandError("Nothing was erased. To erase without a terminal: --no-input.")
         for _ in range(ATTEMPTS):
-            for name, rows in held.items():
-                delete_batches(name, batches(rows, MAX_RECORDS), self.stdout, dry_run=dry_run)
-            if dry_run or not any(rows.exists() for rows in held.values()):
+            for rows in held:
+                parts = batches(rows, MAX_RECORDS)
+                delete_batches(rows.model, parts, self.stdout, dry_run=dry_run)
+            if dry_run or not any(rows.exists() for rows in held):
                 return
             sleep(1)  # what is being changed, or came meanwhile, is left to another round
         raise CommandError("Some of it is being changed. Run the command again.")

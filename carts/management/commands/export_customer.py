@@ -2,7 +2,7 @@ import os
 import sys
 from argparse import ArgumentParser
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -10,6 +10,7 @@ from io import TextIOWrapper
 from itertools import chain
 from typing import Any, cast
 
+from django.contrib.admin.models import LogEntry
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import F, QuerySet
 from django.utils import timezone
@@ -17,7 +18,8 @@ from simplejson import JSONEncoder
 
 from carts.management.batches import MAX_RECORDS, batches
 from carts.management.customers import held_of
-from carts.models.change import CartChange, decoded
+from carts.models import Cart, CartChange, DeletedCart, IdempotencyRecord
+from carts.models.change import decoded
 from carts.models.closing import status_columns, with_status
 from carts.models.reads import cart_json, items_json
 from cartsvc.camel_case import camel_case
@@ -38,7 +40,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, profile_key: str, output: str | None, **options: Any) -> None:
         held = held_of(profile_key)
-        if not any(rows.exists() for rows in held.values()):
+        if not any(rows.exists() for rows in held):
             self.stderr.write(f"Nothing is held of the customer {profile_key}.")
         if output:
             try:
@@ -56,14 +58,16 @@ class Command(BaseCommand):
             self.stdout.write(piece, ending="")
 
 
-def document(profile_key: str, held: dict[str, Any]) -> Iterator[str]:
+def document(profile_key: str, held: list[QuerySet[Any]]) -> Iterator[str]:
     """Yield what is held of a customer as one JSON object, in pieces.
 
     It is read in batches, so that no statement waits for who reads the document.
     """
     yield f'{{"profileKey": "{profile_key.lower()}"'
-    for (name, rows), (shown, size) in zip(held.items(), SHOWN, strict=True):
-        yield f',\n"{camel_case(name.replace(" ", "_"))}": ['
+    for rows in held:
+        shown, size = SHOWN[rows.model]
+        name = str(rows.model._meta.verbose_name_plural).replace(" ", "_")
+        yield f',\n"{camel_case(name)}": ['
         for position, row in enumerate(chain.from_iterable(map(shown, batches(rows, size)))):
             yield ",\n" if position else "\n"
             yield encode(answered(row))
@@ -87,8 +91,9 @@ def of_carts(rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
 
 
 def of_cart(cart: Any, changes: list[dict[str, Any]]) -> dict[str, Any]:
+    columns = [getattr(cart, name) for name in status_columns()]
     return {
-        **decoded(with_status(cart.json, columns_of(cart), timezone.now())),
+        **decoded(with_status(cart.json, columns, timezone.now())),
         "created_by": {
             "kind": cart.created_by_kind,
             "name": cart.created_by_name,
@@ -100,10 +105,6 @@ def of_cart(cart: Any, changes: list[dict[str, Any]]) -> dict[str, Any]:
             if change["version"] <= cart.version
         ],
     }
-
-
-def columns_of(cart: Any) -> list[Any]:
-    return [getattr(cart, name) for name in status_columns()]
 
 
 def of_entries(rows: QuerySet[Any]) -> Iterable[dict[str, Any]]:
@@ -125,12 +126,12 @@ def of_records(rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
 
 
 # How the rows of each kind are shown, and how many at once: carts may be large.
-SHOWN = (
-    (of_carts, 10),
-    (of_entries, MAX_RECORDS),
-    (of_deleted, MAX_RECORDS),
-    (of_records, MAX_RECORDS),
-)
+SHOWN: dict[Any, tuple[Callable[[QuerySet[Any]], Iterable[Any]], int]] = {
+    Cart: (of_carts, 10),
+    LogEntry: (of_entries, MAX_RECORDS),
+    DeletedCart: (of_deleted, MAX_RECORDS),
+    IdempotencyRecord: (of_records, MAX_RECORDS),
+}
 
 
 def answered(value: Any) -> Any:

@@ -53,16 +53,16 @@ class Command(BaseCommand):
             self.stdout.write("Carts are kept for ever: CART_DAYS is not set.")
         else:
             carts = created_before(limit, Cart.objects, condition, batch)
-            delete_batches("carts", carts, self.stdout, dry_run=dry_run)
+            delete_batches(Cart, carts, self.stdout, dry_run=dry_run)
             condition, size = Q(deleted_on__lt=limit), min(batch, MAX_RECORDS)
             gone = created_before(limit, DeletedCart.objects, condition, size)
-            delete_batches("deleted carts", gone, self.stdout, dry_run=dry_run)
+            delete_batches(DeletedCart, gone, self.stdout, dry_run=dry_run)
             entries = entries_of_deleted_carts(limit, batch)
-            delete_batches("log entries", entries, self.stdout, dry_run=dry_run)
+            delete_batches(LogEntry, entries, self.stdout, dry_run=dry_run)
         old = IdempotencyRecord.expired_before()
         records = batches(IdempotencyRecord.objects.all(), min(batch, MAX_RECORDS))
         parts = (rows.filter(created_on__lt=old) for rows in records)
-        delete_batches("idempotency records", parts, self.stdout, dry_run=dry_run)
+        delete_batches(IdempotencyRecord, parts, self.stdout, dry_run=dry_run)
 
 
 def created_before(
