@@ -5,6 +5,8 @@ from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.contrib.admin.models import LogEntry
+
 from carts.admin.activity import notes_of
 from carts.admin.formatting import amount, in_words, label_of
 from carts.models import Cart, CartChange
@@ -22,10 +24,11 @@ LINES = 50
 
 
 class Event(NamedTuple):
-    """A change, or the creation, and in words what was and what is."""
+    """A change, or the creation, in words what was and what is, and staff's notes to it."""
 
     change: CartChange
     lines: list[str]
+    notes: Iterable[LogEntry] = ()
 
     @property
     def can_be_undone(self) -> bool:
@@ -45,10 +48,9 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, A
     end = min(before or cart.version + 1, cart.version + 1)
     changes = list(cart.changes.filter(version__lt=end).reverse()[: PAGE_SIZE + 1])
     events = [_event(change, cart.currency) for change in changes[:PAGE_SIZE]]
-    found: dict[str, Any] = {"events": events, "notes": notes_of(cart.pk)}
     oldest = events[-1].change.version if events else end
     if len(changes) > PAGE_SIZE:
-        return {**found, "earlier": oldest}
+        return {"events": _with_notes(cart, events), "earlier": oldest}
     missing = max(0, oldest - 2)
     if not missing and end <= cart.version:
         changes = list(cart.changes.reverse())
@@ -65,7 +67,12 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, A
     )
     lines = lines_of([placed.item for placed in created], cart.currency)
     events.append(Event(creation, lines))
-    return {**found, "missing": missing}
+    return {"events": _with_notes(cart, events), "missing": missing}
+
+
+def _with_notes(cart: Cart, events: list[Event]) -> list[Event]:
+    notes = notes_of(cart.pk)
+    return [event._replace(notes=notes.get(event.change.version, ())) for event in events]
 
 
 def events_since(cart: Cart, version: int) -> list[Event]:

@@ -76,7 +76,7 @@ class PutBackView(ChangeView):
             "later": [event for event in later if self.is_about(event.change)],
         }
         if self.item_id:
-            return {**context, "back": self.back, "back_value": self.back.value}
+            return {**context, "back": self.back}
         now, then = (self._lines(subject) for subject in (self.present(), self.back))
         return {**context, "now": now, "then": then}
 

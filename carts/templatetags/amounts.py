@@ -14,12 +14,6 @@ register.filter(menu_data)
 
 
 @register.filter
-def at(found: Any, key: Any) -> Any:
-    """Return what is found there, or nothing."""
-    return (found or {}).get(key, ())
-
-
-@register.filter
 def own_page(key: Any, setting: str) -> str:
     """Return the address of the company's own page of this key, if it has one."""
     template: str = getattr(settings, setting)

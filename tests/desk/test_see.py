@@ -77,7 +77,7 @@ def test_the_time_line_tells_what_happened(viewer: Client, db: None) -> None:
     cart = Cart.objects.get(pk=cart_id)
     page = viewer.get(page_of(cart))
     told = page.context["timeline"]["events"]
-    assert [(c.version, c.operation, c.item_name, lines) for c, lines in told] == [
+    assert [(c.version, c.operation, c.item_name, lines) for c, lines, _ in told] == [
         (4, "Remove Item", "Stew", ["3 × Stew, 10.10"]),
         (3, "Update Item", "Stew", ["name “Soup” → “Stew”", "quantity 1 → 3"]),
         (2, "Add Item", "Soup", ["1 × Soup, 10.10"]),
