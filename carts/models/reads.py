@@ -1,6 +1,6 @@
 """How carts are read: one of them, and pages of a customer's."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -8,18 +8,17 @@ from functools import cache
 from typing import Any, Self
 from uuid import UUID
 
-import simplejson
 from django.db import connection, models, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from carts.models.change import Author
+from carts.models.change import Author, decoded
 from carts.models.closing import FOR_EVER, CartStatus, has_status, status_columns, with_status
 from carts.models.columns import column_names
 from carts.models.guarded import GuardedQuerySet
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
 from carts.values import Item, NewCart, PlacedItem, from_json
-from cartsvc.camel_case import camel_case, snake_case
+from cartsvc.camel_case import camel_case
 from cartsvc.db.json_text import JsonObject, JsonRows
 from cartsvc.db.statements import Parameter, Select, delete_in_shards, parameters
 
@@ -40,20 +39,22 @@ def cart_json(**contents: Any) -> JsonObject:
     return JsonObject({"cartId": "id", **sent, **contents, **kept}, ending=FOR_EVER)
 
 
-def items_json(customer: models.Expression | F, **more: str) -> JsonRows:
+def items_json(
+    customer: models.Expression | F, named: Callable[[str], str] = camel_case, **more: str
+) -> JsonRows:
     """Return the expression of a cart's items, as the JSON array that Get Cart shows.
 
-    `customer` is the cart's profile key: a column, or a value. `more` are other columns of an item
-    by their names.
+    `customer` is the cart's profile key: a column, or a value. `named` makes the members' names of
+    Python's. `more` are other columns of an item by their names.
     """
-    options = CartItemOption, {camel_case(name): name for name in OPTION_COLUMNS}
-    members: dict[str, Any] = {camel_case(name): name for name in Item._fields}
-    members["options"] = options
-    return JsonRows(customer, CartItem, {"itemId": "id", **members, "value": "value", **more})
+    members: dict[str, Any] = {named(name): name for name in Item._fields}
+    members["options"] = CartItemOption, {named(name): name for name in OPTION_COLUMNS}
+    whole = {named("item_id"): "id", **members, "value": "value", **more}
+    return JsonRows(customer, CartItem, whole)
 
 
 def items_of(items: str) -> dict[UUID, PlacedItem]:
-    """Return the items of the text `items_json` of a cart, by their ids and in their order."""
+    """Return the items of the text `items_json` of a cart read `with_items`, by their ids."""
     placed = (
         PlacedItem(
             UUID(members["item_id"]),
@@ -61,28 +62,21 @@ def items_of(items: str) -> dict[UUID, PlacedItem]:
             from_json(Item, members),
             Decimal(members["value"]),
         )
-        for members in _in_snake_case.decode(items)
+        for members in decoded(items)
     )
     return {one.id: one for one in placed}
-
-
-_snake_case = cache(snake_case)
-_in_snake_case = simplejson.JSONDecoder(
-    parse_float=Decimal,
-    object_pairs_hook=lambda pairs: {_snake_case(name): value for name, value in pairs},
-)
 
 
 class CartQuerySet(GuardedQuerySet):
     """Carts to read. To change them, use the manager."""
 
     def with_items(self) -> "CartQuerySet":
-        """Read the items in the same statement, as the text `items_json`. See `items_of`.
+        """Read the items in the same statement, as the text `items_json`, for `items_of`.
 
         A single statement sees a consistent snapshot. Under READ COMMITTED, two statements, such
         as `prefetch_related` sends, may show half of a change.
         """
-        return self.annotate(items_json=items_json(F("profile_key"), position="position"))
+        return self.annotate(items_json=items_json(F("profile_key"), str, position="position"))
 
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete whole carts, with all that belongs to them. No change runs meanwhile."""
