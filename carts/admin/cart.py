@@ -18,6 +18,7 @@ class CartView(EditView):
     """The page that changes the note, the instructions and the channels of a cart."""
 
     template = "correct"
+    title = "Change the cart"
 
     def form(self, values: Mapping[str, Any] | None, data: Any = None) -> CartForm:
         return CartForm(data, initial=values)
@@ -27,9 +28,6 @@ class CartView(EditView):
 
     def is_about(self, change: CartChange) -> bool:
         return not change.items
-
-    def context(self) -> dict[str, Any]:
-        return {"title": "Change the cart"}
 
     def message(self) -> str:
         changes = change_of(self.present(), self.values, self.cart.currency)
@@ -80,14 +78,12 @@ class NoteView(ChangeView):
     """The page that adds a note to the cart's history, and changes nothing."""
 
     template = "note"
+    title = "Add a note to the history"
     flag = ADDITION
     asks = "Note (for staff only)"
-
-    def context(self) -> dict[str, Any]:
-        return {"title": "Add a note to the history"}
 
     def message(self) -> str:
         return f"Note: {in_words(self.why.cleaned_data['why'])}"
 
     def change(self, carts: Carts, version: int) -> Changed:
-        return Changed(version)
+        return Changed(version, self.cart.subtotal)

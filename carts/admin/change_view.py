@@ -64,16 +64,17 @@ Carts = CartManager[Cart]
 class ChangeView(View):
     """The base of the pages that change a cart.
 
-    `desk` is the `CartAdmin`; `template` names the page; `may` is the right that it needs; `flag`
-    is that of the entry in the log of staff. `placed` is None if the page is about no item of the
-    cart. `removed` is what to say if the cart exists, but not what the page is about. `opened` is
-    what the page was about when its form was opened. `editor` is the form of what is changed, with
-    what was sent. A page that only asks has none. `asks` is the label of the reason, if it must be
-    given.
+    `desk` is the `CartAdmin`; `template` names the page, and `title` is its title; `may` is the
+    right that it needs; `flag` is that of the entry in the log of staff. `placed` is None if
+    the page is about no item of the cart. `removed` is what to say if the cart exists, but not
+    what the page is about. `opened` is what the page was about when its form was opened.
+    `editor` is the form of what is changed, with what was sent. A page that only asks has none.
+    `asks` is the label of the reason, if it must be given.
     """
 
     desk: Any = None
     template = ""
+    title = ""
     may = "has_change_permission"
     flag: int = CHANGE
     removed = "This item was removed meanwhile."
@@ -84,7 +85,7 @@ class ChangeView(View):
 
     def context(self) -> dict[str, Any]:
         """Return the title of the page, and what only its template needs."""
-        raise NotImplementedError
+        return {"title": self.title}
 
     def subject(self, items: Items, fields: Mapping[str, Any]) -> Any:
         """Return what the page is about, of a cart with these items and fields."""
@@ -222,7 +223,7 @@ class ChangeView(View):
             why = None if self.flag == ADDITION else self.why.cleaned_data["why"]
             version = changed.version if changed else None
             log(self.request, self.cart, self.flag, self.logged(message), why, version)
-        messages.success(self.request, f"{message}.{self._new_subtotal()}")
+        messages.success(self.request, f"{message}.{self._new_subtotal(changed)}")
         return HttpResponseRedirect(self.after())
 
     def nothing_changed(self) -> HttpResponse:
@@ -230,12 +231,11 @@ class ChangeView(View):
         messages.info(self.request, "Nothing was changed: it is like that already.")
         return HttpResponseRedirect(self.after())
 
-    def _new_subtotal(self) -> str:
-        subtotals = Cart.objects.filter(pk=self.cart_id).values_list("subtotal", flat=True)
-        was, now = self.cart.subtotal, subtotals.first()
-        if now in (was, None):
+    def _new_subtotal(self, changed: Changed | None) -> str:
+        if not changed or changed.subtotal == self.cart.subtotal:
             return ""
-        return f" The subtotal is now {amount(now, self.cart.currency)} {self.cart.currency}."
+        currency = self.cart.currency
+        return f" The subtotal is now {amount(changed.subtotal, currency)} {currency}."
 
     def _key(self) -> UUID | None:
         return parse_guid(self.request.POST.get("key", ""))

@@ -1,7 +1,5 @@
 """The pages that close a cart as abandoned, and that reopen a closed one."""
 
-from typing import Any
-
 from carts.admin.change_view import WHY, Carts, ChangeView
 from carts.admin.formatting import in_words
 from carts.models import CartChange
@@ -27,9 +25,7 @@ class AbandonView(StatusView):
     """The page that closes a cart which the customer has left, after a confirmation."""
 
     template = "abandon"
-
-    def context(self) -> dict[str, Any]:
-        return {"title": "Close this cart as abandoned?"}
+    title = "Close this cart as abandoned?"
 
     def message(self) -> str:
         return "Cart closed as abandoned"
@@ -42,10 +38,8 @@ class ReopenView(StatusView):
     """The page that opens a closed cart again. It asks why."""
 
     template = "reopen"
+    title = "Reopen this cart?"
     asks = WHY
-
-    def context(self) -> dict[str, Any]:
-        return {"title": "Reopen this cart?"}
 
     def message(self) -> str:
         state = self.cart.state

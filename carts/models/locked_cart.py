@@ -9,7 +9,7 @@ from uuid import UUID
 from django.conf import settings
 
 from carts.cart_errors import CurrencyMismatch, InvalidCurrency, TooMany, VersionMismatch
-from carts.models.closing import CartStatus
+from carts.models.closing import OPEN, CartStatus
 from carts.types import CURRENCIES
 from carts.values import Item, PlacedItem
 from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors
@@ -37,6 +37,12 @@ class LockedCart(NamedTuple):
     closed_on: datetime | None
     closed_until: datetime | None
     reference: str | None
+
+    @classmethod
+    def empty(cls, cart_id: UUID, profile_key: UUID, currency: str, moment: datetime) -> Self:
+        """Return a cart before its creation."""
+        totals = Totals.of([])
+        return cls(cart_id, profile_key, currency, 0, *totals, moment, OPEN, None, None, None)
 
     def status_at(self, moment: datetime) -> CartStatus:
         return CartStatus(self.status, self.closed_on, self.closed_until, self.reference).at(moment)

@@ -4,15 +4,14 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from django.conf import settings
 from django.db import models
 from uuid_utils.compat import uuid7
 
-from carts.cart_errors import ListedItemNotFound, TooMany
+from carts.cart_errors import ListedItemNotFound
 from carts.models import statements
 from carts.models.change import Author, difference, item_differences, whole
 from carts.models.closing import OPEN, CartStatus
-from carts.models.locked_cart import IN_ALL, Expected, Totals, check_currencies
+from carts.models.locked_cart import Expected, LockedCart
 from carts.models.statements import CHANGEABLE
 from carts.models.writes import CartWriter, Changed, atomic
 from carts.values import Closing, Item, NewCart, PlacedItem, checked_changes
@@ -46,28 +45,21 @@ class CartManager(CartWriter, Generic[CartT]):
 
     def create_cart(self, cart_id: UUID, profile_key: UUID | str, new: NewCart) -> CartT:
         """Create a cart. See `create_with_items`."""
-        sent = ((("items", position), item) for position, item in enumerate(new.items))
-        check_currencies(sent, new.currency)
-        items = [PlacedItem.of(uuid7(), position, item) for position, item in enumerate(new.items)]
-        totals = Totals.of(items)
-        if totals.option_count > settings.MAX_CART_OPTIONS:
-            raise TooMany(limit=settings.MAX_CART_OPTIONS, plural=IN_ALL, field=("items",))
         author, moment = self.author or Author.shell(), self.now()
-        values = new._asdict()
+        customer = self.model._meta.get_field("profile_key").to_python(profile_key)
+        empty = LockedCart.empty(cart_id, customer, new.currency, moment)
+        items = [PlacedItem.of(uuid7(), position, item) for position, item in enumerate(new.items)]
+        values = new._asdict() | empty.changed([], items, moment, ("items",))._asdict()
         del values["items"]
         cart: Any = self.model(
-            id=cart_id,
-            profile_key=self.model._meta.get_field("profile_key").to_python(profile_key),
             created_on=moment,
-            modified_on=moment,
             created_by_kind=author.kind,
             created_by_name=author.name,
             created_request_id=author.request_id,
             **values,
-            **totals._asdict(),
         )
         with atomic() as cursor, one_exchange(cursor):
-            statements.insert_cart(self.model).run(cursor, [cart])
+            statements.insert_cart(self.model).run(cursor, **vars(cart))
             self._insert_items(cursor, cart, items)
         cart._state.adding = False
         return cart
@@ -215,7 +207,7 @@ class CartManager(CartWriter, Generic[CartT]):
             ApiError: `cart_not_found`, `cart_closed`, `version_mismatch`.
         """
         with atomic() as cursor:
-            cart, _ = self._look(cursor, cart_id, statements.LAST_POSITION)
+            cart, _ = self._look(cursor, cart_id)
             moment = max(cart.modified_on, self.now())
             new = cart.status_at(moment).closed(closing, moment)
             cart.check_version(version)
@@ -228,7 +220,7 @@ class CartManager(CartWriter, Generic[CartT]):
             ApiError: `cart_not_found`, `version_mismatch`.
         """
         with atomic() as cursor:
-            cart, _ = self._look(cursor, cart_id, statements.LAST_POSITION)
+            cart, _ = self._look(cursor, cart_id)
             cart.check_version(version)
             return self._write_status(
                 cursor, cart, "Reopen Cart", CartStatus(OPEN), moment=self.now()
@@ -242,7 +234,7 @@ class CartManager(CartWriter, Generic[CartT]):
         """
         author = self.author or Author.shell()
         with atomic() as cursor:
-            cart, _ = self._lock(cursor, cart_id, version, statements.LAST_POSITION)
+            cart, _ = self._lock(cursor, cart_id, version)
             keys = {"id": cart.id, "cart_id": cart.id, "profile_key": cart.profile_key}
             with one_exchange(cursor):
                 statements.DELETE_OPTIONS_OF_CART.run(cursor, **keys)

@@ -111,8 +111,8 @@ def placed_items(rows: Iterable[Sequence[Any]]) -> Iterator[PlacedItem]:
 
 
 @cache
-def insert_cart(model: type[models.Model]) -> Insert:
-    return Insert(model, [field.attname for field in model._meta.concrete_fields])
+def insert_cart(model: type[models.Model]) -> Statement:
+    return insert_one(model)
 
 
 @cache

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -37,6 +38,7 @@ class Changed:
     """A cart after a change. If the manager `returns_json`, that is what Get Cart shows."""
 
     version: int
+    subtotal: Decimal
     json: str | None = None
 
 
@@ -46,9 +48,9 @@ class CartWriter(CartReader):
     returns_json = False  # of a cart that was changed, read in the transaction of the change
 
     def _look(
-        self, cursor: Any, cart_id: UUID, look: Select, **looked_for: Any
+        self, cursor: Any, cart_id: UUID, look: Select | None = None, **looked_for: Any
     ) -> tuple[LockedCart, Rows]:
-        """Lock the cart until the transaction ends; return it with the rows of `look`.
+        """Lock the cart until the transaction ends; return it with the rows of `look`, if given.
 
         Both are sent at once. The second statement runs when the lock is held, so it sees what
         the last change has left.
@@ -63,8 +65,9 @@ class CartWriter(CartReader):
         with cursor.db.cursor() as other:
             with one_exchange(cursor):
                 lock.send(cursor, keys)
-                look.send(other, {**keys, "cart_id": cart_id, **looked_for})
-            carts, rows = lock.received(cursor), look.received(other)
+                if look:
+                    look.send(other, {**keys, "cart_id": cart_id, **looked_for})
+            carts, rows = lock.received(cursor), look.received(other) if look else []
         if not carts:
             raise CartNotFound
         if looked_for and not rows:
@@ -72,7 +75,12 @@ class CartWriter(CartReader):
         return LockedCart._make(carts[0]), rows
 
     def _lock(
-        self, cursor: Any, cart_id: UUID, version: Expected, look: Select, **looked_for: Any
+        self,
+        cursor: Any,
+        cart_id: UUID,
+        version: Expected,
+        look: Select | None = None,
+        **looked_for: Any,
     ) -> tuple[LockedCart, Rows]:
         """Do as `_look`, for a change that only an open cart takes."""
         cart, rows = self._look(cursor, cart_id, look, **looked_for)
@@ -178,7 +186,7 @@ class CartWriter(CartReader):
         The record says what was, and what is. The change that is too old to be kept goes.
         """
         author, keys = self.author or Author.shell(), {"profile_key": cart.profile_key}
-        changed = Changed(new.version)
+        changed = Changed(new.version, new.subtotal)
         shown = None
         with one_exchange(cursor):
             yield changed
@@ -215,7 +223,7 @@ class CartWriter(CartReader):
 
     def _unchanged(self, cart: LockedCart) -> Changed:
         found = self.find(cart.id) if self.returns_json else None
-        return Changed(cart.version, found and found[1])
+        return Changed(cart.version, cart.subtotal, found and found[1])
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from decimal import Decimal
 from functools import cached_property
 from itertools import chain
-from operator import attrgetter
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -165,12 +164,11 @@ class Insert:
 
     def __init__(self, model: type[Model], names: Sequence[str]) -> None:
         self.fields: list[Any] = [model._meta.get_field(name) for name in names]
-        self.values_of = attrgetter(*names)
         self.into = f'INSERT INTO "{model._meta.db_table}" ({", ".join(_columns(model, names))})'
 
-    def run(self, cursor: Any, rows: Iterable[Any]) -> None:
-        """Insert the rows: objects with attributes of these names, or tuples in their order."""
-        values = [row if type(row) is tuple else self.values_of(row) for row in rows]
+    def run(self, cursor: Any, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Insert the rows: tuples in the order of the names."""
+        values = list(rows)
         if not values:
             return
         # On a distributed database, arrays would begin a two-phase commit.

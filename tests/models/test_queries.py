@@ -136,10 +136,10 @@ def test_changes(items: int, options: int) -> None:
         ),
         (
             lambda: api.post(f"{cart}/close", {"outcome": "abandoned"}),
-            f"{LOCKED}, UPDATE cart, {RECORDED}",
+            f"BEGIN, SELECT cart, UPDATE cart, {RECORDED}",
         ),
-        (lambda: api.post(f"{cart}/reopen"), f"{LOCKED}, UPDATE cart, {RECORDED}"),
-        (lambda: api.delete(cart), f"{LOCKED}, {DELETES}, COMMIT"),
+        (lambda: api.post(f"{cart}/reopen"), f"BEGIN, SELECT cart, UPDATE cart, {RECORDED}"),
+        (lambda: api.delete(cart), f"BEGIN, SELECT cart, {DELETES}, COMMIT"),
     ):
         assert statements(call, 3) == expected
 

@@ -107,4 +107,4 @@ def test_an_insert_has_every_field_wherever_it_is_declared() -> None:
         class Meta:
             app_label = "carts"
 
-    assert '("id", "note")' in insert_cart(Late).into
+    assert '("id", "note")' in insert_cart(Late).sql
