@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from carts.models.statements import CHANGEABLE
 from carts.record_serializers import (
     READ_ONLY_MEMBERS,
     Guid,
@@ -12,6 +11,8 @@ from carts.record_serializers import (
     TypedField,
 )
 from carts.values import (
+    CART_CHANGES,
+    ITEM_CHANGES,
     Closing,
     Item,
     ItemList,
@@ -113,9 +114,9 @@ class ChangeCartSerializer(RecordSerializer):
 
     class Meta:
         record = NewCart
-        fields = CHANGEABLE
+        fields = CART_CHANGES
 
-    fixed = fixed_members(NewCart, CHANGEABLE)
+    fixed = fixed_members(NewCart, CART_CHANGES)
 
 
 class ChangeCartItemSerializer(RecordSerializer):
@@ -123,9 +124,9 @@ class ChangeCartItemSerializer(RecordSerializer):
 
     class Meta:
         record = Item
-        fields = ("quantity", "special_instructions")
+        fields = ITEM_CHANGES
 
-    fixed = fixed_members(Item, Meta.fields)
+    fixed = fixed_members(Item, ITEM_CHANGES)
 
 
 def new_cart(values: Mapping[str, Any]) -> NewCart:

@@ -110,6 +110,14 @@ class NewCart(NamedTuple):
     special_instructions: Annotated[str | None, Paragraph(300)] = None
 
 
+# The fields that Change Cart and Change Item may change.
+CART_CHANGES = (
+    *("platform", "ordering_channel", "fulfilment_channel"),
+    *("note", "special_instructions"),
+)
+ITEM_CHANGES = ("quantity", "special_instructions")
+
+
 class ItemList(NamedTuple):
     """All items that a cart holds from now on. The cart knows how many it takes."""
 

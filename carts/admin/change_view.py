@@ -137,8 +137,10 @@ class ChangeView(View):
     def post(self, request: HttpRequest) -> HttpResponse:
         if not all([self.why.is_valid(), not self.editor or self.editor.is_valid()]):
             return self.page()
-        answers = (self.decide() for _ in range(ATTEMPTS))
-        return next(filter(None, answers), None) or self.page(error=BUSY)
+        for _ in range(ATTEMPTS):
+            if answer := self.decide():
+                return answer
+        return self.page(error=BUSY)
 
     def decide(self) -> HttpResponse | None:
         """Decide on the cart as it was read, and save. Return None if it has changed since then."""

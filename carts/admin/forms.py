@@ -11,9 +11,8 @@ from django.utils.text import normalize_newlines
 from carts.admin.formatting import amount, label_of, parse_amount
 from carts.models.change import WHY_LENGTH
 from carts.models.columns import column_names
-from carts.models.statements import CHANGEABLE
 from carts.types import Integer, Line, Price, Text
-from carts.values import Item, NewCart, Option, Record, is_optional, types_of
+from carts.values import CART_CHANGES, Item, NewCart, Option, Record, is_optional, types_of
 
 
 class Paragraph(forms.CharField):
@@ -114,7 +113,7 @@ class WhyForm(forms.Form):
 class CartForm(RecordForm):
     """The form of a cart without its items."""
 
-    record, names, first = NewCart, CHANGEABLE, "note"
+    record, names, first = NewCart, CART_CHANGES, "note"
 
 
 class OptionForm(RecordForm):

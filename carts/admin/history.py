@@ -11,8 +11,7 @@ from carts.admin.activity import notes_of
 from carts.admin.formatting import amount, in_words, label_of
 from carts.models import Cart, CartChange
 from carts.models.change import MAX_CHANGES, difference, items_before
-from carts.models.statements import CHANGEABLE
-from carts.values import Item, Option, PlacedItem, completed
+from carts.values import CART_CHANGES, Item, Option, PlacedItem, completed
 
 Items = Mapping[UUID, PlacedItem]
 
@@ -35,7 +34,7 @@ class Event(NamedTuple):
         """Return whether there is something to put back: not of an item that was added."""
         change = self.change
         if change.item_id or not change.items:
-            return bool(change.was.keys() & {*Item._fields, *CHANGEABLE})
+            return bool(change.was.keys() & {*Item._fields, *CART_CHANGES})
         return True
 
 

@@ -12,9 +12,8 @@ from carts.models import statements
 from carts.models.change import Author, difference, item_differences, whole
 from carts.models.closing import OPEN, CartStatus
 from carts.models.locked_cart import Expected, LockedCart
-from carts.models.statements import CHANGEABLE
 from carts.models.writes import CartWriter, Changed, atomic
-from carts.values import Closing, Item, NewCart, PlacedItem, checked_changes
+from carts.values import CART_CHANGES, Closing, Item, NewCart, PlacedItem, checked_changes
 from cartsvc.db.statements import one_exchange
 from cartsvc.request_errors import ApiErrors
 
@@ -178,7 +177,7 @@ class CartManager(CartWriter, Generic[CartT]):
     def change_cart(
         self, cart_id: UUID, changes: Mapping[str, Any], *, version: Expected = None
     ) -> Changed:
-        """Change some of the fields `CHANGEABLE`. Those that are not named stay as they are.
+        """Change some of the fields `CART_CHANGES`. Those that are not named stay as they are.
 
         Values that equal those held change nothing.
 
@@ -187,13 +186,13 @@ class CartManager(CartWriter, Generic[CartT]):
             InvalidValues: values that the specification does not allow.
             ApiError: `cart_not_found`, `cart_closed`, `version_mismatch`.
         """
-        if fixed := changes.keys() - set(CHANGEABLE):
+        if fixed := changes.keys() - set(CART_CHANGES):
             raise TypeError(f"A cart's {', '.join(sorted(fixed))} cannot be changed.")
         checked = checked_changes(NewCart, changes)
         with atomic() as cursor:
             look = statements.changeable(self.model)
             cart, [row] = self._lock(cursor, cart_id, version, look)
-            was, now = difference(dict(zip(CHANGEABLE, row, strict=True)), checked)
+            was, now = difference(dict(zip(CART_CHANGES, row, strict=True)), checked)
             if not now:
                 return self._unchanged(cart)
             return self._write_cart(

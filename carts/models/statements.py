@@ -14,7 +14,7 @@ from carts.models.deleted import DeletedCart
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem, CartItemOption
 from carts.models.locked_cart import LockedCart, Totals
 from carts.models.reads import CUSTOMER, carts_by
-from carts.values import Item, Option, PlacedItem, completed
+from carts.values import CART_CHANGES, Item, Option, PlacedItem, completed
 from cartsvc.db.statements import (
     Insert,
     Select,
@@ -24,9 +24,6 @@ from cartsvc.db.statements import (
     parameters,
     update,
 )
-
-# The fields of a cart that Change Cart may change.
-CHANGEABLE = ("platform", "ordering_channel", "fulfilment_channel", "note", "special_instructions")
 
 # By what a change knows its cart. Each statement names the customer; see `reads.CUSTOMER`.
 KEYS = ("id", "profile_key")
@@ -132,7 +129,7 @@ def delete_cart(model: type[models.Model]) -> Statement:
 @cache
 def changeable(model: type[models.Model]) -> Select:
     """Return the SELECT of what Change Cart may change."""
-    return Select(lambda: carts_by(model, KEYS).values_list(*CHANGEABLE))
+    return Select(lambda: carts_by(model, KEYS).values_list(*CART_CHANGES))
 
 
 @cache

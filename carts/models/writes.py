@@ -70,31 +70,30 @@ class CartWriter(CartReader):
             carts, rows = lock.received(cursor), look.received(other) if look else []
         if not carts:
             raise CartNotFound
-        if looked_for and not rows:
-            raise ItemNotFound
         return LockedCart._make(carts[0]), rows
 
     def _lock(
-        self,
-        cursor: Any,
-        cart_id: UUID,
-        version: Expected,
-        look: Select | None = None,
-        **looked_for: Any,
+        self, cursor: Any, cart_id: UUID, version: Expected, look: Select | None = None
     ) -> tuple[LockedCart, Rows]:
         """Do as `_look`, for a change that only an open cart takes."""
-        cart, rows = self._look(cursor, cart_id, look, **looked_for)
-        if cart.status != OPEN:
-            cart.status_at(self.now()).check_open()
-        cart.check_version(version)
+        cart, rows = self._look(cursor, cart_id, look)
+        self._check(cart, version)
         return cart, rows
 
     def _lock_item(
         self, cursor: Any, cart_id: UUID, item_id: UUID, version: Expected
     ) -> tuple[LockedCart, PlacedItem]:
-        cart, rows = self._lock(cursor, cart_id, version, statements.ITEM, id=item_id)
+        cart, rows = self._look(cursor, cart_id, statements.ITEM, id=item_id)
+        if not rows:
+            raise ItemNotFound
+        self._check(cart, version)
         [placed] = statements.placed_items(rows)
         return cart, placed
+
+    def _check(self, cart: LockedCart, version: Expected) -> None:
+        if cart.status != OPEN:
+            cart.status_at(self.now()).check_open()
+        cart.check_version(version)
 
     def _add(
         self,
