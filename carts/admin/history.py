@@ -55,14 +55,11 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, A
         changes = list(cart.changes.reverse())
     is_known = len(changes) >= cart.version - 1
     created = items_before(items, changes).values() if is_known else []
-    author = cart.created_by
     creation = CartChange(
         version=1,
         at=cart.created_on,
-        author_kind=author.kind,
-        author_name=author.name,
-        request_id=author.request_id,
         operation="Create Cart",
+        **cart.created_by.columns,
     )
     lines = lines_of([placed.item for placed in created], cart.currency)
     events.append(Event(creation, lines))

@@ -59,6 +59,12 @@ class Author:
         except (KeyError, OSError):  # the user has no name, as in a container
             return cls("shell", "")
 
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """The author as a record of a change, or of a deletion, keeps it."""
+        kept = {"author_kind": self.kind, "author_name": self.name}
+        return {**kept, "request_id": self.request_id, "why": self.why}
+
 
 class CartChange(GuardedModel):
     """One change of a cart, known by the version of the cart that it made.

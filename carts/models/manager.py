@@ -244,7 +244,5 @@ class CartManager(CartWriter, Generic[CartT]):
                     cursor,
                     **keys,
                     deleted_on=max(cart.modified_on, self.now()),
-                    author_kind=author.kind,
-                    author_name=author.name,
-                    request_id=author.request_id,
+                    **author.columns,
                 )
