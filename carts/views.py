@@ -43,7 +43,7 @@ changing = partial(
     takes=("Idempotency-Key", "If-Match", "Prefer"),
     gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
 )
-closing = partial(changing, scope="Cart.Close")
+ending = partial(changing, scope="Cart.Close")
 
 
 class CartViewSet(CartServiceViewSet):
@@ -128,7 +128,7 @@ class CartViewSet(CartServiceViewSet):
                 answer.show(self.carts.change_cart(cart_id, values, version=self.expected))
         return self.success(answer.data, answer.version)
 
-    @closing(
+    @ending(
         name="Close Cart",
         description=(
             "Closes a cart: nothing in it changes while somebody pays (checkout, which ends by "
@@ -146,7 +146,7 @@ class CartViewSet(CartServiceViewSet):
                 answer.show(self.carts.close_cart(cart_id, closing, version=self.expected))
         return self.success(answer.data, answer.version)
 
-    @closing(
+    @ending(
         name="Reopen Cart",
         description="Opens a closed cart, such as when a payment has failed.",
         message="The cart is open.",

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.admin.models import ADDITION, DELETION
 from django.urls import reverse
 
-from carts.admin.change_view import WHY, Carts, ChangeView, EditView
+from carts.admin.base_view import WHY, Carts, ChangeView, EditView
 from carts.admin.formatting import amount, in_words
 from carts.admin.forms import CartForm
 from carts.admin.history import Items, change_of, lines_of
@@ -14,7 +14,7 @@ from carts.models import CartChange
 from carts.models.writes import Changed
 
 
-class CartView(EditView):
+class ChangeCartView(EditView):
     """The page that changes the note, the instructions and the channels of a cart."""
 
     template = "correct"

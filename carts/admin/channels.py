@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.generic import View
 
 from carts.admin.activity import author_of, log
-from carts.admin.change_view import BUSY
+from carts.admin.base_view import BUSY
 from carts.admin.forms import WhyForm, form_field
 from carts.admin.history import change_of
 from carts.admin.search import PAGE_SIZE

@@ -1,6 +1,6 @@
 """The pages that close a cart as abandoned, and that reopen a closed one."""
 
-from carts.admin.change_view import WHY, Carts, ChangeView
+from carts.admin.base_view import WHY, Carts, ChangeView
 from carts.admin.formatting import in_words
 from carts.models import CartChange
 from carts.models.writes import Changed

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from carts.admin import activity, search
 from carts.admin.activity import log_of
-from carts.admin.cart import CartView, DeleteCartView, NoteView
+from carts.admin.cart import ChangeCartView, DeleteCartView, NoteView
 from carts.admin.channels import ChannelsView
 from carts.admin.closing import AbandonView, ReopenView
 from carts.admin.formatting import LABELS, amount, cart_url, parse_version
@@ -60,7 +60,7 @@ class CartAdmin(admin.ModelAdmin):
                     name=f"carts_{name}",
                 )
                 for route, page, name in (
-                    ("correct/", CartView, "cart_correct"),
+                    ("correct/", ChangeCartView, "cart_correct"),
                     ("note/", NoteView, "cart_note"),
                     ("before/<int:version>/", PutBackView, "item_put_back"),
                     ("abandon/", AbandonView, "cart_abandon"),

@@ -5,7 +5,7 @@ from typing import Any
 
 from uuid_utils.compat import uuid7
 
-from carts.admin.change_view import UNKNOWN, Carts, ChangeView, EditView
+from carts.admin.base_view import UNKNOWN, Carts, ChangeView, EditView
 from carts.admin.formatting import cart_url, in_words
 from carts.admin.forms import ItemForm, offers
 from carts.admin.history import (

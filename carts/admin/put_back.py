@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
 
-from carts.admin.change_view import Carts, ChangeView
+from carts.admin.base_view import Carts, ChangeView
 from carts.admin.formatting import in_words, label_of
 from carts.admin.history import (
     Items,
