@@ -19,7 +19,7 @@ from tests.support.stored import Unchanged, stored
 
 # The same inputs in every run, so that a run can be repeated. `long` looks for new ones, and
 # prints how to repeat a failure.
-for name, examples in {"quick": 60, "ci": 625, "long": 20_000}.items():
+for name, examples in {"quick": 60, "ci": 500, "long": 20_000}.items():
     hypothesis.settings.register_profile(
         name,
         max_examples=examples,
