@@ -191,6 +191,7 @@ def test_a_release_goes_forth_and_back(machine: Machine) -> None:
 
 def test_backups_go_on_and_lead_back(machine: Machine) -> None:
     machine.run("cd /srv/cartsvc\n" + BACKUP, check=True)
+    assert machine.run("systemctl is-active cartsvc-backup.timer") == "active\n"
     machine.run("systemctl start cartsvc-backup", check=True)
     assert machine.run("ls /backup/backup/cartsvc").count("F\n") == 2
     count = "runuser -u postgres -- psql -Atd carts -c 'SELECT count(*) FROM auth_user'"
@@ -210,6 +211,6 @@ def test_all_is_watched(machine: Machine) -> None:
     for wanted in (
         'probe_ssl_earliest_cert_expiry{job="cartsvc-site"}',
         'node_systemd_timer_last_trigger_seconds{name="cartsvc-housekeeping.timer"}',
-        'node_systemd_unit_state{name="cartsvc-backup.timer", state="active"} == 1',
+        'node_systemd_unit_state{name="cartsvc-housekeeping.timer", state="active"} == 1',
     ):
         assert machine.run(ask.format(wanted)).count('"value"') == 1
