@@ -111,16 +111,14 @@ class CartAdmin(admin.ModelAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show a cart: the order, the two slips that will print, and the history, or staff's part.
-
-        Staff's is what Django has logged of them, as long as the cart is kept.
-        """
+        """Show a cart: the order, the two slips that will print, and the history or staff's log."""
         self._check_view(request)
         cart_id = parse_guid(object_id)
         cart = Cart.objects.with_items().filter(pk=cart_id).first() if cart_id else None
         if not cart:
             return _unknown(request, cart_id)
-        items = items_of(cart.items_json)
+        items, of_staff = items_of(cart.items_json), "staff" in request.GET
+        before = parse_version(request.GET.get("before", ""))
         return self.page(
             request,
             "page",
@@ -134,13 +132,8 @@ class CartAdmin(admin.ModelAdmin):
             items=items.values(),
             printed=[*items.values()][:PRINTED_ITEMS],
             unprinted=max(0, len(items) - PRINTED_ITEMS),
-            **(
-                {"staff": _staff_log(request, cart.id)}
-                if "staff" in request.GET
-                else {
-                    "timeline": timeline(cart, items, parse_version(request.GET.get("before", "")))
-                }
-            ),
+            staff=_staff_log(request, cart.id) if of_staff else None,
+            timeline=None if of_staff else timeline(cart, items, before),
         )
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
@@ -157,16 +150,12 @@ class CartAdmin(admin.ModelAdmin):
         cart_id = parse_guid(object_id)
         if not cart_id:
             return _unknown(request, cart_id)
-        if not _is_known(cart_id) or Cart.objects.filter(pk=cart_id).exists():
+        deleted = DeletedCart.objects.filter(pk=cart_id).first()
+        staff = _staff_log(request, cart_id)
+        if not (deleted or staff) or Cart.objects.filter(pk=cart_id).exists():
             return HttpResponseRedirect(f"{cart_url(cart_id)}?staff")
-        return self.page(
-            request,
-            "gone",
-            title="A deleted cart",
-            cart_id=cart_id,
-            deleted=DeletedCart.objects.filter(pk=cart_id).first(),
-            staff=_staff_log(request, cart_id),
-        )
+        context: dict[str, Any] = {"cart_id": cart_id, "deleted": deleted, "staff": staff}
+        return self.page(request, "gone", title="A deleted cart", **context)
 
     def activity_view(self, request: HttpRequest) -> HttpResponse:
         """Show what staff did, newest first, by agent and day."""
