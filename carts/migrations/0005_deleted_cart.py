@@ -20,8 +20,5 @@ class Migration(migrations.Migration):
                 ('author_name', models.CharField(max_length=80)),
                 ('request_id', models.CharField(max_length=64, null=True)),
             ],
-            options={
-                'verbose_name': 'deleted cart',
-            },
         ),
     ]

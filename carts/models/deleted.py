@@ -13,9 +13,6 @@ class DeletedCart(models.Model):
     author_name = models.CharField(max_length=NAME_LENGTH)
     request_id = models.CharField(max_length=REQUEST_ID_LENGTH, null=True)
 
-    class Meta:
-        verbose_name = "deleted cart"
-
     def __str__(self) -> str:
         return f"{self.id} of {self.profile_key}"
 
