@@ -98,8 +98,8 @@ class CartServiceViewSet(OperationViewSet):
                 exc.field = "Idempotency-Key"
         return super().handle_exception(exc)
 
-    def validated(self) -> dict[str, Any]:
-        """Return the body's values, by their names in Python."""
+    def validated(self) -> Any:
+        """Return what the operation's serializer makes of the body."""
         body = self.request.data
         with COMPUTING.place_for(self.caller):
             serializer = self.operation.body

@@ -18,11 +18,7 @@ from rest_framework.fields import empty
 from carts.cart_errors import CannotChange
 from carts.models.reads import KEPT
 from carts.types import ListOf, invalid_type
-from carts.values import (
-    Record,
-    is_optional,
-    types_of,
-)
+from carts.values import Record, is_optional, not_sent, types_of
 from cartsvc.api.framework_errors import errors_of
 from cartsvc.api.guids import parse_guid
 from cartsvc.camel_case import camel_case
@@ -94,29 +90,38 @@ class Member(NamedTuple):
     source: str
     field: Any
     check: Callable[[Any], Any]
+    null: Any  # what null stands for
     hook: str  # the serializer's own method for this member, or ""
 
 
 class RecordSerializer(serializers.Serializer):
-    """A JSON object with the fields of a record, or some of them (`Meta.fields`)."""
+    """A JSON object with the fields of a record, or some of them (`Meta.fields`).
+
+    What is validated is the record itself, or a dict of those fields by their names.
+    """
 
     # What may be sent back and sets nothing, and what is refused, whatever it holds.
     sent_back: ClassVar[frozenset[str]] = READ_ONLY_MEMBERS
     fixed: ClassVar[frozenset[str]] = frozenset()
 
+    is_whole: ClassVar[bool]
+
     class Meta:
         record: Record
-        fields: tuple[str, ...] = ()  # all, if none are named; and then the required are required
+        # Without `fields`, it is all of them, and those are required that the record requires.
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.is_whole = not hasattr(cls.Meta, "fields")
 
     def get_fields(self) -> dict[str, Any]:
         declared: dict[str, Any] = super().get_fields()
         record = self.Meta.record
-        chosen = getattr(self.Meta, "fields", ())
         found = {}
-        for source in chosen or record._fields:
+        for source in getattr(self.Meta, "fields", record._fields):
             name, optional = camel_case(source), is_optional(record, source)
             options: dict[str, Any] = {
-                "required": not (chosen or optional),
+                "required": self.is_whole and not optional,
                 "allow_null": optional,
                 "source": None if source == name else source,
             }
@@ -126,7 +131,7 @@ class RecordSerializer(serializers.Serializer):
         return found | declared
 
     def run_validation(self, data: Any = empty) -> Any:
-        """Return the values, by their names in Python.
+        """Return the record; or if it is only some of the record's fields, their values by name.
 
         Raises:
             InvalidBody: with a JSON Pointer for each wrong value, up to `MAX_ERRORS`.
@@ -135,26 +140,31 @@ class RecordSerializer(serializers.Serializer):
         try:
             if self.validators:
                 self.run_validators(values)
-            return self.validate(values)
+            values = self.validate(values)
         except (ApiError, serializers.ValidationError, DjangoValidationError) as error:
             raise InvalidBody(errors_of(error)) from error
+        return self.to_record(values)
+
+    def to_record(self, values: dict[str, Any]) -> Any:
+        if not self.is_whole:
+            return values
+        record = self.Meta.record
+        return record._make(map(values.get, record._fields))
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if type(data) is not dict:
             raise InvalidBody([invalid_type("an object", data).below("")])
-        values: dict[str, Any] = {}
+        values = not_sent(self.Meta.record).copy() if self.is_whole else {}
         errors: list[ApiError] = []
         if self.fixed:
             errors += [CannotChange(field=f"/{name}") for name in data if name in self.fixed]
-        for name, source, field, check, hook in members_of(type(self)):
-            if len(errors) > MAX_ERRORS:
-                break
+        for name, source, field, check, null, hook in members_of(type(self)):
             sent = data.get(name)
             try:
                 if sent is not None:
                     value = check(sent)
                 elif name in data and field.allow_null:
-                    value = None
+                    value = null
                 elif name in data or field.required:
                     raise Null if name in data else Required
                 else:
@@ -162,6 +172,8 @@ class RecordSerializer(serializers.Serializer):
                 values[source] = getattr(self, hook)(value) if hook else value
             except (ApiError, serializers.ValidationError, DjangoValidationError) as error:
                 errors += [one.below(f"/{name}") for one in errors_of(error)]
+                if len(errors) > MAX_ERRORS:
+                    break
         if errors:
             raise InvalidBody(errors)
         return values
@@ -190,15 +202,9 @@ class RecordListSerializer(serializers.ListSerializer):
 
     kind: ListOf  # which says how many it may hold
 
-    def run_validation(self, data: Any = empty) -> Any:
-        values = self.to_internal_value(data)
-        if self.validators:
-            self.run_validators(values)
-        return self.validate(values)
-
-    def to_internal_value(self, data: Any) -> list[dict[str, Any]]:
+    def to_internal_value(self, data: Any) -> tuple[Any, ...]:
         self.kind.check_count(data)
-        values: list[dict[str, Any]] = []
+        values: list[Any] = []
         errors: list[ApiError] = []
         child: Any = self.child
         for position, element in enumerate(data):
@@ -210,7 +216,7 @@ class RecordListSerializer(serializers.ListSerializer):
                     break
         if errors:
             raise InvalidBody(errors)
-        return values
+        return tuple(values)
 
 
 @cache  # building the fields takes longer than reading a usual body
@@ -222,7 +228,8 @@ def members_of(serializer: type[RecordSerializer]) -> list[Member]:
         plain = isinstance(field, TypedField) and not field.validators
         check = field.kind.check if plain else field.run_validation
         hook = hook if hasattr(serializer, hook) else ""
-        found.append(Member(name, str(field.source), field, check, hook))
+        null = () if isinstance(field, RecordListSerializer) else None
+        found.append(Member(name, str(field.source), field, check, null, hook))
     return found
 
 

@@ -1,7 +1,8 @@
 """The request bodies of the operations. The API document shows their docstrings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
+from uuid import UUID
 
 from carts.record_serializers import (
     READ_ONLY_MEMBERS,
@@ -67,6 +68,9 @@ class PlacedCartItemSerializer(CartItemSerializer):
 
     itemId = TypedField(Guid(), source="item_id", required=False, allow_null=True)  # noqa: N815
 
+    def to_record(self, values: dict[str, Any]) -> tuple[UUID | None, Item]:
+        return values.get("item_id"), super().to_record(values)
+
 
 class AddItemsSerializer(RecordSerializer):
     """The request body of Add Items."""
@@ -77,10 +81,10 @@ class AddItemsSerializer(RecordSerializer):
         record = NewCart
         fields = ("items",)
 
-    def validate_items(self, values: list[Any]) -> list[Any]:
-        if not values:
+    def validate_items(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        if not items:
             raise Required("Send at least one item.")
-        return values
+        return items
 
 
 class ReplaceItemsSerializer(RecordSerializer):
@@ -92,7 +96,7 @@ class ReplaceItemsSerializer(RecordSerializer):
         record = ItemList
 
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
-        check_named_once(one.get("item_id") for one in values["items"])
+        check_named_once(item_id for item_id, _ in values["items"])
         return values
 
 
@@ -127,16 +131,3 @@ class ChangeCartItemSerializer(RecordSerializer):
         fields = ITEM_CHANGES
 
     fixed = fixed_members(Item, ITEM_CHANGES)
-
-
-def new_cart(values: Mapping[str, Any]) -> NewCart:
-    """Return the record of the validated data of a `CreateCartSerializer`."""
-    items = tuple(map(item, values.get("items") or ()))
-    return NewCart._make(map({**values, "items": items}.get, NewCart._fields))
-
-
-def item(values: Mapping[str, Any]) -> Item:
-    """Return the record of the validated data of a `CartItemSerializer`."""
-    fields = Option._fields
-    options = [Option._make(map(option.get, fields)) for option in values.get("options") or ()]
-    return Item._make(map({**values, "options": tuple(options)}.get, Item._fields))

@@ -119,9 +119,9 @@ ITEM_CHANGES = ("quantity", "special_instructions")
 
 
 class ItemList(NamedTuple):
-    """All items that a cart holds from now on. The cart knows how many it takes."""
+    """All items that a cart holds from now on, with their ids. The cart knows how many it takes."""
 
-    items: Annotated[tuple[Item, ...], ListOf(Item, "items in a cart", None)]
+    items: Annotated[tuple[tuple[UUID | None, Item], ...], ListOf(Item, "items in a cart", None)]
 
 
 CHECKOUT, ORDERED, ABANDONED = OUTCOMES = "checkout", "ordered", "abandoned"
@@ -244,9 +244,20 @@ def from_json(record: type[Any], members: Mapping[str, Any]) -> Any:
     return completed(record, values_from_json(record, members))
 
 
-def completed(record: type[Any], values: Mapping[str, Any]) -> Any:
+def completed(record: Record, values: Mapping[str, Any]) -> Any:
     """Return the record of values that were checked before. What is missing is not sent."""
-    return record._make(map({**record._field_defaults, **values}.get, record._fields))
+    return record._make(map({**not_sent(record), **values}.get, record._fields))
+
+
+@cache
+def not_sent(record: Any) -> dict[str, Any]:
+    """Return what each field holds that was not sent: no elements of a list, else None."""
+    types = types_of(record)
+    return {
+        name: () if isinstance(types[name], ListOf) else None
+        for name in record._fields
+        if is_optional(record, name)
+    }
 
 
 def values_from_json(record: Record, members: Mapping[str, Any]) -> dict[str, Any]:

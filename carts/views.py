@@ -15,7 +15,6 @@ from carts import serializers
 from carts.base_view import WARNINGS, CartServiceViewSet
 from carts.models.closing import STATUSES
 from carts.record_serializers import shortened
-from carts.values import Closing
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.headers import entity_tag, versions
 from cartsvc.api.operation import Operation
@@ -36,14 +35,14 @@ VERSION_ERRORS = (*KEY_ERRORS, errors.CartNotFound, errors.VersionMismatch)
 CART_ERRORS = (*VERSION_ERRORS, errors.CartClosed)
 ITEM_ERRORS = (*CART_ERRORS, errors.ItemNotFound)
 
-writing = partial(Operation, scope="Cart.Write")
-reading = partial(writing, other_scopes=("Cart.Read",))
+writing = partial(Operation, scopes=("Cart.Write",))
+reading = partial(Operation, scopes=("Cart.Read", "Cart.Write"))
 changing = partial(
     writing,
     takes=("Idempotency-Key", "If-Match", "Prefer"),
     gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
 )
-ending = partial(changing, scope="Cart.Close")
+ending = partial(changing, scopes=("Cart.Close",))
 
 
 class CartViewSet(CartServiceViewSet):
@@ -64,7 +63,7 @@ class CartViewSet(CartServiceViewSet):
         counter=CREATED,
     )
     def create(self, request: Request, profile_key: UUID) -> HttpResponse:
-        new = serializers.new_cart(self.validated())
+        new = self.validated()
         if self.bearer.partner_key not in (None, new.partner_key):
             raise errors.PartnerMismatch(field="/partnerKey")
         cart_id = uuid7()
@@ -140,7 +139,7 @@ class CartViewSet(CartServiceViewSet):
         errors=(errors.CannotChange, *CART_ERRORS),
     )
     def close(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        closing = Closing._make(map(self.validated().get, Closing._fields))
+        closing = self.validated()
         with self.change(closing) as answer:
             if answer.is_new:
                 answer.show(self.carts.close_cart(cart_id, closing, version=self.expected))
@@ -187,7 +186,7 @@ class CartItemViewSet(CartServiceViewSet):
         errors=CART_ERRORS,
     )
     def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        item, item_id = serializers.item(self.validated()), uuid7()
+        item, item_id = self.validated(), uuid7()
         with self.change(item) as answer:
             if answer.is_new:
                 added = self.carts.add_item(cart_id, item_id, item, version=self.expected)
@@ -203,9 +202,9 @@ class CartItemViewSet(CartServiceViewSet):
         errors=CART_ERRORS,
     )
     def create_several(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        values = self.validated()["items"]
-        items = {uuid7(): serializers.item(one) for one in values}
-        with self.change(list(items.values())) as answer:
+        sent = self.validated()["items"]
+        items = {uuid7(): item for item in sent}
+        with self.change(sent) as answer:
             if answer.is_new:
                 added = self.carts.add_items(cart_id, items, version=self.expected)
                 answer.show(added, _item_ids(items))
@@ -223,13 +222,11 @@ class CartItemViewSet(CartServiceViewSet):
         errors=(errors.ListedItemNotFound, *CART_ERRORS),
     )
     def update_all(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        values = self.validated()["items"]
-        named = [one.get("item_id") for one in values]
-        sent = [serializers.item(one) for one in values]
-        items = {key or uuid7(): item for key, item in zip(named, sent, strict=True)}
-        with self.change(named, sent) as answer:
+        sent = self.validated().items
+        items = {item_id or uuid7(): item for item_id, item in sent}
+        with self.change(sent) as answer:
             if answer.is_new:
-                kept = items.keys() & named
+                kept = [item_id for item_id, _ in sent if item_id]
                 replaced = self.carts.replace_items(
                     cart_id, items, kept=kept, version=self.expected
                 )
@@ -245,7 +242,7 @@ class CartItemViewSet(CartServiceViewSet):
         specified=True,
     )
     def update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
-        item = serializers.item(self.validated())
+        item = self.validated()
         with self.change(item) as answer:
             if answer.is_new:
                 answer.show(self.carts.replace_item(**keys, item=item, version=self.expected))

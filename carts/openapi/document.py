@@ -19,8 +19,8 @@ from rest_framework.views import APIView
 from carts.openapi.examples import errors_shown, example
 from carts.openapi.schemas import Schema, complete, envelope_name, ref, schema_name, skeleton
 from cartsvc.api.envelope import failure_text, success
-from cartsvc.api.json_view import Negotiation
-from cartsvc.api.operation import Operation, operation_of
+from cartsvc.api.json_view import Negotiation, OperationViewSet
+from cartsvc.api.operation import Operation
 from cartsvc.camel_case import camel_case
 
 # Headers of every answer, and of answers with these statuses.
@@ -57,8 +57,9 @@ class DocumentGenerator(SchemaGenerator):
         self.schemas = components["schemas"]
         complete(self.schemas)
         for snake_case, _, method, view in EndpointEnumerator().get_api_endpoints():  # type: ignore[no-untyped-call]
-            action = getattr(view, "actions", {}).get(method.lower())
-            if operation := operation_of(view.cls, action):
+            # The document's own view and its page are no operations.
+            if issubclass(view.cls, OperationViewSet):
+                operation: Any = view.cls.operation_of(view.actions[method.lower()])
                 path, tag = camel_case(snake_case), view.cls.tag
                 described = self._operation(operation, path)
                 paths.setdefault(path, {})[method.lower()] = described | {"tags": [tag]}

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
 from cartsvc.api.headers import media_type
-from cartsvc.api.operation import Operation, operation_of
+from cartsvc.api.operation import Operation
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING
 from cartsvc.request_errors import (
     InvalidType,
@@ -80,9 +80,14 @@ class OperationViewSet(ViewSetMixin, APIView):
     operation: Operation | None  # the one that is asked for; None if there is none of its method
     caller: Hashable  # as the concurrency limit knows it
 
+    @classmethod
+    def operation_of(cls, action: str | None) -> Operation | None:
+        """Return the operation that is declared for the action, if any."""
+        return getattr(getattr(cls, action or "", None), "operation", None)
+
     def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
         self.action: Any = self.action_map.get(request.method.lower())
-        self.operation = request.META["cartsvc.operation"] = operation_of(self, self.action)
+        self.operation = request.META["cartsvc.operation"] = self.operation_of(self.action)
         return JsonRequest(
             request,
             parsers=self.get_parsers(),

@@ -23,7 +23,7 @@ class HasScopeAndProfile(BasePermission):
                 view_name = type(view).__name__
                 raise ImproperlyConfigured(f"{view_name} declares no operation: {view.action}.")
             if bearer.scopes.isdisjoint(operation.scopes):
-                challenge = f'{REALM}, error="insufficient_scope", scope="{operation.scope}"'
+                challenge = f'{REALM}, error="insufficient_scope", scope="{operation.scopes[-1]}"'
                 raise InsufficientScope(
                     scopes=" or ".join(operation.scopes), headers={"WWW-Authenticate": challenge}
                 )

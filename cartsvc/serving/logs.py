@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from io import FileIO, TextIOWrapper
 from select import PIPE_BUF, select
 from socket import gethostname
@@ -33,6 +33,7 @@ NO_REQUEST: Mapping[str, str] = MappingProxyType({})
 request_ids: ContextVar[Mapping[str, str]] = ContextVar("request_ids", default=NO_REQUEST)
 
 
+@cache  # it is in every line
 def instance_name() -> str:
     """Return this machine's name with the port or the socket's path: it may have several."""
     return f"{HOST}:{settings.BIND.rpartition(':')[2]}"

@@ -8,7 +8,9 @@ from django.core.exceptions import ValidationError as DjangoValidationError
 from rest_framework.serializers import ValidationError
 
 from carts.serializers import CartItemSerializer, ChangeCartSerializer, CreateCartSerializer
+from carts.values import Item
 from cartsvc.api.json_view import json_object
+from cartsvc.camel_case import snake_case
 from cartsvc.request_errors import InvalidValue
 from tests.support import bodies
 
@@ -58,6 +60,15 @@ def test_what_validate_returns_counts() -> None:
     asked = Polite(data={"note": " Thanks ", "platform": "web"})
     assert asked.is_valid()
     assert asked.validated_data == {"note": "Thanks", "platform": "web"}
+
+
+def test_a_whole_body_is_the_record() -> None:
+    sent = bodies.item(options=2, specialInstructions=None)
+    asked = CartItemSerializer(data=json_object(simplejson.dumps(sent).encode()))
+    assert asked.is_valid()
+    values = {snake_case(name): value for name, value in sent.items()}
+    values["options"] = [{snake_case(k): v for k, v in one.items()} for one in sent["options"]]
+    assert asked.validated_data == Item(**values)
 
 
 def test_a_hook_refuses_over_http(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:

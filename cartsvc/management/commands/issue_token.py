@@ -22,7 +22,7 @@ class Command(BaseCommand):
         import_module(settings.ROOT_URLCONF)  # declares the operations
         scopes = {scope for operation in OPERATIONS for scope in operation.scopes}
         scopes |= settings.SCOPES_ON_REQUEST
-        usual = {operation.scope for operation in OPERATIONS} - settings.SCOPES_ON_REQUEST
+        usual = {operation.scopes[-1] for operation in OPERATIONS} - settings.SCOPES_ON_REQUEST
         parser.add_argument(
             "--scope",
             type=_one_of(sorted(scopes)),
