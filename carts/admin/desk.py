@@ -202,9 +202,9 @@ def _csv(carts: list[Any]) -> HttpResponse:
     writer.writerow([*(name.replace("_", " ") for name in CSV_COLUMNS), "first items"])
     for cart in carts:
         items = ", ".join(f"{quantity} × {name}" for quantity, name in cart.lines)
-        cart.status, *_, cart.reference = cart.state
-        cart.subtotal = amount(cart.subtotal, cart.currency).replace(",", "")
-        texts = [*(str(getattr(cart, name) or "") for name in CSV_COLUMNS), items]
+        subtotal = amount(cart.subtotal, cart.currency).replace(",", "")
+        values = {**vars(cart), **cart.state._asdict(), "subtotal": subtotal}
+        texts = [*(str(values[name] or "") for name in CSV_COLUMNS), items]
         writer.writerow(f"'{text}" if text[:1] in FORMULA else text for text in texts)
     return response
 

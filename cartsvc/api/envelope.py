@@ -33,12 +33,13 @@ def _beginning(message: str) -> str:
     return _encode({"message": message, "notifications": [success]}).removesuffix("]}")
 
 
-def failure(errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) -> HttpResponse:
-    """Return an error answer. Its status is that of the first error."""
-    text = failure_text(errors, warnings)
-    response = HttpResponse(text, content_type="application/json", status=errors[0].status)
-    vars(response)["code"] = errors[0].code  # for the log
-    return response
+class Failure(HttpResponse):
+    """An error answer. Its status, and its `code` for the log, are those of the first error."""
+
+    def __init__(self, errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) -> None:
+        text, status = failure_text(errors, warnings), errors[0].status
+        super().__init__(text, content_type="application/json", status=status)
+        self.code = errors[0].code
 
 
 def failure_text(errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) -> str:

@@ -10,7 +10,7 @@ from django.http import Http404, HttpResponse
 from rest_framework.exceptions import MethodNotAllowed, ValidationError
 
 from cartsvc import request_errors as errors
-from cartsvc.api.envelope import failure
+from cartsvc.api.envelope import Failure
 from cartsvc.api.framework_errors import errors_of
 from cartsvc.db.outages import is_outage
 from cartsvc.request_errors import ApiError
@@ -29,7 +29,7 @@ def handle(error: Exception, context: Mapping[str, Any] | None = None) -> HttpRe
     while behind.__cause__:
         behind = behind.__cause__
     metrics.ERRORS.inc(told.errors[0].code, type(behind).__name__)
-    response = failure(told.errors, told.warnings)
+    response = Failure(told.errors, told.warnings)
     for name, value in told.headers.items():
         response[name] = value
     return response

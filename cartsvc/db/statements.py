@@ -83,13 +83,21 @@ class Select:
         self.queryset = queryset
 
     @cached_property
-    def compiled(self) -> tuple[str, list[Any], list[Any], SQLCompiler, dict[int, Any]]:
-        """The text; its parameters and their fields; what converts the columns, if anything."""
-        compiler = self.queryset().query.get_compiler(DEFAULT_DB_ALIAS)
-        sql, parameters = compiler.as_sql()
-        converters = compiler.get_converters([column for column, _, _ in compiler.select])
+    def compiler(self) -> SQLCompiler:
+        return self.queryset().query.get_compiler(DEFAULT_DB_ALIAS)
+
+    @cached_property
+    def compiled(self) -> tuple[str, list[Any], list[Any]]:
+        """The text, its parameters, and their fields."""
+        sql, parameters = self.compiler.as_sql()
         fields = [getattr(parameter, "output_field", Field()) for parameter in parameters]
-        return sql, list(parameters), fields, compiler, converters
+        return sql, list(parameters), fields
+
+    @cached_property
+    def converters(self) -> dict[int, Any]:
+        """What converts the columns, if anything: known once it is compiled."""
+        columns = [column for column, _, _ in self.compiler.select]
+        return self.compiler.get_converters(columns)
 
     def rows(self, **values: Any) -> Rows:
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
@@ -98,18 +106,17 @@ class Select:
 
     def send(self, cursor: Any, values: Mapping[str, Any]) -> None:
         """Run the SELECT on this cursor. In `one_exchange` it is only sent."""
-        sql, parameters, fields, *_ = self.compiled
+        sql, parameters, fields = self.compiled
         sent = [values[one.name] if type(one) is Parameter else one for one in parameters]
         cursor.execute(sql, _prepared(fields, sent, cursor.db))
 
     def received(self, cursor: Any) -> Rows:
-        *_, compiler, converters = self.compiled
         rows: Rows = cursor.fetchall()
-        if not converters:
+        if not self.converters:
             return rows
         # The compiler's own connection may be another thread's.
-        compiler = compiler.query.get_compiler(connection=cursor.db)
-        return list(compiler.apply_converters(rows, converters))
+        compiler = self.compiler.query.get_compiler(connection=cursor.db)
+        return list(compiler.apply_converters(rows, self.converters))
 
 
 class Statement:

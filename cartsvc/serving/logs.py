@@ -114,7 +114,7 @@ def log_access(
         "status": response.status_code,
         "duration_ms": round(seconds * 1000, 2),
     }
-    if code := vars(response).get("code"):
+    if code := getattr(response, "code", None):
         members["code"] = code
     if subject is not None:
         members["bearer"] = pseudonym(subject)
