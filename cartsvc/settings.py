@@ -41,6 +41,7 @@ DATABASE_URL = DATABASE_URL or f"sqlite:///{VAR_DIR / 'carts.sqlite3'}"
 DATABASE_ADMIN_URL = env.str("DATABASE_ADMIN_URL", "")
 
 SECRET_KEY = env.str("SECRET_KEY", "", validate=is_random)
+SECRET_KEY_FALLBACKS: list[str] = env.list("SECRET_KEY_FALLBACKS", [], subcast=str.strip)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK, subcast=str.strip, validate=are_hosts)
 IS_PUBLIC = not set(ALLOWED_HOSTS or ()) <= set(LOOPBACK)
 HTTPS_ONLY = env.bool("HTTPS_ONLY", IS_PUBLIC)

@@ -132,6 +132,11 @@ def test_a_value_may_stand_in_a_file(tmp_path: Path) -> None:
     assert shown(values, **others, **files) == f"{PUBLIC['SECRET_KEY']} of-the-file"
 
 
+def test_former_keys_are_a_list() -> None:
+    keys = shown("settings.SECRET_KEY_FALLBACKS", SECRET_KEY_FALLBACKS="former, older")
+    assert keys == "['former', 'older']"
+
+
 def test_a_value_is_given_once_and_no_file_is_empty(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text(" \n")
