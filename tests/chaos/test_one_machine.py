@@ -205,6 +205,7 @@ def test_backups_go_on_and_lead_back(machine: Machine) -> None:
 
 def test_all_is_watched(machine: Machine) -> None:
     machine.run("cd /srv/cartsvc\n" + WATCH, check=True)
+    wait_until(lambda: machine.run("curl -sf 127.0.0.1:9093/-/ready") == "OK")
     ask = "curl -sG 127.0.0.1:9090/api/v1/query --data-urlencode 'query={}'"
     up = ask.format('{__name__=~"up|probe_success"} == 1')
     wait_until(lambda: machine.run(up).count('"value"') == 9, 90)
