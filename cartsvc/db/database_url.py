@@ -56,6 +56,10 @@ def connection_settings(
         # Each host's share of the time.
         "connect_timeout": max(1, CONNECT_SECONDS // len(database["HOST"].split(","))),
         "tcp_user_timeout": CONNECT_SECONDS * 1000,
+        # Notice a server that was lost while nobody asked it: the next request would.
+        "keepalives_idle": 5,
+        "keepalives_interval": 1,
+        "keepalives_count": 3,
         "application_name": "cartsvc",
         # A frequent statement is then planned once per connection, not once per request.
         "server_side_binding": True,

@@ -1,5 +1,7 @@
 """What the backend adds: ended and late connections are replaced."""
 
+import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from contextvars import copy_context
@@ -53,6 +55,18 @@ def test_an_open_connection_is_kept_and_an_ended_one_replaced_before_it_is_used(
     assert not connection.is_usable()
     close_old_connections()
     assert backend() != first
+
+
+@pytest.mark.skipif(
+    not settings.DATABASES["default"]["HOST"][:1].isalnum(), reason="a socket has no other end"
+)
+def test_a_server_that_is_lost_is_noticed_while_nobody_asks_it() -> None:
+    connection.ensure_connection()
+    # Seconds until it is asked whether it is there, and between two attempts; their number.
+    options = socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT
+    with socket.socket(fileno=os.dup(connection.connection.fileno())) as used:
+        kept = [used.getsockopt(socket.IPPROTO_TCP, option) for option in options]
+    assert kept == [5, 1, 3]
 
 
 @of_one_session
