@@ -36,7 +36,7 @@ PASSWORD = "the-password-of-the-chaos-tests"
 # keep busy, etcd and Patroni would take each other for dead.
 MEMORY = Path("/dev/shm")  # a folder of its own is made in it
 ROOM = 4 << 30  # bytes
-PATRONI = [sys.executable, "-m", "patroni", ROOT / "cartsvc/deploy/patroni.yml"]
+PATRONI = [sys.executable, "-m", "patroni"]
 if os.geteuid() == 0:
     # PostgreSQL refuses to run as root. The capability is for a Python in root's own folder.
     rights = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
@@ -65,6 +65,10 @@ class Node:
         self.log = folder / f"{self.name}.log"
         if os.geteuid() == 0:
             shutil.chown(self.data.parent, "postgres", "postgres")
+        # All are on one machine: the socket of each is beside its data.
+        self.config = self.data.parent / "patroni.yml"
+        shipped_config = (ROOT / "cartsvc/deploy/patroni.yml").read_text()
+        self.config.write_text(shipped_config.replace("/var/lib/postgresql", '".."'))
         self.api = f"http://{self.host}:{self.patroni_port}"
         self.env = {
             "PATH": os.environ["PATH"],
@@ -81,7 +85,8 @@ class Node:
 
     def start(self) -> None:
         with self.log.open("a") as log:
-            self.process = subprocess.Popen(PATRONI, env=self.env, stdout=log, stderr=log, cwd="/")
+            command = [*PATRONI, self.config]
+            self.process = subprocess.Popen(command, env=self.env, stdout=log, stderr=log, cwd="/")
 
     def postgres(self) -> list[int]:
         """Return the ids of PostgreSQL's processes, the postmaster's first."""

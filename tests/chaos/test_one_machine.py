@@ -1,8 +1,9 @@
 """The README's set-up of one machine, line by line, on a bare Debian with systemd as its init.
 
 It takes minutes, root and the network: for Debian's packages and for Python's. The machine itself
-has no network. Two things are replaced: Certbot, because no authority certifies these names, and
-what createsuperuser asks. The issuer of the example does not exist, so no API token is verified.
+has no network. Run no other machine of systemd-nspawn beside it: they would share a cgroup. Two
+things are replaced: Certbot, because no authority certifies these names, and what createsuperuser
+asks. The issuer of the example does not exist, so no API token is verified.
 
     ONE_MACHINE=1 pytest tests/chaos/test_one_machine.py -s
 """
