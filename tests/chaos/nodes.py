@@ -65,7 +65,8 @@ class Node:
         self.log = folder / f"{self.name}.log"
         if os.geteuid() == 0:
             shutil.chown(self.data.parent, "postgres", "postgres")
-        # All are on one machine: the socket of each is beside its data.
+        # All are on one machine, so the socket of each is beside its data. Patroni goes by TCP
+        # here: it takes no folder that is not absolute, and its user may not be "postgres".
         self.config = self.data.parent / "patroni.yml"
         shipped_config = (ROOT / "cartsvc/deploy/patroni.yml").read_text()
         self.config.write_text(shipped_config.replace("/var/lib/postgresql", '".."'))
