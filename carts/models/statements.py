@@ -58,9 +58,11 @@ LAST_POSITION = Select(
     )
 )
 INSERT_ITEMS = Insert(
-    CartItem, ["id", "cart_id", "profile_key", "position", *ITEM_COLUMNS, "value"]
+    CartItem, ["id", "position", *ITEM_COLUMNS, "value"], shared=["profile_key", "cart_id"]
 )
-INSERT_OPTIONS = Insert(CartItemOption, ["item_id", "profile_key", "position", *OPTION_COLUMNS])
+INSERT_OPTIONS = Insert(
+    CartItemOption, ["item_id", "position", *OPTION_COLUMNS], shared=["profile_key"]
+)
 UPDATE_ITEM = update(CartItem, [*ITEM_COLUMNS, "value"], "id", "profile_key")
 DELETE_OPTIONS = delete(CartItemOption, "item_id", "profile_key")
 DELETE_ITEM = delete(CartItem, "id", "profile_key")
@@ -79,20 +81,17 @@ DELETE_CHANGE = delete(CartChange, "cart_id", "profile_key", "version")
 _columns_of = itemgetter(*map(Item._fields.index, ITEM_COLUMNS))
 
 
-def item_rows(cart: Any, items: Iterable[PlacedItem]) -> list[tuple[Any, ...]]:
-    """Return the rows of INSERT_ITEMS."""
-    keys = cart.id, cart.profile_key
-    return [
-        (item_id, *keys, position, *_columns_of(item), value)
-        for item_id, position, item, value in items
-    ]
+def item_rows(items: Iterable[PlacedItem]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of INSERT_ITEMS."""
+    for item_id, position, item, value in items:
+        yield (item_id, position, *_columns_of(item), value)
 
 
-def option_rows(cart: Any, items: Iterable[PlacedItem]) -> Iterator[tuple[Any, ...]]:
+def option_rows(items: Iterable[PlacedItem]) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of INSERT_OPTIONS."""
     for item_id, _, item, _ in items:
         for position, option in enumerate(item.options):
-            yield (item_id, cart.profile_key, position, *option)
+            yield (item_id, position, *option)
 
 
 def placed_items(rows: Iterable[Sequence[Any]]) -> Iterator[PlacedItem]:

@@ -135,7 +135,8 @@ class CartWriter(CartReader):
                 statements.DELETE_OPTIONS.run(cursor, **keys)
             statements.UPDATE_ITEM.run(cursor, **keys, value=after.value, **item._asdict())
             if new_options:
-                statements.INSERT_OPTIONS.run(cursor, statements.option_rows(cart, [after]))
+                rows = statements.option_rows([after])
+                statements.INSERT_OPTIONS.run(cursor, rows, cart.profile_key)
         return changed
 
     def _write_cart(
@@ -166,8 +167,9 @@ class CartWriter(CartReader):
         return self._write_cart(cursor, cart, operation, was, now, fields, moment)
 
     def _insert_items(self, cursor: Any, cart: LockedCart, placed: Collection[PlacedItem]) -> None:
-        statements.INSERT_ITEMS.run(cursor, statements.item_rows(cart, placed))
-        statements.INSERT_OPTIONS.run(cursor, statements.option_rows(cart, placed))
+        items, options = statements.item_rows(placed), statements.option_rows(placed)
+        statements.INSERT_ITEMS.run(cursor, items, cart.profile_key, cart.id)
+        statements.INSERT_OPTIONS.run(cursor, options, cart.profile_key)
 
     @contextmanager
     def _recorded(

@@ -1,20 +1,30 @@
 """A compiled statement must not depend on the values or the caller of an earlier run."""
 
+import itertools
 import uuid
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, models, transaction
 from django.db.models.sql.compiler import SQLCompiler
 from django.test.utils import isolate_apps
+from django.utils import timezone
 from psycopg.pq import PipelineStatus
 
-from carts.models import Cart
+from carts.models import Cart, IdempotencyRecord
 from carts.models.change import Author
 from carts.models.manager import CartManager
 from carts.models.statements import insert_cart
-from cartsvc.db.statements import Select, one_exchange, parameters, update
+from cartsvc.db.statements import (
+    MAX_SINGLE_VALUES,
+    Insert,
+    Select,
+    one_exchange,
+    parameters,
+    update,
+)
 from tests.support.callers import PROFILE
 from tests.support.concurrency import together
 from tests.support.factories import CartFactory, ItemFactory
@@ -108,3 +118,23 @@ def test_an_insert_has_every_field_wherever_it_is_declared() -> None:
             app_label = "carts"
 
     assert '("id", "note")' in insert_cart(Late).sql
+
+
+def test_rows_in_arrays_keep_every_value() -> None:
+    texts = ["", "NULL", "{a,b}", 'say "hi"', "back\\slash", "it's", " é\n😀 ", "1"]
+    records = [
+        (PROFILE, f"key {number}", b"\x00{\xff", text, version, timezone.now())
+        for number, (text, version) in enumerate(
+            itertools.product([*texts, None], [None, 0, 2**63 - 1])
+        )
+    ]
+    names = [field.attname for field in IdempotencyRecord._meta.concrete_fields]
+    shared, own = names[:1], names[1:]
+
+    with connection.cursor() as cursor:
+        insert = Insert(IdempotencyRecord, own, shared)
+        insert.run(cursor, [record[1:] for record in records], PROFILE)
+
+    found = IdempotencyRecord.objects.values_list(*names)
+    assert len(records) * len(names) > MAX_SINGLE_VALUES
+    assert sorted(found, key=itemgetter(1)) == sorted(records, key=itemgetter(1))
