@@ -183,13 +183,14 @@ class RecordSerializer(serializers.Serializer):
         if type(data) is not dict:
             return
         known, lists = known_members(type(self)), lists_of(type(self))
-        for name, value in data.items():
+        # Most objects have nothing unknown. Then only their lists are looked into.
+        for name in lists if known.issuperset(data) else data:
+            value = data.get(name)
             if name not in known:
                 token = shortened(name).replace("~", "~0").replace("/", "~1")
                 yield UnknownMember(field=f"{pointer}/{token}")
             elif name in lists and type(value) is list:
                 child = lists[name]
-                # Most objects have nothing unknown, and then no other call is made for them.
                 kind: Any = type(child)
                 plain = not lists_of(kind) and known_members(kind)
                 for position, element in enumerate(value):

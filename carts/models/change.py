@@ -17,7 +17,7 @@ from django.db import models
 from django.utils.functional import cached_property
 
 from carts.models.guarded import GuardedModel
-from carts.values import Item, PlacedItem, completed, types_of, values_from_json
+from carts.values import Item, Option, PlacedItem, completed, types_of, values_from_json
 from cartsvc.control_characters import UNPRINTABLE
 from cartsvc.db.exact_field import ExactField
 
@@ -26,9 +26,20 @@ MAX_CHANGES = 100
 
 NAME_LENGTH, REQUEST_ID_LENGTH, WHY_LENGTH = 80, 64, 200
 
+
+def _as_json(value: datetime | Iterable[Option]) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else [one._asdict() for one in value]
+
+
 # Values as JSON text, in their order and exactly; and back, with prices as int or Decimal.
+# The encoder would look at every value for a tuple with names; here, only options are such.
 encoded = simplejson.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), use_decimal=True, default=datetime.isoformat
+    ensure_ascii=False,
+    separators=(",", ":"),
+    use_decimal=True,
+    tuple_as_array=False,
+    namedtuple_as_object=False,
+    default=_as_json,
 ).encode
 decoded = simplejson.JSONDecoder(parse_float=Decimal).decode
 
@@ -183,19 +194,19 @@ def item_differences(
     """Return what a record holds of several items: as they were, and as they are."""
     was: dict[str, Any] = {}
     now: dict[str, Any] = {}
-    for item_id in {**before, **after}:
-        old, new = before.get(item_id), after.get(item_id)
-        if old and new:
-            if old != new:
-                differs = difference(whole(old), whole(new))
-                # The name says which item it is.
-                was[str(item_id)], now[str(item_id)] = (
-                    {"display_name": placed.item.display_name, **fields}
-                    for placed, fields in zip((old, new), differs, strict=True)
-                )
-        elif old:
-            was[str(item_id)] = whole(old)
-        elif new:
+    for item_id, old in before.items():
+        key, new = str(item_id), after.get(item_id)
+        if new is None:
+            was[key] = whole(old)
+        elif old != new:
+            differs = difference(whole(old), whole(new))
+            # The name says which item it is.
+            was[key], now[key] = (
+                {"display_name": placed.item.display_name, **fields}
+                for placed, fields in zip((old, new), differs, strict=True)
+            )
+    for item_id, new in after.items():
+        if item_id not in before:
             now[str(item_id)] = whole(new)
     return {"items": was}, {"items": now}
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from carts.cart_errors import CurrencyMismatch, InvalidCurrency, TooMany, VersionMismatch
 from carts.models.closing import OPEN, CartStatus
 from carts.types import CURRENCIES
-from carts.values import Item, PlacedItem
+from carts.values import Item, Option, PlacedItem
 from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors
 
 # The version or versions that a caller expects; None if any will do.
@@ -68,8 +68,7 @@ class LockedCart(NamedTuple):
             ApiError: `currency_mismatch`, `invalid_currency` or `too_many`. A cart that is above
                 a lowered limit may be changed, if it does not grow.
         """
-        paths = ((*sent_in, number) if sent_in else () for number in range(len(after)))
-        check_currencies(zip(paths, (placed.item for placed in after), strict=True), self.currency)
+        check_currencies(after, self.currency, sent_in)
         gone, come = Totals.of(before), Totals.of(after)
         item_count = self.item_count - gone.item_count + come.item_count
         if item_count > max(self.item_count, settings.MAX_ITEMS):
@@ -104,20 +103,19 @@ class Totals(NamedTuple):
         return cls(len(items), option_count, subtotal)
 
 
-def check_currencies(items: Iterable[tuple[Path, Item]], currency: str) -> None:
-    """Refuse items and options that are not in the cart's `currency`.
+def check_currencies(items: Iterable[PlacedItem], currency: str, sent_in: Path) -> None:
+    """Refuse items and options that are not in the cart's `currency`. See `LockedCart.changed`.
 
-    Each item comes with the path that leads to it in what the caller has sent. No more errors are
-    looked for than an answer lists.
+    No more errors are looked for than an answer lists.
     """
     errors: list[ApiError] = []
-    for path, item in items:
-        codes = [(path, item.currency)]
-        for position, option in enumerate(item.options):
-            codes.append(((*path, "options", position), option.currency))
-        for place, code in codes:
-            if code != currency:
-                errors.append(_currency_error(code, currency, (*place, "currency")))
+    for number, (_, _, item, _) in enumerate(items):
+        parts: list[Item | Option] = [item, *item.options]
+        for position, part in enumerate(parts, start=-1):
+            if part.currency != currency:
+                path = (*sent_in, number) if sent_in else ()
+                place = path if part is item else (*path, "options", position)
+                errors.append(_currency_error(part.currency, currency, (*place, "currency")))
         if len(errors) > MAX_ERRORS:
             break
     if errors:

@@ -157,14 +157,12 @@ def _integer(literal: str) -> int:
 
 
 def _decimal(literal: str) -> Decimal:
-    try:
-        number = Decimal(literal)
-    except InvalidOperation:  # the exponent has more digits than a Decimal's
-        mantissa, _, exponent = literal.lower().partition("e")
-        number = Decimal(mantissa).scaleb(-9999 if exponent.startswith("-") else 9999)
-    if isinf(float(number)):
+    if isinf(float(literal)):
         _malformed("The body has a number that is out of range.")
-    return number
+    try:
+        return Decimal(literal)
+    except InvalidOperation:  # the exponent has more digits than a Decimal's: it is all but 0
+        return Decimal(literal.lower().partition("e")[0]).scaleb(-9999)
 
 
 def _constant(literal: str) -> Never:
