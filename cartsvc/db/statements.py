@@ -180,6 +180,7 @@ class Insert:
         self.fields: list[Any] = [model._meta.get_field(name) for name in every]
         self.own = self.fields[len(shared) :]
         self.into = f'INSERT INTO "{model._meta.db_table}" ({", ".join(_columns(model, every))})'
+        self.row = f"({', '.join(['%s'] * len(every))})"
 
     def run(self, cursor: Any, rows: Iterable[tuple[Any, ...]], *shared: Any) -> None:
         """Insert the rows: tuples in the order of the names."""
@@ -198,8 +199,7 @@ class Insert:
             cursor.executemany(self.of_rows(1), prepared)
 
     def of_rows(self, count: int) -> str:
-        row = f"({', '.join(['%s'] * len(self.fields))})"
-        return f"{self.into} VALUES {', '.join([row] * count)}"
+        return f"{self.into} VALUES {', '.join([self.row] * count)}"
 
     @cached_property
     def of_columns(self) -> str:
