@@ -30,6 +30,7 @@ from cartsvc.request_errors import (
     Null,
     Required,
     UnknownMember,
+    shortened,
 )
 
 # What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
@@ -39,7 +40,6 @@ READ_ONLY_MEMBERS = frozenset(
         *map(camel_case, KEPT),
     }
 )
-MAX_NAME_LENGTH = 64  # characters
 
 
 class InvalidBody(ApiErrors, serializers.ValidationError):
@@ -251,8 +251,3 @@ def known_members(serializer: type[RecordSerializer]) -> frozenset[str]:
     return serializer.sent_back.union(
         serializer.fixed, (member.name for member in members_of(serializer))
     )
-
-
-def shortened(name: str) -> str:
-    """Return a name that a caller has made up, shortened and valid in UTF-8."""
-    return name[:MAX_NAME_LENGTH].encode(errors="replace").decode()

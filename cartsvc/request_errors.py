@@ -14,6 +14,8 @@ from cartsvc.camel_case import snake_case
 # An answer lists this many errors. Checks stop looking after one more.
 MAX_ERRORS = 99
 
+MAX_NAME_LENGTH = 64  # characters
+
 # Every declared error by its code. Complete once the modules of errors are imported.
 API_ERRORS: dict[str, type["ApiError"]] = {}
 
@@ -122,6 +124,11 @@ def python_path(error: ApiError) -> str:
     return "".join(parts).removeprefix(".")
 
 
+def shortened(name: str) -> str:
+    """Return a name that a caller has made up, shortened and valid in UTF-8."""
+    return name[:MAX_NAME_LENGTH].encode(errors="replace").decode()
+
+
 class Required(InvalidValue):
     text = "This field is required."
     remedy = "Send it."
@@ -159,7 +166,8 @@ class MaxValue(InvalidValue):
 class InvalidType(InvalidValue):
     text = "This must be %(wanted)s, not %(sent)s."
     meaning = (
-        'A value is of another JSON type: "5" and true are not numbers, 5.5 is not an integer.'
+        'A value is of another JSON type, or none of the words that it may be: "5" and true are '
+        "not numbers, 5.5 is not an integer."
     )
     remedy = "Send the type that the API document names."
 
@@ -194,7 +202,7 @@ class MalformedJson(ApiError):
 
 class InvalidGuid(ApiError):
     text = "%(name)s must be a GUID: 8-4-4-4-12 hexadecimal digits."
-    meaning = "A key in the path is not 8-4-4-4-12 hexadecimal digits."
+    meaning = "A key in the path, or an itemId, is no such GUID, or comes twice."
     remedy = "Send the key as the service or the customer's account gave it."
 
 

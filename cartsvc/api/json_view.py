@@ -1,12 +1,14 @@
 """The base of the operations' views: JSON in and JSON out, and how a body is read."""
 
 import json
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from decimal import Decimal, InvalidOperation
 from math import isinf
 from typing import Any, Never
 
 from django.conf import settings
+from django.http import HttpRequest
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
@@ -22,7 +24,11 @@ from cartsvc.request_errors import (
     MalformedJson,
     PayloadTooLarge,
     UnsupportedMediaType,
+    shortened,
 )
+
+# In the WSGI environ of a request whose body was read.
+RECEIVED = "cartsvc.received"
 
 # Integers of up to so many digits are within a double's range.
 SAFE_DIGITS = 308
@@ -47,8 +53,7 @@ class Negotiation(BaseContentNegotiation):
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser:
         content_type: Any = request.content_type
-        has_length = request.META.get("CONTENT_LENGTH") not in {None, "", "0"}
-        if not (content_type or has_length or is_chunked(request)):
+        if not (content_type or has_body(request)):
             raise MalformedJson("The request has no body.")
         taken = request.parser_context["view"].operation.media_types
         if content_type not in taken and media_type(content_type) not in taken:
@@ -97,7 +102,11 @@ class OperationViewSet(ViewSetMixin, APIView):
         )
 
 
-def is_chunked(request: Request) -> bool:
+def has_body(request: HttpRequest | Request) -> bool:
+    return request.META.get("CONTENT_LENGTH") not in {None, "", "0"} or is_chunked(request)
+
+
+def is_chunked(request: HttpRequest | Request) -> bool:
     """Return whether the body ends where its stream ends. Its length is not known before."""
     meta = request.META
     return "HTTP_TRANSFER_ENCODING" in meta and bool(meta.get("wsgi.input_terminated"))
@@ -119,6 +128,7 @@ def _received(request: Request, stream: Any) -> bytes:
         raise PayloadTooLarge(limit=limit)
     if not chunked and len(body) < length:
         _malformed("The body did not arrive whole.")
+    request.META[RECEIVED] = True
     return body
 
 
@@ -146,19 +156,20 @@ def _malformed(text: str) -> Never:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        _malformed("The body has an object that names the same member twice.")
+        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
+        _malformed(f"The body has an object that names the same member twice: {shortened(twice)}.")
     return members
 
 
 def _integer(literal: str) -> int:
     if len(literal) > SAFE_DIGITS and isinf(float(literal)):
-        _malformed("The body has a number that is out of range.")
+        _malformed(f"The body has a number that is out of range: {shortened(literal)}.")
     return int(literal)
 
 
 def _decimal(literal: str) -> Decimal:
     if isinf(float(literal)):
-        _malformed("The body has a number that is out of range.")
+        _malformed(f"The body has a number that is out of range: {shortened(literal)}.")
     try:
         return Decimal(literal)
     except InvalidOperation:  # the exponent has more digits than a Decimal's: it is all but 0

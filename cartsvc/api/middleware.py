@@ -15,9 +15,10 @@ from django.urls import resolve
 
 from cartsvc.api.exception_handler import handle
 from cartsvc.api.headers import head_error, trace_id
+from cartsvc.api.json_view import RECEIVED, has_body
 from cartsvc.api.throttling import usage_of
 from cartsvc.db.deadlines import begin_request
-from cartsvc.serving import health, logs, metrics
+from cartsvc.serving import drain, health, logs, metrics
 
 # Where people look; every other path is the API's.
 PAGES = re.compile(r"/docs|/(admin|static)/.*|/admin", re.DOTALL)
@@ -61,6 +62,8 @@ class ApiMiddleware:
         response["X-Content-Type-Options"] = "nosniff"
         if response.status_code != HTTPStatus.NOT_MODIFIED:
             response["Content-Length"] = str(len(response.content))
+        if RECEIVED not in request.META and has_body(request):
+            request.META[drain.LAST] = True
         seconds = perf_counter() - started
         operation = request.META.get("cartsvc.operation")
         name = operation.name if operation else "-"

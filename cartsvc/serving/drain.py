@@ -17,6 +17,9 @@ Application = Callable[..., Iterable[bytes]]
 
 # In the WSGI environ of a request that arrives during the drain.
 DRAINING = "cartsvc.draining"
+# In that of the last request of its connection. The server closes it when a body was not read,
+# too, and does not say so.
+LAST = "cartsvc.last"
 
 
 class Drainable:
@@ -58,11 +61,11 @@ class Drainable:
             signal.signal(number, drain_or_stop)
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        if not self.drains:
-            return self.application(environ, start_response)
+        if self.drains:
+            environ[DRAINING] = environ[LAST] = True
 
-        def start_last_response(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
-            return start_response(status, [*headers, ("Connection", "close")], *exc_info)
+        def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
+            last = [("Connection", "close")] if LAST in environ else []
+            return start_response(status, [*headers, *last], *exc_info)
 
-        environ[DRAINING] = True
-        return self.application(environ, start_last_response)
+        return self.application(environ, start)

@@ -107,6 +107,18 @@ def test_refuses_what_is_no_object(api: Api, unchanged: Unchanged, body: str) ->
     [
         (None, "The request has no body."),
         ('{\n  "x": y\n}', "The body is not JSON: Expecting value at line 2, column 8."),
+        *(
+            (sent, f"The body has an object that names the same member twice: {name}.")
+            for sent, name in {
+                '{"a": 1, "items": [{"b": 1, "price": 2, "price": 3}]}': "price",
+                '{"\\ud800": 1, "\\ud800": 2}': "?",
+                f'{{"{"n" * 99}": 1, "{"n" * 99}": 2}}': "n" * 64,
+            }.items()
+        ),
+        *(
+            (f'{{"price": {number}}}', f"The body has a number that is out of range: {told}.")
+            for number, told in {"-1.5e999": "-1.5e999", "9" * 400: "9" * 64}.items()
+        ),
     ],
 )
 def test_tells_what_is_wrong(api: Api, unchanged: Unchanged, body: str, text: str) -> None:

@@ -175,3 +175,23 @@ def test_a_refused_body_is_not_taken_for_the_next_request(proxy: Proxy) -> None:
         received = b"".join(iter(lambda: connection.recv(65536), b""))
     statuses = re.findall(rb"^HTTP/1.1 (\d+)", received, re.MULTILINE)
     assert statuses in ([b"415"], [b"415", b"405"])
+
+
+def test_a_connection_that_ends_with_an_answer_is_said_to_end(proxy: Proxy) -> None:
+    """The server closes it if a body was not read, which is a race for who sends on."""
+    closes = {
+        "read": head("POST", LENGTH) + BODY,
+        "no body": head("GET"),
+        "no token": head("POST", LENGTH).replace(b"Bearer", b"Basic") + BODY,
+        "not looked at": head("GET", LENGTH) + BODY,
+        "no such path": head("POST", LENGTH, path="/v2.0/nowhere") + BODY,
+        "too large": head("POST", "Content-Length: 999999") + BODY,
+    }
+    found = {}
+    for name, sent in closes.items():
+        with to(proxy.server, kept(sent)) as connection:
+            answer = HTTPResponse(connection)
+            answer.begin()
+            answer.read()
+            found[name] = answer.getheader("Connection") == "close"
+    assert found == {name: name not in {"read", "no body"} for name in closes}
