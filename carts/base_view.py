@@ -31,6 +31,9 @@ RECORDED = Counter("cartsvc_idempotency_records", "Idempotency-Keys recorded.")
 
 IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
 
+# The scopes that open reading.
+READING = ("Cart.Read", "Cart.Write")
+
 WARNINGS = 10
 
 
@@ -82,12 +85,12 @@ class CartServiceViewSet(OperationViewSet):
             raise InvalidHeader(text, field="Idempotency-Key")
 
     def _prefer(self, preferred: Mapping[str, str]) -> None:
-        """Note what Prefer asks for, if the operation does it."""
+        """Note what Prefer asks for, if the operation does it and the bearer may read carts."""
         if self.operation.body and preferred.get("handling") == "strict":
             self.is_strict = True
             self.headers["Preference-Applied"] = "handling=strict"
         if self.operation.may_represent and preferred.get("return") == "representation":
-            self.returns_cart = True
+            self.returns_cart = not self.bearer.scopes.isdisjoint(READING)
 
     def handle_exception(self, exc: Exception) -> Any:
         """Add the headers that the models know nothing of: those that were read here."""

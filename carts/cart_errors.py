@@ -23,7 +23,10 @@ class TooManyDecimals(InvalidValue):
 
 class CannotChange(ApiError):
     text = "This member cannot be changed."
-    meaning = "A change names a member that stays as it is: of a cart or of an item."
+    meaning = (
+        "A change names a member that stays as it is, of a cart or of an item; or a cart is closed "
+        "for some seconds that is no checkout."
+    )
     remedy = (
         "Leave it out. Update Item replaces an item whole; another restaurant or currency needs "
         "another cart."
@@ -90,5 +93,8 @@ class VersionMismatch(ApiError):
 class IdempotencyKeyReused(ApiError):
     status = 422
     text = "This Idempotency-Key came with another request before."
-    meaning = "The key was sent before with another body or to another path."
+    meaning = (
+        "The key was sent before with another body, If-Match or return=representation, or to "
+        "another path."
+    )
     remedy = "Use a new key for a new request."

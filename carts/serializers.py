@@ -19,16 +19,15 @@ from carts.values import (
     ItemList,
     NewCart,
     Option,
-    Record,
     check_named_once,
 )
 from cartsvc.camel_case import camel_case
 from cartsvc.request_errors import Required
 
 
-def fixed_members(record: Record, changeable: Sequence[str]) -> frozenset[str]:
-    """Return the members that a change refuses: a success would say that they were changed."""
-    others = (name for name in record._fields if name not in changeable)
+def fixed_members(changeable: Sequence[str]) -> frozenset[str]:
+    """Return the members of carts and items that a change refuses: it would not change them."""
+    others = {*NewCart._fields, *Item._fields}.difference(changeable)
     return READ_ONLY_MEMBERS.union(map(camel_case, others))
 
 
@@ -109,7 +108,7 @@ class CloseCartSerializer(RecordSerializer):
         record = Closing
 
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
-        Closing.check_together(values)
+        Closing.complete(values)
         return values
 
 
@@ -120,7 +119,7 @@ class ChangeCartSerializer(RecordSerializer):
         record = NewCart
         fields = CART_CHANGES
 
-    fixed = fixed_members(NewCart, CART_CHANGES)
+    fixed = fixed_members(CART_CHANGES)
 
 
 class ChangeCartItemSerializer(RecordSerializer):
@@ -130,4 +129,4 @@ class ChangeCartItemSerializer(RecordSerializer):
         record = Item
         fields = ITEM_CHANGES
 
-    fixed = fixed_members(Item, ITEM_CHANGES)
+    fixed = fixed_members(ITEM_CHANGES)

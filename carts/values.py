@@ -125,6 +125,7 @@ class ItemList(NamedTuple):
 
 
 CHECKOUT, ORDERED, ABANDONED = OUTCOMES = "checkout", "ordered", "abandoned"
+CHECKOUT_SECONDS = 900  # if not given
 
 
 @checks_values
@@ -139,8 +140,8 @@ class Closing(NamedTuple):
     seconds: Annotated[int | None, Integer(60, 3_600)] = None
 
     @staticmethod
-    def check_together(values: Mapping[str, Any]) -> None:
-        """Raise the errors of values that do not go together, though each is allowed."""
+    def complete(values: dict[str, Any]) -> None:
+        """Fill in the `seconds` of a checkout, and refuse values that do not go together."""
         errors: list[ApiError] = []
         if values["outcome"] != ABANDONED and values.get("reference") is None:
             errors.append(Required(field=("reference",)))
@@ -149,6 +150,8 @@ class Closing(NamedTuple):
             errors.append(CannotChange(text, field=("seconds",)))
         if errors:
             raise InvalidValues(errors)
+        if values["outcome"] == CHECKOUT and values.get("seconds") is None:
+            values["seconds"] = CHECKOUT_SECONDS
 
 
 def check_named_once(item_ids: Iterable[UUID | None]) -> None:
@@ -184,8 +187,8 @@ def checked(record: Record, values: Mapping[str, Any]) -> list[Any]:
         InvalidValues: each value that the specification does not allow, and each that is missing.
     """
     every = checked_changes(record, {**dict.fromkeys(record._fields), **values})
-    if hasattr(record, "check_together"):
-        record.check_together(every)
+    if hasattr(record, "complete"):
+        record.complete(every)
     return list(every.values())
 
 

@@ -12,13 +12,12 @@ from uuid_utils.compat import uuid7
 
 from carts import cart_errors as errors
 from carts import serializers
-from carts.base_view import WARNINGS, CartServiceViewSet
+from carts.base_view import READING, WARNINGS, CartServiceViewSet
 from carts.models.closing import STATUSES
-from carts.record_serializers import shortened
 from cartsvc.api.guids import parse_guid
 from cartsvc.api.headers import entity_tag, versions
 from cartsvc.api.operation import Operation
-from cartsvc.request_errors import InvalidParameter, UnknownParameter
+from cartsvc.request_errors import ApiErrors, InvalidParameter, UnknownParameter, shortened
 from cartsvc.serving.metrics import Counter
 
 CREATED = Counter("cartsvc_carts_created", "Carts created.")
@@ -36,7 +35,7 @@ CART_ERRORS = (*VERSION_ERRORS, errors.CartClosed)
 ITEM_ERRORS = (*CART_ERRORS, errors.ItemNotFound)
 
 writing = partial(Operation, scopes=("Cart.Write",))
-reading = partial(Operation, scopes=("Cart.Read", "Cart.Write"))
+reading = partial(Operation, scopes=READING)
 changing = partial(
     writing,
     takes=("Idempotency-Key", "If-Match", "Prefer"),
@@ -226,7 +225,7 @@ class CartItemViewSet(CartServiceViewSet):
         items = {item_id or uuid7(): item for item_id, item in sent}
         with self.change(sent) as answer:
             if answer.is_new:
-                kept = [item_id for item_id, _ in sent if item_id]
+                kept = {item_id for item_id, _ in sent if item_id}
                 replaced = self.carts.replace_items(
                     cart_id, items, kept=kept, version=self.expected
                 )
@@ -282,18 +281,18 @@ def _item_ids(item_ids: Iterable[UUID]) -> str:
 
 
 def _page(request: Request) -> tuple[int, UUID | None, str | None]:
-    for name in PAGE:
-        if len(request.GET.getlist(name)) > 1:
-            raise InvalidParameter(f"{name} must be sent once.", field=name)
-    limit = request.GET.get("limit", str(PAGE_SIZE))
+    """Return the `limit`, `cursor` and `status` of the query, or refuse all that is wrong in it."""
+    sent, wrong = request.GET, dict[str, str]()
+    limit, cursor = sent.get("limit", str(PAGE_SIZE)), sent.get("cursor")
     if not re.fullmatch("[0-9]{1,3}", limit) or not 1 <= int(limit) <= MAX_PAGE_SIZE:
-        raise InvalidParameter(f"limit must be 1 to {MAX_PAGE_SIZE}.", field="limit")
-    cursor = request.GET.get("cursor")
+        wrong["limit"] = f"limit must be 1 to {MAX_PAGE_SIZE}."
     position = None if cursor is None else parse_guid(cursor)
     if cursor is not None and position is None:
-        raise InvalidParameter("cursor must be a nextCursor of this list.", field="cursor")
-    status = request.GET.get("status")
-    if status not in {None, *STATUSES}:
-        text = f"status must be one of these: {', '.join(STATUSES)}."
-        raise InvalidParameter(text, field="status")
+        wrong["cursor"] = "cursor must be a nextCursor of this list."
+    if (status := sent.get("status")) not in {None, *STATUSES}:
+        wrong["status"] = f"status must be one of these: {', '.join(STATUSES)}."
+    twice = (name for name in PAGE if len(sent.getlist(name)) > 1)
+    wrong |= {name: f"{name} must be sent once." for name in twice}
+    if wrong:
+        raise ApiErrors([InvalidParameter(text, field=name) for name, text in wrong.items()])
     return int(limit), position, status

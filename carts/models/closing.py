@@ -12,7 +12,6 @@ from carts.values import CHECKOUT, ORDERED, OUTCOMES, Closing
 
 OPEN = "open"
 STATUSES = (OPEN, *OUTCOMES)
-CHECKOUT_SECONDS = 900  # if not given
 
 Moment = datetime | Expression
 
@@ -45,9 +44,7 @@ class CartStatus(NamedTuple):
         Raises:
             ApiError: `cart_closed`, with another outcome or for another reference.
         """
-        until = None
-        if closing.outcome == CHECKOUT:
-            until = moment + timedelta(seconds=closing.seconds or CHECKOUT_SECONDS)
+        until = moment + timedelta(seconds=closing.seconds) if closing.seconds else None
         new = CartStatus(closing.outcome, moment, until, closing.reference)
         onward = self.status == CHECKOUT and new.status == ORDERED
         if self.reference != new.reference or not (onward or self.status == new.status):

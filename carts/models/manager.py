@@ -1,6 +1,7 @@
 """The manager of carts: every change that can be made to them. Reads are in `reads`."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
+from itertools import islice
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -15,7 +16,7 @@ from carts.models.locked_cart import Expected, LockedCart
 from carts.models.writes import CartWriter, Changed, atomic
 from carts.values import CART_CHANGES, Closing, Item, NewCart, PlacedItem, checked_changes
 from cartsvc.db.statements import one_exchange
-from cartsvc.request_errors import ApiErrors
+from cartsvc.request_errors import MAX_ERRORS, ApiErrors
 
 CartT = TypeVar("CartT", bound=models.Model)
 
@@ -143,7 +144,7 @@ class CartManager(CartWriter, Generic[CartT]):
         cart_id: UUID,
         items: Mapping[UUID, Item],
         *,
-        kept: Collection[UUID] = (),
+        kept: Set[UUID] = frozenset(),
         version: Expected = None,
     ) -> Changed:
         """Make the cart's items these, by their ids and in their order: all or none.
@@ -156,10 +157,12 @@ class CartManager(CartWriter, Generic[CartT]):
         with atomic() as cursor:
             cart, rows = self._lock(cursor, cart_id, version, statements.ITEMS)
             before = {placed.id: placed for placed in statements.placed_items(rows)}
-            if missing := [n for n, key in enumerate(items) if key in kept and key not in before]:
-                raise ApiErrors(
-                    [ListedItemNotFound(field=("items", n, "item_id")) for n in missing]
-                )
+            missing = (n for n, key in enumerate(items) if key in kept and key not in before)
+            if listed := [
+                ListedItemNotFound(field=("items", n, "item_id"))
+                for n in islice(missing, MAX_ERRORS + 1)
+            ]:
+                raise ApiErrors(listed)
             if list(items.items()) == [(placed.id, placed.item) for placed in before.values()]:
                 return self._unchanged(cart)
             after = {

@@ -9,7 +9,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from django.db import connection, models, transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from carts.models.change import Author, decoded
@@ -165,7 +165,12 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         return self.moment or timezone.now()
 
     def current_version(self, cart_id: UUID) -> int | None:
-        return self.filter(pk=cart_id).values_list("version", flat=True).first()
+        """Return the version, if Get Cart shows what it has shown since the version was made.
+
+        That is no longer so when a checkout has run out.
+        """
+        lasts = Q(closed_until=None) | Q(closed_until__gt=self.now())
+        return self.filter(lasts, pk=cart_id).values_list("version", flat=True).first()
 
     def page(
         self, limit: int, cursor: UUID | None = None, status: str | None = None

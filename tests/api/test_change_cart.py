@@ -59,6 +59,8 @@ def test_a_cart_keeps_all_that_a_change_cannot_change(
 ) -> None:
     names = ["partnerKey", "restaurantKey", "currency", "items"]
     names += ["profileKey", "subtotal", "version", "cartId", "createdOn"]
+    # Those of an item, too: "changed" would not be true.
+    names += ["menuKey", "displayName", "price", "quantity", "options"]
 
     response = api.patch(f"/{cart_id}", dict.fromkeys(names, value) | {"note": 7})
 

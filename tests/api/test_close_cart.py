@@ -204,6 +204,25 @@ def test_a_checkout_that_has_run_out_is_open_in_every_respect(api: Api, cart_id:
     assert (cart["status"], cart["reference"], cart["closedUntil"]) == ("abandoned", None, None)
 
 
+def test_who_has_seen_the_checkout_is_told_that_it_has_run_out(api: Api, cart_id: str) -> None:
+    seen = close(api, cart_id, CHECKOUT)["ETag"]
+    assert api.get(f"/{cart_id}", If_None_Match=seen).status_code == 304
+
+    run_out(cart_id)
+
+    for version in (seen, "*"):
+        response = api.get(f"/{cart_id}", If_None_Match=version)
+        assert (response.status_code, response["ETag"]) == (200, seen)
+        assert response.json()["data"]["status"] == "open"
+
+
+def test_seconds_that_are_not_sent_are_the_same_as_those_that_count(api: Api, cart_id: str) -> None:
+    first = close(api, cart_id, CHECKOUT, Idempotency_Key="key-1")
+    again = close(api, cart_id, {**CHECKOUT, "seconds": 900}, Idempotency_Key="key-1")
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert again["Idempotent-Replayed"] == "true"
+
+
 def test_a_change_is_replayed_after_the_close(api: Api, cart_id: str) -> None:
     path, body = f"/{cart_id}/items", bodies.item()
     first = api.post(path, body, Idempotency_Key="key-1")

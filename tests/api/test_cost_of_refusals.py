@@ -4,11 +4,13 @@ The tests count calls of Python and C functions, which do not depend on the mach
 """
 
 import json
+import uuid
 from typing import Any
 
 import pytest
 
 from tests.support import bodies
+from tests.support.answers import errors_of
 from tests.support.callers import Api
 from tests.support.costs import calls
 from tests.support.stored import Unchanged
@@ -42,9 +44,9 @@ WRONG: dict[str, Any] = {
 }
 
 
-def calls_a_byte(api: Api, body: Any) -> tuple[float, Any]:
+def calls_a_byte(api: Api, body: Any, method: str = "POST", path: str = "") -> tuple[float, Any]:
     text = json.dumps(body)
-    count, response = calls(lambda: api.post(body=text))
+    count, response = calls(lambda: api.request(method, path, text))
     return count / len(text), response
 
 
@@ -65,4 +67,16 @@ def test_refusing_costs_at_most_three_times_as_much(
     cost, response = calls_a_byte(api, body)
 
     assert response.status_code == 400
+    assert cost < 3 * valid
+
+
+def test_refusing_strange_items_does_as_well(
+    api: Api, valid: float, cart_id: str, unchanged: Unchanged
+) -> None:
+    items = [bodies.bare_item(itemId=str(uuid.uuid4())) for _ in range(3_000)]
+
+    cost, response = calls_a_byte(api, {"items": items}, "PUT", f"/{cart_id}/items")
+
+    listed = [("item_not_found", f"/items/{number}/itemId") for number in range(99)]
+    assert errors_of(response) == [*listed, ("more_problems", None)]
     assert cost < 3 * valid

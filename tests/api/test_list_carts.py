@@ -2,8 +2,9 @@ from urllib.parse import urlencode
 
 import pytest
 
+from carts.views import PAGE
 from tests.support import bodies
-from tests.support.answers import assert_refused, exact, success
+from tests.support.answers import assert_refused, errors_of, exact, success
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, shown
 from tests.support.factories import CartFactory
@@ -82,9 +83,16 @@ NO_CURSORS = ["", "next", STRANGER.hex, f"{STRANGER}%0A", "%00"]
     [
         *((f"limit={limit}", LIMIT) for limit in NO_LIMITS),
         *((f"cursor={cursor}", CURSOR) for cursor in NO_CURSORS),
-        *((f"{name}=1&{name}=1", f"{name} must be sent once.") for name in ("limit", "cursor")),
+        *((f"{name}=1&{name}=1", f"{name} must be sent once.") for name in PAGE),
     ],
 )
 def test_refuses_a_wrong_parameter(api: Api, unchanged: Unchanged, query: str, text: str) -> None:
     name = query.partition("=")[0]
     assert_refused(api.get(f"?{query}"), 400, "invalid_parameter", text, name)
+
+
+def test_tells_all_that_is_wrong_in_the_query(api: Api) -> None:
+    response = api.get("?limit=0&cursor=next&cursor=x&status=gone")
+
+    names = ["limit", "cursor", "status"]
+    assert errors_of(response) == [("invalid_parameter", name) for name in names]

@@ -91,3 +91,12 @@ def test_an_error_shows_no_cart(api: Api, cart_id: str) -> None:
     response = api.patch(f"/{cart_id}", {"note": "x"}, Prefer=PREFERRED, If_Match='"9"')
     assert response.status_code == 412
     assert "Preference-Applied" not in response
+
+
+@pytest.mark.parametrize("scope", ["Cart.Close", "Cart.Close Cart.Read", "Cart.Close Cart.Write"])
+def test_a_cart_is_shown_to_who_may_read_it(api: Api, cart_id: str, scope: str) -> None:
+    response = send(Api(scope=scope), "reopen", cart_id, Prefer=PREFERRED)
+
+    may_read = scope != "Cart.Close"
+    assert response.status_code == 200
+    assert ("data" in response.json(), "Preference-Applied" in response) == (may_read, may_read)
