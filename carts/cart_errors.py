@@ -41,7 +41,7 @@ class TooMany(InvalidValue):
 
 class CartClosed(ApiError):
     status = 409
-    text = "The cart is closed: %(status)s %(since_or_until)s."
+    text = "The cart is closed: %(status)s %(word)s %(at)s."
     meaning = "The cart is in checkout, ordered or abandoned, so nothing in it changes."
     remedy = (
         "Wait until its checkout ends, or have it reopened. For another order, create another cart."

@@ -21,7 +21,7 @@ from django.views.generic import View
 from uuid_utils.compat import uuid7
 
 from carts.admin.activity import author_of, log
-from carts.admin.formatting import amount, cart_url, parse_version
+from carts.admin.formatting import amount, cart_url, parse_version, refusal_in_words
 from carts.admin.forms import CartForm, WhyForm
 from carts.admin.history import (
     Items,
@@ -29,7 +29,7 @@ from carts.admin.history import (
     change_of,
     events_since,
 )
-from carts.cart_errors import IdempotencyKeyReused, VersionMismatch
+from carts.cart_errors import CartClosed, IdempotencyKeyReused, VersionMismatch
 from carts.models import Cart, CartChange, IdempotencyRecord
 from carts.models.change import items_before
 from carts.models.manager import CartManager
@@ -69,7 +69,8 @@ class ChangeView(View):
     the page is about no item of the cart. `removed` is what to say if the cart exists, but not
     what the page is about. `opened` is what the page was about when its form was opened.
     `editor` is the form of what is changed, with what was sent. A page that only asks has none.
-    `asks` is the label of the reason, if it must be given.
+    `asks` is the label of the reason, if it must be given. `takes_closed` tells whether a closed
+    cart has this page.
     """
 
     desk: Any = None
@@ -82,6 +83,7 @@ class ChangeView(View):
     item_id: Any = None
     editor: Any = None
     asks = ""
+    takes_closed = False
 
     def context(self) -> dict[str, Any]:
         """Return the title of the page, and what only its template needs."""
@@ -127,6 +129,11 @@ class ChangeView(View):
             self.why.fields["why"].required, self.why.fields["why"].label = True, self.asks
         if not self.load():
             return self.gone()
+        if request.method == "GET" and not self.takes_closed:
+            try:
+                self.cart.state.check_open()
+            except CartClosed as closed:
+                return self.leave(refusal_in_words(closed))
         self.since = parse_version(request.POST.get("version", "")) or 0
         self.opened = self._opened() if request.method == "POST" else self.present()
         return super().dispatch(request)
@@ -159,15 +166,16 @@ class ChangeView(View):
                 return self.gone()
             if isinstance(refused, VersionMismatch):
                 return None
-            error = SAVED if isinstance(refused, IdempotencyKeyReused) else str(refused)
+            is_saved = isinstance(refused, IdempotencyKeyReused)
+            error = SAVED if is_saved else f"{refusal_in_words(refused)} Nothing was saved."
         return self.page(error=error)
 
     def load(self) -> bool:
         """Read the current cart. Return False if the cart or its item does not exist."""
-        cart = Cart.objects.with_items().filter(pk=self.cart_id).first()
-        if not cart:
+        self.cart: Any = Cart.objects.with_items().filter(pk=self.cart_id).first()
+        if not self.cart:
             return False
-        self.cart, self.items = cart, items_of(cart.items_json)
+        self.items = items_of(self.cart.items_json)
         self.placed = self.items.get(self.item_id)
         return bool(self.placed or "item_id" not in self.kwargs)
 
@@ -181,12 +189,16 @@ class ChangeView(View):
 
     def gone(self) -> HttpResponse:
         """Redirect to the cart, or to the list if it is gone as well, and say so."""
-        if Cart.objects.filter(pk=self.cart_id).exists():
-            reason, url = self.removed, cart_url(self.cart_id)
-        else:
-            reason, url = "This cart was deleted meanwhile.", reverse("admin:carts_cart_changelist")
+        if self.cart:
+            return self.leave(self.removed)
+        return self.leave(
+            "This cart was deleted meanwhile.", reverse("admin:carts_cart_changelist")
+        )
+
+    def leave(self, reason: str, url: str = "") -> HttpResponse:
+        """Redirect to the cart, or to `url`, and say why nothing was saved."""
         messages.error(self.request, f"{reason} Nothing was saved.")
-        return HttpResponseRedirect(url)
+        return HttpResponseRedirect(url or cart_url(self.cart_id))
 
     def page(self, *, clash: bool = False, error: str = "") -> HttpResponse:
         """Return the page with status 200, or 409 if the change was not saved.

@@ -81,6 +81,7 @@ class NoteView(ChangeView):
     title = "Add a note to the history"
     flag = ADDITION
     asks = "Note (for staff only)"
+    takes_closed = True
 
     def message(self) -> str:
         return f"Note: {in_words(self.why.cleaned_data['why'])}"

@@ -13,10 +13,12 @@ from django.views.generic import View
 
 from carts.admin.activity import author_of, log
 from carts.admin.base_view import BUSY
+from carts.admin.formatting import refusal_in_words
 from carts.admin.forms import WhyForm, form_field
 from carts.admin.history import change_of
 from carts.admin.search import PAGE_SIZE
 from carts.models import Cart
+from carts.models.closing import OPEN
 from carts.values import NewCart
 from cartsvc.api.guids import parse_guid
 from cartsvc.request_errors import ApiError
@@ -60,6 +62,8 @@ class ChannelsView(View):
             messages.warning(request, "No cart was selected.")
             return back
         lines = [(cart, self._told(cart, changes)) for cart in carts]
+        # A cart that is refused is listed, and not counted.
+        closed = {cart.pk for cart in carts if cart.state.status != OPEN}
         if changes and is_sure:
             errors = [(cart, self._change(cart, told, form)) for cart, told in lines if told]
             lines = [(cart, error) for cart, error in errors if error]
@@ -67,7 +71,9 @@ class ChannelsView(View):
             if not lines:
                 return back
             messages.error(request, f"Carts that could not be changed: {len(lines)}. See below.")
+        count = sum(1 for cart, told in lines if told and cart.pk not in closed)
         context = {"form": form, "lines": lines, "changes": changes, "found": found}
+        context |= {"closed": closed, "count": count}
         return self.desk.page(request, "channels", title="Change channels", **context)
 
     def _told(self, cart: Cart, changes: dict[str, str]) -> str:
@@ -81,10 +87,10 @@ class ChannelsView(View):
         carts = Cart.objects.by(author_of(self.request, why), profile_key=cart.profile_key)
         try:
             with transaction.atomic():
-                changed = carts.change_cart(cart.pk, form.changes())
+                changed = carts.change_cart(cart.pk, form.changes(), version=cart.version)
                 log(self.request, cart, CHANGE, f"Cart: {told}", why, changed.version)
         except OperationalError:
             return BUSY
         except ApiError as refused:
-            return str(refused)
+            return refusal_in_words(refused)
         return ""

@@ -40,6 +40,7 @@ class ReopenView(StatusView):
     template = "reopen"
     title = "Reopen this cart?"
     asks = WHY
+    takes_closed = True
 
     def message(self) -> str:
         state = self.cart.state

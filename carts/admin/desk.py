@@ -95,7 +95,9 @@ class CartAdmin(admin.ModelAdmin):
             if found.opens:
                 return HttpResponseRedirect(found.opens)
             key = id_digits(form.cleaned_data["q"])
-            if len(key) == 32 and not found.carts and _is_known(UUID(key)):
+            # Others begin like it. Of a customer's, the carts are listed.
+            is_customer = found.carts and found.understood[0].column
+            if len(key) == 32 and not is_customer and _is_known(UUID(key)):
                 return HttpResponseRedirect(reverse("admin:carts_cart_history", args=[UUID(key)]))
             if as_csv:
                 return _csv(found.carts)
@@ -204,7 +206,8 @@ def _csv(carts: list[Any]) -> HttpResponse:
         items = ", ".join(f"{quantity} × {name}" for quantity, name in cart.lines)
         subtotal = amount(cart.subtotal, cart.currency).replace(",", "")
         values = {**vars(cart), **cart.state._asdict(), "subtotal": subtotal}
-        texts = [*(str(values[name] or "") for name in CSV_COLUMNS), items]
+        cells = (values[name] for name in CSV_COLUMNS)
+        texts = [*("" if cell is None else str(cell) for cell in cells), items]
         writer.writerow(f"'{text}" if text[:1] in FORMULA else text for text in texts)
     return response
 

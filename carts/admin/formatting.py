@@ -1,14 +1,19 @@
 """How the desk writes values: amounts, texts in quotes, labels and addresses."""
 
 import re
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from iso4217 import Currency
 
+from carts.cart_errors import CartClosed
 from carts.values import Item
+from cartsvc.request_errors import ApiError
 
 # What the desk calls a field whose name does not say it.
 LABELS = {
@@ -42,6 +47,22 @@ def menu_data(item: Item) -> str:
     return ", ".join([f"{label} {getattr(item, name)}" for label, name in MENU_DATA])
 
 
+def moment_in_words(moment: datetime | str | None) -> str:
+    """Return a moment, perhaps as JSON has it, in the viewer's time zone; "nothing" for none."""
+    if isinstance(moment, str):
+        moment = datetime.fromisoformat(moment)
+    return date_format(localtime(moment), "j M Y, H:i T") if moment else in_words(None)
+
+
+def refusal_in_words(error: ApiError) -> str:
+    """Return why a change was refused, as staff read it."""
+    if isinstance(error, CartClosed):
+        state, moment = error.details["status"], moment_in_words(error.details["moment"])
+        word = error.details["word"]
+        return f"The cart is closed: {state} {word} {moment}. Reopen it first, if that is right."
+    return str(error)
+
+
 def in_words(value: Any) -> str:
     """Return a value that is no price as histories show it: a text in quotes."""
     if isinstance(value, str):
@@ -65,6 +86,11 @@ def parse_amount(text: str) -> Decimal | None:
         return None
     whole, decimals = match.groups(default="0")
     return Decimal(f"{whole.replace(',', '')}.{decimals}")
+
+
+def is_ambiguous(text: str, currency: str) -> bool:
+    """Return whether 1,250 may be 1.250 as well: in a currency with three decimals."""
+    return DECIMALS.get(currency) == 3 and bool(re.fullmatch("-?[0-9]{1,3},[0-9]{3}", text))
 
 
 def each(value: Decimal, item: Item) -> Decimal | None:

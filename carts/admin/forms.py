@@ -6,9 +6,10 @@ from typing import Any, ClassVar, cast
 
 from django import forms
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.utils.text import normalize_newlines
 
-from carts.admin.formatting import amount, label_of, parse_amount
+from carts.admin.formatting import amount, is_ambiguous, label_of, parse_amount
 from carts.models.change import WHY_LENGTH
 from carts.models.columns import column_names
 from carts.types import Integer, Line, Price, Text
@@ -29,14 +30,38 @@ class Paragraph(forms.CharField):
 
 
 class Amount(forms.DecimalField):
-    """A price, which may be typed as on the pages, or with a comma for the point."""
+    """A price in a `currency`, typed as on the pages, or with a comma for the point."""
 
     widget = forms.TextInput({"inputmode": "decimal"})
-    default_error_messages: ClassVar = {"invalid": "Enter a number, such as 9.50."}
+    default_error_messages: ClassVar = {
+        "invalid": "Enter a number, such as 9.50.",
+        "ambiguous": "This may be two amounts: type %(point)s or %(whole)s.",
+    }
+    currency = ""
 
     def to_python(self, value: Any) -> Any:
-        typed = parse_amount(str(value).strip())
-        return super().to_python(value if typed is None else typed)
+        typed = str(value or "").strip()
+        if not typed:
+            return super().to_python(value)
+        amount = parse_amount(typed.removeprefix("-"))
+        if amount is None:
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        if is_ambiguous(typed, self.currency):
+            both = {"point": typed.replace(",", "."), "whole": typed.replace(",", "")}
+            raise ValidationError(self.error_messages["ambiguous"] % both, code="ambiguous")
+        return -amount if typed.startswith("-") else amount
+
+
+class WholeNumber(forms.IntegerField):
+    """A whole number in digits. Python's own, such as 1_000, are none."""
+
+    # A mouse wheel would change the value of a number input.
+    widget = forms.TextInput({"inputmode": "numeric"})
+
+    def to_python(self, value: Any) -> Any:
+        if "_" in str(value):
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        return super().to_python(value)
 
 
 def form_field(record: Record, name: str) -> forms.Field:
@@ -56,9 +81,7 @@ def form_field(record: Record, name: str) -> forms.Field:
             field.widget.attrs["maxlength"] = kind.max_length
             return field
         case Integer():
-            # A mouse wheel would change the value of a number input.
-            widget = forms.TextInput({"inputmode": "numeric"})
-            return forms.IntegerField(widget=widget, **options)
+            return WholeNumber(**options)
         case Price():
             return Amount(**options)
     raise TypeError(kind)
@@ -150,6 +173,9 @@ class ItemForm(RecordForm):
         rows = [_initial(OptionForm, option, currency) for option in item.options] if item else []
         self.options: Any = OptionFormSet(data, prefix="options", initial=rows)
         self.currency = currency
+        for form in (self, *self.options.forms):
+            price: Any = form.fields["price"]
+            price.currency = currency
 
     def is_valid(self) -> bool:
         # Both are called, so that all errors show.

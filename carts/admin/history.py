@@ -1,6 +1,6 @@
 """The history of a cart as the desk shows it: newest first, with what was and what is."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -8,7 +8,7 @@ from uuid import UUID
 from django.contrib.admin.models import LogEntry
 
 from carts.admin.activity import notes_of
-from carts.admin.formatting import amount, in_words, label_of
+from carts.admin.formatting import amount, in_words, label_of, moment_in_words
 from carts.models import Cart, CartChange
 from carts.models.change import MAX_CHANGES, difference, items_before
 from carts.values import CART_CHANGES, Item, Option, PlacedItem, completed
@@ -145,7 +145,11 @@ def _differences(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) 
             yield from _options(was[name], now[name], currency)
         else:
             label = label_of(name).lower()
-            words = partial(amount, currency=currency) if name == "price" else in_words
+            words: Callable[[Any], str] = in_words
+            if name == "price":
+                words = partial(amount, currency=currency)
+            elif name == "closed_until":
+                words = moment_in_words
             yield f"{label} {words(was[name])} → {words(now[name])}"
 
 

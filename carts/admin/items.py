@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from django.http import HttpResponse
+from django.urls import reverse
 from uuid_utils.compat import uuid7
 
 from carts.admin.base_view import UNKNOWN, Carts, ChangeView, EditView
@@ -28,6 +30,7 @@ class ItemView(EditView):
     """The page that corrects an item or adds one, perhaps `like` another of the cart."""
 
     template = "item"
+    action = ""  # where the form is sent, if not to its own page
 
     def form(self, values: Mapping[str, Any] | None, data: Any = None) -> ItemForm:
         return ItemForm(self.cart.currency, completed(Item, values) if values else None, data)
@@ -43,7 +46,8 @@ class ItemView(EditView):
         title = f"Add {name} again" if name else "Add an item"
         if self.placed:
             title = f"Correct {self.placed.item.display_name}"
-        return {"title": title, "offered": offers(self._recent(), self.cart.currency)}
+        offered = offers(self._recent(), self.cart.currency)
+        return {"title": title, "offered": offered, "action": self.action}
 
     def _recent(self) -> Iterator[Item]:
         """Yield the items of the restaurant's newest carts, of those that are not large."""
@@ -53,6 +57,17 @@ class ItemView(EditView):
         carts = Cart.objects.with_items().filter(pk__in=keys, currency=self.cart.currency)
         for cart in carts.order_by("-pk"):
             yield from (placed.item for placed in items_of(cart.items_json).values())
+
+    def gone(self) -> HttpResponse:
+        """Keep what was typed, to be added, if only the item is gone."""
+        if not self.cart or self.request.method != "POST":
+            return super().gone()
+        self.item_id, self.opened = None, None
+        self.action = reverse("admin:carts_item_add", args=[self.cart_id])
+        self.editor = self.form(None, self.request.POST)
+        return self.page(
+            error=f"{self.removed} Nothing was saved. Save what you typed to add it as an item."
+        )
 
     def clashes(self) -> bool:
         if self.item_id:

@@ -89,7 +89,7 @@ def id_digits(term: str) -> str:
 def readings(term: str) -> Iterator[list[Reading]]:
     """Yield what the term may mean, the likeliest first. What comes together is as likely."""
     digits, bare = id_digits(term), " ".join(term.translate(PASTED).split()).strip(AROUND)
-    if keys := _of_reference(term.strip()):
+    if keys := _of_reference(term, bare):
         yield [Reading((("reference", term.strip()),), keys=keys)]
     if digits and not _is_restaurant(bare):
         yield from _of_id(digits)
@@ -99,8 +99,11 @@ def readings(term: str) -> Iterator[list[Reading]]:
         yield from _of_text(term, bare)
 
 
-def _of_reference(reference: str) -> dict[UUID, UUID | None]:
-    keys = Cart.objects.filter(reference=reference).order_by("-pk").values_list("pk", flat=True)
+def _of_reference(term: str, bare: str) -> dict[UUID, UUID | None]:
+    """Return the carts with this reference, whatever its case and what is copied along with it."""
+    spellings = {term.strip(), bare, bare.rpartition(" ")[2]}
+    spellings |= {spelling.upper() for spelling in spellings} | {bare.lower()}
+    keys = Cart.objects.filter(reference__in=spellings).order_by("-pk").values_list("pk", flat=True)
     return dict.fromkeys(keys[:MAX_ALIKE])
 
 

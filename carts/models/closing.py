@@ -36,7 +36,7 @@ class CartStatus(NamedTuple):
             word, moment = "since", self.closed_on
             if self.closed_until:
                 word, moment = "until", self.closed_until
-            raise CartClosed(status=self.status, since_or_until=f"{word} {_text(moment)}")
+            raise CartClosed(status=self.status, word=word, moment=moment, at=_text(moment))
 
     def closed(self, closing: Closing, moment: datetime) -> "CartStatus":
         """Return it as Close Cart makes it: itself, if the cart is closed like this already.

@@ -110,7 +110,12 @@ def events(client: Client, cart: Cart, query: str = "") -> list[Any]:
 
 def form_of(client: Client, url: str) -> dict[str, Any]:
     """Return what a browser would send if the page's form were submitted untouched."""
-    context = client.get(url).context
+    return form_on(client.get(url))
+
+
+def form_on(response: Any) -> dict[str, Any]:
+    """Return what a browser would send if the form of this page were submitted untouched."""
+    context = response.context
     fields = [*context["editor"]]
     if options := getattr(context["editor"], "options", None):
         fields += [*chain(*options), *options.management_form]

@@ -118,6 +118,18 @@ def test_the_id_of_a_deleted_cart_leads_to_who_deleted_it_and_why(
         assert f'href="{page_of(cart)}' not in response.text
 
 
+def test_the_id_of_a_deleted_cart_is_not_taken_for_one_that_begins_like_it(
+    lead: Client, cart: Cart
+) -> None:
+    alike = CartFactory(id=UUID(int=cart.pk.int ^ 1))
+    Cart.objects.delete_cart(cart.pk)
+    response = lead.get(CARTS, {"q": str(cart.pk)}, follow=True)
+    assert "A deleted cart" in response.text
+    # That of a customer still lists the customer's carts.
+    [found] = lead.get(CARTS, {"q": str(alike.profile_key)}).context["page"].carts
+    assert found == alike
+
+
 def test_a_cart_that_a_customer_deleted_says_when_and_by_whom(viewer: Client, api: Api) -> None:
     cart_id = created(api)
     api.delete(f"/{cart_id}", X_Request_ID="request-1")

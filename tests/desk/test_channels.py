@@ -7,6 +7,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
+from carts.admin.channels import ChannelsView
 from carts.models import Cart
 from carts.values import Closing
 from tests.desk.conftest import CARTS, page_of, words
@@ -44,7 +45,7 @@ def test_the_channels_of_what_was_selected_are_changed_after_a_preview(
     preview = lead.post(CHANNELS, typed)
     assert words(preview.text).count("fulfilment channel “DELIVERY” → “PICKUP”") == 2
     assert words(preview.text).count("stays as it is") == 1
-    assert ">Change 3 carts</button>" in preview.text
+    assert ">Change 2 carts</button>" in preview.text
     assert not LogEntry.objects.exists()
     assert {cart.version for cart in Cart.objects.all()} == {1}
 
@@ -82,6 +83,37 @@ def test_what_could_not_be_changed_is_listed(lead: Client, several: list[Cart]) 
     platforms = [Cart.objects.get(pk=one.pk).platform for one in (closed, cart)]
     assert platforms == ["ios-app", "phone"]
     assert LogEntry.objects.get().object_id == str(cart.pk)
+
+
+def test_a_closed_cart_is_said_to_stay_before_anything_is_changed(
+    lead: Client, several: list[Cart], unchanged: Unchanged
+) -> None:
+    for cart in several[:2]:
+        Cart.objects.close_cart(cart.pk, Closing(outcome="ordered", reference="A-1"))
+    unchanged()
+    preview = lead.post(CHANNELS, sent(several, platform="phone"))
+    assert words(preview.text).count("ordered, so it stays as it is") == 2
+    assert ">Change 2 carts</button>" in preview.text
+    closed = lead.post(CHANNELS, sent(several[:2], platform="phone"))
+    assert "<button" not in closed.text.partition('class="lines"')[2]
+
+
+def test_a_cart_that_changes_meanwhile_is_not_changed_by_an_old_preview(
+    lead: Client, several: list[Cart], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the log of staff says was so must have been so."""
+    told = ChannelsView._told
+
+    def overtaken(self: ChannelsView, cart: Cart, changes: dict[str, str]) -> str:
+        found = told(self, cart, changes)
+        Cart.objects.change_cart(cart.pk, {"platform": "kiosk"})
+        return found
+
+    monkeypatch.setattr(ChannelsView, "_told", overtaken)
+    answer = lead.post(CHANNELS, sent(several[:1], platform="phone") | {"sure": "yes"})
+    assert "The cart has moved on" in answer.text
+    assert Cart.objects.get(pk=several[0].pk).platform == "kiosk"
+    assert not LogEntry.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)

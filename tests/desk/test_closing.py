@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -130,6 +131,49 @@ def test_a_reference_finds_its_cart(viewer: Client, cart: Cart, reference: str) 
     cart.close(outcome="ordered", reference=reference)
     response = viewer.get(CARTS, {"q": f" {reference} "})
     assert response.headers["Location"].startswith(page_of(cart))
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["pay-2026-0001", "#PAY-2026-0001", "Reference: PAY-2026-0001", "PAY\u20112026\u20110001"],
+)
+def test_a_reference_is_found_however_it_is_typed(viewer: Client, cart: Cart, typed: str) -> None:
+    CartFactory().close(outcome="ordered", reference="PAY-2026-0002")
+    cart.close(outcome="checkout", reference="PAY-2026-0001")
+    response = viewer.get(CARTS, {"q": typed})
+    assert response.headers["Location"].startswith(page_of(cart))
+
+
+FORMS = ("correct/", "delete/", "abandon/", "items/add/", "items/{item}/", "items/{item}/remove/")
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_a_form_of_a_closed_cart_says_what_to_do_first(
+    lead: Client, cart: Cart, unchanged: Unchanged, path: str
+) -> None:
+    item = cart.items.get()
+    closed(cart)
+    unchanged()
+    url = f"{CARTS}{cart.pk}/{path.format(item=item.pk)}"
+    response = lead.get(url, follow=True)
+    assert response.redirect_chain == [(page_of(cart), 302)]
+    assert "The cart is closed: ordered since" in response.text
+    assert "Reopen it first" in response.text
+    assert lead.get(f"{CARTS}{cart.pk}/note/").status_code == 200
+
+
+def test_times_of_a_closed_cart_are_those_of_the_viewer(lead: Client, cart: Cart) -> None:
+    cart.close(outcome="checkout", reference=ORDER)
+    Cart.objects.reopen_cart(cart.pk)
+    closed(cart, "checkout")
+    until = cart.state.closed_until.astimezone(ZoneInfo("America/New_York"))
+    words = f"{until:%-d %b %Y, %H:%M %Z}"
+    lead.cookies["timezone"] = "America/New_York"
+
+    refused = lead.post(f"{CARTS}{cart.pk}/abandon/", {"version": 4, "why": ""})
+
+    assert f"The cart is closed: checkout until {words}. Reopen it first" in refused.text
+    assert f"closed until nothing → {words}" in page(lead, cart)
 
 
 def test_carts_are_filtered_by_their_status(viewer: Client, cart: Cart) -> None:

@@ -144,7 +144,7 @@ def test_a_request_id_opens_its_event(
 def test_what_is_no_key_finds_nothing(viewer: Client, cart: Cart, term: str) -> None:
     response = viewer.get(CARTS, {"q": term.replace("ID", str(cart.pk))})
     assert response.context["page"].carts == []
-    assert "No cart matches. A restaurant's number and a partner's key" in response.text
+    assert "No cart matches. A restaurant's number, a partner's key" in response.text
     assert "without the filters" not in response.text
 
 
@@ -153,7 +153,7 @@ def test_filters_that_hide_what_is_searched_can_be_left_out(viewer: Client, cart
     assert "Carts may have been deleted since." in response.text
     assert '<a href="?q=a%2Fc%26d%3F">search without the filters</a>' in response.text
     response = viewer.get(CARTS, {"platform": "none"})
-    assert "must be exact" not in response.text
+    assert "must be whole" not in response.text
     assert '<a href="?q=">search without the filters</a>' in response.text
 
 
@@ -341,6 +341,13 @@ def test_the_list_says_how_many_it_has_and_gives_them_as_a_file(
         *("2", "40.40", "EUR", "4711", "ACME", "DELIVERY", "MOBILE", "'+49", "open", ""),
         '2 × =1+1, 2 × Côte, "x"',
     ]
+
+
+def test_zero_is_no_empty_cell_of_a_file(viewer: Client) -> None:
+    CartFactory(restaurant_key=0)
+    text = viewer.get(CARTS, {"csv": "1"}).content.decode("utf-8-sig")
+    [row] = csv.DictReader(text.splitlines())
+    assert [row[name] for name in ("item count", "restaurant key")] == ["0", "0"]
 
 
 def dishes(*names: str, **values: Any) -> Cart:

@@ -1,6 +1,7 @@
 """What every form of the desk does: it takes a reason, and it changes the cart that it shows."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from tests.desk.conftest import (
     words,
 )
 from tests.support.concurrency import held
-from tests.support.factories import CartFactory, ItemFactory
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.stored import Unchanged
 
 AGAIN, BACK = "Saving it now replaces the above;", "puts it back all the same;"
@@ -277,6 +278,13 @@ def test_a_form_without_its_token_is_refused(
         (item_page, "price", "-1", "must not be below 0."),
         (item_page, "price", "NaN", "Enter a number"),
         (item_page, "price", "9,5,0", "Enter a number, such as 9.50."),
+        # Python's own numbers would be other amounts than those that were meant.
+        *(
+            (item_page, "price", typed, "Enter a number, such as 9.50.")
+            for typed in ("1e5", "1E+2", "1_000", "0x10", "--1", "1 000")
+        ),
+        (item_page, "quantity", "1_0", "Enter a whole number"),
+        (item_page, "options-0-price", "1e5", "Enter a number, such as 9.50."),
         (item_page, "display_name", "   ", "must not be blank"),
         (item_page, "display_name", "x" * 101, "must not be longer than 100 characters"),
         (item_page, "display_name", "a\x1bb", "U+001B: a control character"),
@@ -305,6 +313,37 @@ def test_what_the_specification_refuses_is_refused_here(
     assert response.status_code == 200
     assert text in response.text
     assert response.text.count("<li>") - lead.get(page(cart)).text.count("<li>") <= 1  # told once
+
+
+@pytest.mark.parametrize(
+    ("currency", "typed", "price"),
+    [
+        ("KWD", "1.250", "1.25"),
+        ("KWD", "1,25", "1.25"),
+        ("KWD", "1,250.000", "1250"),
+        ("KWD", "1,250", None),
+        ("KWD", "250,125", None),
+        ("EUR", "1,250", "1250"),
+        ("EUR", "1,25", "1.25"),
+    ],
+)
+@pytest.mark.parametrize("name", ["price", "options-0-price"])
+def test_a_comma_that_may_be_either_is_asked_about(
+    lead: Client, name: str, currency: str, typed: str, price: str | None
+) -> None:
+    option = OptionFactory(currency=currency)
+    item = ItemFactory(currency=currency, options=[option])
+    cart = CartFactory(currency=currency, items=[item])
+    url, before = item_page(cart), items(cart)
+    response = lead.post(url, form_of(lead, url) | {name: typed})
+    [now] = items(cart)
+    stored = now if name == "price" else now["options"][0]
+    if price:
+        assert (response.status_code, stored["price"]) == (302, Decimal(price))
+    else:
+        point, whole = typed.replace(",", "."), typed.replace(",", "")
+        assert f"This may be two amounts: type {point} or {whole}." in response.text
+        assert items(cart) == before
 
 
 def test_every_field_of_an_item_can_be_seen_and_corrected(lead: Client, cart: Cart) -> None:
