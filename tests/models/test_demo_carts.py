@@ -14,6 +14,9 @@ def test_carts_of_all_kinds_are_made(db: None, capsys: pytest.CaptureFixture[str
     assert {cart.partner_key for cart in carts} == {"DEMO"}
     assert {cart.currency for cart in carts} == {"EUR", "GBP", "JPY", "AED"}
     assert any(cart.version > 1 for cart in carts)
+    states = {cart.state.status: cart.state for cart in carts}
+    assert states.keys() >= {"open", "ordered"}
+    assert states["ordered"].reference.startswith("ORD-")
     for item in CartItem.objects.all():
         item.clean_fields()
     assert "60 carts were made" in capsys.readouterr().out

@@ -30,7 +30,9 @@ WITHOUT = (
 
 def refused(url: str, *command: str) -> str:
     """Run a command, which must fail without a traceback. Return what it says."""
-    done = manage(*command, **{**RIGHT, "DATABASE_URL": url})
+    # The usual address may be taken by a service that runs.
+    env = {**RIGHT, "DATABASE_URL": url, "BIND": f"127.0.0.1:{free_port()}"}
+    done = manage(*command, **env)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     return done.stdout + done.stderr

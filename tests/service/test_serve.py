@@ -95,6 +95,13 @@ def test_first_cart_with_the_printed_lines(clone: Path) -> None:
         (cart,) = shown["data"]["carts"]
         assert cart["cartId"] == created["data"]["cartId"]
         assert cart["itemCount"] == 1
+        # The page of the API can try every operation with this token.
+        sent = {"outcome": "abandoned"}
+        headers = {"Authorization": f"Bearer {given['TOKEN']}"}
+        url = f"{given['CARTS']}/{cart['cartId']}"
+        assert requests.post(f"{url}/close", json=sent, headers=headers).status_code == 200
+        assert requests.post(f"{url}/reopen", headers=headers).status_code == 200
+        cart = run_curl(show, given)["data"]["carts"][0]
     # The page fills in the document's examples: with what the token opens.
     assert given["PROFILE"] == str(samples()["keys"]["profileKey"])
     assert given["PROFILE"] in (settings.BASE_DIR / "README.md").read_text()

@@ -16,12 +16,15 @@ from uuid_utils.compat import uuid7
 from carts.models import Cart, CartItem
 from carts.models.change import Author
 from carts.models.manager import CartManager
-from carts.values import Item, Option
+from carts.values import CHECKOUT, OUTCOMES, Closing, Item, Option
 
 PARTNER = "DEMO"
 
 # The age of the oldest carts, and the longest time that a customer takes for a change.
 SPREAD, CHOOSING = timedelta(weeks=4), timedelta(minutes=20)
+
+# Of a hundred carts, so many end as each of `OUTCOMES`. The rest stays open.
+ENDS = (4, 40, 10, 46)
 
 SAMPLES = yaml.safe_load(Path(__file__).with_name("demo_carts.yaml").read_text(encoding="utf-8"))
 
@@ -61,7 +64,7 @@ class Command(BaseCommand):
 
 
 def _order(chance: random.Random, profile_key: UUID, created: datetime, latest: datetime) -> None:
-    """Create a cart. Some of the carts are changed soon afterwards, as customers do."""
+    """Create a cart. Some of the carts are changed soon afterwards and closed, as usual."""
     menu = chance.choice(SAMPLES["menus"])
     values = {name: chance.choice(samples) for name, samples in SAMPLES["carts"].items()}
 
@@ -83,6 +86,13 @@ def _order(chance: random.Random, profile_key: UUID, created: datetime, latest: 
     item = CartItem.objects.filter(cart_id=cart.id).first()
     if item and chance.random() < 0.3:
         carts(changed).replace_item(cart.id, item.id, _item(chance, menu))
+    [outcome] = chance.choices([*OUTCOMES, None], ENDS)
+    if outcome:
+        reference = f"{outcome[:3].upper()}-{chance.randrange(10**6):06}"
+        # A checkout soon ends by itself: only one that begins now can be seen.
+        closed = latest if outcome == CHECKOUT else min(changed + CHOOSING, latest)
+        closing = Closing(outcome=outcome, reference=reference)
+        carts(closed).close_cart(cart.id, closing)
 
 
 def _item(chance: random.Random, menu: dict[str, Any]) -> Item:

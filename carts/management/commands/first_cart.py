@@ -20,7 +20,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, url: str, **options: Any) -> None:
         profile = samples()["keys"]["profileKey"]
         token = call_command(
-            "issue_token", f"--profile={profile}", "--lifetime=12h", stdout=StringIO()
+            "issue_token",
+            f"--profile={profile}",
+            "--scope=Cart.Read Cart.Write Cart.Close",  # all that the page of the API can try
+            "--lifetime=12h",
+            stdout=StringIO(),
         )
         self.stdout.write(
             f"""\
