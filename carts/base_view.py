@@ -25,9 +25,6 @@ from cartsvc.api.operation import Operation
 from cartsvc.concurrency_limit import CHANGING, COMPUTING
 from cartsvc.identity.bearer_tokens import Bearer
 from cartsvc.request_errors import MAX_ERRORS, ApiError, InvalidHeader
-from cartsvc.serving.metrics import Counter
-
-RECORDED = Counter("cartsvc_idempotency_records", "Idempotency-Keys recorded.")
 
 IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
 
@@ -143,9 +140,7 @@ class CartServiceViewSet(OperationViewSet):
                 yield answer
                 if is_new:
                     record.answered(answer.data, answer.version)
-        if is_new:
-            RECORDED.inc()
-        else:
+        if not is_new:
             self.headers["Idempotent-Replayed"] = "true"
 
     @property

@@ -18,9 +18,6 @@ from cartsvc.api.guids import parse_guid
 from cartsvc.api.headers import entity_tag, versions
 from cartsvc.api.operation import Operation
 from cartsvc.request_errors import ApiErrors, InvalidParameter, UnknownParameter, shortened
-from cartsvc.serving.metrics import Counter
-
-CREATED = Counter("cartsvc_carts_created", "Carts created.")
 
 PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
 PAGE = ("limit", "cursor", "status")
@@ -59,7 +56,6 @@ class CartViewSet(CartServiceViewSet):
         gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
         errors=(*KEY_ERRORS, errors.PartnerMismatch),
         specified=True,
-        counter=CREATED,
     )
     def create(self, request: Request, profile_key: UUID) -> HttpResponse:
         new = self.validated()

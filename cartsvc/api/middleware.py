@@ -69,7 +69,7 @@ class ApiMiddleware:
         name = operation.name if operation else "-"
         logs.log_access(name, request, response, seconds)
         if settings.METRICS_BIND:
-            metrics.count(name, response, seconds, operation.counter if operation else None)
+            metrics.count(name, response, seconds)
         return response
 
     def _answer(self, request: HttpRequest) -> HttpResponse:

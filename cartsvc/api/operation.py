@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from cartsvc.request_errors import ApiError
-from cartsvc.serving.metrics import Counter
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -24,8 +23,7 @@ class Operation:
     success says. `body` is a serializer of the request's body, which is of one of the
     `media_types`; `data` names the schema of the answer's. `query` names its query parameters.
     `takes`, `gives` and `errors` are the request headers, answer headers and errors that not every
-    operation has. The specification has the operation if it is `specified`. `counter` counts the
-    successes.
+    operation has. The specification has the operation if it is `specified`.
     """
 
     name: str
@@ -40,7 +38,6 @@ class Operation:
     takes: tuple[str, ...] = ()
     gives: tuple[str, ...] = ()
     specified: bool = False
-    counter: Counter | None = None
 
     @property
     def may_represent(self) -> bool:

@@ -47,7 +47,6 @@ class Counter:
 
 REQUESTS = Counter("cartsvc_requests", "Requests answered.", ["operation", "status"])
 REPLAYS = Counter("cartsvc_replays", "Requests answered from their Idempotency-Key's record.")
-CONFLICTS = Counter("cartsvc_conflicts", "Requests refused with 409, 412 or 422.", ["operation"])
 ERRORS = Counter(
     "cartsvc_errors",
     "Requests refused, by the first error's code and the exception behind it.",
@@ -65,19 +64,12 @@ _kept[SECONDS] = prometheus_client.Histogram(
 )
 
 
-def count(
-    operation: str, response: HttpResponse, seconds: float, successes: Counter | None = None
-) -> None:
-    """Count an answered request. `successes` is the operation's own counter, save of replays."""
-    status = response.status_code
-    REQUESTS.inc(operation, status)
+def count(operation: str, response: HttpResponse, seconds: float) -> None:
+    """Count an answered request."""
+    REQUESTS.inc(operation, response.status_code)
     _add([SECONDS, [operation], seconds])
     if "Idempotent-Replayed" in response:
         REPLAYS.inc()
-    elif successes and status == 200:
-        successes.inc()
-    elif status in (409, 412, 422):
-        CONFLICTS.inc(operation)
 
 
 def _add(counted: list[Any]) -> None:

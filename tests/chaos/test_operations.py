@@ -45,10 +45,7 @@ def test_metrics_are_right_across_workers_and_outlive_them() -> None:
             'cartsvc_requests_total{operation="Create Cart",status="400"}': 1,
             'cartsvc_requests_total{operation="Create Cart",status="422"}': 1,
             'cartsvc_request_seconds_count{operation="Create Cart"}': 68,
-            "cartsvc_carts_created_total": 65,
-            "cartsvc_idempotency_records_total": 1,
             "cartsvc_replays_total": 1,
-            'cartsvc_conflicts_total{operation="Create Cart"}': 1,
             "cartsvc_database_errors_total": 0,
         }
         counted = scrape(server)
