@@ -57,7 +57,6 @@ class Cart(GuardedModel):
     )
 
     class Meta(GuardedModel.Meta):
-        abstract = False
         # modified_on has no index: with one, every change of a cart would write to all indexes.
         indexes = [
             models.Index(fields=["profile_key", "id"], name="carts_cart_profile_key_id"),

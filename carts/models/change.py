@@ -116,7 +116,6 @@ class CartChange(GuardedModel):
     )
 
     class Meta(GuardedModel.Meta):
-        abstract = False
         ordering = ["version"]
 
     def __str__(self) -> str:

@@ -44,7 +44,6 @@ class CartItem(GuardedModel):
     )
 
     class Meta(GuardedModel.Meta):
-        abstract = False
         ordering = ["position"]
         constraints = [
             UniqueConstraint(fields=["cart", "position"], name="carts_cartitem_cart_position"),
@@ -102,7 +101,6 @@ class CartItemOption(GuardedModel):
     )
 
     class Meta(GuardedModel.Meta):
-        abstract = False
         ordering = ["position"]
         constraints = checks("cartitemoption", Option)
 
