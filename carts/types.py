@@ -61,7 +61,7 @@ class Text:
         seen = self.multiline or (value.strip() if value.isascii() else VISIBLE.search(value))
         if not seen:
             raise Blank
-        if not value.isprintable():  # as no control character is
+        if not value.isprintable():  # the fast path: it is false for every Cc, Cs, Zl and Zp
             found = control_character(value, multiline=self.multiline)
             if found:
                 raise ControlCharacter(code_point=ord(found))

@@ -27,7 +27,5 @@ _in_paragraph = re.compile(rf"[{PARAGRAPH_BREAKERS}\ud800-\udfff]")
 
 def control_character(text: str, *, multiline: bool) -> str | None:
     """Return the first one in a text, or None. `multiline` allows tabs and line breaks."""
-    if text.isprintable():  # the fast path: it is false for every Cc, Cs, Zl and Zp
-        return None
     found = (_in_paragraph if multiline else _in_line).search(text)
     return found.group() if found else None
