@@ -9,6 +9,7 @@ Source: "Resources and their fields" and "Limits" in the Cart Service v2.0 speci
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -137,7 +138,7 @@ class Price:
     def minimum(self) -> Decimal:
         return Decimal(0)
 
-    @property
+    @cached_property
     def maximum(self) -> Decimal:
         return (10**self.digits - 1) * Decimal(10) ** -self.decimals
 
@@ -155,8 +156,8 @@ class Price:
         if noisy := int(price.as_tuple().exponent) < -self.decimals:
             # A double keeps 15 significant digits. The rest is noise.
             price = Decimal(f"{float(price):.15g}")
-        if price > PRICE_MAX:
-            raise MaxValue(f"A price must not be above {PRICE_MAX}.")
+        if price > self.maximum:
+            raise MaxValue(f"A price must not be above {self.maximum}.")
         still_noisy = noisy and int(price.as_tuple().exponent) < -self.decimals
         if still_noisy or (value and not price):
             raise TooManyDecimals(limit=self.decimals)
@@ -200,4 +201,3 @@ INT32 = Integer(-(2**31), 2**31 - 1)
 INT64 = Integer(-(2**63), 2**63 - 1)
 QUANTITY = Integer(1, 9_999)
 PRICE = Price()
-PRICE_MAX = PRICE.maximum
