@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Self
 from uuid import UUID
 
@@ -101,7 +101,7 @@ def get_cart(model: type[models.Model], keys: tuple[str, ...], columns: tuple[st
     return Select(lambda: carts_by(model, keys).values_list("version", json, *columns))
 
 
-@cache
+@lru_cache(maxsize=100)  # callers choose the limit and the status
 def page_of_carts(
     model: type[models.Model],
     keys: tuple[str, ...],
