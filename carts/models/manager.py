@@ -45,7 +45,7 @@ class CartManager(CartWriter, Generic[CartT]):
 
     def create_cart(self, cart_id: UUID, profile_key: UUID | str, new: NewCart) -> CartT:
         """Create a cart. See `create_with_items`."""
-        author, moment = self.author or Author.shell(), self.now()
+        author, moment = self.author or Author.shell(), self.current_time()
         customer = self.model._meta.get_field("profile_key").to_python(profile_key)
         empty = LockedCart.empty(cart_id, customer, new.currency, moment)
         items = [PlacedItem.of(uuid7(), position, item) for position, item in enumerate(new.items)]
@@ -129,7 +129,7 @@ class CartManager(CartWriter, Generic[CartT]):
         """
         with atomic() as cursor:
             cart, before = self._lock_item(cursor, cart_id, item_id, version)
-            new = cart.changed([before], [], self.now())
+            new = cart.changed([before], [], self.current_time())
             keys = {"id": item_id, "item_id": item_id, "profile_key": cart.profile_key}
             with self._recorded(
                 cursor, cart, new, "Remove Item", whole(before), {}, before
@@ -169,7 +169,9 @@ class CartManager(CartWriter, Generic[CartT]):
                 key: PlacedItem.of(key, n, item) for n, (key, item) in enumerate(items.items())
             }
             was, now = item_differences(before, after)
-            new = cart.changed([*before.values()], [*after.values()], self.now(), ("items",))
+            new = cart.changed(
+                [*before.values()], [*after.values()], self.current_time(), ("items",)
+            )
             keys = {"cart_id": cart.id, "profile_key": cart.profile_key}
             with self._recorded(cursor, cart, new, "Replace Items", was, now) as changed:
                 statements.DELETE_OPTIONS_OF_CART.run(cursor, **keys)
@@ -199,7 +201,7 @@ class CartManager(CartWriter, Generic[CartT]):
             if not now:
                 return self._unchanged(cart)
             return self._write_cart(
-                cursor, cart, "Change Cart", was, now, fields=now, moment=self.now()
+                cursor, cart, "Change Cart", was, now, fields=now, moment=self.current_time()
             )
 
     def close_cart(self, cart_id: UUID, closing: Closing, *, version: Expected = None) -> Changed:
@@ -210,7 +212,7 @@ class CartManager(CartWriter, Generic[CartT]):
         """
         with atomic() as cursor:
             cart, _ = self._look(cursor, cart_id)
-            moment = max(cart.modified_on, self.now())
+            moment = max(cart.modified_on, self.current_time())
             new = cart.status_at(moment).closed(closing, moment)
             cart.check_version(version)
             return self._write_status(cursor, cart, "Close Cart", new, moment)
@@ -225,7 +227,7 @@ class CartManager(CartWriter, Generic[CartT]):
             cart, _ = self._look(cursor, cart_id)
             cart.check_version(version)
             return self._write_status(
-                cursor, cart, "Reopen Cart", CartStatus(OPEN), moment=self.now()
+                cursor, cart, "Reopen Cart", CartStatus(OPEN), moment=self.current_time()
             )
 
     def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:
@@ -246,6 +248,6 @@ class CartManager(CartWriter, Generic[CartT]):
                 statements.INSERT_DELETED.run(
                     cursor,
                     **keys,
-                    deleted_on=max(cart.modified_on, self.now()),
+                    deleted_on=max(cart.modified_on, self.current_time()),
                     **author.columns,
                 )

@@ -158,10 +158,10 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         keys = {**self.keys, "id": cart_id}
         statement = get_cart(self.model, tuple(keys), status_columns())
         for version, text, *status in statement.rows(**keys):
-            return version, with_status(text, status, self.now())
+            return version, with_status(text, status, self.current_time())
         return None
 
-    def now(self) -> datetime:
+    def current_time(self) -> datetime:
         return self.moment or timezone.now()
 
     def current_version(self, cart_id: UUID) -> int | None:
@@ -169,7 +169,7 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
 
         That is no longer so when a checkout has run out.
         """
-        lasts = Q(closed_until=None) | Q(closed_until__gt=self.now())
+        lasts = Q(closed_until=None) | Q(closed_until__gt=self.current_time())
         return self.filter(lasts, pk=cart_id).values_list("version", flat=True).first()
 
     def page(
@@ -182,7 +182,7 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         keys = tuple(self.keys)
         columns = status_columns()
         statement = page_of_carts(self.model, keys, limit, status, columns, further=bool(cursor))
-        moment = self.now()
+        moment = self.current_time()
         rows = statement.rows(cursor=cursor, moment=moment, **self.keys)
         return [(cart_id, with_status(text, own, moment)) for cart_id, text, *own in rows]
 

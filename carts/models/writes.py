@@ -92,7 +92,7 @@ class CartWriter(CartReader):
 
     def _check(self, cart: LockedCart, version: Expected) -> None:
         if cart.status != OPEN:
-            cart.status_at(self.now()).check_open()
+            cart.status_at(self.current_time()).check_open()
         cart.check_version(version)
 
     def _add(
@@ -109,7 +109,7 @@ class CartWriter(CartReader):
                 return self._unchanged(cart)
             numbered = enumerate(items.items(), last[0][0] + 1 if last else 0)
             added = [PlacedItem.of(item_id, n, item) for n, (item_id, item) in numbered]
-            new = cart.changed([], added, self.now(), sent_in)
+            new = cart.changed([], added, self.current_time(), sent_in)
             if sent_in:
                 was, now = item_differences({}, {placed.id: placed for placed in added})
                 recorded = self._recorded(cursor, cart, new, operation, was, now)
@@ -125,7 +125,7 @@ class CartWriter(CartReader):
     ) -> Changed:
         """Write `item` in place of what was before."""
         after = PlacedItem.of(before.id, before.position, item)
-        new = cart.changed([before], [after], self.now())
+        new = cart.changed([before], [after], self.current_time())
         was, now = difference(before.item._asdict(), item._asdict())
         keys = {"id": before.id, "item_id": before.id, "profile_key": cart.profile_key}
         with self._recorded(cursor, cart, new, operation, was, now, after) as changed:
@@ -217,7 +217,7 @@ class CartWriter(CartReader):
                 show.send(shown, {**keys, "id": cart.id})
         if shown:
             [(_, text, *status)] = show.received(shown)
-            changed.json = with_status(text, status, self.now())
+            changed.json = with_status(text, status, self.current_time())
 
     def _unchanged(self, cart: LockedCart) -> Changed:
         found = self.find(cart.id) if self.returns_json else None
