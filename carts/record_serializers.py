@@ -16,7 +16,7 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 
 from carts.cart_errors import CannotChange
-from carts.models.reads import KEPT
+from carts.models.reads import SHOWN_ONLY
 from carts.types import ListOf, invalid_type
 from carts.values import Record, is_optional, not_sent, types_of
 from cartsvc.api.framework_errors import errors_of
@@ -37,7 +37,7 @@ from cartsvc.request_errors import (
 READ_ONLY_MEMBERS = frozenset(
     {
         *("itemId", "value", "cartId", "profileKey", "itemCount", "expiresOn"),
-        *map(camel_case, KEPT),
+        *map(camel_case, SHOWN_ONLY),
     }
 )
 

@@ -17,7 +17,8 @@ from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors
 # The version or versions that a caller expects; None if any will do.
 Expected = int | Collection[int] | None
 
-Path = tuple[str | int, ...]
+# Where something is in what the caller sent.
+Place = tuple[str | int, ...]
 
 IN_ALL = "options in all items of a cart together"
 
@@ -57,7 +58,7 @@ class LockedCart(NamedTuple):
         before: Sequence[PlacedItem],
         after: Sequence[PlacedItem],
         moment: datetime,
-        sent_in: Path = (),
+        sent_in: Place = (),
     ) -> Self:
         """Return the cart as it is when the items `before` have become those `after`.
 
@@ -103,7 +104,7 @@ class Totals(NamedTuple):
         return cls(len(items), option_count, subtotal)
 
 
-def check_currencies(items: Iterable[PlacedItem], currency: str, sent_in: Path) -> None:
+def check_currencies(items: Iterable[PlacedItem], currency: str, sent_in: Place) -> None:
     """Refuse items and options that are not in the cart's `currency`. See `LockedCart.changed`.
 
     No more errors are looked for than an answer lists.
@@ -113,8 +114,8 @@ def check_currencies(items: Iterable[PlacedItem], currency: str, sent_in: Path) 
         parts: list[Item | Option] = [item, *item.options]
         for position, part in enumerate(parts, start=-1):
             if part.currency != currency:
-                path = (*sent_in, number) if sent_in else ()
-                place = path if part is item else (*path, "options", position)
+                own = (*sent_in, number) if sent_in else ()
+                place = own if part is item else (*own, "options", position)
                 errors.append(_currency_error(part.currency, currency, (*place, "currency")))
         if len(errors) > MAX_ERRORS:
             break
@@ -122,7 +123,7 @@ def check_currencies(items: Iterable[PlacedItem], currency: str, sent_in: Path) 
         raise ApiErrors(errors) if len(errors) > 1 else errors[0]
 
 
-def _currency_error(code: str, currency: str, field: Path) -> ApiError:
+def _currency_error(code: str, currency: str, field: Place) -> ApiError:
     if code not in CURRENCIES:
         return InvalidCurrency(field=field)
     return CurrencyMismatch(currency=currency, field=field)

@@ -23,7 +23,7 @@ from cartsvc.db.json_text import JsonObject, JsonRows
 from cartsvc.db.statements import Parameter, Select, delete_in_shards, parameters
 
 # What Get Cart and List Carts show of a cart, beyond what was sent and what it holds.
-KEPT = ("subtotal", "created_on", "modified_on", "version", *CartStatus._fields)
+SHOWN_ONLY = ("subtotal", "created_on", "modified_on", "version", *CartStatus._fields)
 
 # A database that is spread by customer sends each statement that names the customer to the one
 # node that has all of the customer's rows.
@@ -32,11 +32,11 @@ CUSTOMER = Parameter("profile_key", models.UUIDField())
 
 def cart_json(**contents: Any) -> JsonObject:
     """Return the expression of a cart as a JSON object, with `contents` by their names in it."""
-    sent, kept = (
+    sent, shown_only = (
         {camel_case(name): name for name in names}
-        for names in (("profile_key", *column_names(NewCart)), KEPT)
+        for names in (("profile_key", *column_names(NewCart)), SHOWN_ONLY)
     )
-    return JsonObject({"cartId": "id", **sent, **contents, **kept}, ending=FOR_EVER)
+    return JsonObject({"cartId": "id", **sent, **contents, **shown_only}, ending=FOR_EVER)
 
 
 def items_json(

@@ -27,7 +27,7 @@ from carts.models.change import (
     whole,
 )
 from carts.models.closing import OPEN, CartStatus, status_columns, with_status
-from carts.models.locked_cart import Expected, LockedCart, Path
+from carts.models.locked_cart import Expected, LockedCart, Place
 from carts.models.reads import CartReader, get_cart
 from carts.values import Item, PlacedItem
 from cartsvc.db.statements import Rows, Select, one_exchange
@@ -101,7 +101,7 @@ class CartWriter(CartReader):
         items: Mapping[UUID, Item],
         version: Expected,
         operation: str,
-        sent_in: Path = (),
+        sent_in: Place = (),
     ) -> Changed:
         with atomic() as cursor:
             cart, last = self._lock(cursor, cart_id, version, statements.LAST_POSITION)
