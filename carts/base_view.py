@@ -70,7 +70,7 @@ class CartServiceViewSet(OperationViewSet):
         super().initial(request, *args, **kwargs)
         self.bearer = cast("Bearer", request.user)  # the type stubs know only Django's users
         self.caller = self.bearer.subject, self.bearer.profile_key
-        taken, sent = self.operation.takes if self.operation else (), request.META
+        taken, sent = self.operation.request_headers if self.operation else (), request.META
         if "HTTP_PREFER" in sent and "Prefer" in taken:
             self._prefer(preferences(sent["HTTP_PREFER"]))
         if "HTTP_IF_MATCH" in sent and "If-Match" in taken:
@@ -86,7 +86,7 @@ class CartServiceViewSet(OperationViewSet):
         if self.operation.body and preferred.get("handling") == "strict":
             self.is_strict = True
             self.headers["Preference-Applied"] = "handling=strict"
-        if self.operation.may_represent and preferred.get("return") == "representation":
+        if self.operation.can_return_representation and preferred.get("return") == "representation":
             self.returns_cart = not self.bearer.scopes.isdisjoint(READING)
 
     def handle_exception(self, exc: Exception) -> Any:

@@ -35,8 +35,8 @@ writing = partial(Operation, scopes=("Cart.Write",))
 reading = partial(Operation, scopes=READING)
 changing = partial(
     writing,
-    takes=("Idempotency-Key", "If-Match", "Prefer"),
-    gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
+    request_headers=("Idempotency-Key", "If-Match", "Prefer"),
+    response_headers=("ETag", "Idempotent-Replayed", "Preference-Applied"),
 )
 ending = partial(changing, scopes=("Cart.Close",))
 
@@ -52,8 +52,8 @@ class CartViewSet(CartServiceViewSet):
         message="The cart was created.",
         body=serializers.CreateCartSerializer(),
         data="CartCreated",
-        takes=("Idempotency-Key", "Prefer"),
-        gives=("ETag", "Idempotent-Replayed", "Preference-Applied"),
+        request_headers=("Idempotency-Key", "Prefer"),
+        response_headers=("ETag", "Idempotent-Replayed", "Preference-Applied"),
         errors=(*KEY_ERRORS, errors.PartnerMismatch),
         specified=True,
     )
@@ -90,8 +90,8 @@ class CartViewSet(CartServiceViewSet):
         description="The cart with its items as it is between two changes.",
         message="The cart was found.",
         data="Cart",
-        takes=("If-None-Match",),
-        gives=("ETag",),
+        request_headers=("If-None-Match",),
+        response_headers=("ETag",),
         errors=(errors.CartNotFound,),
     )
     def retrieve(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
@@ -156,8 +156,8 @@ class CartViewSet(CartServiceViewSet):
         name="Delete Cart",
         description="Deletes a cart with its items and its history.",
         message="The cart was deleted.",
-        takes=("Idempotency-Key", "If-Match"),
-        gives=("Idempotent-Replayed",),
+        request_headers=("Idempotency-Key", "If-Match"),
+        response_headers=("Idempotent-Replayed",),
         errors=CART_ERRORS,
     )
     def destroy(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:

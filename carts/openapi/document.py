@@ -77,7 +77,7 @@ class DocumentGenerator(SchemaGenerator):
             "parameters": [
                 {"name": name, **parameter}
                 for name, parameter in self.parameters.items()
-                if f"{{{name}}}" in path or name in (*declared.query, *declared.takes)
+                if f"{{{name}}}" in path or name in (*declared.query, *declared.request_headers)
             ],
             "responses": self._answers(declared),
         }
@@ -91,8 +91,9 @@ class DocumentGenerator(SchemaGenerator):
     def _answers(self, operation: Operation) -> Schema:
         data = json.dumps(example(self.schemas[operation.data])) if operation.data else None
         done = {"success": {"value": json.loads(success(operation.message, data).content)}}
-        answers = {"200": self._answer(200, envelope_name(operation), done, *operation.gives)}
-        if "If-None-Match" in operation.takes:
+        headers = operation.response_headers
+        answers = {"200": self._answer(200, envelope_name(operation), done, *headers)}
+        if "If-None-Match" in operation.request_headers:
             answers["304"] = {"description": "The cart is still the one that If-None-Match names."}
         errors = sorted(errors_shown(operation), key=attrgetter("status"))
         for status, same in groupby(errors, attrgetter("status")):
@@ -103,8 +104,8 @@ class DocumentGenerator(SchemaGenerator):
             answers[str(status)] = self._answer(status, "ErrorResponse", shown)
         return answers
 
-    def _answer(self, status: int, name: str, examples: Schema, *gives: str) -> Schema:
-        headers = (*OF_ANY, *OF_STATUS.get(status, ()), *gives)
+    def _answer(self, status: int, name: str, examples: Schema, *own: str) -> Schema:
+        headers = (*OF_ANY, *OF_STATUS.get(status, ()), *own)
         return {
             "description": f"{HTTPStatus(status).phrase}.",
             "headers": {header: self.headers[header] for header in headers},

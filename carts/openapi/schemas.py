@@ -88,7 +88,7 @@ def complete(schemas: dict[str, Schema]) -> None:
             "properties": dict(schemas["ErrorResponse"]["properties"]),
         }
         data, about = operation.data, "Result payload."
-        if not data and operation.may_represent:
+        if not data and operation.can_return_representation:
             data, about = "Cart", "The cart after the change, if Prefer asks for it."
             envelope["required"] = [*envelope["properties"]]
         if data:

@@ -20,10 +20,9 @@ class Operation:
     """The declaration of an operation.
 
     Each of the `scopes` opens it, and the challenge of a 403 names the last. `message` is what its
-    success says. `body` is a serializer of the request's body, which is of one of the
-    `media_types`; `data` names the schema of the answer's. `query` names its query parameters.
-    `takes`, `gives` and `errors` are the request headers, answer headers and errors that not every
-    operation has. The specification has the operation if it is `specified`.
+    success says. `body` is a serializer, and `data` names the schema of the answer's data. `query`
+    names parameters. Headers and `errors` are those that not every operation has. `specified` says
+    that the specification has the operation.
     """
 
     name: str
@@ -35,14 +34,14 @@ class Operation:
     media_types: tuple[str, ...] = ("application/json",)
     data: str | None = None
     query: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()
-    gives: tuple[str, ...] = ()
+    request_headers: tuple[str, ...] = ()
+    response_headers: tuple[str, ...] = ()
     specified: bool = False
 
     @property
-    def may_represent(self) -> bool:
+    def can_return_representation(self) -> bool:
         """Whether a change answers with what it has made, to who prefers that (RFC 7240)."""
-        return "Prefer" in self.takes and not self.specified
+        return "Prefer" in self.request_headers and not self.specified
 
     def __call__(self, method: Method) -> Method:
         """Declare that the decorated view method serves this operation."""
