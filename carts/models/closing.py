@@ -88,7 +88,7 @@ def has_status(status: str, moment: Moment) -> Q:
 
 def status_columns() -> tuple[str, ...]:
     """Return the columns by which `with_status` completes a cart's JSON."""
-    # To read a time takes as long as to read twenty texts, and most carts do not expire.
+    # To read a time takes far longer than to read a text, and most carts do not expire.
     expire = settings.CART_DAYS or settings.ORDERED_CART_DAYS
     return ("closed_until", "status", "closed_on", "modified_on") if expire else ("closed_until",)
 

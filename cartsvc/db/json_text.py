@@ -61,8 +61,8 @@ class JsonRows(Func):
     def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> Any:  # type: ignore[override]
         """Aggregate the grandchildren of one child after the other, in their order.
 
-        On PostgreSQL a join of the aggregated grandchildren takes two to four times the time, for
-        few and for many rows, and `ORDER BY` within the aggregate up to twice.
+        PostgreSQL is slower with a join of the aggregated grandchildren, for few and for many rows,
+        and with `ORDER BY` within the aggregate.
         """
         text_of, aggregate, concatenated = DIALECTS[connection.vendor]
         (parent, _), (customer, parameters) = map(compiler.compile, self.get_source_expressions())

@@ -210,7 +210,7 @@ class Insert:
         connection = connections[DEFAULT_DB_ALIAS]
         # A length would cut longer texts without a word.
         types = (field.db_type(connection).partition("(")[0] for field in self.own)
-        # Lists go in binary format, which takes less than half the time of text.
+        # Lists go in binary format, which takes less time than text.
         formats = ("%b" if array is list else "%s" for array in self.arrays)
         arrays = ", ".join(f"{one}::{kind}[]" for one, kind in zip(formats, types, strict=True))
         shared = "%s, " * (len(self.fields) - len(self.own))
@@ -227,5 +227,5 @@ class Insert:
 
 
 def _array_of_numbers(column: Iterable[Any]) -> str:
-    """Return an array as PostgreSQL writes it: psycopg takes three times as long for a list."""
+    """Return an array as PostgreSQL writes it: psycopg takes longer for a list."""
     return f"{{{','.join(map(str, column))}}}"

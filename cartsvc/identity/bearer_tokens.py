@@ -37,8 +37,8 @@ from cartsvc.request_errors import InvalidToken, NotAuthenticated, Unavailable
 
 logger = logging.getLogger(__name__)
 
-# Verifying takes a seventh of a read, and a busy caller sends the same token each time. What is
-# longer is verified each time, so that remembered tokens take a few megabytes at most.
+# A busy caller sends the same token each time, and verifying it is dear. What is longer is
+# verified each time, so that remembered tokens take a few megabytes at most.
 MAX_REMEMBERED_TOKENS = 1000
 MAX_REMEMBERED_LENGTH = 4096
 
