@@ -43,7 +43,7 @@ READ_ONLY_MEMBERS = frozenset(
 
 
 class InvalidBody(ApiErrors, serializers.ValidationError):
-    """The errors of a body, each with a JSON Pointer. `detail` has them by their pointers."""
+    """The errors of a body, each with its place. `detail` has them by their JSON Pointers."""
 
     def __init__(self, errors: Sequence[ApiError]) -> None:
         Exception.__init__(self)  # the framework's would look for texts in the errors
@@ -54,7 +54,7 @@ class InvalidBody(ApiErrors, serializers.ValidationError):
         found: dict[str, list[Any]] = {}
         for error in self.errors:
             told = serializers.ErrorDetail(str(error), error.code)
-            found.setdefault(str(error.field), []).append(told)
+            found.setdefault(error.pointer or "", []).append(told)
         return found
 
 
@@ -134,7 +134,7 @@ class RecordSerializer(serializers.Serializer):
         """Return the record; or if it is only some of the record's fields, their values by name.
 
         Raises:
-            InvalidBody: with a JSON Pointer for each wrong value, up to `MAX_ERRORS`.
+            InvalidBody: with a place for each wrong value, up to `MAX_ERRORS`.
         """
         values = self.to_internal_value(data)
         try:
@@ -153,11 +153,11 @@ class RecordSerializer(serializers.Serializer):
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if type(data) is not dict:
-            raise InvalidBody([invalid_type("an object", data).below("")])
+            raise InvalidBody([invalid_type("an object", data)])
         values = not_sent(self.Meta.record).copy() if self.is_whole else {}
         errors: list[ApiError] = []
         if self.fixed:
-            errors += [CannotChange(field=f"/{name}") for name in data if name in self.fixed]
+            errors += [CannotChange(field=(name,)) for name in data if name in self.fixed]
         for name, source, field, check, null, hook in members_of(type(self)):
             sent = data.get(name)
             try:
@@ -171,7 +171,7 @@ class RecordSerializer(serializers.Serializer):
                     continue
                 values[source] = getattr(self, hook)(value) if hook else value
             except (ApiError, serializers.ValidationError, DjangoValidationError) as error:
-                errors += [one.below(f"/{name}") for one in errors_of(error)]
+                errors += [one.within(name) for one in errors_of(error)]
                 if len(errors) > MAX_ERRORS:
                     break
         if errors:
@@ -212,7 +212,7 @@ class RecordListSerializer(serializers.ListSerializer):
             try:
                 values.append(child.run_validation(element))
             except ApiError as error:
-                errors += error.below(f"/{position}").errors
+                errors += error.within(position).errors
                 if len(errors) > MAX_ERRORS:
                     break
         if errors:

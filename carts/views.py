@@ -60,7 +60,7 @@ class CartViewSet(CartServiceViewSet):
     def create(self, request: Request, profile_key: UUID) -> HttpResponse:
         new = self.validated()
         if self.bearer.partner_key not in (None, new.partner_key):
-            raise errors.PartnerMismatch(field="/partnerKey")
+            raise errors.PartnerMismatch(field=("partner_key",))
         cart_id = uuid7()
         with self.change(new) as answer:
             if answer.is_new:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
 
-from cartsvc.camel_case import snake_case
+from cartsvc.camel_case import camel_case, snake_case
 
 # An answer lists this many errors. Checks stop looking after one more.
 MAX_ERRORS = 99
@@ -30,9 +30,8 @@ class ApiError(Exception):
 
         raise PayloadTooLarge(limit=262_144)
 
-    `field` names what is at fault: a JSON Pointer (RFC 6901) into the body, or the name of a path
-    parameter, query parameter or header. A tuple, such as `("items", 0, "display_name")`, is a
-    place in values that Python names. The envelope writes it as a pointer.
+    `field` says what is at fault: a place in the body, such as `("items", 0, "display_name")`, or
+    the name of a path parameter, query parameter or header.
     """
 
     code: str
@@ -74,14 +73,15 @@ class ApiError(Exception):
         """The error itself, or those that it holds."""
         return [self]
 
-    def below(self, pointer: str) -> Self:
-        """Put `pointer` in front of the field of each error: it is in a part of the body."""
-        for error in self.errors:
-            error.field = f"{pointer}{error.field or ''}"
-        return self
+    @property
+    def pointer(self) -> str | None:
+        """The `field`, as callers read it: of a place, the JSON Pointer (RFC 6901)."""
+        if isinstance(self.field, tuple):
+            return "".join(f"/{camel_case(str(part))}" for part in self.field)
+        return self.field
 
     def within(self, name: str | int) -> Self:
-        """Put `name` in front of the field of each error: it is in a part of a Python value."""
+        """Put `name` in front of the place of each error: it is in that part of the body."""
         for error in self.errors:
             error.field = (name, *(error.field or ()))
         return self

@@ -10,7 +10,6 @@ from typing import Any
 
 from django.http import HttpResponse
 
-from cartsvc.camel_case import camel_case
 from cartsvc.request_errors import MAX_ERRORS, ApiError, MoreProblems
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -46,7 +45,7 @@ def failure_text(errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) 
     """Return the body of an error answer. It lists the first `MAX_ERRORS` errors."""
     message = f"The request has {len(errors)} problems."
     if len(errors) == 1:
-        field, message = _field(errors[0]), str(errors[0])
+        field, message = errors[0].pointer, str(errors[0])
         if field and field not in message:
             message = f"{field}: {message}"
     elif len(errors) > MAX_ERRORS:
@@ -60,12 +59,5 @@ def failure_text(errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) 
 
 
 def _notification(error: ApiError, severity: str) -> dict[str, Any]:
-    field, text = _field(error), str(error)
-    where = None if field is None else {"field": field}
-    return {"severity": severity, "text": text, "code": error.code, "additionalData": where}
-
-
-def _field(error: ApiError) -> str | None:
-    if isinstance(error.field, tuple):
-        return "".join(f"/{camel_case(str(part))}" for part in error.field)
-    return error.field
+    where = None if error.pointer is None else {"field": error.pointer}
+    return {"severity": severity, "text": str(error), "code": error.code, "additionalData": where}

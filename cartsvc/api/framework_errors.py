@@ -18,21 +18,20 @@ def errors_of(error: Exception) -> list[ApiError]:
     if isinstance(error, DjangoValidationError):
         error = ValidationError(as_serializer_error(error))
     assert isinstance(error, ValidationError)  # noqa: S101
-    return list(_flat(error.detail, ""))
+    return list(_flat(error.detail))
 
 
-def _flat(detail: Any, pointer: str) -> Iterator[ApiError]:
+def _flat(detail: Any, *place: str) -> Iterator[ApiError]:
     match detail:
         case dict():
             for name, inner in detail.items():
                 # A serializer of ours has pointers for names.
-                below = name if name == "" or name.startswith("/") else f"/{name}"
-                own = name == api_settings.NON_FIELD_ERRORS_KEY
-                yield from _flat(inner, pointer if own else pointer + below)
+                parts = () if name == api_settings.NON_FIELD_ERRORS_KEY else name.split("/")
+                yield from _flat(inner, *place, *filter(None, parts))
         case list():
             for inner in detail:
-                yield from _flat(inner, pointer)
+                yield from _flat(inner, *place)
         case _:
-            told = InvalidValue(str(detail), field=pointer)
+            told = InvalidValue(str(detail), field=place)
             told.code = detail.code
             yield told

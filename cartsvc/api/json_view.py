@@ -145,7 +145,7 @@ def json_object(body: bytes) -> dict[str, Any]:
     except RecursionError:
         _malformed("The body is nested too deep.")
     if not isinstance(value, dict):
-        raise InvalidType("The body must be a JSON object.", field="")
+        raise InvalidType("The body must be a JSON object.", field=())
     return value
 
 

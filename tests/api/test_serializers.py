@@ -7,7 +7,12 @@ import simplejson
 from django.core.exceptions import ValidationError as DjangoValidationError
 from rest_framework.serializers import ValidationError
 
-from carts.serializers import CartItemSerializer, ChangeCartSerializer, CreateCartSerializer
+from carts.serializers import (
+    CartItemSerializer,
+    ChangeCartSerializer,
+    CloseCartSerializer,
+    CreateCartSerializer,
+)
 from carts.values import Item
 from cartsvc.api.json_view import json_object
 from cartsvc.camel_case import snake_case
@@ -44,6 +49,11 @@ class Polite(ChangeCartSerializer):
             {"/items/1/options/0": ["invalid_type"]},
         ),
         (CreateCartSerializer, [], {"": ["invalid_type"]}),
+        (
+            CloseCartSerializer,
+            {"outcome": "ordered", "seconds": 60},
+            {"/reference": ["required"], "/seconds": ["cannot_change"]},
+        ),
     ],
 )
 def test_errors_are_told(serializer: Any, data: Any, errors: dict[str, list[str]]) -> None:
