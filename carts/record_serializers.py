@@ -179,7 +179,10 @@ class RecordSerializer(serializers.Serializer):
         return values
 
     def unknown_members(self, data: Any, pointer: str = "") -> Iterator[ApiError]:
-        """Yield an error for each unknown member of any JSON value, in the order sent."""
+        """Yield an error for each unknown member of any JSON value, in the order sent.
+
+        Its field is the `pointer` to it, for the name is the caller's and told as sent.
+        """
         if type(data) is not dict:
             return
         known, lists = known_members(type(self)), lists_of(type(self))

@@ -102,6 +102,7 @@ class ReplaceItemsSerializer(RecordSerializer):
 class CloseCartSerializer(RecordSerializer):
     """The request body of Close Cart."""
 
+    # Who sends the `status` that a read shows means another outcome, and must hear of it.
     sent_back: ClassVar[frozenset[str]] = frozenset()
 
     class Meta:

@@ -15,6 +15,9 @@ from cartsvc.camel_case import camel_case, snake_case
 MAX_ERRORS = 99
 
 MAX_NAME_LENGTH = 64  # characters
+# Bytes of a header, of all of them, and of a path with its query: what nginx.conf lets through.
+HEADER_MAX_LENGTH = ADDRESS_MAX_LENGTH = 8 * 1024
+HEADERS_MAX_LENGTH = 32 * 1024
 
 # Every declared error by its code. Complete once the modules of errors are imported.
 API_ERRORS: dict[str, type["ApiError"]] = {}
@@ -208,7 +211,7 @@ class InvalidGuid(ApiError):
 
 class InvalidParameter(ApiError):
     text = "A query parameter is not acceptable."
-    meaning = "A query parameter has a value that it cannot have, or there are over 1,000 of them."
+    meaning = "A query parameter has a value that it cannot have, or there are too many of them."
     remedy = "Correct the parameter that field names."
 
 
@@ -227,14 +230,17 @@ class MalformedHttp(ApiError):
 class UriTooLong(ApiError):
     status = 414
     text = "The address of the request is too long."
-    meaning = "The path and its query have more than 8 KiB."
+    meaning = f"The path and its query have more than {ADDRESS_MAX_LENGTH // 1024} KiB."
     remedy = "Shorten the query: no operation takes so much."
 
 
 class HeadersTooLarge(ApiError):
     status = 431
     text = "The headers of the request are too large."
-    meaning = "A header has more than 8 KiB, or all of them have more than 32 KiB."
+    meaning = (
+        f"A header has more than {HEADER_MAX_LENGTH // 1024} KiB, or all of them have more than "
+        f"{HEADERS_MAX_LENGTH // 1024} KiB."
+    )
     remedy = "Send less: a token with fewer claims, no foreign cookies."
 
 
@@ -294,7 +300,7 @@ class ProfileMismatch(ApiError):
 
 class MoreProblems(ApiError):
     text = "There are more problems than these."
-    meaning = "The request has more than 99 problems, and nothing more was looked for."
+    meaning = f"The request has more than {MAX_ERRORS} problems, and nothing more was looked for."
     remedy = "Correct those that are listed, and send it again."
 
 
@@ -316,12 +322,9 @@ class Unavailable(ApiError):
     status = 503
     text = "The service cannot reach its data right now. Try again."
     meaning = (
-        "The database, or the issuer of the tokens' keys, does not answer in time, or too "
-        "many large requests came at once. A change may have happened nevertheless, as a "
-        "whole."
+        "The database, or the issuer of the tokens' keys, does not answer in time, or too many "
+        "large requests came at once. A change may have happened nevertheless, as a whole."
     )
-    remedy = (
-        "Try again after Retry-After, a change with the same Idempotency-Key, or with If-Match."
-    )
+    remedy = "Try again after Retry-After, a change with its Idempotency-Key, or with If-Match."
     retry = True
     usual_headers: ClassVar = {"Retry-After": "1"}

@@ -198,7 +198,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"
 
-# The form of an item has five fields for each option, and a few more.
+# The form of an item has five fields for each option, room for a sixth, and some of its own.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = max(1000, 6 * MAX_OPTIONS + 100)
 
 STATIC_URL = "static/"

@@ -79,7 +79,10 @@ class CartQuerySet(GuardedQuerySet):
         return self.annotate(items_json=items_json(F("profile_key"), str, position="position"))
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        """Delete whole carts, with all that belongs to them. No change runs meanwhile."""
+        """Delete whole carts, with all that belongs to them.
+
+        No change runs meanwhile, but on a distributed database, which cannot lock them all.
+        """
         database: Any = connection  # a backend of cartsvc.db
         if database.is_distributed:
             gone = delete_in_shards(self)

@@ -8,11 +8,15 @@ from urllib.request import parse_http_list
 
 from django.utils.http import parse_header_parameters
 
-from cartsvc.request_errors import ApiError, HeadersTooLarge, InvalidHeader, UriTooLong
-
-# Bytes of a header, of all of them, and of a path with its query: what nginx.conf lets through.
-HEADER_MAX_LENGTH = ADDRESS_MAX_LENGTH = 8 * 1024
-HEADERS_MAX_LENGTH = 32 * 1024
+from cartsvc.request_errors import (
+    ADDRESS_MAX_LENGTH,
+    HEADER_MAX_LENGTH,
+    HEADERS_MAX_LENGTH,
+    ApiError,
+    HeadersTooLarge,
+    InvalidHeader,
+    UriTooLong,
+)
 
 # Bytes of a Content-Type. Reading its parameters takes quadratic time.
 CONTENT_TYPE_MAX_LENGTH = 200
