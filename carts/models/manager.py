@@ -22,7 +22,12 @@ CartT = TypeVar("CartT", bound=models.Model)
 
 
 class CartManager(CartWriter, Generic[CartT]):
-    """Reads and writes carts: all of them, or those that `by` has narrowed them to."""
+    """Reads and writes carts: all of them, or those that `by` has narrowed them to.
+
+    A method raises what its operation in `carts.views` declares, but for the Idempotency-Key; with
+    items also `currency_mismatch`, `invalid_currency` and `too_many`. A name that a record does not
+    have is a TypeError, and values that the specification does not allow are InvalidValues.
+    """
 
     def create_with_items(
         self,
@@ -34,11 +39,6 @@ class CartManager(CartWriter, Generic[CartT]):
         """Create a cart with its items and their options (specification: Create Cart).
 
         `values`, and those of the `items` and their `options`, are those of `carts.values`.
-
-        Raises:
-            TypeError: a name that a cart, an item or an option does not have.
-            InvalidValues: values that the specification does not allow.
-            ApiError: `currency_mismatch`, `invalid_currency`, `too_many`.
         """
         cart_id: UUID = values.pop("id", None) or uuid7()
         return self.create_cart(cart_id, profile_key, NewCart(**values | {"items": items}))
@@ -67,12 +67,7 @@ class CartManager(CartWriter, Generic[CartT]):
     def add_item(
         self, cart_id: UUID, item_id: UUID, item: Item, *, version: Expected = None
     ) -> Changed:
-        """Add an item after the cart's last one.
-
-        Raises:
-            ApiError: `cart_not_found`, `cart_closed`, `version_mismatch`, `currency_mismatch`,
-                `invalid_currency`, `too_many`.
-        """
+        """Add an item after the cart's last one."""
         return self._add(cart_id, {item_id: item}, version, "Add Item")
 
     def add_items(
@@ -87,10 +82,6 @@ class CartManager(CartWriter, Generic[CartT]):
         """Replace an item entirely, options included (specification: Update Item).
 
         The item keeps its id and its position.
-
-        Raises:
-            ApiError: `cart_not_found`, `item_not_found`, `cart_closed`, `version_mismatch`,
-                `currency_mismatch`, `invalid_currency`, `too_many`.
         """
         with atomic() as cursor:
             cart, before = self._lock_item(cursor, cart_id, item_id, version)
@@ -107,11 +98,6 @@ class CartManager(CartWriter, Generic[CartT]):
         """Change the named fields of an item; the others stay as they are at that moment.
 
         Values that equal those held change nothing.
-
-        Raises:
-            TypeError: a name that an item does not have.
-            InvalidValues: values that the specification does not allow.
-            ApiError: as `replace_item`.
         """
         checked = checked_changes(Item, changes)
         with atomic() as cursor:
@@ -122,11 +108,7 @@ class CartManager(CartWriter, Generic[CartT]):
             return self._write_item(cursor, cart, "Change Item", before, item)
 
     def remove_item(self, cart_id: UUID, item_id: UUID, *, version: Expected = None) -> Changed:
-        """Remove an item and its options.
-
-        Raises:
-            ApiError: `cart_not_found`, `item_not_found`, `cart_closed`, `version_mismatch`.
-        """
+        """Remove an item and its options."""
         with atomic() as cursor:
             cart, before = self._lock_item(cursor, cart_id, item_id, version)
             new = cart.changed([before], [], self.current_time())
@@ -150,9 +132,6 @@ class CartManager(CartWriter, Generic[CartT]):
         """Make the cart's items these, by their ids and in their order: all or none.
 
         The cart must have those that are `kept`. Items that equal those held change nothing.
-
-        Raises:
-            ApiError: as `add_item`, and `item_not_found`.
         """
         with atomic() as cursor:
             cart, rows = self._lock(cursor, cart_id, version, statements.ITEMS)
@@ -184,12 +163,7 @@ class CartManager(CartWriter, Generic[CartT]):
     ) -> Changed:
         """Change some of the fields `CART_CHANGES`. Those that are not named stay as they are.
 
-        Values that equal those held change nothing.
-
-        Raises:
-            TypeError: a field that cannot be changed.
-            InvalidValues: values that the specification does not allow.
-            ApiError: `cart_not_found`, `cart_closed`, `version_mismatch`.
+        Values that equal those held change nothing. Another field is a TypeError.
         """
         if fixed := changes.keys() - set(CART_CHANGES):
             raise TypeError(f"A cart's {', '.join(sorted(fixed))} cannot be changed.")
@@ -205,11 +179,7 @@ class CartManager(CartWriter, Generic[CartT]):
             )
 
     def close_cart(self, cart_id: UUID, closing: Closing, *, version: Expected = None) -> Changed:
-        """Close a cart. To close it again in the same way changes nothing.
-
-        Raises:
-            ApiError: `cart_not_found`, `cart_closed`, `version_mismatch`.
-        """
+        """Close a cart. To close it again in the same way changes nothing."""
         with atomic() as cursor:
             cart, _ = self._look(cursor, cart_id)
             moment = max(cart.modified_on, self.current_time())
@@ -218,11 +188,7 @@ class CartManager(CartWriter, Generic[CartT]):
             return self._write_status(cursor, cart, "Close Cart", new, moment)
 
     def reopen_cart(self, cart_id: UUID, *, version: Expected = None) -> Changed:
-        """Open a closed cart. Of an open one, this changes nothing.
-
-        Raises:
-            ApiError: `cart_not_found`, `version_mismatch`.
-        """
+        """Open a closed cart. Of an open one, this changes nothing."""
         with atomic() as cursor:
             cart, _ = self._look(cursor, cart_id)
             cart.check_version(version)
@@ -231,11 +197,7 @@ class CartManager(CartWriter, Generic[CartT]):
             )
 
     def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:
-        """Delete a cart with its items and its history. A `DeletedCart` says who did, and when.
-
-        Raises:
-            ApiError: `cart_not_found`, `cart_closed`, `version_mismatch`.
-        """
+        """Delete a cart with its items and its history. A `DeletedCart` says who did, and when."""
         author = self.author or Author.shell()
         with atomic() as cursor:
             cart, _ = self._lock(cursor, cart_id, version)
