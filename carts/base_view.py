@@ -34,13 +34,19 @@ READING = ("Cart.Read", "Cart.Write")
 WARNINGS = 10
 
 
+class Replayed(Exception):
+    """An earlier request with the key has made the change.
+
+    The arguments are what it was answered with, as an `Answer` has them.
+    """
+
+
 @dataclass
 class Answer:
-    """The answer to a change, and whether it is new: no earlier request with its key has got it."""
+    """The answer to a change."""
 
     data: str | None = None  # JSON text
     version: int | None = None  # of the cart, after the change
-    is_new: bool = True
 
     def show(self, changed: Changed, data: str | None = None) -> None:
         """Show the `data`, the cart's version, and the cart if it was read."""
@@ -90,8 +96,11 @@ class CartServiceViewSet(OperationViewSet):
             self.returns_cart = not self.bearer.scopes.isdisjoint(READING)
 
     def handle_exception(self, exc: Exception) -> Any:
-        """Add the headers that the models know nothing of: those that were read here."""
+        """Answer a replay. To errors, add the headers that the models know nothing of."""
         match exc:
+            case Replayed():
+                self.headers["Idempotent-Replayed"] = "true"
+                return self.success(*exc.args)
             case VersionMismatch():
                 exc.field, exc.headers = "If-Match", {"ETag": entity_tag(exc.details["version"])}
             case IdempotencyKeyReused() | RequestInProgress():
@@ -120,7 +129,7 @@ class CartServiceViewSet(OperationViewSet):
 
     @contextmanager
     def change(self, *values: Any) -> Iterator[Answer]:
-        """Make a change in the block, if it is new: no earlier request with its key has made it.
+        """Make a change in the block. Raise `Replayed` before it if the key has made it already.
 
         `values` are the body's, which a replay must repeat. The block may wait for a cart that
         somebody else holds.
@@ -136,12 +145,13 @@ class CartServiceViewSet(OperationViewSet):
                 request.append("return=representation")
             with transaction.atomic():
                 record, is_new = IdempotencyRecord.claim(profile_key, partner, self.key, request)
-                answer = Answer(record.data, record.version, is_new)
-                yield answer
                 if is_new:
+                    answer = Answer()
+                    yield answer
                     record.answered(answer.data, answer.version)
-        if not is_new:
-            self.headers["Idempotent-Replayed"] = "true"
+                    return
+            # The transaction has committed its lock: see `claim`.
+            raise Replayed(record.data, record.version)
 
     @property
     def carts(self) -> CartManager[Cart]:

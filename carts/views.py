@@ -63,9 +63,8 @@ class CartViewSet(CartServiceViewSet):
             raise errors.PartnerMismatch(field=("partner_key",))
         cart_id = uuid7()
         with self.change(new) as answer:
-            if answer.is_new:
-                cart = self.carts.create_cart(cart_id, profile_key, new)
-                answer.data, answer.version = f'{{"cartId":"{cart_id}"}}', cart.version
+            cart = self.carts.create_cart(cart_id, profile_key, new)
+            answer.data, answer.version = f'{{"cartId":"{cart_id}"}}', cart.version
         return self.success(answer.data, answer.version)
 
     @reading(
@@ -118,8 +117,7 @@ class CartViewSet(CartServiceViewSet):
     def partial_update(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         values = self.validated()
         with self.change(values) as answer:
-            if answer.is_new:
-                answer.show(self.carts.change_cart(cart_id, values, version=self.expected))
+            answer.show(self.carts.change_cart(cart_id, values, version=self.expected))
         return self.success(answer.data, answer.version)
 
     @ending(
@@ -136,8 +134,7 @@ class CartViewSet(CartServiceViewSet):
     def close(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         closing = self.validated()
         with self.change(closing) as answer:
-            if answer.is_new:
-                answer.show(self.carts.close_cart(cart_id, closing, version=self.expected))
+            answer.show(self.carts.close_cart(cart_id, closing, version=self.expected))
         return self.success(answer.data, answer.version)
 
     @ending(
@@ -148,8 +145,7 @@ class CartViewSet(CartServiceViewSet):
     )
     def reopen(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         with self.change() as answer:
-            if answer.is_new:
-                answer.show(self.carts.reopen_cart(cart_id, version=self.expected))
+            answer.show(self.carts.reopen_cart(cart_id, version=self.expected))
         return self.success(answer.data, answer.version)
 
     @writing(
@@ -162,8 +158,7 @@ class CartViewSet(CartServiceViewSet):
     )
     def destroy(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         with self.change() as answer:
-            if answer.is_new:
-                self.carts.delete_cart(cart_id, version=self.expected)
+            self.carts.delete_cart(cart_id, version=self.expected)
         return self.success(answer.data, answer.version)
 
 
@@ -183,9 +178,8 @@ class CartItemViewSet(CartServiceViewSet):
     def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         item, item_id = self.validated(), uuid7()
         with self.change(item) as answer:
-            if answer.is_new:
-                added = self.carts.add_item(cart_id, item_id, item, version=self.expected)
-                answer.show(added, f'{{"itemId":"{item_id}"}}')
+            added = self.carts.add_item(cart_id, item_id, item, version=self.expected)
+            answer.show(added, f'{{"itemId":"{item_id}"}}')
         return self.success(answer.data, answer.version)
 
     @changing(
@@ -200,9 +194,8 @@ class CartItemViewSet(CartServiceViewSet):
         sent = self.validated()["items"]
         items = {uuid7(): item for item in sent}
         with self.change(sent) as answer:
-            if answer.is_new:
-                added = self.carts.add_items(cart_id, items, version=self.expected)
-                answer.show(added, _item_ids(items))
+            added = self.carts.add_items(cart_id, items, version=self.expected)
+            answer.show(added, _item_ids(items))
         return self.success(answer.data, answer.version)
 
     @changing(
@@ -220,12 +213,9 @@ class CartItemViewSet(CartServiceViewSet):
         sent = self.validated().items
         items = {item_id or uuid7(): item for item_id, item in sent}
         with self.change(sent) as answer:
-            if answer.is_new:
-                kept = {item_id for item_id, _ in sent if item_id}
-                replaced = self.carts.replace_items(
-                    cart_id, items, kept=kept, version=self.expected
-                )
-                answer.show(replaced, _item_ids(items))
+            kept = {item_id for item_id, _ in sent if item_id}
+            replaced = self.carts.replace_items(cart_id, items, kept=kept, version=self.expected)
+            answer.show(replaced, _item_ids(items))
         return self.success(answer.data, answer.version)
 
     @changing(
@@ -239,8 +229,7 @@ class CartItemViewSet(CartServiceViewSet):
     def update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         item = self.validated()
         with self.change(item) as answer:
-            if answer.is_new:
-                answer.show(self.carts.replace_item(**keys, item=item, version=self.expected))
+            answer.show(self.carts.replace_item(**keys, item=item, version=self.expected))
         return self.success(answer.data, answer.version)
 
     @changing(
@@ -254,8 +243,7 @@ class CartItemViewSet(CartServiceViewSet):
     def partial_update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         values = self.validated()
         with self.change(values) as answer:
-            if answer.is_new:
-                answer.show(self.carts.change_item(**keys, changes=values, version=self.expected))
+            answer.show(self.carts.change_item(**keys, changes=values, version=self.expected))
         return self.success(answer.data, answer.version)
 
     @changing(
@@ -266,8 +254,7 @@ class CartItemViewSet(CartServiceViewSet):
     )
     def destroy(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         with self.change() as answer:
-            if answer.is_new:
-                answer.show(self.carts.remove_item(**keys, version=self.expected))
+            answer.show(self.carts.remove_item(**keys, version=self.expected))
         return self.success(answer.data, answer.version)
 
 
