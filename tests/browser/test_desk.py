@@ -730,3 +730,12 @@ def test_a_closed_cart(open_page: Open, cart: Cart, width: int, scheme: str, out
     page.get_by_role("link", name="Put it back").first.click()
     check(page, f"put-items-back-{name}")
     assert Cart.objects.get().state.status == "open"
+
+
+@pytest.mark.parametrize("width", [1366, 390, 320])
+@pytest.mark.parametrize("path", ["auth/user/", "auth/user/add/", "password_change/"])
+def test_django_pages_have_the_header_of_the_desk(desk: Open, width: int, path: str) -> None:
+    page = desk(width)
+    page.goto(f"/admin/{path}")
+    shoot(page, f"{path.replace('/', '-')}{width}")
+    assert page.locator("#site-name a").bounding_box()["x"] >= 0
