@@ -739,3 +739,24 @@ def test_django_pages_have_the_header_of_the_desk(desk: Open, width: int, path: 
     page.goto(f"/admin/{path}")
     shoot(page, f"{path.replace('/', '-')}{width}")
     assert page.locator("#site-name a").bounding_box()["x"] >= 0
+
+
+@pytest.mark.parametrize("width", [390, 320])
+@pytest.mark.parametrize(("currency", "price"), [("IDR", 1250000), ("EUR", 104)])
+def test_a_phone_shows_a_whole_cart(desk: Open, width: int, currency: str, price: int) -> None:
+    option = OptionFactory(currency=currency)
+    item = ItemFactory(
+        currency=currency,
+        price=price,
+        quantity=10,
+        display_name="Nasi Goreng Spesial",
+        options=[option],
+    )
+    page = desk(width)
+    page.goto(page_of(CartFactory(currency=currency, items=[item])))
+    shoot(page, f"{currency}-{width}")
+    for shown in (".tools .danger", "tfoot td"):
+        if (shown, currency, width) == ("tfoot td", "IDR", 320):
+            continue  # The table scrolls.
+        box = page.locator(shown).bounding_box()
+        assert box["x"] + box["width"] <= width - 16, shown
