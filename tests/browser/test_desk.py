@@ -760,3 +760,23 @@ def test_a_phone_shows_a_whole_cart(desk: Open, width: int, currency: str, price
             continue  # The table scrolls.
         box = page.locator(shown).bounding_box()
         assert box["x"] + box["width"] <= width - 16, shown
+
+
+# The left edges of the first and the last row of each text of several rows, in pixels.
+FIRST_AND_LAST = """texts => texts.map(text => Array.from(text.getClientRects(), row => row.left))
+  .filter(rows => rows.length > 1).map(rows => [rows[0], rows.at(-1)])"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_instructions_of_several_rows_keep_their_indent(desk: Open, width: int) -> None:
+    cart = CartFactory(items=[ItemFactory(special_instructions="No olives\nCut in 4")])
+    cart.items.get().remove()
+    cart.add_items([ItemFactory(special_instructions="No olives\nCut in 4")])
+    page = desk(width)
+    for path in (page_of(cart), delete_page(cart)):
+        page.goto(path)
+        texts = page.locator(".lines bdi, .details bdi").evaluate_all(FIRST_AND_LAST)
+        assert texts
+        for first, last in texts:
+            # A quote stands before the first.
+            assert 0 <= first - last < 10, path
