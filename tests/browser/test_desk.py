@@ -780,3 +780,14 @@ def test_instructions_of_several_rows_keep_their_indent(desk: Open, width: int) 
         for first, last in texts:
             # A quote stands before the first.
             assert 0 <= first - last < 10, path
+
+
+@pytest.mark.parametrize("outcome", ["open", "checkout"])
+def test_no_fact_of_a_cart_stands_alone(cart: Cart, desk: Open, outcome: str) -> None:
+    cart.items.last().remove()
+    if outcome == "checkout":
+        cart.close(outcome=outcome, reference="PAY-2026-11-26-000123")
+    page = desk(1366)
+    page.goto(page_of(cart))
+    tops = [fact.bounding_box()["y"] for fact in page.locator(".facts dt").all()]
+    assert len({*tops[1:]}) == 1
