@@ -791,3 +791,13 @@ def test_no_fact_of_a_cart_stands_alone(cart: Cart, desk: Open, outcome: str) ->
     page.goto(page_of(cart))
     tops = [fact.bounding_box()["y"] for fact in page.locator(".facts dt").all()]
     assert len({*tops[1:]}) == 1
+
+
+def test_a_box_to_select_a_cart_stands_beside_its_date(cart: Cart, desk: Open) -> None:
+    big_cart(4, 0)
+    page = desk(1366)
+    for row in page.locator("#result_list tbody tr").all():
+        box, date = (row.locator(part).bounding_box() for part in ("[name=cart]", "time"))
+        assert date["x"] > box["x"]
+        assert abs(date["y"] - box["y"]) < 10
+    shoot(page, "boxes-1366")
