@@ -801,3 +801,14 @@ def test_a_box_to_select_a_cart_stands_beside_its_date(cart: Cart, desk: Open) -
         assert date["x"] > box["x"]
         assert abs(date["y"] - box["y"]) < 10
     shoot(page, "boxes-1366")
+
+
+def test_the_blank_option_stands_below_the_others(cart: Cart, desk: Open) -> None:
+    page = desk()
+    page.goto(item_page(cart))
+    page.get_by_role("button", name="Another option").click()
+    rows = page.locator("#options .option-row").all()
+    assert len(rows) == 4
+    for name in ("price", "option_set_item_key"):
+        boxes = [row.locator(f".field-{name} input").bounding_box() for row in rows]
+        assert len({(box["x"], box["width"]) for box in boxes}) == 1
