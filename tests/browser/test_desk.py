@@ -812,3 +812,13 @@ def test_the_blank_option_stands_below_the_others(cart: Cart, desk: Open) -> Non
     for name in ("price", "option_set_item_key"):
         boxes = [row.locator(f".field-{name} input").bounding_box() for row in rows]
         assert len({(box["x"], box["width"]) for box in boxes}) == 1
+
+
+def test_the_ring_around_a_field_leaves_its_label_free(cart: Cart, desk: Open) -> None:
+    page = desk()
+    page.goto(item_page(cart))
+    for name in ("quantity", "special_instructions", "options-0-price", "why"):
+        tab_to(page, f"#id_{name}")
+        label, field = page.locator(f"label[for=id_{name}]"), page.locator(f"#id_{name}")
+        above, box = label.bounding_box(), field.bounding_box()
+        assert box["y"] - above["y"] - above["height"] > 4  # as far as the ring reaches
