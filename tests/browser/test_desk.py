@@ -517,7 +517,7 @@ def test_an_id_and_an_order_are_copied(cart: Cart, desk: Open) -> None:
     assert page.evaluate("navigator.clipboard.readText()").splitlines() == [
         *(
             f"Cart {cart.pk}",
-            "2 × Pizza Margherita 10.10 25.20 12.60 each",
+            "2 × Pizza Margherita 10.10 25.20 12.60 each with options",
             "+ Extra mozzarella 1.25",
         ),
         *("+ Olives 1.25", "No basil", "1 × Cola 10.10 10.10", "Subtotal in EUR 35.30"),
@@ -760,6 +760,8 @@ def test_a_phone_shows_a_whole_cart(desk: Open, width: int, currency: str, price
             continue  # The table scrolls.
         box = page.locator(shown).bounding_box()
         assert box["x"] + box["width"] <= width - 16, shown
+    heights = page.locator("#slip .inner > span:first-child").evaluate_all(HEIGHTS)
+    assert max(heights) < 40  # two rows, with no word broken
 
 
 # The left edges of the first and the last row of each text of several rows, in pixels.

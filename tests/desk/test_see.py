@@ -53,7 +53,7 @@ def test_a_cart_reads_like_the_order(viewer: Client) -> None:
     order = response.text.partition('<table class="order">')[2].partition("</table>")[0]
     words = " ".join(re.sub("<[^>]+>", " ", order).split())
     assert words.startswith(
-        "Qty Item Price Value 2 × Ramen 1,200 2,600 1,300 each + Negi 100 No egg"
+        "Qty Item Price Value 2 × Ramen 1,200 2,600 1,300 each with options + Negi 100 No egg"
     )
     assert words.endswith("Subtotal in JPY 2,600")
     for text in (
@@ -117,7 +117,7 @@ def test_the_time_line_tells_what_an_item_was_before(viewer: Client) -> None:
 def test_what_one_costs_is_not_said_twice(viewer: Client, quantity: int, price: int) -> None:
     option = OptionFactory(price=price)
     cart = CartFactory(items=[ItemFactory(quantity=quantity, options=[option])])
-    assert "each</span></td>" not in viewer.get(page_of(cart)).text
+    assert "each with options" not in viewer.get(page_of(cart)).text
 
 
 def test_an_option_that_says_what_is_left_out_is_told_without_a_price(viewer: Client) -> None:
