@@ -66,6 +66,16 @@ def test_nothing_in_a_closed_cart_changes(lead: Client, cart: Cart, unchanged: U
         assert "The cart is closed: ordered since" in response.text
 
 
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [("checkout", "in checkout"), ("ordered", "ordered"), ("abandoned", "abandoned")],
+)
+def test_what_is_reopened_is_told(lead: Client, cart: Cart, outcome: str, said: str) -> None:
+    closed(cart, outcome)
+    text = re.sub("<[^>]+>", "", lead.get(f"{CARTS}{cart.pk}/reopen/").text)
+    assert f"This cart is {said}, with the reference {ORDER}. Once it is open," in text
+
+
 def test_a_cart_is_reopened_with_a_reason(lead: Client, cart: Cart) -> None:
     closed(cart)
     url = f"{CARTS}{cart.pk}/reopen/"
