@@ -9,6 +9,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.formats import date_format
 
 admin.site.unregister(User)
 
@@ -22,7 +23,7 @@ class AccountAdmin(UserAdmin):
 
     list_display = (
         *("username", "first_name", "last_name", "may", "is_staff", "is_active"),
-        *("last_login", "failed_sign_ins"),
+        *("last_sign_in", "failed_sign_ins"),
     )
     add_fieldsets = (*UserAdmin.add_fieldsets, ("Role", {"fields": ("is_staff", "groups")}))
     # Of whoever is no superuser.
@@ -78,6 +79,11 @@ class AccountAdmin(UserAdmin):
         if account.is_superuser:
             return "superuser"
         return ", ".join(group.name for group in account.groups.all())
+
+    @admin.display(description="last sign-in", ordering="last_login")
+    def last_sign_in(self, account: User) -> str | None:
+        last = account.last_login
+        return date_format(timezone.localtime(last), "j M Y, H:i T") if last else None
 
     @admin.display(description="failed sign-ins")
     def failed_sign_ins(self, account: Any) -> int | None:

@@ -1,5 +1,5 @@
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any
 from uuid import uuid4
@@ -90,6 +90,15 @@ def test_each_group_may_do_what_it_is_for(
         assert (page in text) == allowed
         assert client.get(page).status_code == (200 if allowed else 403)
     assert ("Accounts</a>" in text) == (client.get(ACCOUNTS).status_code == 200)
+
+
+def test_the_accounts_read_like_the_rest_of_the_desk(lead: Client) -> None:
+    User.objects.update(last_login=datetime(2026, 6, 1, 3, 38, tzinfo=UTC))
+    lead.cookies["timezone"] = "Europe/Berlin"
+    text = lead.get(ACCOUNTS).text
+    assert "<title>Accounts · Support desk</title>" in text
+    assert "<h1>Accounts</h1>" in text
+    assert "1 Jun 2026, 05:38 CEST" in text
 
 
 def account_of(client: Client, user: User) -> str | None:
