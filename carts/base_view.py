@@ -24,7 +24,7 @@ from cartsvc.api.json_view import OperationViewSet
 from cartsvc.api.operation import Operation
 from cartsvc.concurrency_limit import CHANGING, COMPUTING
 from cartsvc.identity.bearer_tokens import Bearer
-from cartsvc.request_errors import MAX_ERRORS, ApiError, InvalidHeader
+from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors, InvalidHeader
 
 IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
 
@@ -79,13 +79,19 @@ class CartServiceViewSet(OperationViewSet):
         taken, sent = self.operation.request_headers if self.operation else (), request.META
         if "HTTP_PREFER" in sent and "Prefer" in taken:
             self._prefer(preferences(sent["HTTP_PREFER"]))
+        wrong: list[ApiError] = []
         if "HTTP_IF_MATCH" in sent and "If-Match" in taken:
-            self.expected = versions(sent["HTTP_IF_MATCH"], "If-Match")
+            try:
+                self.expected = versions(sent["HTTP_IF_MATCH"], "If-Match")
+            except InvalidHeader as error:
+                wrong.append(error)
         if "HTTP_IDEMPOTENCY_KEY" in sent and "Idempotency-Key" in taken:
             self.key = sent["HTTP_IDEMPOTENCY_KEY"]
         if self.key is not None and not IDEMPOTENCY_KEY.fullmatch(self.key):
             text = f"Idempotency-Key must be 1 to {KEY_MAX_LENGTH} visible ASCII characters."
-            raise InvalidHeader(text, field="Idempotency-Key")
+            wrong.append(InvalidHeader(text, field="Idempotency-Key"))
+        if wrong:
+            raise ApiErrors(wrong)
 
     def _prefer(self, preferred: Mapping[str, str]) -> None:
         """Note what Prefer asks for, if the operation does it and the bearer may read carts."""

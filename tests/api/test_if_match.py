@@ -4,7 +4,7 @@ import pytest
 
 from tests.api.operations import CHANGES, send
 from tests.support import bodies
-from tests.support.answers import assert_refused
+from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import shown
 from tests.support.stored import Unchanged
@@ -71,3 +71,10 @@ def test_refuses_a_header_that_names_no_version(
     for version in (*NO_VERSIONS, ", ".join(['"1"'] * 201)):
         response = send(api, name, cart_id, item_id, **{header: version})
         assert_refused(response, 400, "invalid_header", text, header)
+
+
+def test_all_headers_that_are_wrong_are_told(api: Api, cart_id: str, unchanged: Unchanged) -> None:
+    headers = {"If_Match": "1", "Idempotency_Key": "two words"}
+    response = api.patch(f"/{cart_id}", {"note": 7}, **headers)
+    names = ["If-Match", "Idempotency-Key"]
+    assert errors_of(response) == [("invalid_header", name) for name in names]
