@@ -113,15 +113,18 @@ class Integer:
 
     def check(self, value: Any) -> int:
         """Raise `invalid_type`, `min_value` or `max_value`."""
-        if type(value) is Decimal and value == value.to_integral_value():
-            value = int(value)
-        if type(value) is not int:
+        if type(value) is not int and not is_whole(value):
             raise invalid_type("an integer", value)
         if value < self.minimum:
             raise MinValue(limit=self.minimum)
         if value > self.maximum:
             raise MaxValue(limit=self.maximum)
-        return value
+        return int(value)
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether it is a Decimal that is a whole number, of any size."""
+    return type(value) is Decimal and value.is_finite() and value == value.to_integral_value()
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,7 @@ class Price:
         A price that really has more decimals is never rounded. Raise `invalid_type`, `min_value`,
         `max_value` or `too_many_decimals`.
         """
-        if type(value) is not int and type(value) is not Decimal:
+        if type(value) is not int and not (type(value) is Decimal and value.is_finite()):
             raise invalid_type("a number", value)
         price = Decimal(value)
         if price < 0:

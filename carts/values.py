@@ -154,6 +154,14 @@ class Closing(NamedTuple):
             values["seconds"] = CHECKOUT_SECONDS
 
 
+def checked_key(name: str, value: Any) -> UUID:
+    """Return a key that is a UUID, or the text of one."""
+    try:
+        return value if isinstance(value, UUID) else UUID(value)
+    except (AttributeError, TypeError, ValueError):
+        raise InvalidValues([InvalidGuid(name=name, field=(name,))]) from None
+
+
 def check_named_once(item_ids: Iterable[UUID | None]) -> None:
     """Raise an error for each item of a list that an earlier one names already."""
     seen: set[UUID | None] = {None}
@@ -213,6 +221,12 @@ def checked_changes(record: Record, changes: Mapping[str, Any]) -> dict[str, Any
             errors += error.within(name).errors
     if errors:
         raise InvalidValues(errors)
+    return found
+
+
+def checked_items(items: Iterable[Any]) -> tuple[Item, ...]:
+    """Return items of any number, each checked in its place. See `checked`."""
+    found: tuple[Item, ...] = checked_changes(ItemList, {"items": items})["items"]
     return found
 
 

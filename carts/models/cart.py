@@ -1,6 +1,5 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
-from uuid import UUID
 
 from django.db import models
 from django.db.models import CheckConstraint, Q
@@ -13,7 +12,7 @@ from carts.models.columns import checks, column
 from carts.models.guarded import GuardedModel
 from carts.models.item import CartItem
 from carts.models.manager import CartManager
-from carts.values import Closing, Item, NewCart, check_named_once
+from carts.values import Closing, Item, NewCart, check_named_once, checked_items, checked_key
 from cartsvc.db.exact_field import ExactField
 
 
@@ -52,8 +51,7 @@ class Cart(GuardedModel):
     HOW_TO_WRITE = (
         "A cart is written with Cart.objects.create_with_items(...), cart.change(...), "
         "cart.add_item(...), cart.add_items(...), cart.replace_items(...), cart.close(...), "
-        "cart.reopen(), Cart.objects.delete_cart(...) and the methods of its items. Many are "
-        "deleted with Cart.objects.filter(...).delete()."
+        "cart.reopen(), Cart.objects.delete_cart(cart.pk) and the methods of its items."
     )
 
     class Meta(GuardedModel.Meta):
@@ -97,14 +95,14 @@ class Cart(GuardedModel):
 
     def add_item(self, *, version: int | None = None, **values: Any) -> CartItem:
         """Add an item with its `options` after the last one; see `CartManager.add_item`."""
-        item_id: UUID = values.pop("id", None) or uuid7()
+        item_id = checked_key("id", values.pop("id", None) or uuid7())
         type(self).objects.add_item(self.pk, item_id, Item(**values), version=version)
         self.refresh_from_db()
         return self.items.get(pk=item_id)
 
     def add_items(self, items: Iterable[Mapping[str, Any]], *, version: int | None = None) -> None:
         """Add items after the last one, all or none; see `CartManager.add_items`."""
-        added = {uuid7(): Item(**values) for values in items}
+        added = {uuid7(): item for item in checked_items(items)}
         type(self).objects.add_items(self.pk, added, version=version)
         self.refresh_from_db()
 
@@ -116,9 +114,11 @@ class Cart(GuardedModel):
         See `CartManager.replace_items`.
         """
         sent = [dict(values) for values in items]
-        named = [values.pop("id", None) for values in sent]
+        ids = [values.pop("id", None) for values in sent]
+        named = [None if key is None else checked_key("id", key) for key in ids]
         check_named_once(named)
-        placed = {key or uuid7(): Item(**values) for key, values in zip(named, sent, strict=True)}
+        found = zip(named, checked_items(sent), strict=True)
+        placed = {key or uuid7(): item for key, item in found}
         kept = {key for key in named if key}
         type(self).objects.replace_items(self.pk, placed, kept=kept, version=version)
         self.refresh_from_db()

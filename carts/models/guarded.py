@@ -8,6 +8,8 @@ that looks at the cart under its lock.
 from typing import Any
 
 from django.db import models
+from django.db.models.signals import pre_save
+from django.dispatch import receiver
 
 
 class GuardedQuerySet(models.QuerySet[Any]):
@@ -36,3 +38,10 @@ class GuardedModel(models.Model):
         raise TypeError(self.HOW_TO_WRITE)
 
     save = delete = _refuse
+
+
+@receiver(pre_save)
+def refuse_to_save(sender: type[models.Model], **_: Any) -> None:
+    """Refuse what `save` is not asked about: `save_base`, and what loads fixtures."""
+    if issubclass(sender, GuardedModel):
+        raise TypeError(sender.HOW_TO_WRITE)

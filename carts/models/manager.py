@@ -14,7 +14,15 @@ from carts.models.change import Author, difference, item_differences, whole
 from carts.models.closing import OPEN, CartStatus
 from carts.models.locked_cart import Expected, LockedCart
 from carts.models.writes import CartWriter, Changed, atomic
-from carts.values import CART_CHANGES, Closing, Item, NewCart, PlacedItem, checked_changes
+from carts.values import (
+    CART_CHANGES,
+    Closing,
+    Item,
+    NewCart,
+    PlacedItem,
+    checked_changes,
+    checked_key,
+)
 from cartsvc.db.statements import one_exchange
 from cartsvc.request_errors import MAX_ERRORS, ApiErrors
 
@@ -40,14 +48,14 @@ class CartManager(CartWriter, Generic[CartT]):
 
         `values`, and those of the `items` and their `options`, are those of `carts.values`.
         """
-        cart_id: UUID = values.pop("id", None) or uuid7()
-        return self.create_cart(cart_id, profile_key, NewCart(**values | {"items": items}))
+        cart_id = checked_key("id", values.pop("id", None) or uuid7())
+        customer = checked_key("profile_key", profile_key)
+        return self.create_cart(cart_id, customer, NewCart(**values | {"items": items}))
 
-    def create_cart(self, cart_id: UUID, profile_key: UUID | str, new: NewCart) -> CartT:
+    def create_cart(self, cart_id: UUID, profile_key: UUID, new: NewCart) -> CartT:
         """Create a cart. See `create_with_items`."""
         author, moment = self.author or Author.shell(), self.current_time()
-        customer = self.model._meta.get_field("profile_key").to_python(profile_key)
-        empty = LockedCart.empty(cart_id, customer, new.currency, moment)
+        empty = LockedCart.empty(cart_id, profile_key, new.currency, moment)
         items = [PlacedItem.of(uuid7(), position, item) for position, item in enumerate(new.items)]
         values = new._asdict() | empty.changed([], items, moment, ("items",))._asdict()
         del values["items"]

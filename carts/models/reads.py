@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from typing import Any, Self
 from uuid import UUID
 
-from django.db import connection, models, transaction
+from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -20,7 +20,7 @@ from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
 from carts.values import Item, NewCart, PlacedItem, from_json
 from cartsvc.camel_case import camel_case
 from cartsvc.db.json_text import JsonObject, JsonRows
-from cartsvc.db.statements import Parameter, Select, delete_in_shards, parameters
+from cartsvc.db.statements import Parameter, Select, parameters
 
 # What Get Cart and List Carts show of a cart, beyond what was sent and what it holds.
 SHOWN_ONLY = ("subtotal", "created_on", "modified_on", "version", *CartStatus._fields)
@@ -77,19 +77,6 @@ class CartQuerySet(GuardedQuerySet):
         as `prefetch_related` sends, may show half of a change.
         """
         return self.annotate(items_json=items_json(F("profile_key"), str, position="position"))
-
-    def delete(self) -> tuple[int, dict[str, int]]:
-        """Delete whole carts, with all that belongs to them.
-
-        No change runs meanwhile, but on a distributed database, which cannot lock them all.
-        """
-        database: Any = connection  # a backend of cartsvc.db
-        if database.is_distributed:
-            gone = delete_in_shards(self)
-            return gone, {self.model._meta.label: gone}
-        with transaction.atomic():
-            keys = list(self.select_for_update().values_list("pk", flat=True))
-            return models.QuerySet.delete(self.model.objects.filter(pk__in=keys))
 
 
 def carts_by(model: type[models.Model], keys: tuple[str, ...]) -> CartQuerySet:

@@ -14,13 +14,14 @@ from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CartNotFound, VersionMismatch
 from carts.models import Cart, CartItem, CartItemOption
-from carts.values import Option
+from carts.models.columns import column_names
+from carts.values import NewCart, Option
 from tests.desk.conftest import form_of, staff
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
-from tests.support.stored import stored, unguarded
+from tests.support.stored import Unchanged, stored, unguarded
 
 pytestmark = pytest.mark.django_db
 
@@ -196,3 +197,54 @@ def test_a_write_is_whole_or_not_at_all(cart: Cart) -> None:
         assert not connection.in_atomic_block
         assert stored() == before
     assert Cart.objects.add_item(cart.pk, uuid7(), new_item()).version == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        # Turned into an int, the first would take minutes.
+        *(("quantity", value, "must not be above 9999") for value in ("1e999999999", "1e99")),
+        *(("quantity", Decimal(value), "be an integer") for value in ("NaN", "sNaN", "Infinity")),
+        *(("price", Decimal(value), "must be a number") for value in ("NaN", "sNaN", "-Infinity")),
+        ("price", "1e999999999", "must not be above"),
+    ],
+)
+def test_a_number_of_any_kind_is_refused_at_once(
+    cart: Any, unchanged: Unchanged, name: str, value: Any, text: str
+) -> None:
+    item = cart.add_item(**ItemFactory())
+    unchanged()
+    with pytest.raises(ValidationError, match=text):
+        item.change(**{name: value})
+
+
+@pytest.mark.parametrize("key", [5, True, "x", 4.2, ()])
+def test_a_key_of_another_kind_is_refused(cart: Any, unchanged: Unchanged, key: Any) -> None:
+    values = {name: getattr(cart, name) for name in column_names(NewCart)}
+    unchanged()
+    for write in (
+        lambda: Cart.objects.create_with_items(**values, profile_key=key),
+        lambda: Cart.objects.create_with_items(**values, profile_key=cart.profile_key, id=key or 7),
+        lambda: cart.add_item(**ItemFactory(), id=key or 7),
+        lambda: cart.replace_items([ItemFactory() | {"id": key}]),
+    ):
+        with pytest.raises(ValidationError, match="must be a GUID"):
+            write()
+
+
+def test_a_key_may_be_a_text(cart: Any) -> None:
+    item = cart.add_item(**ItemFactory(), id=str(uuid7()))
+    cart.replace_items([ItemFactory(display_name="Soup") | {"id": str(item.pk)}])
+    assert cart.items.get().pk == item.pk
+
+
+@pytest.mark.parametrize("method", ["add_items", "replace_items"])
+def test_several_items_are_checked_each_in_its_place(
+    cart: Any, unchanged: Unchanged, method: str
+) -> None:
+    wrong = [ItemFactory(), ItemFactory(price=-1), ItemFactory(options=[OptionFactory(price=-2)])]
+    unchanged()
+    with pytest.raises(ValidationError) as refused:
+        getattr(cart, method)(wrong)
+    for place in ("items[1].price: ", "items[2].options[0].price: "):
+        assert place in str(refused.value)

@@ -27,7 +27,7 @@ def test_the_lines_of_the_readme_run(db: None) -> None:
     assert (cart.version, cart.items.get().quantity) == (3, 3)
     kept: list[str] = []
     exec(
-        after.replace("Cart.objects.filter", "keep(); Cart.objects.filter"),
+        after.replace("Cart.objects.delete_cart", "keep(); Cart.objects.delete_cart"),
         names
         | {"keep": lambda: kept.extend(CartChange.objects.values_list("operation", flat=True))},
     )
