@@ -208,6 +208,8 @@ class RecordListSerializer(serializers.ListSerializer):
 
     def to_internal_value(self, data: Any) -> tuple[Any, ...]:
         self.kind.check_count(data)
+        if not data and not self.allow_empty:
+            raise Required("Send at least one of them.")
         values: list[Any] = []
         errors: list[ApiError] = []
         child: Any = self.child

@@ -22,7 +22,6 @@ from carts.values import (
     check_named_once,
 )
 from cartsvc.camel_case import camel_case
-from cartsvc.request_errors import Required
 
 
 def fixed_members(changeable: Sequence[str]) -> frozenset[str]:
@@ -74,16 +73,11 @@ class PlacedCartItemSerializer(CartItemSerializer):
 class AddItemsSerializer(RecordSerializer):
     """The request body of Add Items."""
 
-    items = CartItemSerializer(many=True)
+    items = CartItemSerializer(many=True, allow_empty=False)
 
     class Meta:
         record = NewCart
         fields = ("items",)
-
-    def validate_items(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        if not items:
-            raise Required("Send at least one item.")
-        return items
 
 
 class ReplaceItemsSerializer(RecordSerializer):

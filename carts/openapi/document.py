@@ -25,7 +25,11 @@ from cartsvc.camel_case import camel_case
 
 # Headers of every answer, and of answers with these statuses.
 OF_ANY = ("X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
-OF_STATUS = {401: ["WWW-Authenticate"], 412: ["ETag"], 429: ["Retry-After"], 503: ["Retry-After"]}
+OF_STATUS = {
+    **dict.fromkeys((401, 403), ("WWW-Authenticate",)),  # of a 403, if a scope is missing
+    **dict.fromkeys((304, 412), ("ETag",)),
+    **dict.fromkeys((429, 503), ("Retry-After",)),
+}
 
 
 class DocumentView(APIView):
@@ -94,7 +98,8 @@ class DocumentGenerator(SchemaGenerator):
         headers = operation.response_headers
         answers = {"200": self._answer(200, envelope_name(operation), done, *headers)}
         if "If-None-Match" in operation.request_headers:
-            answers["304"] = {"description": "The cart is still the one that If-None-Match names."}
+            text = "The cart is still the one that If-None-Match names."
+            answers["304"] = {"description": text, "headers": self._headers(304)}
         errors = sorted(errors_shown(operation), key=attrgetter("status"))
         for status, same in groupby(errors, attrgetter("status")):
             shown = {
@@ -105,9 +110,12 @@ class DocumentGenerator(SchemaGenerator):
         return answers
 
     def _answer(self, status: int, name: str, examples: Schema, *own: str) -> Schema:
-        headers = (*OF_ANY, *OF_STATUS.get(status, ()), *own)
         return {
             "description": f"{HTTPStatus(status).phrase}.",
-            "headers": {header: self.headers[header] for header in headers},
+            "headers": self._headers(status, *own),
             "content": {"application/json": {"schema": ref(name), "examples": examples}},
         }
+
+    def _headers(self, status: int, *own: str) -> Schema:
+        names = (*OF_ANY, *OF_STATUS.get(status, ()), *own)
+        return {name: self.headers[name] for name in names}

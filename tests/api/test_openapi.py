@@ -50,17 +50,28 @@ def test_answers_of_an_operation(name: str, statuses: str, document: Document) -
     taken = {parameter["name"] for parameter in described["parameters"]}
     answers = {**described["responses"]}
     assert ("304" in answers) == ("If-None-Match" in taken)
-    assert "content" not in answers.pop("304", {})
+    unmodified = answers.pop("304", {"headers": {"ETag"}})
+    assert "content" not in unmodified
+    assert "ETag" in unmodified["headers"]
     assert " ".join(answers) == statuses
     for status, answer in answers.items():
         headers = answer["headers"]
         assert {"X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining"} < headers.keys()
         assert ("Retry-After" in headers) == (status in {"429", "503"})
-        assert ("WWW-Authenticate" in headers) == (status == "401")
+        assert ("WWW-Authenticate" in headers) == (status in {"401", "403"})
         assert ("ETag" in headers) or status != "412"
     success = answers["200"]["headers"]
     assert ("Idempotent-Replayed" in success) == ("Idempotency-Key" in taken)
     assert ("Preference-Applied" in success) == ("Prefer" in taken)
+
+
+def test_what_is_refused_without_a_look_at_the_cart_is_no_valid_request(document: Document) -> None:
+    items = document["components"]["schemas"]["AddItems"]["properties"]["items"]
+    assert items["minItems"] == 1
+    parameters = {one["name"]: one for one in operation(document, "getCart")["parameters"]}
+    pattern = parameters["If-None-Match"]["schema"]["pattern"]
+    assert re.search(pattern, '"3"')
+    assert not re.search(pattern, "abc")
 
 
 def test_docs_page_brings_its_own_files(client: Client, db: None) -> None:
