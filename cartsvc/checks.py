@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Tags, register
 from django.db import connections
+from redis import ConnectionPool
 
 from cartsvc.environment import DIFFERENT_CHARACTERS
 
@@ -65,6 +66,16 @@ def _check_servers() -> Iterator[CheckMessage]:
             "E031",
             "THROTTLE_RATE is set, but the cache cannot count for all workers.",
             "Set CACHE_URL to a Redis that all workers share, such as redis://host:6379/0.",
+            "Rate limits",
+        )
+    try:
+        if not settings.CACHE_URL.startswith("locmem:"):
+            ConnectionPool.from_url(settings.CACHE_URL).make_connection()  # which connects later
+    except (TypeError, ValueError) as error:
+        yield told(
+            "E038",
+            f"CACHE_URL cannot be used ({error}).",
+            "Set it to redis://:password@host:6379/0, or to rediss://… with TLS.",
             "Rate limits",
         )
     if settings.METRICS_BIND == settings.BIND:

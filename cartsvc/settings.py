@@ -98,6 +98,10 @@ try:
     )
 except ValueError as error:
     raise ImproperlyConfigured(f"DATABASE_URL or DATABASE_ADMIN_URL: {error}") from None
+if DATABASE["ENGINE"] != DATABASE_OF_REQUESTS["ENGINE"]:
+    raise ImproperlyConfigured(
+        "DATABASE_ADMIN_URL: must lead to the database of DATABASE_URL, past its pooler."
+    )
 # A public service without DATABASE_URL is refused, and so it makes no files.
 EMBEDDED = DATABASE["ENGINE"] == SQLITE and (DATABASE_URL_IS_SET or not IS_PUBLIC)
 JWT_KEY_GENERATED = EMBEDDED and JWT_ALGORITHM == "HS256" and not JWT_SIGNING_KEY

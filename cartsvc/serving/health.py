@@ -1,5 +1,6 @@
 """Health checks for a load balancer: whether the process runs and whether it can serve."""
 
+import os
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -36,9 +37,11 @@ def ready(request: HttpRequest) -> JsonResponse:
     try:
         with connection.cursor() as cursor:
             cursor.execute(READ_ONLY[connection.vendor])
-            if cursor.fetchone()[0] in {"on", 1}:
-                return _answer(503, "database read-only")
-        if connection.vendor == "sqlite" and not _has_room(connection.settings_dict["NAME"]):
+            reads_only = cursor.fetchone()[0] in {"on", 1}
+        is_file, file = connection.vendor == "sqlite", connection.settings_dict["NAME"]
+        if reads_only or (is_file and not os.access(file, os.W_OK)):
+            return _answer(503, "database read-only")
+        if is_file and not _has_room(file):
             return _answer(503, "disk full")
         if not MIGRATED and not is_migrated():
             return _answer(503, "migrations pending")

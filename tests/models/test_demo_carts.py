@@ -24,6 +24,13 @@ def test_carts_of_all_kinds_are_made(db: None, capsys: pytest.CaptureFixture[str
     assert Cart.objects.count() == 61
 
 
+@pytest.mark.parametrize("number", ["-1", "0", "many"])
+def test_a_number_that_is_none_is_refused(db: None, number: str) -> None:
+    with pytest.raises(CommandError, match="is not a number of carts"):
+        call_command("demo_carts", "--carts", number)
+    assert not Cart.objects.exists()
+
+
 def test_real_carts_are_left_alone(db: None, unchanged: Callable[[], None]) -> None:
     CartFactory()
     unchanged()

@@ -50,6 +50,14 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "an issuer of any tokens": ("E017", {**JWKS, "JWT_ISSUER": ""}),
     "a rate that nobody counts": ("E031", {"THROTTLE_RATE": "100/min"}),
+    **{
+        f"a cache with {what}": ("E038", {"CACHE_URL": f"redis://127.0.0.1:{rest}"})
+        for what, rest in {
+            "an option that is none": "6379/0?ssl_cert_reqs=none",
+            "a port that is none": "abc/0",
+            "a time that is none": "6379/0?socket_timeout=soon",
+        }.items()
+    },
     "metrics at the address of the service": ("E037", {"METRICS_BIND": "h:9100", "BIND": "h:9100"}),
     **{
         f"{algorithm} with {name}": ("E015", {"JWT_ALGORITHM": algorithm, "JWT_VERIFYING_KEY": pem})

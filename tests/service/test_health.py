@@ -1,6 +1,8 @@
+import os
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
@@ -34,6 +36,16 @@ def test_ready_costs_one_statement(
     assert client.get("/readyz").json() == {"status": "ok"}
     with django_assert_num_queries(1):  # whether it only reads
         assert client.get("/readyz").status_code == 200
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="a server tells what it only reads")
+def test_a_file_that_may_only_be_read_takes_no_changes(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and may(path, mode))
+    response = Client(headers=ELSEWHERE).get("/readyz")
+    assert (response.status_code, response.json()) == (503, {"status": "database read-only"})
 
 
 def test_no_header_of_a_caller_begins_the_drain(db: None) -> None:

@@ -77,9 +77,10 @@ def test_issuer_and_audience_are_the_configured_ones() -> None:
     assert (found["iss"], found["aud"]) == ("https://id", "carts")
 
 
-def test_a_key_that_cannot_sign_is_named() -> None:
+@pytest.mark.parametrize("key", ["garbled", public_pem("RS256")], ids=["garbled", "public"])
+def test_a_key_that_cannot_sign_is_named(key: str) -> None:
     with (
-        verified_with(ALGORITHM="RS256", SIGNING_KEY="garbled", VERIFYING_KEY=public_pem("RS256")),
+        verified_with(ALGORITHM="RS256", SIGNING_KEY=key, VERIFYING_KEY=public_pem("RS256")),
         pytest.raises(CommandError, match="JWT_SIGNING_KEY is not a private key for RS256"),
     ):
         issue()

@@ -13,6 +13,7 @@ from django.utils import timezone
 from tqdm import tqdm
 from uuid_utils.compat import uuid7
 
+from carts.management.batches import batch_size
 from carts.models import Cart, CartItem
 from carts.models.change import Author
 from carts.models.manager import CartManager
@@ -33,7 +34,7 @@ class Command(BaseCommand):
     help = "Fill the database with believable carts of the last four weeks, to try the desk with."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--carts", type=int, default=500, help="how many (%(default)s)")
+        parser.add_argument("--carts", type=batch_size, default=500, help="how many (%(default)s)")
         parser.add_argument(
             "--beside-real-carts",
             action="store_true",

@@ -77,7 +77,7 @@ class Command(BaseCommand):
             claims["partnerKey"] = options["partner"]
         try:
             return token_backend().encode(claims)
-        except (InvalidKeyError, TypeError, ValueError) as error:
+        except (InvalidKeyError, AttributeError, TypeError, ValueError) as error:  # or a public one
             raise CommandError(
                 f"JWT_SIGNING_KEY is not a private key for {settings.JWT_ALGORITHM}: in PEM, "
                 "without a password."
