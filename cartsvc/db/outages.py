@@ -12,6 +12,8 @@ OUTAGES = (
     # A server ends a session that stood still, or took long, in a transaction.
     errors.IdleInTransactionSessionTimeout,
     errors.TransactionTimeout,
+    # The role owns the database, but not its tables.
+    errors.InsufficientPrivilege,
     # The code is ahead of the database, whose migrations are not applied yet. `/readyz` says so.
     errors.UndefinedColumn,
     errors.UndefinedTable,
@@ -63,8 +65,14 @@ REFUSED = {
     "authentication failed|no password": "Correct DATABASE_URL: the role and the password in it.",
 }
 REMEDIES = REFUSED | {
+    "denied for (table|sequence)": "Let the role own the tables: REASSIGN OWNED BY … TO …",
     "permission denied": "Let the role own the database: ALTER DATABASE … OWNER TO …",
     "must be owner": "Let the role own the tables: REASSIGN OWNED BY … TO …",
     "unable to open": "Make the folder of the file in DATABASE_URL, and let this user write to it.",
+    "readonly database": "Let this user write to the file in DATABASE_URL, and to its folder.",
+    "read-only transaction": "The database takes no changes: it is a standby, or set to only read.",
+    "too many .*connections|connection slots": "All connections are taken: end some.",
+    "database is locked": "Another process writes to the file: wait for it, or end it.",
+    "disk is full|No space left": "Make room on the disk of the database.",
     "not a database": "DATABASE_URL names a file that SQLite has not made: name another one.",
 }

@@ -1,5 +1,6 @@
 """503 when the database cannot be reached or another request holds a row for too long."""
 
+import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from functools import partial
@@ -7,7 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import F
 from django.http import HttpResponse
 
@@ -170,3 +171,12 @@ def test_a_twin_that_runs_too_long_is_told_so(http_api: HttpApi) -> None:
         assert_unavailable(answer)
     assert not Cart.objects.exists()
     assert create().status_code == 422  # the other request has committed by now
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no roles")
+def test_a_role_without_rights_is_no_defect_of_the_code(api: Api) -> None:
+    role = f"without_rights_{uuid.uuid4().hex}"
+    with transaction.atomic():
+        run(f"CREATE ROLE {role}; SET LOCAL ROLE {role}")
+        assert_unavailable(api.get())
+        transaction.set_rollback(True)  # of the role as well

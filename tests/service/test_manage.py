@@ -1,9 +1,12 @@
 """What `manage.py` says when the database, Python or a package cannot be used."""
 
 import ast
+import uuid
 from pathlib import Path
 
 import pytest
+from django.conf import settings
+from django.db import connection
 
 from cartsvc import __version__
 from tests.service.test_configuration import PUBLIC as RIGHT
@@ -51,6 +54,31 @@ def test_a_database_without_tables_is_told(tmp_path: Path, command: tuple[str, .
     told = refused(f"sqlite:///{tmp_path / 'empty.sqlite3'}", *command)
     assert "The database cannot be used: no such table" in told
     assert "manage.py migrate" in told
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no roles")
+@pytest.mark.skipif(bool(settings.DATABASE_ADMIN_URL), reason="a pooler knows one role")
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("ALTER ROLE {0} SET default_transaction_read_only = on", "The database takes no changes"),
+        ("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {0}", "Let the role own the tables"),
+        ("ALTER ROLE {0} CONNECTION LIMIT 0", "All connections are taken"),
+    ],
+)
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_takes_nothing_is_told(sql: str, told: str) -> None:
+    role, database = f"limited_{uuid.uuid4().hex}", connection.settings_dict
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE ROLE {role} LOGIN PASSWORD 's3cret'")
+        try:
+            cursor.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}")
+            cursor.execute(sql.format(role))
+            host, port = database["HOST"] or "127.0.0.1", database["PORT"] or 5432
+            url = f"postgres://{role}:s3cret@{host}:{port}/{database['NAME']}"
+            assert told in refused(url, "demo_carts", "--carts", "1")
+        finally:
+            cursor.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")
 
 
 def test_a_mistake_in_the_shell_has_its_traceback(tmp_path: Path) -> None:
