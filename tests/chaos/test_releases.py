@@ -66,21 +66,36 @@ def test_an_instance_stays_with_its_release_when_the_link_leads_elsewhere(
         assert [created(server.caller()) for _ in range(8)]
 
 
-@pytest.mark.parametrize("ready", [False, True])
-def test_a_release_that_does_not_get_ready_is_taken_back(ready: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ready", [0, 1, 2])
+def test_a_release_that_does_not_get_ready_is_taken_back(ready: int, tmp_path: Path) -> None:
+    """So many instances get ready."""
     script = (ROOT / "cartsvc/deploy/cartsvc-release").read_text()
     here = script.replace("/srv/", f"{tmp_path}/").replace("/etc/systemd/system", str(tmp_path))
-    programs = f'systemctl() {{ echo "$@"; }}; curl() {{ {str(ready).lower()}; }}\n'
-    release(tmp_path / "cartsvc-1.1.0")
+    gets_ready = f'curl() {{ [ "$instance" -le {ready} ]; }}\n'
+    programs = f'systemctl() {{ echo "$@"; }}; {gets_ready}'
+    for version in ("1.0.0", "1.1.0"):
+        folder = release(tmp_path / f"cartsvc-{version}")
+        with (folder / "cartsvc/deploy/cartsvc@.service").open("a") as unit:
+            unit.write(f"# of {version}\n")
     (tmp_path / "cartsvc").symlink_to("cartsvc-1.0.0")
     done = subprocess.run(
         ["bash", "-euc", programs + here, "sh", "1.1.0"], capture_output=True, text=True, timeout=60
     )
-    second = "restart cartsvc@2" if ready else "restart --no-block cartsvc@1"
-    assert done.stdout.splitlines() == ["daemon-reload", "restart cartsvc@1", second]
-    assert (tmp_path / "cartsvc").readlink().name == ("cartsvc-1.1.0" if ready else "cartsvc-1.0.0")
-    assert (done.returncode, "1.0.0 is linked again" in done.stderr) == (not ready, not ready)
-    assert (tmp_path / "cartsvc@.service").exists()
+    restarted = [f"restart cartsvc@{number}" for number in (1, 2)][: ready + 1]
+    back = ["daemon-reload", f"restart --no-block cartsvc@{ready + 1}"] if ready < 2 else []
+    assert done.stdout.splitlines() == ["daemon-reload", *restarted, *back]
+    kept = "1.1.0" if ready == 2 else "1.0.0"
+    assert (tmp_path / "cartsvc").readlink().name == f"cartsvc-{kept}"
+    assert (tmp_path / "cartsvc@.service").read_text().endswith(f"# of {kept}\n")
+    assert (done.returncode, "1.0.0 is linked again" in done.stderr) == (ready < 2, ready < 2)
+    assert ("cartsvc@1 runs 1.1.0" in done.stderr) == (ready == 1)
+
+
+def test_a_release_that_is_not_named_is_asked_for(tmp_path: Path) -> None:
+    program = ROOT / "cartsvc/deploy/cartsvc-release"
+    done = subprocess.run(["sh", "-eu", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode
+    assert "Name the release, such as 1.1.0." in done.stderr
 
 
 def ready(server: Service) -> tuple[int, str]:
