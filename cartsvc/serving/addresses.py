@@ -1,12 +1,16 @@
 """The addresses at which the service listens: HOST:PORT or unix:PATH."""
 
 import errno
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+# The longest path of a socket: unix(7).
+MAX_PATH_BYTES = 107
 
 
 def address_of(bind: str) -> dict[str, Any]:
@@ -47,7 +51,11 @@ def claimed(bind: str) -> Iterator[dict[str, Any]]:
 
 
 def _check_free_file(path: Path) -> None:
-    """Refuse a path that is taken, but remove the socket that a killed server has left."""
+    """Refuse a path that cannot be made, but remove the socket that a killed server has left."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError("its folder does not exist")
+    if len(os.fsencode(path)) > MAX_PATH_BYTES:
+        raise ValueError(f"it has more than {MAX_PATH_BYTES} bytes")
     with closing(socket.socket(socket.AF_UNIX)) as probe:
         if path.is_socket() and probe.connect_ex(str(path)) == errno.ECONNREFUSED:
             path.unlink()

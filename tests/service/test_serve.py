@@ -164,7 +164,7 @@ def test_given_secrets_need_no_folder_made_before_and_no_token_is_printed(clone:
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("BIND", "--bind HOST:PORT"), ("METRICS_BIND", "METRICS_BIND=HOST:PORT")],
+    [("BIND", "BIND= or --bind HOST:PORT"), ("METRICS_BIND", "METRICS_BIND=HOST:PORT")],
 )
 def test_an_address_in_use_is_named(settings: Settings, name: str, advice: str) -> None:
     settings.BIND = f"127.0.0.1:{free_port()}"
@@ -268,6 +268,20 @@ def test_socket_file_is_taken_over_from_a_server_that_was_killed(
     with pytest.raises(CommandError, match="taken"):
         call_command("serve", f"--bind=unix:{path}")
     assert path.read_text() == "theirs"
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("/nowhere/socket", "its folder does not exist"),
+        (f"/tmp/{'x' * 103}", "it has more than 107 bytes"),
+    ],
+)
+def test_a_socket_file_that_cannot_be_made_is_told(started: list[Any], path: str, why: str) -> None:
+    told = rf"unix:{path} cannot be used \({why}\)\. Choose another address with BIND= or --bind"
+    with pytest.raises(CommandError, match=told):
+        call_command("serve", f"--bind=unix:{path}")
+    assert started == []
 
 
 def test_ctrl_c_stops_at_once(clone: Path) -> None:

@@ -44,7 +44,7 @@ class Command(BaseCommand):
         os.environ.setdefault("RES_OPTIONS", "timeout:1 attempts:1")
         bind = options["address"] or options["bind"]
         with ExitStack() as stack:
-            with _naming(bind, "--bind "):
+            with _naming(bind, "BIND= or --bind "):
                 address = stack.enter_context(claimed(bind))
             settings.BIND = bind  # the instance's name has its end
             if settings.METRICS_BIND:
