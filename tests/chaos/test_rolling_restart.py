@@ -6,6 +6,7 @@ Each instance restarts once. The long form has six restarts of each:
 """
 
 import os
+import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -45,13 +46,22 @@ def restart_each(instances: list[Service], callers: list[HttpApi]) -> None:
     assert seen.answers.keys() == {200}
 
 
+def customer(url: str, verify: bool | str = True) -> HttpApi:
+    """Return a caller with a token of its own. The requests of one would wait for each other."""
+    profile = uuid.uuid4()
+    caller = HttpApi(url, profile, key=SIGNING_KEY, profileKey=str(profile))
+    caller.verify = verify
+    return caller
+
+
 def test_behind_nginx(instances: list[Service]) -> None:
     with nginx(*instances) as proxy:
-        restart_each(instances, [proxy.caller() for _ in range(CALLERS)])
+        callers = [customer(proxy.url, proxy.certificate) for _ in range(CALLERS)]
+        restart_each(instances, callers)
 
 
 def test_behind_haproxy(instances: list[Service]) -> None:
     with haproxy(cartsvc=instances[0].port) as balanced:
         wait_until(lambda: is_ready(balanced.url))
-        callers = [HttpApi(balanced.url, key=SIGNING_KEY) for _ in range(CALLERS)]
+        callers = [customer(balanced.url) for _ in range(CALLERS)]
         restart_each(instances, callers)

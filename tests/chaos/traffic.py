@@ -15,12 +15,16 @@ from tests.support.callers import HttpApi
 
 
 class Traffic:
-    """What the callers got: how often each status or failure, and seconds to the slowest answer."""
+    """What the callers got: how often each status or failure, and seconds to the slowest answer.
+
+    `failures` are the texts of the answers that tell of one.
+    """
 
     def __init__(self, *, mistakes: bool) -> None:
         self.mistakes = mistakes
         self.answers: Counter[int | str] = Counter()
         self.slowest = 0.0
+        self.failures: list[str] = []
         self.over = Event()
 
     def work(self, caller: HttpApi) -> None:
@@ -43,12 +47,14 @@ class Traffic:
             self.answers[type(error).__name__] += 1
             return ""
         self.answers[answer.status_code] += 1
+        if answer.status_code >= 500:
+            self.failures.append(answer.text[:300])
         self.slowest = max(self.slowest, answer.elapsed.total_seconds())
         return "".join(re.findall(r'"(?:cartId|itemId)": ?"([^"]+)', answer.text)[:1])
 
     def __str__(self) -> str:
         total, answers = self.answers.total(), dict(self.answers)
-        return f"{total} requests, {answers}, slowest {self.slowest:.2f} s"
+        return f"{total} requests, {answers}, slowest {self.slowest:.2f} s {self.failures[:5]}"
 
 
 @contextmanager
