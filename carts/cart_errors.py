@@ -24,8 +24,8 @@ class TooManyDecimals(InvalidValue):
 class CannotChange(ApiError):
     text = "This member cannot be changed."
     meaning = (
-        "A change names a member that stays as it is, of a cart or of an item; or a cart is closed "
-        "for some seconds that is no checkout."
+        "A change names a member that stays as it is, of a cart or of an item; or seconds are sent "
+        "with an outcome other than checkout."
     )
     remedy = (
         "Leave it out. Update Item replaces an item whole; another restaurant or currency needs "

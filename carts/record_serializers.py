@@ -209,7 +209,7 @@ class RecordListSerializer(serializers.ListSerializer):
     def to_internal_value(self, data: Any) -> tuple[Any, ...]:
         self.kind.check_count(data)
         if not data and not self.allow_empty:
-            raise Required("Send at least one of them.")
+            raise Required("Send at least one item.")
         values: list[Any] = []
         errors: list[ApiError] = []
         child: Any = self.child

@@ -205,7 +205,7 @@ class MalformedJson(ApiError):
 
 class InvalidGuid(ApiError):
     text = "%(name)s must be a GUID: 8-4-4-4-12 hexadecimal digits."
-    meaning = "A key in the path, or an itemId, is no such GUID, or comes twice."
+    meaning = "A key is not 8-4-4-4-12 hexadecimal digits, or an itemId comes twice."
     remedy = "Send the key as the service or the customer's account gave it."
 
 

@@ -9,7 +9,8 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.formats import date_format
+
+from carts.admin.formatting import moment_in_words
 
 admin.site.unregister(User)
 
@@ -82,8 +83,7 @@ class AccountAdmin(UserAdmin):
 
     @admin.display(description="last sign-in", ordering="last_login")
     def last_sign_in(self, account: User) -> str | None:
-        last = account.last_login
-        return date_format(timezone.localtime(last), "j M Y, H:i T") if last else None
+        return moment_in_words(account.last_login) if account.last_login else None
 
     @admin.display(description="failed sign-ins")
     def failed_sign_ins(self, account: Any) -> int | None:
