@@ -63,8 +63,8 @@ class CartViewSet(CartServiceViewSet):
             raise errors.PartnerMismatch(field=("partner_key",))
         cart_id = uuid7()
         with self.change(new) as answer:
-            cart = self.carts.create_cart(cart_id, profile_key, new)
-            answer.data, answer.version = f'{{"cartId":"{cart_id}"}}', cart.version
+            created = self.carts.create_cart(cart_id, profile_key, new)
+            answer.show(created, f'{{"cartId":"{cart_id}"}}')
         return self.success(answer.data, answer.version)
 
     @reading(

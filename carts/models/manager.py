@@ -50,27 +50,27 @@ class CartManager(CartWriter, Generic[CartT]):
         """
         cart_id = checked_key("id", values.pop("id", None) or uuid7())
         customer = checked_key("profile_key", profile_key)
-        return self.create_cart(cart_id, customer, NewCart(**values | {"items": items}))
+        self.create_cart(cart_id, customer, NewCart(**values | {"items": items}))
+        cart: CartT = self.get(pk=cart_id)
+        return cart
 
-    def create_cart(self, cart_id: UUID, profile_key: UUID, new: NewCart) -> CartT:
+    def create_cart(self, cart_id: UUID, profile_key: UUID, new: NewCart) -> Changed:
         """Create a cart. See `create_with_items`."""
         author, moment = self.author or Author.shell(), self.current_time()
         empty = LockedCart.empty(cart_id, profile_key, new.currency, moment)
         items = [PlacedItem.of(uuid7(), position, item) for position, item in enumerate(new.items)]
-        values = new._asdict() | empty.changed([], items, moment, ("items",))._asdict()
-        del values["items"]
-        cart: Any = self.model(
-            created_on=moment,
-            created_by_kind=author.kind,
-            created_by_name=author.name,
-            created_request_id=author.request_id,
-            **values,
-        )
+        cart = empty.changed([], items, moment, ("items",))
         with atomic() as cursor, one_exchange(cursor):
-            statements.insert_cart(self.model).run(cursor, **vars(cart))
+            statements.insert_cart(self.model).run(
+                cursor,
+                **new._asdict() | cart._asdict(),
+                created_on=moment,
+                created_by_kind=author.kind,
+                created_by_name=author.name,
+                created_request_id=author.request_id,
+            )
             self._insert_items(cursor, cart, items)
-        cart._state.adding = False
-        return cart
+        return Changed(cart.version, cart.subtotal)
 
     def add_item(
         self, cart_id: UUID, item_id: UUID, item: Item, *, version: Expected = None
