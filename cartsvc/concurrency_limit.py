@@ -13,7 +13,6 @@ An operation holds no place of the first two while the database waits for a lock
 member of staff opens one at a time.
 """
 
-from collections import Counter
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from math import inf
@@ -35,8 +34,8 @@ class ConcurrencyLimit:
 
     def __init__(self, each: int, everyone: float = inf, seconds: float = 1) -> None:
         self.each, self.everyone, self.seconds = each, everyone, seconds
-        self._held: Counter[Hashable] = Counter()
-        self._taken_at: dict[Hashable, float] = {}  # when each caller last took a place
+        # When the places that a caller holds were taken: as many moments as places.
+        self._taken: dict[Hashable, list[float]] = {}
         self._freed = Condition()
 
     @contextmanager
@@ -57,23 +56,23 @@ class ConcurrencyLimit:
                 if left <= 0:
                     raise Busy("Too many requests have come at once. Try again.")
                 self._freed.wait(left)
-            self._held[caller] += 1
-            self._taken_at[caller] = monotonic()
+            self._taken.setdefault(caller, []).append(monotonic())
         try:
             yield
         finally:
             with self._freed:
-                self._held[caller] -= 1
-                if not self._held[caller]:
-                    del self._held[caller], self._taken_at[caller]
+                self._taken[caller].pop()
+                if not self._taken[caller]:
+                    del self._taken[caller]
                 self._freed.notify_all()
 
     def _full_since(self, caller: Hashable) -> float | None:
         """Return when the last place was taken, or None if there is one for the caller."""
-        if self._held[caller] >= self.each:
-            return self._taken_at[caller]
-        if self._held.total() >= self.everyone:
-            return max(self._taken_at.values())
+        # What has filled the places was the latest to take one.
+        if len(self._taken.get(caller, ())) >= self.each:
+            return self._taken[caller][-1]
+        if sum(map(len, self._taken.values())) >= self.everyone:
+            return max(moments[-1] for moments in self._taken.values())
         return None
 
 
