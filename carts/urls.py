@@ -8,15 +8,13 @@ register_converter(GuidConverter, "guid")
 
 CARTS = "v2.0/customers/<guid:profile_key>/carts"
 
+# Django tries them one after another, so the most frequent come first.
 urlpatterns = [
-    path("v2.0/openapi.json", DocumentView.as_view(), name="openapi"),
     path(CARTS, CartViewSet.as_view({"post": "create", "get": "list"})),
     path(
         f"{CARTS}/<guid:cart_id>",
         CartViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
     ),
-    path(f"{CARTS}/<guid:cart_id>/close", CartViewSet.as_view({"post": "close"})),
-    path(f"{CARTS}/<guid:cart_id>/reopen", CartViewSet.as_view({"post": "reopen"})),
     path(
         f"{CARTS}/<guid:cart_id>/items",
         CartItemViewSet.as_view({"post": "create", "put": "update_all"}),
@@ -28,4 +26,7 @@ urlpatterns = [
         f"{CARTS}/<guid:cart_id>/items/<guid:item_id>",
         CartItemViewSet.as_view({"put": "update", "patch": "partial_update", "delete": "destroy"}),
     ),
+    path(f"{CARTS}/<guid:cart_id>/close", CartViewSet.as_view({"post": "close"})),
+    path(f"{CARTS}/<guid:cart_id>/reopen", CartViewSet.as_view({"post": "reopen"})),
+    path("v2.0/openapi.json", DocumentView.as_view(), name="openapi"),
 ]
