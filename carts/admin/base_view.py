@@ -52,9 +52,6 @@ SAVED = (
 # The label of a reason that must be given.
 WHY = "Why (for staff only)"
 
-# How often a change is decided anew, because others change the cart in between.
-ATTEMPTS = 5
-
 # What a form has shown, if the history does not tell.
 UNKNOWN: Any = {}
 
@@ -144,19 +141,11 @@ class ChangeView(View):
     def post(self, request: HttpRequest) -> HttpResponse:
         if not all([self.why.is_valid(), not self.editor or self.editor.is_valid()]):
             return self.page()
-        for _ in range(ATTEMPTS):
-            if answer := self.decide():
-                return answer
-        return self.page(error=BUSY)
-
-    def decide(self) -> HttpResponse | None:
-        """Decide on the cart as it was read, and save. Return None if it has changed since then."""
         if self.clashes():
             return self.page(clash=True)
-        if not (message := self.message()):
-            return self.nothing_changed()
+        message = self.message()
         try:
-            return self.write(message)
+            return self.write(message) if message else self.nothing_changed()
         except ValidationError as invalid:
             error = " ".join(invalid.messages)
         except OperationalError:
@@ -164,8 +153,8 @@ class ChangeView(View):
         except ApiError as refused:
             if not self.load():
                 return self.gone()
-            if isinstance(refused, VersionMismatch):
-                return None
+            if isinstance(refused, VersionMismatch):  # changed since it was read: decide anew
+                return self.post(request)
             is_saved = isinstance(refused, IdempotencyKeyReused)
             error = SAVED if is_saved else f"{refusal_in_words(refused)} Nothing was saved."
         return self.page(error=error)
