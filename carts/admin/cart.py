@@ -1,4 +1,4 @@
-"""The pages that change a cart itself, and that delete it."""
+"""The pages of a cart itself: they change it, close, reopen and delete it, and add a note."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +12,7 @@ from carts.admin.forms import CartForm
 from carts.admin.history import Items, change_of, lines_of
 from carts.models import CartChange
 from carts.models.writes import Changed
+from carts.values import ABANDONED, Closing
 
 
 class ChangeCartView(EditView):
@@ -37,7 +38,51 @@ class ChangeCartView(EditView):
         return carts.change_cart(self.cart_id, self.values, version=version)
 
 
-class DeleteCartView(ChangeView):
+class WholeCartView(ChangeView):
+    """The base of the pages that end a cart or reopen it.
+
+    Whatever has happened to the cart since the page was opened is shown first: it may be being
+    paid for, or still in use.
+    """
+
+    def is_about(self, change: CartChange) -> bool:
+        return True
+
+    def clashes(self) -> bool:
+        return bool(self.cart.version != self.since)
+
+
+class AbandonView(WholeCartView):
+    """The page that closes a cart which the customer has left, after a confirmation."""
+
+    template = "abandon"
+    title = "Close this cart as abandoned?"
+
+    def message(self) -> str:
+        return "Cart closed as abandoned"
+
+    def change(self, carts: Carts, version: int) -> Changed:
+        return carts.close_cart(self.cart_id, Closing(outcome=ABANDONED), version=version)
+
+
+class ReopenView(WholeCartView):
+    """The page that opens a closed cart again. It asks why."""
+
+    template = "reopen"
+    title = "Reopen this cart?"
+    asks = WHY
+    takes_closed = True
+
+    def message(self) -> str:
+        state = self.cart.state
+        about = f", {in_words(state.reference)}" if state.reference else ""
+        return f"Cart reopened: it was {state.status}{about}" if state.closed_on else ""
+
+    def change(self, carts: Carts, version: int) -> Changed:
+        return carts.reopen_cart(self.cart_id, version=version)
+
+
+class DeleteCartView(WholeCartView):
     """The page that deletes a cart with all that belongs to it, after a confirmation.
 
     It asks why. The log of staff then says what the cart was.
@@ -47,12 +92,6 @@ class DeleteCartView(ChangeView):
     may = "has_delete_permission"
     flag = DELETION
     asks = WHY
-
-    def subject(self, items: Items, fields: Mapping[str, Any]) -> Any:
-        return items, fields
-
-    def is_about(self, change: CartChange) -> bool:
-        return True
 
     def context(self) -> dict[str, Any]:
         return {"title": "Delete this cart?", "lines": self._lines()}
