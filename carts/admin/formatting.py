@@ -12,7 +12,6 @@ from django.utils.timezone import localtime
 from iso4217 import Currency
 
 from carts.cart_errors import CartClosed
-from carts.values import Item
 from cartsvc.request_errors import ApiError
 
 # What the desk calls a field whose name does not say it.
@@ -22,6 +21,8 @@ LABELS = {
     "special_instructions": "Instructions for the kitchen",
 }
 
+# Of today's currencies. A cart may be in one that ISO 4217 has withdrawn since.
+DECIMALS = {currency.code: currency.exponent or 0 for currency in Currency}
 
 # Such as 1,234.50 or 23,50. A comma before exactly three digits groups them, as on the pages.
 AMOUNT = re.compile(r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:[.,]([0-9]+))?")
@@ -30,21 +31,6 @@ AMOUNT = re.compile(r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:[.,]([0-9]+))?")
 def label_of(name: str) -> str:
     """Return what the desk calls a field."""
     return LABELS.get(name, name.replace("_", " ").capitalize())
-
-
-# What the lines of an order show of an item, and the label and name of each other field.
-IN_LINES = {
-    *("display_name", "quantity", "price", "currency", "options", "special_instructions"),
-}
-MENU_DATA = [(label_of(name), name) for name in Item._fields if name not in IN_LINES]
-
-# Of today's currencies. A cart may be in one that ISO 4217 has withdrawn since.
-DECIMALS = {currency.code: currency.exponent or 0 for currency in Currency}
-
-
-def menu_data(item: Item) -> str:
-    """Return each field that is not in the lines of an order, with its label."""
-    return ", ".join([f"{label} {getattr(item, name)}" for label, name in MENU_DATA])
 
 
 def moment_in_words(moment: datetime | str | None) -> str:
@@ -91,14 +77,6 @@ def parse_amount(text: str) -> Decimal | None:
 def is_ambiguous(text: str, currency: str) -> bool:
     """Return whether 1,250 may be 1.250 as well: in a currency with three decimals."""
     return DECIMALS.get(currency) == 3 and bool(re.fullmatch("-?[0-9]{1,3},[0-9]{3}", text))
-
-
-def each(value: Decimal, item: Item) -> Decimal | None:
-    """Return what one costs with its options, if that is neither the price nor the item's value."""
-    if item.quantity == 1 or not item.options:
-        return None
-    one = value / item.quantity
-    return one if one != item.price else None
 
 
 def parse_version(text: str) -> int | None:

@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 
 from carts.models import Cart
 from carts.models.change import Author
-from carts.templatetags.isolates import CONTROLS
+from carts.templatetags.desk import CONTROLS
 from tests.browser.conftest import (
     FIND,
     LOOKS,
