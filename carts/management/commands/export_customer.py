@@ -1,7 +1,6 @@
 import os
 import sys
 from argparse import ArgumentParser
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -75,23 +74,19 @@ def document(profile_key: str, held: list[QuerySet[Any]]) -> Iterator[str]:
     yield "}\n"
 
 
-def of_carts(rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the carts as Get Cart shows them, each with its author and the changes it has seen.
+def of_carts(rows: QuerySet[Any]) -> list[dict[str, Any]]:
+    """Return the carts as Get Cart shows them, each with its author and the changes it has seen.
 
     One that is deleted meanwhile may have lost its history before it was read: it is left out.
     """
-    carts = list(rows.annotate(json=cart_json(items=items_json(F("profile_key")))))
-    customers = {cart.profile_key for cart in carts}
-    changes = defaultdict(list)
-    found = CartChange.objects.filter(profile_key__in=customers, cart__in=carts)
-    for change in found.order_by("version").values(*CHANGE_FIELDS):
-        changes[change["cart_id"]].append(change)
-    left = set(rows.values_list("pk", flat=True))
-    return (of_cart(cart, changes[cart.pk]) for cart in carts if cart.pk in left)
+    carts = rows.annotate(json=cart_json(items=items_json(F("profile_key"))))
+    read = {cart.pk: of_cart(cart) for cart in carts}
+    return [read[key] for key in rows.values_list("pk", flat=True) if key in read]
 
 
-def of_cart(cart: Any, changes: list[dict[str, Any]]) -> dict[str, Any]:
+def of_cart(cart: Any) -> dict[str, Any]:
     columns = [getattr(cart, name) for name in status_columns()]
+    seen = cart.changes.filter(profile_key=cart.profile_key, version__lte=cart.version)
     return {
         **decoded(with_status(cart.json, columns, timezone.now())),
         "created_by": {
@@ -101,8 +96,7 @@ def of_cart(cart: Any, changes: list[dict[str, Any]]) -> dict[str, Any]:
         },
         "changes": [
             {**change, "before": decoded(change["before"]), "after": decoded(change["after"])}
-            for change in changes
-            if change["version"] <= cart.version
+            for change in seen.values(*CHANGE_FIELDS)
         ],
     }
 
