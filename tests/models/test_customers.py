@@ -8,7 +8,6 @@ from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -240,9 +239,9 @@ def test_a_cart_that_is_created_meanwhile_goes_too(
     assert not Cart.objects.exists()
 
 
-def export(*arguments: str, profile: uuid.UUID = PROFILE) -> str:
+def export() -> str:
     out = StringIO()
-    call_command("export_customer", str(profile), *arguments, stdout=out, stderr=StringIO())
+    call_command("export_customer", str(PROFILE), stdout=out, stderr=StringIO())
     return out.getvalue()
 
 
@@ -418,24 +417,3 @@ def test_a_customer_of_whom_nothing_is_held(db: None) -> None:
         "idempotencyRecords": [],
     }
     assert "Nothing is held of the customer" in told.getvalue()
-
-
-def test_a_new_file_is_its_owners(api: Api, tmp_path: Path) -> None:
-    created(api, bodies.cart(note="Ω 🍕"))
-    file, out = tmp_path / "customer.json", StringIO()
-    call_command("export_customer", str(PROFILE), "--output", str(file), stdout=out)
-    assert out.getvalue() == ""
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert "Ω 🍕" in file.read_text(encoding="utf-8")
-    assert file.read_text(encoding="utf-8") == export()
-
-
-@pytest.mark.parametrize(
-    ("name", "why"), [("kept.json", "File exists"), ("no/folder.json", "No such file")]
-)
-def test_a_file_that_cannot_be_made(api: Api, tmp_path: Path, name: str, why: str) -> None:
-    created(api)
-    (tmp_path / "kept.json").write_text("kept")
-    with pytest.raises(CommandError, match=f"{name} cannot be made: {why}"):
-        export("--output", str(tmp_path / name))
-    assert (tmp_path / "kept.json").read_text() == "kept"

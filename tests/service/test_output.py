@@ -84,18 +84,3 @@ def test_a_reader_that_leaves_is_told(started: Start) -> None:
 def test_a_full_disk_is_told(started: Start, command: tuple[str, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
         refused(started(*command, stdout=full.fileno()), "No space left on device")
-
-
-def test_a_new_file_is_whole_or_not_there(started: Start, tmp_path: Path) -> None:
-    """A limit of its size stands for a full disk."""
-    file = tmp_path / "customer.json"
-    limited = (
-        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)); "
-    )
-    (tmp_path / "sitecustomize.py").write_text(limited)
-    program = started(
-        *EXPORT, "--output", str(file), stdout=subprocess.PIPE, PYTHONPATH=str(tmp_path)
-    )
-    refused(program, "File too large")
-    assert not file.exists()

@@ -1,8 +1,6 @@
-import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from decimal import Decimal
 from io import TextIOWrapper
@@ -10,7 +8,7 @@ from itertools import chain
 from typing import Any, cast
 
 from django.contrib.admin.models import LogEntry
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.db.models import F, QuerySet
 from django.utils import timezone
 from simplejson import JSONEncoder
@@ -35,23 +33,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("profile_key", help="the customer's")
-        parser.add_argument("--output", metavar="FILE", help="a new file of mode 0600, not stdout")
 
-    def handle(self, *args: Any, profile_key: str, output: str | None, **options: Any) -> None:
+    def handle(self, *args: Any, profile_key: str, **options: Any) -> None:
         held = held_of(profile_key)
         if not any(rows.exists() for rows in held):
             self.stderr.write(f"Nothing is held of the customer {profile_key}.")
-        if output:
-            try:
-                new = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            except OSError as error:
-                raise CommandError(f"{output} cannot be made: {error.strerror}.") from error
-            with ExitStack() as unless_whole:
-                unless_whole.callback(os.unlink, output)
-                with os.fdopen(new, "w", encoding="utf-8") as file:
-                    file.writelines(document(profile_key, held))
-                unless_whole.pop_all()
-            return
         cast("TextIOWrapper", sys.stdout).reconfigure(encoding="utf-8")
         for piece in document(profile_key, held):
             self.stdout.write(piece, ending="")
