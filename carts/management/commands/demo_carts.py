@@ -35,27 +35,17 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--carts", type=batch_size, default=500, help="how many (%(default)s)")
-        parser.add_argument(
-            "--beside-real-carts",
-            action="store_true",
-            help=f"even if a partner other than {PARTNER} has carts",
-        )
-
         parser.add_argument("--if-none", action="store_true", help="only if there are no carts")
 
-    def handle(
-        self, *args: Any, carts: int, beside_real_carts: bool, if_none: bool, **options: Any
-    ) -> None:
+    def handle(self, *args: Any, carts: int, if_none: bool, **options: Any) -> None:
         if if_none and Cart.objects.exists():
             self.stdout.write(
                 "There are carts already, so --demo made none. To make some all the same, run:\n\n"
                 f"manage.py demo_carts --carts {carts}\n"
             )
             return
-        if not beside_real_carts and Cart.objects.exclude(partner_key=PARTNER).exists():
-            raise CommandError(
-                "There are real carts in this database. Give --beside-real-carts if you mean it."
-            )
+        if Cart.objects.exclude(partner_key=PARTNER).exists():
+            raise CommandError("There are real carts in this database.")
         chance = random.Random()  # noqa: S311 (no secret depends on it)
         profiles = [uuid4() for _ in range(1 + carts // 3)]
         now = timezone.now()
