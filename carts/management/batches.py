@@ -1,7 +1,6 @@
 """Walk along a table by its primary key, a batch at a time, and delete the rows."""
 
-from argparse import ArgumentTypeError
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from time import monotonic, sleep
 from typing import Any
 
@@ -18,20 +17,14 @@ from cartsvc.db.statements import delete_in_shards
 
 ATTEMPTS = 5
 
-# In one transaction. Their key has several columns, and SQLite takes under 1,000 such conditions.
-MAX_RECORDS = 500
+# Rows that are read at once. A key may have several columns, and SQLite takes under 1,000 such
+# conditions.
+BATCH = 500
 
 # Rows that a transaction deletes, of carts and of what belongs to them. A cart that has more goes
 # alone.
 MAX_ROWS = 1_000
 OF_CART = 1 + F("item_count") + F("option_count") + Least(F("version"), MAX_CHANGES)
-
-
-def batch_size(text: str) -> int:
-    """Return the number that `text` names. For use as an argparse type."""
-    if not text.isdecimal() or not int(text):
-        raise ArgumentTypeError(f"{text!r} is not a number of carts.")
-    return int(text)
 
 
 def batches(rows: QuerySet[Any], size: int) -> Iterator[QuerySet[Any]]:
@@ -50,23 +43,28 @@ def counted(number: int, model: type[Model]) -> str:
 
 
 def delete_batches(
-    model: type[Model], parts: Iterable[QuerySet[Any]], out: OutputWrapper, *, dry_run: bool
+    rows: QuerySet[Any],
+    out: OutputWrapper,
+    *,
+    dry_run: bool,
+    only: Callable[[QuerySet[Any]], QuerySet[Any]] = QuerySet.all,
 ) -> None:
-    """Delete the rows of all parts, a few in a transaction, and write how many were deleted.
+    """Delete the rows, a few in a transaction, and write how many were deleted.
 
-    A dry run only counts them. The progress is a bar on a terminal, and elsewhere a line between
-    two parts.
+    `only` narrows a batch down to the rows to delete. A dry run only counts them. The progress is a
+    bar on a terminal, and elsewhere a line between two batches.
     """
     gone, terminal = 0, out.isatty()
     verb = "would be deleted" if dry_run else "deleted"
-    with tqdm(unit=f" {model._meta.verbose_name_plural}", disable=not terminal) as progress:
-        for number, rows in enumerate(parts):
+    unit = f" {rows.model._meta.verbose_name_plural}"
+    with tqdm(unit=unit, disable=not terminal) as progress:
+        for number, batch in enumerate(map(only, batches(rows, BATCH))):
             if number and not terminal:
-                out.write(f"{counted(gone, model)} {verb} so far")
-            done = rows.count() if dry_run else sum(map(delete, pieces(rows)))
+                out.write(f"{counted(gone, rows.model)} {verb} so far")
+            done = batch.count() if dry_run else sum(map(delete, pieces(batch)))
             gone += done
             progress.update(done)
-    out.write(f"{counted(gone, model)} {verb}.")
+    out.write(f"{counted(gone, rows.model)} {verb}.")
 
 
 def pieces(rows: QuerySet[Any]) -> Iterator[QuerySet[Any]]:

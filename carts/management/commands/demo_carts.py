@@ -1,6 +1,6 @@
 import random
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +13,6 @@ from django.utils import timezone
 from tqdm import tqdm
 from uuid_utils.compat import uuid7
 
-from carts.management.batches import batch_size
 from carts.models import Cart, CartItem
 from carts.models.change import Author
 from carts.models.manager import CartManager
@@ -34,7 +33,7 @@ class Command(BaseCommand):
     help = "Fill the database with believable carts of the last four weeks, to try the desk with."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--carts", type=batch_size, default=500, help="how many (%(default)s)")
+        parser.add_argument("--carts", type=_number, default=500, help="how many (%(default)s)")
         parser.add_argument("--if-none", action="store_true", help="only if there are no carts")
 
     def handle(self, *args: Any, carts: int, if_none: bool, **options: Any) -> None:
@@ -52,6 +51,12 @@ class Command(BaseCommand):
         for _ in tqdm(range(carts), unit="cart", file=sys.stderr):
             _order(chance, chance.choice(profiles), now - chance.random() * SPREAD, now)
         self.stdout.write(f"{carts} carts were made, all of partner {PARTNER}.")
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise ArgumentTypeError(f"{text!r} is not a number of carts.")
+    return int(text)
 
 
 def _order(chance: random.Random, profile_key: UUID, created: datetime, latest: datetime) -> None:

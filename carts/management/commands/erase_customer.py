@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from carts.management.batches import ATTEMPTS, MAX_RECORDS, batches, counted, delete_batches
+from carts.management.batches import ATTEMPTS, counted, delete_batches
 from carts.management.customers import held_of
 
 
@@ -32,8 +32,7 @@ class Command(BaseCommand):
                 raise CommandError("Nothing was erased. To erase without a terminal: --no-input.")
         for _ in range(ATTEMPTS):
             for rows in held:
-                parts = batches(rows, MAX_RECORDS)
-                delete_batches(rows.model, parts, self.stdout, dry_run=dry_run)
+                delete_batches(rows, self.stdout, dry_run=dry_run)
             if dry_run or not any(rows.exists() for rows in held):
                 return
             sleep(1)  # what is being changed, or came meanwhile, is left to another round

@@ -13,7 +13,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 from simplejson import JSONEncoder
 
-from carts.management.batches import MAX_RECORDS, batches
+from carts.management.batches import BATCH, batches
 from carts.management.customers import held_of
 from carts.models import Cart, CartChange, DeletedCart, IdempotencyRecord
 from carts.models.change import decoded
@@ -108,9 +108,9 @@ def of_records(rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
 # How the rows of each kind are shown, and how many at once: carts may be large.
 SHOWN: dict[Any, tuple[Callable[[QuerySet[Any]], Iterable[Any]], int]] = {
     Cart: (of_carts, 10),
-    LogEntry: (of_entries, MAX_RECORDS),
-    DeletedCart: (of_deleted, MAX_RECORDS),
-    IdempotencyRecord: (of_records, MAX_RECORDS),
+    LogEntry: (of_entries, BATCH),
+    DeletedCart: (of_deleted, BATCH),
+    IdempotencyRecord: (of_records, BATCH),
 }
 
 
