@@ -26,10 +26,9 @@ from carts.admin.formatting import LABELS, amount, cart_url, parse_version
 from carts.admin.history import timeline
 from carts.admin.items import ItemView, RemoveItemView
 from carts.admin.put_back import PutBackView
-from carts.admin.terms import id_digits
 from carts.models import Cart, DeletedCart
 from carts.models.closing import OPEN
-from carts.models.reads import items_of, moment_of
+from carts.models.reads import items_of
 from cartsvc.api.guids import parse_guid
 
 # The most items on the slips that the page of a cart shows. Its order has all of them.
@@ -89,21 +88,15 @@ class CartAdmin(admin.ModelAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the search box and the carts found, or give them as a file of CSV.
 
-        An id opens the cart or the event that has it, and that of a cart that staff deleted its
-        log.
+        A key opens the one thing that has it.
         """
         self._check_view(request)
         form, found = search.FindForm(request.GET), search.Page([])
-        as_csv = "csv" in request.GET
         if form.is_valid():
+            as_csv = "csv" in request.GET
             found = search.find(form.cleaned_data, size=search.MOST if as_csv else search.PAGE_SIZE)
             if found.opens:
                 return HttpResponseRedirect(found.opens)
-            key = id_digits(form.cleaned_data["q"])
-            # Others begin like it. Of a customer's, the carts are listed.
-            is_customer = found.carts and found.understood[0].column
-            if len(key) == 32 and not is_customer and _is_known(UUID(key)):
-                return HttpResponseRedirect(reverse("admin:carts_cart_history", args=[UUID(key)]))
             if as_csv:
                 return _csv(found.carts)
         # The filters suggest what the carts of the page hold, which costs no query.
@@ -111,9 +104,8 @@ class CartAdmin(admin.ModelAdmin):
             name: sorted({getattr(cart, name) for cart in found.carts}) for name in form.SUGGESTED
         }
         context: dict[str, Any] = {"title": "Carts", "form": form, "page": found, "seen": seen}
-        if found.is_id and len(key) == 32:
-            context |= {"made_on": moment_of(UUID(key)), "kept_days": settings.CART_DAYS}
-        return self.page(request, "find", periods=_periods(), most=search.MOST, **context)
+        context |= {"periods": _periods(), "most": search.MOST, "kept_days": settings.CART_DAYS}
+        return self.page(request, "find", **context)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -175,11 +167,6 @@ class CartAdmin(admin.ModelAdmin):
     def _check_view(self, request: HttpRequest) -> None:
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-
-
-def _is_known(cart_id: UUID) -> bool:
-    """Return whether something is kept of a cart that may have been deleted."""
-    return DeletedCart.objects.filter(pk=cart_id).exists() or log_of(cart_id).exists()
 
 
 def _staff_log(request: HttpRequest, cart_id: UUID) -> Page:

@@ -15,13 +15,15 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import BooleanField, ExpressionWrapper, Q, Subquery, TextField, Value
 from django.db.models.functions import Concat
+from django.urls import reverse
 from django.utils import timezone
 
+from carts.admin.activity import log_of
 from carts.admin.formatting import cart_url, event_url
 from carts.admin.terms import HIGHEST, ITEMS, LOWEST, Reading, carts_with, id_digits, readings
-from carts.models import Cart, CartChange, CartItem
+from carts.models import Cart, CartChange, CartItem, DeletedCart
 from carts.models.closing import STATUSES, has_status
-from carts.models.reads import CartQuerySet, first_key_at
+from carts.models.reads import CartQuerySet, first_key_at, moment_of
 
 # The carts of a page, and the most that are counted and that a file holds.
 PAGE_SIZE, MOST = 100, 1_000
@@ -90,8 +92,8 @@ class Page:
     """Carts, newest first, and the keys at which the newer and the older page begin.
 
     `total` carts were found from here on, or more if there is an older page. `understood` is what
-    the term was taken for; `is_id` tells whether it looks like an id. `opens` is the address of
-    the one thing that it names.
+    the term was taken for; `is_id` tells whether it looks like an id, and `made_on` when such an
+    id was made. `opens` is the address of the one thing that it names.
     """
 
     carts: list[Cart]
@@ -103,6 +105,7 @@ class Page:
     total: int = 0
     understood: tuple[Reading, ...] = ()
     is_id: bool = False
+    made_on: datetime | None = None
     opens: str = ""
 
 
@@ -110,7 +113,8 @@ def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
     """Return the page of carts that the cleaned values of a `FindForm` ask for."""
     term, page = values["q"], Page([])
     digits = id_digits(term)
-    if len(digits) == 32 and (opens := _opened(UUID(digits))):
+    key = UUID(digits) if len(digits) == 32 else None
+    if key and (opens := _opened(key)):
         return Page([], opens=opens)
     for alternatives in readings(term) if term else [_of_filter(values["partner_key"])]:
         if alternatives:
@@ -118,14 +122,17 @@ def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
             page.understood = tuple({reading.words: reading for reading in alternatives}.values())
         if page.carts or page.reached:
             break
-    page.is_id = bool(digits and page.understood) and (
-        page.understood[0].column != "restaurant_key"
-    )
-    if len(page.carts) == 1 and not (page.newer or page.older):
-        (cart,), reading = page.carts, page.understood[0]
-        if reading.keys and reading.words[0][1] in {digits, term.strip()}:
-            page.opens = cart_url(cart.pk, reading.keys[cart.pk])
-        elif version := reading.request_id and _version_by(reading.request_id, cart):
+    first = page.understood[0] if page.understood else Reading()
+    page.is_id = bool(digits and page.understood) and first.column != "restaurant_key"
+    page.made_on = moment_of(key) if key and page.is_id else None
+    # Others begin like a deleted cart's. Of a customer's, the carts are listed.
+    if key and not (page.carts and first.column) and _was_deleted(key):
+        page.opens = reverse("admin:carts_cart_history", args=[key])
+    elif len(page.carts) == 1 and not (page.newer or page.older):
+        (cart,) = page.carts
+        if first.keys and first.words[0][1] in {digits, term.strip()}:
+            page.opens = cart_url(cart.pk, first.keys[cart.pk])
+        elif version := first.request_id and _version_by(first.request_id, cart):
             page.opens = event_url(cart.pk, version)
     return page
 
@@ -142,6 +149,11 @@ def _opened(key: UUID) -> str:
     items = CartItem.objects.filter(pk=key).order_by().values_list("cart_id")
     found = next((cart_id for (cart_id,) in carts.union(items)), None)
     return cart_url(found, key if key != found else None) if found else ""
+
+
+def _was_deleted(key: UUID) -> bool:
+    """Return whether something is kept of a cart that is gone."""
+    return DeletedCart.objects.filter(pk=key).exists() or log_of(key).exists()
 
 
 def _version_by(request_id: str, cart: Cart) -> int:
