@@ -48,27 +48,24 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, A
     changes = list(cart.changes.filter(version__lt=end).reverse()[: PAGE_SIZE + 1])
     events = [_event(change, cart.currency) for change in changes[:PAGE_SIZE]]
     oldest = events[-1].change.version if events else end
-    if len(changes) > PAGE_SIZE:
-        return {"events": _with_notes(cart, events), "earlier": oldest}
-    missing = max(0, oldest - 2)
-    if not missing and end <= cart.version:
-        changes = list(cart.changes.reverse())
-    is_known = len(changes) >= cart.version - 1
-    created = items_before(items, changes).values() if is_known else []
-    creation = CartChange(
-        version=1,
-        at=cart.created_on,
-        operation="Create Cart",
-        **cart.created_by.columns,
-    )
-    lines = lines_of([placed.item for placed in created], cart.currency)
-    events.append(Event(creation, lines))
-    return {"events": _with_notes(cart, events), "missing": missing}
-
-
-def _with_notes(cart: Cart, events: list[Event]) -> list[Event]:
+    rest = {"earlier": oldest}
+    if len(changes) <= PAGE_SIZE:
+        rest = {"missing": max(0, oldest - 2)}
+        if oldest <= 2 and end <= cart.version:
+            changes = list(cart.changes.reverse())
+        events.append(_creation(cart, items, changes))
     notes = notes_of(cart.pk)
-    return [event._replace(notes=notes.get(event.change.version, ())) for event in events]
+    events = [event._replace(notes=notes.get(event.change.version, ())) for event in events]
+    return {"events": events, **rest}
+
+
+def _creation(cart: Cart, items: Items, changes: Collection[CartChange]) -> Event:
+    """Return the creation, with the items of then if `changes` are all that came since."""
+    is_known = len(changes) == cart.version - 1
+    created = items_before(items, changes).values() if is_known else []
+    author = cart.created_by.columns
+    creation = CartChange(version=1, at=cart.created_on, operation="Create Cart", **author)
+    return Event(creation, lines_of([placed.item for placed in created], cart.currency))
 
 
 def events_since(cart: Cart, version: int) -> list[Event]:
