@@ -86,31 +86,27 @@ def pieces(rows: QuerySet[Any]) -> Iterator[QuerySet[Any]]:
 
 def delete(rows: QuerySet[Any]) -> int:
     """Delete the rows except those that are being changed. Return how many were deleted."""
-    database: Any = connection  # a backend of cartsvc.db
-    attempt = _delete_in_shards if database.is_distributed else _delete_and_pause
     for _ in range(ATTEMPTS - 1):
         try:
-            return attempt(rows)
+            return _delete_once(rows)
         except OperationalError:  # SQLite has one writer at a time and may be busy for long
             sleep(1)
-    return attempt(rows)
+    return _delete_once(rows)
 
 
-def _delete_in_shards(rows: QuerySet[Any]) -> int:
-    """Delete the rows at once, or if one of them is locked, customer by customer."""
-    try:
-        return delete_in_shards(rows)
-    except OperationalError as error:
-        if not is_row_held(error):
-            raise
-    customers = set(rows.order_by().values_list("profile_key", flat=True))
-    return sum(_delete_unlocked(rows.filter(profile_key=customer)) for customer in customers)
-
-
-def _delete_and_pause(rows: QuerySet[Any]) -> int:
+def _delete_once(rows: QuerySet[Any]) -> int:
+    database: Any = connection  # a backend of cartsvc.db
+    if database.is_distributed:  # at once, or if one of them is locked, customer by customer
+        try:
+            return delete_in_shards(rows)
+        except OperationalError as error:
+            if not is_row_held(error):
+                raise
+        customers = set(rows.order_by().values_list("profile_key", flat=True))
+        return sum(_delete_unlocked(rows.filter(profile_key=customer)) for customer in customers)
     started = monotonic()
     gone = _delete_unlocked(rows)
-    if gone and connection.vendor == "sqlite":
+    if gone and database.vendor == "sqlite":
         sleep(monotonic() - started)  # who waited for the only write lock has as long a turn
     return gone
 
