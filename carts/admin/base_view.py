@@ -23,12 +23,7 @@ from uuid_utils.compat import uuid7
 from carts.admin.activity import author_of, log
 from carts.admin.formatting import amount, cart_url, parse_version, refusal_in_words
 from carts.admin.forms import CartForm, WhyForm
-from carts.admin.history import (
-    Items,
-    cart_before,
-    change_of,
-    events_since,
-)
+from carts.admin.history import Items, cart_before, change_of, events_since
 from carts.cart_errors import CartClosed, IdempotencyKeyReused, VersionMismatch
 from carts.models import Cart, CartChange, IdempotencyRecord
 from carts.models.change import items_before

@@ -14,13 +14,7 @@ from django.utils import timezone
 
 from carts.admin import activity, search
 from carts.admin.activity import log_of
-from carts.admin.cart import (
-    AbandonView,
-    ChangeCartView,
-    DeleteCartView,
-    NoteView,
-    ReopenView,
-)
+from carts.admin.cart import AbandonView, ChangeCartView, DeleteCartView, NoteView, ReopenView
 from carts.admin.channels import ChannelsView
 from carts.admin.formatting import LABELS, amount, cart_url, parse_version
 from carts.admin.history import timeline

@@ -10,11 +10,7 @@ from uuid_utils.compat import uuid7
 from carts.admin.base_view import UNKNOWN, Carts, ChangeView, EditView
 from carts.admin.formatting import cart_url, in_words
 from carts.admin.forms import ItemForm, offers
-from carts.admin.history import (
-    Items,
-    change_of,
-    whole_in_one_line,
-)
+from carts.admin.history import Items, change_of, whole_in_one_line
 from carts.admin.terms import carts_with
 from carts.models import Cart
 from carts.models.reads import items_of

@@ -9,12 +9,7 @@ from django.http import HttpRequest, HttpResponse
 
 from carts.admin.base_view import Carts, ChangeView
 from carts.admin.formatting import in_words, label_of
-from carts.admin.history import (
-    Items,
-    cart_before,
-    events_since,
-    lines_of,
-)
+from carts.admin.history import Items, cart_before, events_since, lines_of
 from carts.models import CartChange
 from carts.models.change import WHY_LENGTH, items_before
 from carts.models.writes import Changed
