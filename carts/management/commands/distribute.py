@@ -1,26 +1,18 @@
 from typing import Any
 
+from django.apps import apps
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 
-from carts.models import (
-    Cart,
-    CartChange,
-    CartItem,
-    CartItemOption,
-    DeletedCart,
-    IdempotencyRecord,
-)
+from carts.models import Cart
 from cartsvc.db.database_url import LOCK_SECONDS
 from cartsvc.db.postgresql.base import HAS_CITUS
 from cartsvc.serving.health import is_migrated
 
-# A table comes after those that it refers to.
-MODELS: tuple[Any, ...] = (
-    *(Cart, CartItem, CartItemOption, CartChange),
-    *(DeletedCart, IdempotencyRecord),
-)
-TABLES = [model._meta.db_table for model in MODELS]
+# The others' rows lie beside their cart's. A table comes after those that it refers to.
+MODELS = apps.get_app_config("carts").get_models()
+OTHERS = [model._meta.db_table for model in MODELS if model is not Cart]
+TABLES = [Cart._meta.db_table, *OTHERS]
 
 
 class Command(BaseCommand):
@@ -78,7 +70,7 @@ def distribute() -> None:
             run(sql)
     run("SELECT create_distributed_table(%s, 'profile_key')", TABLES[0])
     beside = "SELECT create_distributed_table(%s, 'profile_key', colocate_with => %s)"
-    for table in TABLES[1:]:
+    for table in OTHERS:
         run(beside, table, TABLES[0])
     for sql in references:
         run(sql)
