@@ -19,9 +19,7 @@ from carts.cart_errors import CannotChange
 from carts.models.reads import SHOWN_ONLY
 from carts.types import ListOf, invalid_type
 from carts.values import Record, is_optional, not_sent, types_of
-from cartsvc.api.framework_errors import errors_of
-from cartsvc.api.guids import parse_guid
-from cartsvc.camel_case import camel_case
+from cartsvc.api.exception_handler import errors_of
 from cartsvc.request_errors import (
     MAX_ERRORS,
     ApiError,
@@ -32,6 +30,7 @@ from cartsvc.request_errors import (
     UnknownMember,
     shortened,
 )
+from cartsvc.text import camel_case, parse_guid
 
 # What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
 READ_ONLY_MEMBERS = frozenset(

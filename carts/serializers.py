@@ -21,7 +21,7 @@ from carts.values import (
     Option,
     check_named_once,
 )
-from cartsvc.camel_case import camel_case
+from cartsvc.text import camel_case
 
 
 def fixed_members(changeable: Sequence[str]) -> frozenset[str]:

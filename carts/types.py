@@ -16,7 +16,6 @@ from django.conf import settings
 from iso4217 import Currency as Currencies
 
 from carts.cart_errors import InvalidCurrency, TooMany, TooManyDecimals
-from cartsvc.control_characters import VISIBLE, control_character
 from cartsvc.request_errors import (
     Blank,
     ControlCharacter,
@@ -25,6 +24,7 @@ from cartsvc.request_errors import (
     MaxValue,
     MinValue,
 )
+from cartsvc.text import VISIBLE, control_character
 
 CURRENCIES = frozenset(currency.code for currency in Currencies)
 CURRENCY_CODE = re.compile("[A-Z]{3}")

@@ -14,10 +14,10 @@ from carts import cart_errors as errors
 from carts import serializers
 from carts.base_view import READING, WARNINGS, CartServiceViewSet
 from carts.models.closing import STATUSES
-from cartsvc.api.guids import parse_guid
 from cartsvc.api.headers import entity_tag, versions
 from cartsvc.api.operation import Operation
 from cartsvc.request_errors import ApiErrors, InvalidParameter, UnknownParameter, shortened
+from cartsvc.text import parse_guid
 
 PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
 PAGE = ("limit", "cursor", "status")

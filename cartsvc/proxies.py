@@ -8,7 +8,6 @@ X-Forwarded-Proto itself and add the address of its own caller at the end of X-F
 from collections.abc import Callable
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -21,10 +20,19 @@ class Proxies:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        proxies = tuple(settings.FORWARDED_ALLOW_IPS)
-        peer = request.META.get("REMOTE_ADDR", "")
+        environ, proxies = request.META, tuple(settings.FORWARDED_ALLOW_IPS)
+        peer = environ.get("REMOTE_ADDR", "")
         if "*" in proxies or not _address(peer) or _is_proxy(peer, proxies):
-            _replace_address_and_scheme(request.META, proxies)
+            scheme = environ.get("HTTP_X_FORWARDED_PROTO", "").rpartition(",")[2].strip().lower()
+            if scheme in {"http", "https"}:
+                environ["wsgi.url_scheme"] = scheme
+            # What stands before the last entry that is no proxy's was written by a caller. `*` is
+            # about who connects: no entry is a proxy's because of it.
+            entries = [each.strip() for each in environ.get("HTTP_X_FORWARDED_FOR", "").split(",")]
+            callers = (each for each in reversed(entries) if not _is_proxy(each, proxies))
+            caller = next(callers, entries[0])
+            # Nobody's, rather than the proxy's own, which would make all its callers one.
+            environ["REMOTE_ADDR"] = caller if _address(caller) else ""
         return self.get_response(request)
 
 
@@ -34,18 +42,6 @@ def client_network(request: HttpRequest) -> str | None:
     if address is None:
         return None
     return str(ip_network((address, 64 if address.version == 6 else 32), strict=False)[0])
-
-
-def _replace_address_and_scheme(environ: dict[str, Any], proxies: tuple[str, ...]) -> None:
-    scheme = environ.get("HTTP_X_FORWARDED_PROTO", "").rpartition(",")[2].strip().lower()
-    if scheme in {"http", "https"}:
-        environ["wsgi.url_scheme"] = scheme
-    # What stands before the last entry that is no proxy's was written by a caller. `*` is about
-    # who connects: no entry is a proxy's because of it.
-    entries = [entry.strip() for entry in environ.get("HTTP_X_FORWARDED_FOR", "").split(",")]
-    caller = next((each for each in reversed(entries) if not _is_proxy(each, proxies)), entries[0])
-    # Nobody's, rather than the proxy's own, which would make all its callers one.
-    environ["REMOTE_ADDR"] = caller if _address(caller) else ""
 
 
 @lru_cache(maxsize=10_000)

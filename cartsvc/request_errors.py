@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
 
-from cartsvc.camel_case import camel_case, snake_case
+from cartsvc.text import camel_case, snake_case
 
 # An answer lists this many errors. Checks stop looking after one more.
 MAX_ERRORS = 99

@@ -31,8 +31,8 @@ from carts.models.manager import CartManager
 from carts.models.reads import items_of
 from carts.models.writes import Changed
 from carts.values import PlacedItem
-from cartsvc.api.guids import parse_guid
 from cartsvc.request_errors import ApiError
+from cartsvc.text import parse_guid
 
 # A COMMIT that is not answered may have happened. Then the cart's version tells, the next time.
 BUSY = (

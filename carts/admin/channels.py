@@ -20,8 +20,8 @@ from carts.admin.search import PAGE_SIZE
 from carts.models import Cart
 from carts.models.closing import OPEN
 from carts.values import NewCart
-from cartsvc.api.guids import parse_guid
 from cartsvc.request_errors import ApiError
+from cartsvc.text import parse_guid
 
 CHANNELS = ("fulfilment_channel", "ordering_channel", "platform")
 

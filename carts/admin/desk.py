@@ -23,7 +23,7 @@ from carts.admin.put_back import PutBackView
 from carts.models import Cart, DeletedCart
 from carts.models.closing import OPEN
 from carts.models.reads import items_of
-from cartsvc.api.guids import parse_guid
+from cartsvc.text import parse_guid
 
 # The most items on the slips that the page of a cart shows. Its order has all of them.
 PRINTED_ITEMS = 100

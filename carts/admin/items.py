@@ -16,7 +16,7 @@ from carts.models import Cart
 from carts.models.reads import items_of
 from carts.models.writes import Changed
 from carts.values import Item, PlacedItem, completed
-from cartsvc.api.guids import parse_guid
+from cartsvc.text import parse_guid
 
 # The carts of a restaurant that tell what it offers, and the most items in one of them.
 RECENT = 20

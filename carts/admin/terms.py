@@ -18,7 +18,7 @@ from carts.models import Cart, CartChange, CartItem
 from carts.models.reads import CartQuerySet
 from carts.types import CURRENCIES, INT32
 from carts.values import NewCart, types_of
-from cartsvc.api.guids import GUID
+from cartsvc.text import GUID
 
 # A shorter beginning of an id is more likely a number or a word.
 MIN_DIGITS = 8

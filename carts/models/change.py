@@ -18,8 +18,8 @@ from django.utils.functional import cached_property
 
 from carts.models.guarded import GuardedModel
 from carts.values import Item, Option, PlacedItem, completed, types_of, values_from_json
-from cartsvc.control_characters import UNPRINTABLE
 from cartsvc.db.exact_field import ExactField
+from cartsvc.text import UNPRINTABLE
 
 # The latest changes of a cart that are kept.
 MAX_CHANGES = 100

@@ -13,7 +13,7 @@ from django.db.models.lookups import LessThanOrEqual
 
 from carts.types import INT64, Currency, Integer, Line, ListOf, Paragraph, Price, Text
 from carts.values import Record, is_optional, types_of
-from cartsvc.control_characters import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
+from cartsvc.text import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
 
 
 def column(record: Record, name: str) -> models.Field:

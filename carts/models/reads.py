@@ -18,9 +18,9 @@ from carts.models.columns import column_names
 from carts.models.guarded import GuardedQuerySet
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
 from carts.values import Item, NewCart, PlacedItem, from_json
-from cartsvc.camel_case import camel_case
 from cartsvc.db.json_text import JsonObject, JsonRows
 from cartsvc.db.statements import Parameter, Select, parameters
+from cartsvc.text import camel_case
 
 # What Get Cart and List Carts show of a cart, beyond what was sent and what it holds.
 SHOWN_ONLY = ("subtotal", "created_on", "modified_on", "version", *CartStatus._fields)

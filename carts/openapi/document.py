@@ -21,7 +21,7 @@ from carts.openapi.schemas import Schema, complete, envelope_name, ref, schema_n
 from cartsvc.api.envelope import failure_text, success
 from cartsvc.api.json_view import Negotiation, OperationViewSet
 from cartsvc.api.operation import Operation
-from cartsvc.camel_case import camel_case
+from cartsvc.text import camel_case
 
 # Headers of every answer, and of answers with these statuses.
 OF_ANY = ("X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
@@ -63,7 +63,7 @@ class DocumentGenerator(SchemaGenerator):
         for snake_case, _, method, view in EndpointEnumerator().get_api_endpoints():  # type: ignore[no-untyped-call]
             # The document's own view and its page are no operations.
             if issubclass(view.cls, OperationViewSet):
-                operation: Any = view.cls.operation_of(view.actions[method.lower()])
+                operation = getattr(view.cls, view.actions[method.lower()]).operation
                 path, tag = camel_case(snake_case), view.cls.tag
                 described = self._operation(operation, path)
                 paths.setdefault(path, {})[method.lower()] = described | {"tags": [tag]}

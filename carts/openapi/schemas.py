@@ -14,8 +14,8 @@ from carts.types import INT64, Choice, Currency, Integer, Line, ListOf, Price
 from carts.values import Closing, Item, ItemList, NewCart, Option
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
 from cartsvc.api.operation import OPERATIONS, Operation
-from cartsvc.control_characters import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
 from cartsvc.request_errors import API_ERRORS
+from cartsvc.text import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
 
 Schema = dict[str, Any]
 

@@ -1,19 +1,21 @@
 """Turn every error of an API request into an envelope with the right status and headers."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.core.exceptions import DisallowedHost, SuspiciousOperation, TooManyFieldsSent
+from django.core.exceptions import ValidationError as DjangoValidationError
 from django.db import Error as DatabaseError
 from django.http import Http404, HttpResponse
 from rest_framework.exceptions import MethodNotAllowed, ValidationError
+from rest_framework.serializers import as_serializer_error
+from rest_framework.settings import api_settings
 
 from cartsvc import request_errors as errors
 from cartsvc.api.envelope import Failure
-from cartsvc.api.framework_errors import errors_of
 from cartsvc.db.outages import is_outage
-from cartsvc.request_errors import ApiError
+from cartsvc.request_errors import ApiError, InvalidValue
 from cartsvc.serving import logs, metrics
 
 logger = logging.getLogger(__name__)
@@ -57,3 +59,29 @@ def _api_error(error: Exception, context: Mapping[str, Any]) -> ApiError | None:
             metrics.DATABASE_ERRORS.inc()
             return errors.Unavailable()
     return None
+
+
+def errors_of(error: Exception) -> list[ApiError]:
+    """Return the errors of an exception: one of ours, or what a `validate` method has raised."""
+    if isinstance(error, ApiError):
+        return list(error.errors)
+    if isinstance(error, DjangoValidationError):
+        error = ValidationError(as_serializer_error(error))
+    assert isinstance(error, ValidationError)  # noqa: S101
+    return list(_flat(error.detail))
+
+
+def _flat(detail: Any, *place: str) -> Iterator[ApiError]:
+    match detail:
+        case dict():
+            for name, inner in detail.items():
+                # A serializer of ours has pointers for names.
+                parts = () if name == api_settings.NON_FIELD_ERRORS_KEY else name.split("/")
+                yield from _flat(inner, *place, *filter(None, parts))
+        case list():
+            for inner in detail:
+                yield from _flat(inner, *place)
+        case _:
+            told = InvalidValue(str(detail), field=place)
+            told.code = detail.code
+            yield told

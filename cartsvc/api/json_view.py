@@ -1,14 +1,17 @@
-"""The base of the operations' views: JSON in and JSON out, and how a body is read."""
+"""The base of the operations' views: who may call, and how a body is read."""
 
 import json
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from decimal import Decimal, InvalidOperation
 from math import isinf
-from typing import Any, Never
+from typing import Any, Never, cast
+from uuid import UUID
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
+from django.urls.converters import StringConverter
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
@@ -19,19 +22,32 @@ from rest_framework.viewsets import ViewSetMixin
 from cartsvc.api.headers import media_type
 from cartsvc.api.operation import Operation
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING
+from cartsvc.identity.bearer_tokens import REALM, Bearer
 from cartsvc.request_errors import (
+    ApiErrors,
+    InsufficientScope,
+    InvalidGuid,
     InvalidType,
     MalformedJson,
     PayloadTooLarge,
+    ProfileMismatch,
     UnsupportedMediaType,
     shortened,
 )
+from cartsvc.text import GUID, camel_case
 
 # In the WSGI environ of a request whose body was read.
 RECEIVED = "cartsvc.received"
 
 # Integers of up to so many digits are within a double's range.
 SAFE_DIGITS = 308
+
+
+class GuidConverter(StringConverter):
+    """Takes any part of a path. `check_permissions` refuses what is no GUID, in its turn."""
+
+    def to_python(self, value: str) -> Any:
+        return UUID(value) if GUID.fullmatch(value) else value
 
 
 class JsonParser(BaseParser):
@@ -85,14 +101,10 @@ class OperationViewSet(ViewSetMixin, APIView):
     operation: Operation | None  # the one that is asked for; None if there is none of its method
     caller: Hashable  # as the concurrency limit knows it
 
-    @classmethod
-    def operation_of(cls, action: str | None) -> Operation | None:
-        """Return the operation that is declared for the action, if any."""
-        return getattr(getattr(cls, action or "", None), "operation", None)
-
     def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
         self.action: Any = self.action_map.get(request.method.lower())
-        self.operation = request.META["cartsvc.operation"] = self.operation_of(self.action)
+        method = getattr(self, self.action or "", None)
+        self.operation = request.META["cartsvc.operation"] = getattr(method, "operation", None)
         return JsonRequest(
             request,
             parsers=self.get_parsers(),
@@ -100,6 +112,30 @@ class OperationViewSet(ViewSetMixin, APIView):
             negotiator=self.get_content_negotiator(),
             parser_context=self.get_parser_context(request),
         )
+
+    def check_permissions(self, request: Request) -> None:
+        """Require a scope of the operation, then GUIDs in the path, then the token's profile."""
+        bearer, operation = cast("Bearer", request.user), self.operation
+        if self.action:  # else the path does not have this method
+            if operation is None:
+                view_name = type(self).__name__
+                raise ImproperlyConfigured(f"{view_name} declares no operation: {self.action}.")
+            if bearer.scopes.isdisjoint(operation.scopes):
+                challenge = f'{REALM}, error="insufficient_scope", scope="{operation.scopes[-1]}"'
+                raise InsufficientScope(
+                    scopes=" or ".join(operation.scopes), headers={"WWW-Authenticate": challenge}
+                )
+        keys = self.kwargs.items()
+        if wrong := [camel_case(name) for name, value in keys if not isinstance(value, UUID)]:
+            raise ApiErrors([InvalidGuid(name=name, field=name) for name in wrong])
+        if bearer.profile_key is None:
+            # An issuer may have dropped the claim without a word.
+            scope = settings.ANY_PROFILE_SCOPE
+            if settings.JWT_REQUIRE_PROFILE and scope not in bearer.scopes:
+                text = f"The token has neither a profileKey claim nor the scope {scope}."
+                raise ProfileMismatch(text, field="profileKey")
+        elif bearer.profile_key != self.kwargs["profile_key"]:
+            raise ProfileMismatch(field="profileKey")
 
 
 def has_body(request: HttpRequest | Request) -> bool:

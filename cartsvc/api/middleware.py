@@ -17,7 +17,7 @@ from cartsvc.api.exception_handler import handle
 from cartsvc.api.headers import head_error, trace_id
 from cartsvc.api.json_view import RECEIVED, has_body
 from cartsvc.api.throttling import usage_of
-from cartsvc.db.deadlines import begin_request
+from cartsvc.db.deadlines import deadline
 from cartsvc.serving import drain, health, logs, metrics
 
 # Where people look; every other path is the API's.
@@ -38,7 +38,7 @@ class ApiMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         path = request.path_info
         logs.request_ids.set(logs.NO_REQUEST)
-        begin_request()
+        deadline.set(None)
         if check := health.CHECKS.get(path):
             # A load balancer asks by address and without HTTPS.
             return check(request)

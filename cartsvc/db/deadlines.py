@@ -14,12 +14,8 @@ from django.db import connection
 
 from cartsvc.db.database_url import REQUEST_SECONDS
 
-# When the request's time is up; None while it has not waited yet.
+# When the request's time is up. The middleware sets None: it has not waited yet.
 deadline: ContextVar[float | None] = ContextVar("deadline", default=math.inf)
-
-
-def begin_request() -> None:
-    deadline.set(None)
 
 
 def request_deadline() -> float:

@@ -30,10 +30,9 @@ from rest_framework_simplejwt.backends import TokenBackend
 from rest_framework_simplejwt.exceptions import ExpiredTokenError, TokenError
 from rest_framework_simplejwt.tokens import Token
 
-from cartsvc.api.guids import parse_guid
-from cartsvc.control_characters import UNPRINTABLE
 from cartsvc.identity.issuer_keys import IssuerKeys
 from cartsvc.request_errors import InvalidToken, NotAuthenticated, Unavailable
+from cartsvc.text import UNPRINTABLE, parse_guid
 
 logger = logging.getLogger(__name__)
 

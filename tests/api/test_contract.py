@@ -13,7 +13,7 @@ from schemathesis.config import SchemathesisConfig
 
 from carts.models import Cart, CartItem
 from carts.types import CURRENCY_CODE
-from cartsvc.api.guids import parse_guid
+from cartsvc.text import parse_guid
 from cartsvc.wsgi import application
 from tests.support.callers import PROFILE
 from tests.support.factories import CartFactory, ItemFactory

@@ -15,8 +15,8 @@ from carts.serializers import (
 )
 from carts.values import Item
 from cartsvc.api.json_view import json_object
-from cartsvc.camel_case import snake_case
 from cartsvc.request_errors import InvalidValue
+from cartsvc.text import snake_case
 from tests.support import bodies
 
 

@@ -29,7 +29,7 @@ from carts.models import (
     DeletedCart,
     IdempotencyRecord,
 )
-from cartsvc.camel_case import camel_case
+from cartsvc.text import camel_case
 from tests.desk.conftest import form_of, item_page, staff
 from tests.support import bodies
 from tests.support.callers import PROFILE, STRANGER, Api

@@ -12,7 +12,7 @@ from django.db import OperationalError, close_old_connections, connection, conne
 
 from carts.models import Cart
 from cartsvc.db import deadlines
-from cartsvc.db.deadlines import begin_request
+from cartsvc.db.deadlines import deadline
 from cartsvc.db.statements import one_exchange
 from tests.desk.conftest import CARTS, staff
 from tests.support.callers import PROFILE, Api
@@ -133,13 +133,13 @@ def many_statements() -> None:
 @pytest.mark.parametrize("wait", [statement, pipeline, many_statements])
 def test_a_request_waits_no_longer_than_it_may(hurried: None, wait: Callable[[], None]) -> None:
     def request() -> None:
-        begin_request()
+        deadline.set(None)
         first = backend()
         with pytest.raises(OperationalError, match="timeout"):
             wait()
         assert not connection.is_usable()
         close_old_connections()
-        begin_request()
+        deadline.set(None)
         assert backend() != first
         end(first)  # it sleeps on
 

@@ -12,7 +12,7 @@ from carts.models import Cart, CartItem
 from carts.models.columns import column_names
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS
 from carts.values import NewCart
-from cartsvc.camel_case import camel_case
+from cartsvc.text import camel_case
 from tests.support.callers import Api
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.stored import unguarded

@@ -19,7 +19,7 @@ from carts.models import Cart, CartChange, DeletedCart, IdempotencyRecord
 from carts.models.change import decoded
 from carts.models.closing import status_columns, with_status
 from carts.models.reads import cart_json, items_json
-from cartsvc.camel_case import camel_case
+from cartsvc.text import camel_case
 
 CHANGE_FIELDS = [
     field.attname for field in CartChange._meta.concrete_fields if field.name != "profile_key"

@@ -1,10 +1,13 @@
-"""Characters that no text from outside may contain.
+"""Text from outside: GUIDs, the names of members, and characters that no text may contain.
 
-A printer, a log or a database may take them for a command: Unicode's control characters (Cc)
-and lone surrogates. In a line, U+2028 and U+2029 break it as a line feed does.
+A printer, a log or a database may take such characters for a command: Unicode's control characters
+(Cc) and lone surrogates. In a line, U+2028 and U+2029 break it as a line feed does.
 """
 
 import re
+from uuid import UUID
+
+GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 
 # Character ranges for regular expressions in Python and in both databases.
 _CONTROLS = r"\u0000-\u001f\u007f-\u009f"
@@ -29,3 +32,18 @@ def control_character(text: str, *, multiline: bool) -> str | None:
     """Return the first one in a text, or None. `multiline` allows tabs and line breaks."""
     found = (_in_paragraph if multiline else _in_line).search(text)
     return found.group() if found else None
+
+
+def parse_guid(text: str) -> UUID | None:
+    """Return the UUID if `text` is 8-4-4-4-12 hex digits, in either case, and None otherwise."""
+    return UUID(text) if GUID.fullmatch(text) else None
+
+
+def camel_case(name: str) -> str:
+    """Return the name of a member on the wire: `profile_key` becomes `profileKey`."""
+    return re.sub("_([a-z])", lambda found: found[1].upper(), name)
+
+
+def snake_case(name: str) -> str:
+    """Return the name of a member in Python: `profileKey` becomes `profile_key`."""
+    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)
