@@ -7,10 +7,10 @@ While the parent does not read, counts are lost, and no request waits.
 import fcntl
 import json
 import os
-import select
 from collections.abc import Sequence
 from contextlib import suppress
-from threading import Lock, Thread
+from functools import partial
+from threading import Thread
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
@@ -30,8 +30,8 @@ prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 # What is counted, by its name.
 _kept: dict[str, prometheus_client.Counter | prometheus_client.Histogram] = {}
-# Where a process sends what it counts, if METRICS_BIND is set.
-_inbox: "Inbox | None" = None
+# The pipe into which a process writes what it counts, if METRICS_BIND is set.
+_writer: int | None = None
 
 
 class Counter:
@@ -73,10 +73,11 @@ def count(operation: str, response: HttpResponse, seconds: float) -> None:
 
 
 def _add(counted: list[Any]) -> None:
-    if _inbox:
-        _inbox.send(counted)
-    else:
+    if _writer is None:
         _keep(*counted)
+    else:
+        with suppress(OSError):  # it is full
+            os.write(_writer, json.dumps(counted).encode() + b"\n")
 
 
 def _keep(name: str, labels: Sequence[object], seconds: float | None) -> None:
@@ -87,55 +88,29 @@ def _keep(name: str, labels: Sequence[object], seconds: float | None) -> None:
         metric.observe(seconds)
 
 
-class Inbox:
-    """The pipe from the workers to their parent."""
-
-    def __init__(self) -> None:
-        self.reader, self.writer = os.pipe()
-        for end in (self.reader, self.writer):
-            os.set_blocking(end, False)
-        with suppress(OSError):  # the user may have too many large ones
-            fcntl.fcntl(self.writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-        self.rest = b""
-        self.reading = Lock()
-
-    def send(self, counted: list[Any]) -> None:
-        with suppress(OSError):
-            os.write(self.writer, json.dumps(counted).encode() + b"\n")
-
-    def empty(self) -> None:
-        """Add up all that has been sent until now."""
-        with self.reading, suppress(BlockingIOError):
-            while True:
-                *lines, self.rest = (self.rest + os.read(self.reader, PIPE_BYTES)).split(b"\n")
-                for line in lines:
-                    _keep(*json.loads(line))
-
-    def keep_empty(self) -> None:
-        while True:
-            select.select([self.reader], [], [])
-            self.empty()
+def _receive(reader: int) -> None:
+    """Add up what the workers send, for ever."""
+    with open(reader, "rb") as lines:
+        for line in lines:
+            _keep(*json.loads(line))
 
 
 def listen(address: str, port: int) -> None:
     """Answer scrapes at this address, in the background. The workers are forked after this."""
-    global _inbox  # noqa: PLW0603 (a process has one)
+    global _writer
     answer = prometheus_client.make_wsgi_app(REGISTRY)
-
-    def application(environ: dict[str, Any], start_response: Any) -> Any:
-        inbox.empty()
-        return answer(environ, start_response)
-
-    server = make_server(address, port, application, handler_class=_Handler)
-    inbox = Inbox()
+    server = make_server(address, port, answer, handler_class=_Handler)
     os.register_at_fork(after_in_child=server.socket.close)
     # A metric of its own, to join with the others. As a label of each, a new name would make new
     # series of all of them.
     instance = prometheus_client.Info("cartsvc", "The instance that answers.", registry=REGISTRY)
     instance.info({"instance_name": instance_name(), "version": __version__})
-    for run in (inbox.keep_empty, server.serve_forever):
+    reader, _writer = os.pipe()
+    os.set_blocking(_writer, False)
+    with suppress(OSError):  # the user may have too many large ones
+        fcntl.fcntl(_writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    for run in (partial(_receive, reader), server.serve_forever):
         Thread(target=run, name="metrics", daemon=True).start()
-    _inbox = inbox
 
 
 class _Handler(WSGIRequestHandler):

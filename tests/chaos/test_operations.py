@@ -48,15 +48,17 @@ def test_metrics_are_right_across_workers_and_outlive_them() -> None:
             "cartsvc_replays_total": 1,
             "cartsvc_database_errors_total": 0,
         }
-        counted = scrape(server)
-        assert {name: counted[name] for name in expected} == expected
+
+        def counted() -> dict[str, float]:
+            return {name: n for name, n in scrape(server).items() if name in expected}
+
+        wait_until(lambda: counted() == expected)
 
         server.lose_a_worker()
         wait_until(server.is_up)
         callers[0].get()
-        counted = scrape(server)
         expected['cartsvc_requests_total{operation="List Carts",status="200"}'] = 1
-        assert {name: counted[name] for name in expected} == expected
+        wait_until(lambda: counted() == expected)
 
 
 def test_an_error_is_counted_by_what_is_behind_it() -> None:
