@@ -36,10 +36,9 @@ from cartsvc.text import UNPRINTABLE, parse_guid
 
 logger = logging.getLogger(__name__)
 
-# A busy caller sends the same token each time, and verifying it is dear. What is longer is
-# verified each time, so that remembered tokens take a few megabytes at most.
+# A busy caller sends the same token each time, and verifying it is dear. All that are remembered
+# take a few megabytes at most: no header is longer than HEADER_MAX_LENGTH.
 MAX_REMEMBERED_TOKENS = 1000
-MAX_REMEMBERED_LENGTH = 4096
 
 REALM = 'Bearer realm="cartsvc"'
 INVALID = f'{REALM}, error="invalid_token"'
@@ -161,8 +160,7 @@ def _log_claim(error: BaseException) -> None:
 def _verified(credentials: str) -> Bearer:
     backend = token_backend()
     keys = backend.jwks_client.get_jwk_set() if backend.jwks_client else backend
-    verify = _verify if len(credentials) <= MAX_REMEMBERED_LENGTH else _verify.__wrapped__
-    bearer, ends = verify(credentials, keys)
+    bearer, ends = _verify(credentials, keys)
     if ends <= time.time():  # since it was verified
         raise ExpiredTokenError(EXPIRED)
     return bearer
