@@ -38,18 +38,6 @@ class ViewerTimeZone:
             return self.get_response(request)
 
 
-class NoStore:
-    """Keeps pages, which show customers' data, out of stores."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
-        response.headers.setdefault("Cache-Control", "no-store")
-        return response
-
-
 class PageLimit:
     """Sets the concurrency limit for the desk, and for forms wherever they are sent."""
 

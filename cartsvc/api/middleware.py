@@ -47,7 +47,9 @@ class ApiMiddleware:
         request.META["cartsvc.request_id"] = request_id
         is_page = PAGES.fullmatch(path) or (request.method, path) in WAYS_TO_DOCS
         if is_page and not head_error(request.META):
-            return self.pages(request)
+            page = self.pages(request)
+            page.headers.setdefault("Cache-Control", "no-store")  # it may show customers' data
+            return page
         ids = {"request_id": request_id}
         if (sent := request.META.get("HTTP_TRACEPARENT")) and (trace := trace_id(sent)):
             ids["trace_id"] = trace
