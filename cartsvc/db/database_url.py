@@ -40,7 +40,8 @@ def connection_settings(
                 # SQLite cannot wait for the lock in a deferred transaction that reads before it
                 # writes.
                 "transaction_mode": "IMMEDIATE",
-                "timeout": LOCK_SECONDS,
+                # Of writers who never rest, one may wait for a second or two.
+                "timeout": REQUEST_SECONDS,
                 "init_command": "PRAGMA journal_mode=WAL",
             }
         }
