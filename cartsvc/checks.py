@@ -61,15 +61,15 @@ def _check_servers() -> Iterator[CheckMessage]:
             "postgres://user:password@host:5432/name, or to sqlite:////path/to/file if one file is "
             "what you want.",
         )
-    if settings.THROTTLE_RATE and settings.CACHE_URL.startswith("locmem:"):
+    if settings.THROTTLE_RATE and not settings.CACHE_URL:
         yield told(
             "E031",
-            "THROTTLE_RATE is set, but the cache cannot count for all workers.",
+            "THROTTLE_RATE is set, but CACHE_URL is not.",
             "Set CACHE_URL to a Redis that all workers share, such as redis://host:6379/0.",
             "Rate limits",
         )
     try:
-        if not settings.CACHE_URL.startswith("locmem:"):
+        if settings.CACHE_URL:
             ConnectionPool.from_url(settings.CACHE_URL).make_connection()  # which connects later
     except (TypeError, ValueError) as error:
         yield told(

@@ -8,7 +8,6 @@ import secrets
 import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from environs import validate
@@ -78,10 +77,7 @@ FORWARDED_ALLOW_IPS = env.list(
     "FORWARDED_ALLOW_IPS", ["127.0.0.1", "::1"], subcast=str.strip, validate=are_proxies
 )
 THROTTLE_RATE = env.text("THROTTLE_RATE", "", RATE, "must be such as 100/min, 10/s or 5/10s.")
-REDIS_OR_MEMORY = "(locmem|rediss?)://.*"
-CACHE_URL = env.text(
-    "CACHE_URL", "locmem://", REDIS_OR_MEMORY, "must begin with redis://, rediss:// or locmem://."
-)
+CACHE_URL = env.text("CACHE_URL", "", "rediss?://.*", "must begin with redis:// or rediss://.")
 # Pages of the company's own, to which the desk links.
 OWN_PAGE = r"https?://[^\s{}]+\{key\}[^\s{}]*", "must be such as https://crm.example.com/{{key}}."
 RESTAURANT_URL = env.text("RESTAURANT_URL", "", *OWN_PAGE)
@@ -217,20 +213,15 @@ if EMBEDDED:
 # What serves requests changes it: see DATABASE_OF_REQUESTS.
 DATABASES = {"default": {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, **DATABASE}}
 
-CACHES: dict[str, dict[str, Any]] = {
-    "default": {
-        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-        # Else an attacker with 300 networks would push out the counts of his own attempts.
-        "OPTIONS": {"MAX_ENTRIES": 20_000},
+if CACHE_URL:
+    CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": CACHE_URL,
+            # Seconds. A request that asks the cache waits no longer.
+            "OPTIONS": {"socket_connect_timeout": 0.5, "socket_timeout": 0.5},
+        }
     }
-    if CACHE_URL.startswith("locmem:")
-    else {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
-        "LOCATION": CACHE_URL,
-        # Seconds. A request that asks the cache waits no longer.
-        "OPTIONS": {"socket_connect_timeout": 0.5, "socket_timeout": 0.5},
-    }
-}
 
 # Security
 
@@ -288,7 +279,6 @@ SCOPES_ON_REQUEST = {ANY_PROFILE_SCOPE, "Cart.Close"}
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["cartsvc.identity.bearer_tokens.BearerAuthentication"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": ["cartsvc.api.throttling.BearerThrottle"] if THROTTLE_RATE else [],
     "EXCEPTION_HANDLER": "cartsvc.api.exception_handler.handle",
     "UNAUTHENTICATED_USER": None,
@@ -314,8 +304,6 @@ SPECTACULAR_SETTINGS = {
 }
 
 SIMPLE_JWT = {
-    # cartsvc.identity.bearer_tokens sets keys and algorithm. The default here would be SECRET_KEY.
-    "SIGNING_KEY": "",
     # Other issuers' tokens have neither claim.
     "TOKEN_TYPE_CLAIM": None,
     "JTI_CLAIM": None,
