@@ -18,8 +18,8 @@ from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
 from carts.record_serializers import InvalidBody
-from cartsvc.api.envelope import success
-from cartsvc.api.headers import entity_tag, preferences, versions
+from cartsvc.api.envelope import entity_tag, success
+from cartsvc.api.headers import preferences, versions
 from cartsvc.api.json_view import OperationViewSet
 from cartsvc.api.operation import Operation
 from cartsvc.concurrency_limit import CHANGING, COMPUTING

@@ -14,7 +14,8 @@ from carts import cart_errors as errors
 from carts import serializers
 from carts.base_view import READING, WARNINGS, CartServiceViewSet
 from carts.models.closing import STATUSES
-from cartsvc.api.headers import entity_tag, versions
+from cartsvc.api.envelope import entity_tag
+from cartsvc.api.headers import versions
 from cartsvc.api.operation import Operation
 from cartsvc.request_errors import ApiErrors, InvalidParameter, UnknownParameter, shortened
 from cartsvc.text import parse_guid

@@ -32,6 +32,10 @@ def _beginning(message: str) -> str:
     return _encode({"message": message, "notifications": [success]}).removesuffix("]}")
 
 
+def entity_tag(version: int) -> str:
+    return f'"{version}"'
+
+
 class Failure(HttpResponse):
     """An error answer. Its status, and its `code` for the log, are those of the first error."""
 

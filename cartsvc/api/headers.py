@@ -1,22 +1,11 @@
-"""Request headers: media types, cookies, entity tags, preferences, traces."""
+"""Request headers: media types, cookies, entity tags, preferences."""
 
 import re
-from collections.abc import Mapping
-from operator import length_hint
-from typing import Any
 from urllib.request import parse_http_list
 
 from django.utils.http import parse_header_parameters
 
-from cartsvc.request_errors import (
-    ADDRESS_MAX_LENGTH,
-    HEADER_MAX_LENGTH,
-    HEADERS_MAX_LENGTH,
-    ApiError,
-    HeadersTooLarge,
-    InvalidHeader,
-    UriTooLong,
-)
+from cartsvc.request_errors import InvalidHeader
 
 # Bytes of a Content-Type. Reading its parameters takes quadratic time.
 CONTENT_TYPE_MAX_LENGTH = 200
@@ -35,26 +24,6 @@ TAGS_MAX_LENGTH = PREFERENCES_MAX_LENGTH = 1000
 PREFERENCE = re.compile(
     r'(handling|return)\s*+(?:=\s*+("[^"]*+"|[^\s;]*+)\s*+)?(?:;.*+)?', re.IGNORECASE | re.DOTALL
 )
-
-# W3C Trace Context, level 1, section 3.2: lower case only, and no id of zeros. Version ff is
-# none. What follows the flags is of a version after 00.
-TRACEPARENT = re.compile(
-    r"(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?",
-    re.DOTALL,
-)
-
-
-def head_error(environ: Mapping[str, Any]) -> ApiError | None:
-    """Return what is wrong with a request of which too much would have to be read, if anything."""
-    # Adding lengths is cheaper than looking at each header. What is no text has no length.
-    if sum(map(length_hint, environ.values())) <= HEADER_MAX_LENGTH:
-        return None
-    lengths = [len(value) for name, value in environ.items() if name[:5] == "HTTP_"]
-    if max(lengths, default=0) > HEADER_MAX_LENGTH or sum(lengths) > HEADERS_MAX_LENGTH:
-        return HeadersTooLarge()
-    if len(environ["PATH_INFO"]) + len(environ["QUERY_STRING"]) > ADDRESS_MAX_LENGTH:
-        return UriTooLong()
-    return None
 
 
 def media_type(content_type: str) -> str:
@@ -82,10 +51,6 @@ def plain_cookies(cookies: str) -> str:
     return ";".join(cookie for cookie in cookies.split(";") if "\\" not in cookie)
 
 
-def entity_tag(version: int) -> str:
-    return f'"{version}"'
-
-
 def versions(header: str, name: str) -> frozenset[int] | None:
     """Return the versions in If-Match or If-None-Match, or refuse it; None for `*`: any version.
 
@@ -111,8 +76,3 @@ def preferences(header: str) -> dict[str, str]:
             if one := PREFERENCE.fullmatch(preference):
                 found.setdefault(one[1].lower(), (one[2] or "").strip('"').lower())
     return found
-
-
-def trace_id(header: str) -> str | None:
-    found = TRACEPARENT.fullmatch(header)
-    return found[1] if found else None

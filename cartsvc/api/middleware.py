@@ -2,10 +2,11 @@
 
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from operator import length_hint
 from time import perf_counter
-from typing import cast
+from typing import Any, cast
 
 from corsheaders.middleware import CorsMiddleware
 from django.conf import settings
@@ -14,10 +15,17 @@ from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
 
 from cartsvc.api.exception_handler import handle
-from cartsvc.api.headers import head_error, trace_id
 from cartsvc.api.json_view import RECEIVED, has_body
 from cartsvc.api.throttling import usage_of
 from cartsvc.db.deadlines import deadline
+from cartsvc.request_errors import (
+    ADDRESS_MAX_LENGTH,
+    HEADER_MAX_LENGTH,
+    HEADERS_MAX_LENGTH,
+    ApiError,
+    HeadersTooLarge,
+    UriTooLong,
+)
 from cartsvc.serving import drain, health, logs, metrics
 
 # Where people look; every other path is the API's.
@@ -25,6 +33,14 @@ PAGES = re.compile(r"/docs|/(admin|static)/.*|/admin", re.DOTALL)
 # Whoever looks here is led to the page that tries the API.
 WAYS_TO_DOCS = {("GET", "/"), ("HEAD", "/"), ("GET", "/docs/"), ("HEAD", "/docs/")}
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+
+
+# W3C Trace Context, level 1, section 3.2: lower case only, and no id of zeros. Version ff is
+# none. What follows the flags is of a version after 00.
+TRACEPARENT = re.compile(
+    r"(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?",
+    re.DOTALL,
+)
 
 
 class ApiMiddleware:
@@ -51,8 +67,8 @@ class ApiMiddleware:
             page.headers.setdefault("Cache-Control", "no-store")  # it may show customers' data
             return page
         ids = {"request_id": request_id}
-        if (sent := request.META.get("HTTP_TRACEPARENT")) and (trace := trace_id(sent)):
-            ids["trace_id"] = trace
+        if trace := TRACEPARENT.fullmatch(request.META.get("HTTP_TRACEPARENT", "")):
+            ids["trace_id"] = trace[1]
         logs.request_ids.set(ids)
         started = perf_counter()
         response = cast("HttpResponse", self.api(request))
@@ -93,3 +109,16 @@ class ApiMiddleware:
 def _view(request: HttpRequest) -> HttpResponse:
     match = request.resolver_match = resolve(request.path_info, settings.API_URLCONF)
     return cast("HttpResponse", match.func(request, *match.args, **match.kwargs))
+
+
+def head_error(environ: Mapping[str, Any]) -> ApiError | None:
+    """Return what is wrong with a request of which too much would have to be read, if anything."""
+    # Adding lengths is cheaper than looking at each header. What is no text has no length.
+    if sum(map(length_hint, environ.values())) <= HEADER_MAX_LENGTH:
+        return None
+    lengths = [len(value) for name, value in environ.items() if name[:5] == "HTTP_"]
+    if max(lengths, default=0) > HEADER_MAX_LENGTH or sum(lengths) > HEADERS_MAX_LENGTH:
+        return HeadersTooLarge()
+    if len(environ["PATH_INFO"]) + len(environ["QUERY_STRING"]) > ADDRESS_MAX_LENGTH:
+        return UriTooLong()
+    return None
