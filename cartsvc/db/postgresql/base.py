@@ -20,8 +20,7 @@ from django.db import connections
 from django.db.backends.postgresql import base
 from psycopg import IsolationLevel, OperationalError
 
-from cartsvc.db.deadlines import request_deadline
-from cartsvc.db.postgresql.connection import Connection
+from cartsvc.db.deadlines import Connection, request_deadline
 
 # psycopg reads no other timestamps, and a role may have a style of its own. libpq sends it as it
 # connects, which a pooler understands, too.
