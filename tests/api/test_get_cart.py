@@ -1,12 +1,13 @@
+from datetime import UTC, datetime
+
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from carts.models import Cart
 from tests.support.answers import assert_refused, exact, success
 from tests.support.callers import STRANGER, Api
 from tests.support.carts import shown
-from tests.support.stored import Unchanged
-
-LARGEST = 9_999_999_999.9999
+from tests.support.stored import Unchanged, unguarded
 
 
 def test_shows_a_cart_with_its_version(api: Api, cart_id: str) -> None:
@@ -56,3 +57,14 @@ def test_head_is_get_without_a_body(api: Api, cart_id: str, known: str | None) -
 
         assert (head.status_code, head.content) == (got.status_code, b"")
         assert {**head.headers, "X-Request-ID": ""} == {**got.headers, "X-Request-ID": ""}
+
+
+@pytest.mark.parametrize("microsecond", [0, 1, 120_000, 999_999])
+def test_a_moment_has_six_digits_of_a_second(api: Api, cart_id: str, microsecond: int) -> None:
+    moment = datetime(2036, 1, 2, 3, 4, 5, microsecond, UTC)
+    unguarded(Cart).update(created_on=moment, modified_on=moment)
+
+    [listed] = api.get().json()["data"]["carts"]
+
+    for cart in (shown(api, cart_id), listed):
+        assert cart["createdOn"] == cart["modifiedOn"] == f"2036-01-02T03:04:05.{microsecond:06}Z"

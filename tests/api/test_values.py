@@ -55,7 +55,7 @@ def of_another_type(wanted: str, *mine: str) -> list[Refused]:
 
 
 PIZZA = "\U0001f355"
-AS_SENT = " \u00a0x \u3000e\u0301\u00e9\ufb01\u200b\ufeff\\%'\" "
+AS_SENT = " \u00a0x \u3000e\u0301\u00e9\ufb01\u200b\ufeff\\%'\"%s {0}</b> "
 # White space, a zero width space, Hangul fillers, a soft hyphen, marks of direction, selectors,
 # tags, the Braille blank.
 UNSEEN = [

@@ -20,6 +20,7 @@ from tests.desk.conftest import form_of, staff
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
+from tests.support.carts import shown
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
 from tests.support.stored import Unchanged, stored, unguarded
 
@@ -108,6 +109,10 @@ def test_a_cart_in_a_withdrawn_currency_can_be_worked_with(
     api, item = Api(cart.profile_key), cart.items.get()
     path, body = f"/{cart.pk}/items", bodies.item(currency="BGN", options=[])
     page = f"/admin/carts/cart/{cart.pk}/items/{item.pk}/"
+    read = shown(api, cart.pk)
+    assert (read["currency"], read["items"][0]["currency"]) == ("BGN", "BGN")
+    for each in (page, f"/admin/carts/cart/{cart.pk}/change/", "/admin/carts/cart/"):
+        assert "BGN" in lead.get(each).text
     for answer in (
         api.post(path, body),
         api.put(f"{path}/{item.pk}", body),
