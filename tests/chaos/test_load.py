@@ -8,7 +8,6 @@ LOAD_SECONDS=60 pytest tests/chaos/test_load.py -s
 import os
 import re
 import time
-import uuid
 from pathlib import Path
 
 from tests.chaos.servers import Service
@@ -25,35 +24,6 @@ def resident_kib(server: Service) -> int:
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
         total += sum(map(int, re.findall(r"^Private_\w+:\s+(\d+)", rollup, re.MULTILINE)))
     return total
-
-
-FILL = """
-from tests.support.factories import CartFactory, ItemFactory
-for _ in range(CARTS):
-    items = [ItemFactory(with_option=True) for _ in range(200)]
-    CartFactory(profile_key="PROFILE", items=items)
-"""
-
-
-def test_an_erasure_leaves_writers_on_sqlite_their_turn(on_sqlite: Service) -> None:
-    """Each of its transactions is bounded by what the carts hold. The rates are for a reader."""
-    caller = on_sqlite.caller()
-    carts, profile = 30 * SECONDS, str(uuid.uuid4())
-    on_sqlite.manage("shell", "-c", FILL.replace("CARTS", str(carts)).replace("PROFILE", profile))
-    rates = []
-    for work in (
-        lambda: time.sleep(SECONDS),
-        lambda: on_sqlite.manage("erase_customer", profile, "--no-input"),
-    ):
-        with traffic([caller]) as seen:
-            started = time.monotonic()
-            work()
-            took = time.monotonic() - started
-        rates.append(f"{seen.answers.total() / took:.0f}/s, {seen}")
-        assert seen.answers.keys() == {200}
-    print(
-        f"\n{carts} carts of 200 items erased in {took:.1f} s: {' before; '.join(rates)} meanwhile"
-    )
 
 
 def test_load_held(on_postgres: Service) -> None:

@@ -1,7 +1,6 @@
 """Callers who create, read and change carts without rest, and never try twice."""
 
 import re
-import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,8 +19,7 @@ class Traffic:
     `failures` are the texts of the answers that tell of one.
     """
 
-    def __init__(self, *, mistakes: bool) -> None:
-        self.mistakes = mistakes
+    def __init__(self) -> None:
         self.answers: Counter[int | str] = Counter()
         self.slowest = 0.0
         self.failures: list[str] = []
@@ -35,9 +33,6 @@ class Traffic:
             self.ask(caller, "PUT", f"/{cart}/items/{item}", bodies.item(options=5))
             self.ask(caller, "GET", "?limit=5")
             self.ask(caller, "DELETE", f"/{cart}/items/{item}")
-            if self.mistakes:
-                self.ask(caller, "POST", "", bodies.cart(currency="XXY"))
-                self.ask(caller, "GET", f"/{uuid.uuid4()}")
 
     def ask(self, caller: HttpApi, *request: object) -> str:
         """Return the first id of what is answered, or none."""
@@ -58,9 +53,9 @@ class Traffic:
 
 
 @contextmanager
-def traffic(callers: Sequence[HttpApi], *, mistakes: bool = False) -> Iterator[Traffic]:
-    """Have the callers work until the block ends, some of their requests wrong if `mistakes`."""
-    found = Traffic(mistakes=mistakes)
+def traffic(callers: Sequence[HttpApi]) -> Iterator[Traffic]:
+    """Have the callers work until the block ends."""
+    found = Traffic()
     with ThreadPoolExecutor(len(callers)) as pool:
         working = [pool.submit(found.work, caller) for caller in callers]
         try:
