@@ -6,9 +6,9 @@ import pytest
 
 from carts.models import CartChange, CartItem
 from tests.support import bodies
-from tests.support.answers import assert_refused, errors_of, success
+from tests.support.answers import errors_of, success
 from tests.support.callers import Api
-from tests.support.carts import created, created_with_items, shown
+from tests.support.carts import created_with_items, shown
 from tests.support.stored import Unchanged, held, kept
 
 
@@ -82,12 +82,3 @@ def test_what_a_read_shows_may_be_sent_back(api: Api, cart_id: str) -> None:
     assert response.status_code == 200
     [new] = response.json()["data"]["itemIds"]
     assert new != item["itemId"]
-
-
-def test_a_version_that_has_passed(api: Api, unchanged: Unchanged) -> None:
-    cart_id = created(api)
-    api.patch(f"/{cart_id}", {"note": "x"})
-    unchanged()
-    response = api.post(f"/{cart_id}/items/batch", batch(bodies.item()), If_Match='"1"')
-    text = "The cart has moved on: its version is now 2."
-    assert_refused(response, 412, "version_mismatch", text, "If-Match")

@@ -86,6 +86,8 @@ def test_takes_json_and_merge_patches(
     for path in (f"/{cart_id}", f"/{cart_id}/items/{item_id}"):
         response = api.patch(path, {"specialInstructions": "x"}, Content_Type=media_type)
         assert response.status_code == status
+        if status == 415:
+            assert response["Accept-Patch"] == "application/json, application/merge-patch+json"
     cart = shown(api, cart_id)
     kept = {cart["specialInstructions"], cart["items"][0]["specialInstructions"]}
     assert (kept == {"x"}) == (status == 200)

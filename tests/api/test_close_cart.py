@@ -152,14 +152,11 @@ def test_closed_again(
         assert (after["closedUntil"] is None) == (second["outcome"] == "ordered")
 
 
-def test_a_version_that_has_passed_closes_nothing(api: Api, cart_id: str) -> None:
-    api.patch(f"/{cart_id}", {"note": "x"})
-    response = close(api, cart_id, CHECKOUT, If_Match='"1"')
-    text = "The cart has moved on: its version is now 2."
-    assert_refused(response, 412, "version_mismatch", text, "If-Match")
-    assert close(api, cart_id, CHECKOUT, If_Match='"2"').status_code == 200
-    # Also where nothing would change.
-    assert close(api, cart_id, CHECKOUT, If_Match='"2"').status_code == 412
+def test_a_version_that_has_passed_counts_where_nothing_would_change(
+    api: Api, cart_id: str
+) -> None:
+    for status in (200, 412):
+        assert close(api, cart_id, CHECKOUT, If_Match='"1"').status_code == status
 
 
 @pytest.mark.parametrize("body", [CHECKOUT, ORDERED, ABANDONED], ids=lambda body: body["outcome"])

@@ -119,8 +119,3 @@ def test_an_item_of_another_cart_or_a_removed_one_does_not_exist(
         send(Api(STRANGER), name, strangers, item_id),
     ):
         assert_refused(response, 404, "item_not_found", "The cart has no such item.")
-
-
-def test_a_read_changes_nothing(api: Api, cart_id: str, unchanged: Unchanged) -> None:
-    assert api.get(f"/{cart_id}").content == api.get(f"/{cart_id}").content
-    assert api.get().content == api.get().content

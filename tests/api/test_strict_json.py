@@ -9,7 +9,6 @@ from carts.models import Cart
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
-from tests.support.carts import created
 from tests.support.stored import Unchanged
 
 BODY = json.dumps(bodies.cart())
@@ -232,11 +231,3 @@ def test_refuses_every_content_encoding(api: Api, unchanged: Unchanged, coding: 
 
     text = "The body must be sent without a Content-Encoding."
     assert_refused(response, 415, "unsupported_media_type", text, "Content-Encoding")
-
-
-def test_a_patch_says_what_it_may_be(api: Api) -> None:
-    cart_id = created(api)
-    response = api.patch(f"/{cart_id}", "{}", Content_Type="text/plain")
-    text = "The body must be sent as application/json or application/merge-patch+json in UTF-8."
-    assert_refused(response, 415, "unsupported_media_type", text, "Content-Type")
-    assert response["Accept-Patch"] == "application/json, application/merge-patch+json"
