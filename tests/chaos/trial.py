@@ -160,6 +160,12 @@ class Result:
             *(["refused"] if self.during.refused else []),
         ]
 
+    def __str__(self) -> str:
+        """Return the cells of the README's table."""
+        told = ", ".join(f"{number} × {status}" for status, number in sorted(self.answers.items()))
+        bounds = ", ".join(self.missed()) or "hold"
+        return " | ".join(map(str, (self.before, self.during, self.after, told, bounds)))
+
 
 def tried(name: str, target: Target, seconds: float) -> Result:
     # Forked before any thread is there, and not within the honest caller's time.
