@@ -21,7 +21,7 @@ import pytest
 
 from cartsvc import __version__
 from tests.chaos.servers import ROOT
-from tests.support.programs import children, program, wait_until
+from tests.support.programs import children, copied, program, wait_until
 
 if not os.environ.get("ONE_MACHINE"):
     pytest.skip("it downloads a Debian: set ONE_MACHINE=1", allow_module_level=True)
@@ -98,8 +98,8 @@ class Machine:
 def machine() -> Iterator[Machine]:
     """Start a bare Debian, and follow the paper on it."""
     program("systemd-nspawn")
-    with tempfile.TemporaryDirectory(prefix="cartsvc-", ignore_cleanup_errors=True) as folder:
-        root = Path(folder, "root")
+    with tempfile.TemporaryDirectory(prefix="cartsvc-", ignore_cleanup_errors=True) as place:
+        root = Path(place, "root")
         wanted = root / "wanted.txt"
         bare = "--include=systemd,systemd-sysv,dbus,ca-certificates"
         execute(program("debootstrap"), "--variant=minbase", bare, "bookworm", str(root))
@@ -118,7 +118,8 @@ def machine() -> Iterator[Machine]:
         (root / "usr/local/bin/certbot").write_text(CERTBOT)
         (root / "usr/local/bin/certbot").chmod(0o755)
         for version in (__version__, "1.1.0", "1.2.0"):
-            release(root / f"srv/cartsvc-{version}", version)
+            folder = copied(root / f"srv/cartsvc-{version}")
+            (folder / "cartsvc/__init__.py").write_text(f'__version__ = "{version}"\n')
         (root / "srv/cartsvc-1.2.0/carts/urls.py").write_text("1 / 0")
         running = Machine(root)
         try:
@@ -127,14 +128,6 @@ def machine() -> Iterator[Machine]:
         finally:
             running.run("systemctl poweroff")
             running.process.wait(60)
-
-
-def release(folder: Path, version: str) -> None:
-    for name in ("cartsvc", "carts"):
-        unwanted = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, folder / name, ignore=unwanted)
-    shutil.copy(ROOT / "manage.py", folder)
-    (folder / "cartsvc/__init__.py").write_text(f'__version__ = "{version}"\n')
 
 
 def execute(*command: str) -> None:

@@ -1,7 +1,6 @@
 """What cartsvc/CHANGES.md says: which releases there are, and how to go back to the one before."""
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,7 @@ from tests.service.test_serve import sign_in
 from tests.support import bodies
 from tests.support.carts import created, shown
 from tests.support.clusters import Cluster
-from tests.support.programs import wait_until
+from tests.support.programs import copied, wait_until
 
 CHANGES = (ROOT / "cartsvc/CHANGES.md").read_text()
 LATER = """\
@@ -39,19 +38,11 @@ def test_the_newest_release_is_this_one_and_names_every_migration() -> None:
     assert [name for name in MIGRATIONS if f"`{name}`" not in CHANGES] == []
 
 
-def release(folder: Path) -> Path:
-    """Copy the project to a folder, as a release."""
-    for name in ("cartsvc", "carts"):
-        shutil.copytree(ROOT / name, folder / name)
-    shutil.copy(ROOT / "manage.py", folder)
-    return folder
-
-
 def test_an_instance_stays_with_its_release_when_the_link_leads_elsewhere(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     cluster.execute("CREATE DATABASE linked")
-    (release(tmp_path / "1.0.0") / ".venv").symlink_to(sys.prefix)
+    (copied(tmp_path / "1.0.0") / ".venv").symlink_to(sys.prefix)
     link = tmp_path / "link"
     link.symlink_to("1.0.0")
     unit = (ROOT / "cartsvc/deploy/cartsvc@.service").read_text()
@@ -74,7 +65,7 @@ def test_a_release_that_does_not_get_ready_is_taken_back(ready: int, tmp_path: P
     gets_ready = f'curl() {{ [ "$instance" -le {ready} ]; }}\n'
     programs = f'systemctl() {{ echo "$@"; }}; {gets_ready}'
     for version in ("1.0.0", "1.1.0"):
-        folder = release(tmp_path / f"cartsvc-{version}")
+        folder = copied(tmp_path / f"cartsvc-{version}")
         with (folder / "cartsvc/deploy/cartsvc@.service").open("a") as unit:
             unit.write(f"# of {version}\n")
     (tmp_path / "cartsvc").symlink_to("cartsvc-1.0.0")
@@ -105,7 +96,7 @@ def ready(server: Service) -> tuple[int, str]:
 
 @pytest.fixture
 def later(tmp_path: Path) -> Path:
-    return release(tmp_path)
+    return copied(tmp_path)
 
 
 def test_a_running_instance_loads_nothing_of_a_release_that_lies_in_its_folder(

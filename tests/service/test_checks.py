@@ -1,7 +1,6 @@
 """Settings that do not go together do not start, and the error says what to set."""
 
 import re
-import shutil
 import uuid
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +17,7 @@ from pytest_django import Settings
 
 from cartsvc.checks import check_configuration
 from tests.service.test_configuration import PUBLIC as RIGHT
-from tests.support.programs import manage
+from tests.support.programs import copied, manage
 from tests.support.tokens import pem_of, private_key
 
 
@@ -127,10 +126,7 @@ def test_half_made_configuration_is_refused_with_all_its_hints(program: tuple[st
 
 
 def test_a_public_service_has_no_database_that_nobody_has_chosen(tmp_path: Path) -> None:
-    for name in ("cartsvc", "carts"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    shutil.copy(ROOT / "manage.py", tmp_path)
-    before = set(tmp_path.iterdir())
+    before = set(copied(tmp_path).iterdir())
     for command in ("check", "migrate", "serve"):
         refused = manage(command, cwd=tmp_path, ALLOWED_HOSTS="localhost,carts.example.com")
         assert refused.returncode == 1

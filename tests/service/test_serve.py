@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
@@ -29,15 +28,12 @@ from pytest_django import Settings
 from carts.openapi.examples import samples
 from cartsvc.serving import server
 from cartsvc.serving.addresses import address_of
-from tests.support.programs import accepts, free_port, manage, program, wait_until
+from tests.support.programs import accepts, copied, free_port, manage, program, wait_until
 
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    for name in ("cartsvc", "carts"):
-        shutil.copytree(settings.BASE_DIR / name, tmp_path / name)
-    shutil.copy(settings.BASE_DIR / "manage.py", tmp_path)
-    return tmp_path
+    return copied(tmp_path)
 
 
 @contextmanager

@@ -33,6 +33,15 @@ def missing(what: str) -> Never:
     pytest.skip(f"{what} is missing")
 
 
+def copied(folder: Path) -> Path:
+    """Copy the project, without its tests, to the folder. Return the folder."""
+    unwanted = shutil.ignore_patterns("__pycache__")
+    for name in ("cartsvc", "carts"):
+        shutil.copytree(ROOT / name, folder / name, ignore=unwanted)
+    shutil.copy(ROOT / "manage.py", folder)
+    return folder
+
+
 def program(name: str) -> str:
     return shutil.which(name, path=FOLDERS) or missing(name)
 
