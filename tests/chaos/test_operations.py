@@ -152,12 +152,6 @@ def test_a_drain_serves_on_until_it_is_told_again(told: int) -> None:
         assert server.process.returncode == 0
 
 
-def test_an_interrupt_does_not_drain() -> None:
-    with service(DRAIN_SECONDS="600") as server:
-        server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(40) == 0
-
-
 @pytest.mark.parametrize("name", ["cartsvc@", "cartsvc-housekeeping", "cartsvc-backup", "patroni"])
 def test_the_units_are_sound_and_the_service_may_do_little(name: str, tmp_path: Path) -> None:
     """A program that is here is in place of theirs."""

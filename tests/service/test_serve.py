@@ -205,19 +205,6 @@ def started(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> list[Any]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_server_is_started_as_asked_or_as_configured(
-    started: list[Any], settings: Settings
-) -> None:
-    configured, asked = (f"127.0.0.1:{free_port()}" for _ in range(2))
-    settings.BIND = configured
-
-    call_command("serve", stdout=StringIO())
-    call_command("serve", f"--bind={asked}", stdout=StringIO())
-
-    assert started == [address_of(configured), address_of(asked)]
-
-
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("public", [False, True])
 def test_a_public_service_prints_no_password(
     started: list[Any], settings: Settings, public: bool
@@ -281,13 +268,13 @@ def test_a_socket_file_that_cannot_be_made_is_told(started: list[Any], path: str
 
 
 def test_ctrl_c_stops_at_once(clone: Path) -> None:
-    """A terminal sends it to the workers, too."""
+    """Without a drain. A terminal sends it to the workers, too."""
 
     def press(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGINT)
         process.wait(25)
 
-    with serving(clone, free_port(), stop=press, WEB_CONCURRENCY="2"):
+    with serving(clone, free_port(), stop=press, WEB_CONCURRENCY="2", DRAIN_SECONDS="600"):
         printed = clone / "printed.txt"
         wait_until(lambda: printed.read_text().count("Started worker") == 2)
 
