@@ -4,19 +4,15 @@ import itertools
 import uuid
 from functools import partial
 from operator import itemgetter
-from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, models, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models.sql.compiler import SQLCompiler
-from django.test.utils import isolate_apps
 from django.utils import timezone
 from psycopg.pq import PipelineStatus
 
 from carts.models import Cart, IdempotencyRecord
 from carts.models.change import Author
-from carts.models.manager import CartManager
-from carts.models.statements import insert_cart
 from cartsvc.db.statements import (
     MAX_SINGLE_VALUES,
     Insert,
@@ -106,18 +102,6 @@ def test_what_is_sent_at_once_fails_at_the_end_with_the_framework_error() -> Non
 
     assert pipelines == [PipelineStatus.ON] * (connection.vendor == "postgresql")
     assert [cart.version for cart in Cart.objects.all()] == [1, 1]
-
-
-@isolate_apps("carts")
-def test_an_insert_has_every_field_wherever_it_is_declared() -> None:
-    class Late(models.Model):  # noqa: DJ008 (it has no rows)
-        objects: Any = CartManager()
-        note = models.TextField()
-
-        class Meta:
-            app_label = "carts"
-
-    assert '("id", "note")' in insert_cart(Late).sql
 
 
 def test_rows_in_arrays_keep_every_value() -> None:
