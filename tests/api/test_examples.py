@@ -89,11 +89,6 @@ class World:
         return api.request(method.upper(), changes.get("query", ""), content, **headers)
 
 
-@pytest.fixture
-def world(api: Api) -> World:
-    return World(api)
-
-
 def test_every_success_is_as_shown(api: Api) -> None:
     created = api.post(body=body("createCart"))
     cart = f"/{created.json()['data']['cartId']}"
@@ -155,8 +150,9 @@ API_ERRORS = [
 
 @pytest.mark.parametrize(("name", "status", "code"), API_ERRORS)
 def test_every_refusal_is_as_shown(
-    name: str, status: str, code: str, api: Api, world: World, unchanged: Unchanged
+    name: str, status: str, code: str, api: Api, unchanged: Unchanged
 ) -> None:
+    world = World(api)
     request: dict[str, Any] = {"content": body(name), **ELSEWHERE.get(code, {})}
     if code in IN_THE_TOKEN:
         api = Api(**IN_THE_TOKEN[code])

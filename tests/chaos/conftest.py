@@ -29,12 +29,6 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def on_postgres(cluster: Cluster) -> Iterator[Service]:
-    with service(cluster.url()) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def on_sqlite() -> Iterator[Service]:
     with service() as server:
         yield server

@@ -10,8 +10,9 @@ import re
 import time
 from pathlib import Path
 
-from tests.chaos.servers import Service
+from tests.chaos.servers import Service, service
 from tests.chaos.traffic import traffic
+from tests.support.clusters import Cluster
 
 SECONDS = int(os.environ.get("LOAD_SECONDS", "5"))
 CLIENTS = 16
@@ -26,12 +27,15 @@ def resident_kib(server: Service) -> int:
     return total
 
 
-def test_load_held(on_postgres: Service) -> None:
+def test_load_held(cluster: Cluster) -> None:
     samples = []
-    with traffic([on_postgres.caller() for _ in range(CLIENTS)]) as seen:
+    with (
+        service(cluster.url()) as server,
+        traffic([server.caller() for _ in range(CLIENTS)]) as seen,
+    ):
         for _ in range(SECONDS * 2):
             time.sleep(0.5)
-            samples.append(resident_kib(on_postgres))
+            samples.append(resident_kib(server))
     # Leave out the first second, which fills caches and pools.
     window = max(1, len(samples) // 6)
     first, last = max(samples[2 : 2 + window]), max(samples[-window:])

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection
-from django.test import Client
 from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CartNotFound, VersionMismatch
@@ -25,11 +24,6 @@ from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new
 from tests.support.stored import Unchanged, stored, unguarded
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def lead(db: None) -> Client:
-    return staff("Cart support lead")
 
 
 @pytest.fixture
@@ -103,12 +97,12 @@ def test_a_name_that_cannot_be_set_is_refused(
 
 
 def test_a_cart_in_a_withdrawn_currency_can_be_worked_with(
-    cart: Any, lead: Client, unchanged: Callable[[], None]
+    cart: Any, unchanged: Callable[[], None]
 ) -> None:
     """ISO 4217 has withdrawn BGN on 1 January 2026. Only a new cart must be in one of the list."""
     for model in (Cart, CartItem, CartItemOption):
         unguarded(model).update(currency="BGN")
-    api, item = Api(cart.profile_key), cart.items.get()
+    api, lead, item = Api(cart.profile_key), staff("Cart support lead"), cart.items.get()
     path, body = f"/{cart.pk}/items", bodies.item(currency="BGN", options=[])
     page = f"/admin/carts/cart/{cart.pk}/items/{item.pk}/"
     read = shown(api, cart.pk)
