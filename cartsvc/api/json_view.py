@@ -1,17 +1,14 @@
-"""The base of the operations' views: who may call, and how a body is read."""
+"""The base of the operations' views: JSON in and JSON out, and how a body is read."""
 
 import json
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from decimal import Decimal, InvalidOperation
 from math import isinf
-from typing import Any, Never, cast
-from uuid import UUID
+from typing import Any, Never
 
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
-from django.urls.converters import StringConverter
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
@@ -21,33 +18,21 @@ from rest_framework.viewsets import ViewSetMixin
 
 from cartsvc.api.headers import media_type
 from cartsvc.api.operation import Operation
+from cartsvc.api.permissions import HasScopeAndProfile
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING
-from cartsvc.identity.bearer_tokens import REALM, Bearer
 from cartsvc.request_errors import (
-    ApiErrors,
-    InsufficientScope,
-    InvalidGuid,
     InvalidType,
     MalformedJson,
     PayloadTooLarge,
-    ProfileMismatch,
     UnsupportedMediaType,
     shortened,
 )
-from cartsvc.text import GUID, camel_case
 
 # In the WSGI environ of a request whose body was read.
 RECEIVED = "cartsvc.received"
 
 # Integers of up to so many digits are within a double's range.
 SAFE_DIGITS = 308
-
-
-class GuidConverter(StringConverter):
-    """Takes any part of a path. `check_permissions` refuses what is no GUID, in its turn."""
-
-    def to_python(self, value: str) -> Any:
-        return UUID(value) if GUID.fullmatch(value) else value
 
 
 class JsonParser(BaseParser):
@@ -98,6 +83,7 @@ class OperationViewSet(ViewSetMixin, APIView):
 
     content_negotiation_class = Negotiation
     parser_classes = (JsonParser,)
+    permission_classes = (HasScopeAndProfile,)
     operation: Operation | None  # the one that is asked for; None if there is none of its method
     caller: Hashable  # as the concurrency limit knows it
 
@@ -112,30 +98,6 @@ class OperationViewSet(ViewSetMixin, APIView):
             negotiator=self.get_content_negotiator(),
             parser_context=self.get_parser_context(request),
         )
-
-    def check_permissions(self, request: Request) -> None:
-        """Require a scope of the operation, then GUIDs in the path, then the token's profile."""
-        bearer, operation = cast("Bearer", request.user), self.operation
-        if self.action:  # else the path does not have this method
-            if operation is None:
-                view_name = type(self).__name__
-                raise ImproperlyConfigured(f"{view_name} declares no operation: {self.action}.")
-            if bearer.scopes.isdisjoint(operation.scopes):
-                challenge = f'{REALM}, error="insufficient_scope", scope="{operation.scopes[-1]}"'
-                raise InsufficientScope(
-                    scopes=" or ".join(operation.scopes), headers={"WWW-Authenticate": challenge}
-                )
-        keys = self.kwargs.items()
-        if wrong := [camel_case(name) for name, value in keys if not isinstance(value, UUID)]:
-            raise ApiErrors([InvalidGuid(name=name, field=name) for name in wrong])
-        if bearer.profile_key is None:
-            # An issuer may have dropped the claim without a word.
-            scope = settings.ANY_PROFILE_SCOPE
-            if settings.JWT_REQUIRE_PROFILE and scope not in bearer.scopes:
-                text = f"The token has neither a profileKey claim nor the scope {scope}."
-                raise ProfileMismatch(text, field="profileKey")
-        elif bearer.profile_key != self.kwargs["profile_key"]:
-            raise ProfileMismatch(field="profileKey")
 
 
 def has_body(request: HttpRequest | Request) -> bool:
