@@ -5,6 +5,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from contextvars import copy_context
+from time import monotonic
 
 import pytest
 from django.conf import settings
@@ -144,6 +145,14 @@ def test_a_request_waits_no_longer_than_it_may(hurried: None, wait: Callable[[],
         end(first)  # it sleeps on
 
     copy_context().run(request)
+
+
+def test_nobody_connects_when_the_request_s_time_is_up() -> None:
+    connection.close()  # as the framework finds it when a change has got no answer
+    context = copy_context()
+    context.run(deadline.set, monotonic())
+    with pytest.raises(OperationalError, match="time is up"):
+        context.run(connection.ensure_connection)
 
 
 def test_what_is_no_request_waits_as_long_as_it_takes(hurried: None) -> None:

@@ -37,7 +37,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection:
         self.isolation_level = IsolationLevel.READ_COMMITTED
-        request_deadline()  # connecting counts as well
+        # Connecting counts as well. The framework does it as it leaves a transaction whose
+        # connection has failed, and must not wait for a server that has just not answered.
+        if request_deadline() <= time.monotonic():
+            raise OperationalError("The request's time is up.")
         return Connection.connect(**conn_params)
 
     def is_usable(self) -> bool:
