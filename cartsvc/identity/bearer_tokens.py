@@ -20,6 +20,7 @@ from jwt.exceptions import (
     InvalidAudienceError,
     InvalidIssuedAtError,
     InvalidIssuerError,
+    InvalidJTIError,
     InvalidSubjectError,
     MissingRequiredClaimError,
     PyJWTError,
@@ -53,7 +54,7 @@ class InvalidClaim(ValueError):
 # Errors after the signature has been verified. Their texts hold nothing of the token.
 OF_CLAIMS = (
     *(ImmatureSignatureError, InvalidAudienceError, InvalidIssuedAtError, InvalidIssuerError),
-    *(InvalidSubjectError, MissingRequiredClaimError, InvalidClaim),
+    *(InvalidJTIError, InvalidSubjectError, MissingRequiredClaimError, InvalidClaim),
 )
 LOG_SECONDS = 60  # between two lines on the same error
 _logged_at: dict[str, float] = {}
@@ -92,6 +93,15 @@ class BearerToken(Token):
 
     def get_token_backend(self) -> TokenBackend:
         return token_backend()
+
+    def verify(self) -> None:
+        """Check the token's end. Its signature has been verified."""
+        try:
+            super().verify()
+        except ExpiredTokenError:
+            raise
+        except (TokenError, OverflowError, OSError, TypeError, ValueError):
+            raise InvalidClaim("The claim exp is missing, or is no time in seconds.") from None
 
 
 @cache
@@ -152,7 +162,9 @@ def _log_claim(error: BaseException) -> None:
     while error.__cause__:
         error = error.__cause__
     text, now = str(error), time.monotonic()
-    if isinstance(error, OF_CLAIMS) and now >= _logged_at.get(text, float("-inf")) + LOG_SECONDS:
+    # PyJWT has no class of its own for an `exp` or `nbf` of another type.
+    of_claim = isinstance(error, OF_CLAIMS) or text.endswith("must be an integer.")
+    if of_claim and now >= _logged_at.get(text, float("-inf")) + LOG_SECONDS:
         _logged_at[text] = now
         logger.warning("A token with a good signature was refused: %s", text)
 
