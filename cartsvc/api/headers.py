@@ -14,8 +14,8 @@ CONTENT_TYPE_MAX_LENGTH = 200
 # `"1-gzip"`: compressing proxies make these of strong tags, and a version names one state.
 ENTITY_TAG = r'(?:W/)?"[\x21\x23-\x7e]*"'
 VERSION_TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,18})(?:(?:--?|;)[a-zA-Z]+)?"')
-# No possessive group: Python 3.11.2 keeps the comma of a list that ends with one.
-TAGS = re.compile(rf"{ENTITY_TAG}(?:[ \t]*,[ \t]*{ENTITY_TAG})*")
+# A list may have empty elements (section 5.6.1.2).
+TAGS = re.compile(rf"[ \t,]*{ENTITY_TAG}(?:[ \t]*,[ \t,]*{ENTITY_TAG})*[ \t,]*")
 
 # Bytes of a list of tags, and of preferences. More is milliseconds of work, and nobody needs it.
 TAGS_MAX_LENGTH = PREFERENCES_MAX_LENGTH = 1000

@@ -14,6 +14,7 @@ from tests.support.stored import Unchanged
     "version",
     [
         *("*", ' "1" ', 'W/"1"', '"7", "1"', 'W/"1","abc"', '"2" , W/"1", ""', '"a,b","1"'),
+        *('"1",', ', "1"', '"7",, "1" ,\t'),
         ", ".join(['"1"'] * 200) + "  ",
         *('"1-gzip"', '"1--gzip"', 'W/"1-br"', '"1;gzip"', '"7-gzip", "1-zstd"'),
     ],
@@ -57,7 +58,7 @@ def test_refuses_a_change_of_another_version(
         assert response["ETag"] == '"2"'
 
 
-NO_VERSIONS = ["1", "", '"1', '"1", 2', '"1",', "'1'", '"1""2"', "**", '"\u00e9"', "w/1"]
+NO_VERSIONS = ["1", "", '"1', '"1", 2', ",", "'1'", '"1""2"', "**", '"\u00e9"', "w/1"]
 NO_VERSIONS += ['"1" x', '"a b"']
 
 
