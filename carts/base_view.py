@@ -28,10 +28,9 @@ from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors, InvalidHeade
 
 IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
 
-# The scopes that open reading.
-READING = ("Cart.Read", "Cart.Write")
+READING_SCOPES = ("Cart.Read", "Cart.Write")
 
-WARNINGS = 10
+MAX_WARNINGS = 10
 
 
 class Replayed(Exception):
@@ -69,14 +68,19 @@ class CartServiceViewSet(OperationViewSet):
     warnings: Sequence[ApiError] = ()  # of the success
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check the token, its scope, the path, the profile and the rate; then the headers.
+        """Check all but the body, in the order of the contract.
 
-        The body comes next, in `validated`, and then what only the models know.
+        The body comes next, in `validated`, and then what only the models know. The framework
+        would negotiate Accept here, too.
         """
-        super().initial(request, *args, **kwargs)
+        self.perform_authentication(request)
+        self.check_permissions(request)
+        self.check_throttles(request)
+        if self.operation is None:  # the path does not have this method: 405 comes next
+            return
         self.bearer = cast("Bearer", request.user)  # the type stubs know only Django's users
         self.caller = self.bearer.subject, self.bearer.profile_key
-        taken, sent = self.operation.request_headers if self.operation else (), request.META
+        taken, sent = self.operation.request_headers, request.META
         if "HTTP_PREFER" in sent and "Prefer" in taken:
             self._prefer(preferences(sent["HTTP_PREFER"]))
         wrong: list[ApiError] = []
@@ -87,9 +91,9 @@ class CartServiceViewSet(OperationViewSet):
                 wrong.append(error)
         if "HTTP_IDEMPOTENCY_KEY" in sent and "Idempotency-Key" in taken:
             self.key = sent["HTTP_IDEMPOTENCY_KEY"]
-        if self.key is not None and not IDEMPOTENCY_KEY.fullmatch(self.key):
-            text = f"Idempotency-Key must be 1 to {KEY_MAX_LENGTH} visible ASCII characters."
-            wrong.append(InvalidHeader(text, field="Idempotency-Key"))
+            if not IDEMPOTENCY_KEY.fullmatch(self.key):
+                text = f"Idempotency-Key must be 1 to {KEY_MAX_LENGTH} visible ASCII characters."
+                wrong.append(InvalidHeader(text, field="Idempotency-Key"))
         if wrong:
             raise ApiErrors(wrong)
 
@@ -99,10 +103,10 @@ class CartServiceViewSet(OperationViewSet):
             self.is_strict = True
             self.headers["Preference-Applied"] = "handling=strict"
         if self.operation.can_return_representation and preferred.get("return") == "representation":
-            self.returns_cart = not self.bearer.scopes.isdisjoint(READING)
+            self.returns_cart = not self.bearer.scopes.isdisjoint(READING_SCOPES)
 
     def handle_exception(self, exc: Exception) -> Any:
-        """Answer a replay. To errors, add the headers that the models know nothing of."""
+        """Answer a replay. Name the header that an error of the models is about."""
         match exc:
             case Replayed():
                 self.headers["Idempotent-Replayed"] = "true"
@@ -118,7 +122,7 @@ class CartServiceViewSet(OperationViewSet):
         body = self.request.data
         with COMPUTING.place_for(self.caller):
             serializer = self.operation.body
-            limit = MAX_ERRORS + 1 if self.is_strict else WARNINGS
+            limit = MAX_ERRORS + 1 if self.is_strict else MAX_WARNINGS
             unknown = list(islice(serializer.unknown_members(body), limit))
             try:
                 values = serializer.run_validation(body)
@@ -167,7 +171,7 @@ class CartServiceViewSet(OperationViewSet):
         if self.bearer.partner_key is not None:
             keys["partner_key"] = self.bearer.partner_key
         carts = Cart.objects.by(author, **keys)
-        carts.returns_json = self.returns_cart
+        carts.returns_cart = self.returns_cart
         return carts
 
     def success(self, data: str | None = None, version: int | None = None) -> HttpResponse:

@@ -24,7 +24,7 @@ from cartsvc.request_errors import (
     MaxValue,
     MinValue,
 )
-from cartsvc.text import VISIBLE, control_character
+from cartsvc.text import IN_LINE, IN_PARAGRAPH, VISIBLE
 
 CURRENCIES = frozenset(currency.code for currency in Currencies)
 CURRENCY_CODE = re.compile("[A-Z]{3}")
@@ -51,6 +51,7 @@ class Text:
 
     max_length: int
     multiline: ClassVar[bool]
+    forbidden: ClassVar[re.Pattern[str]]
 
     def check(self, value: Any) -> str:
         """Raise `invalid_type`, `max_length`, `control_character`, and of a line `blank`."""
@@ -58,14 +59,13 @@ class Text:
             raise invalid_type("a string", value)
         if len(value) > self.max_length:
             raise MaxLength(limit=self.max_length, length=len(value))
-        # Only in ASCII does no white space mean that something can be seen.
+        # In ASCII, what is not white space can be seen. Elsewhere there is what nobody sees.
         seen = self.multiline or (value.strip() if value.isascii() else VISIBLE.search(value))
         if not seen:
             raise Blank
-        if not value.isprintable():  # the fast path: it is false for every Cc, Cs, Zl and Zp
-            found = control_character(value, multiline=self.multiline)
-            if found:
-                raise ControlCharacter(code_point=ord(found))
+        # The fast path: `isprintable` is false for every Cc, Cs, Zl and Zp.
+        if not value.isprintable() and (found := self.forbidden.search(value)):
+            raise ControlCharacter(code_point=ord(found[0]))
         return value
 
 
@@ -73,12 +73,14 @@ class Line(Text):
     """A text of one line, with at least one character that can be seen."""
 
     multiline = False
+    forbidden = IN_LINE
 
 
 class Paragraph(Text):
     """A text of several lines. Tabs and line breaks may stand in it."""
 
     multiline = True
+    forbidden = IN_PARAGRAPH
 
 
 @dataclass(frozen=True)
@@ -156,13 +158,14 @@ class Price:
         price = Decimal(value)
         if price < 0:
             raise MinValue("A price must not be below 0.")
-        if noisy := int(price.as_tuple().exponent) < -self.decimals:
+        is_noisy = int(price.as_tuple().exponent) < -self.decimals
+        if is_noisy:
             # A double keeps 15 significant digits. The rest is noise.
             price = Decimal(f"{float(price):.15g}")
         if price > self.maximum:
             raise MaxValue(f"A price must not be above {self.maximum}.")
-        still_noisy = noisy and int(price.as_tuple().exponent) < -self.decimals
-        if still_noisy or (value and not price):
+        lost = value and not price  # it was too small for a double
+        if is_noisy and (lost or int(price.as_tuple().exponent) < -self.decimals):
             raise TooManyDecimals(limit=self.decimals)
         return price or Decimal(0)  # -0.0 is 0
 
@@ -196,8 +199,9 @@ class ListOf:
         """Raise `invalid_type` or `too_many`, before anything in the list is looked at."""
         if type(values) is not list:
             raise invalid_type("an array", values)
-        if self.max_count is not None and len(values) > self.max_count:
-            raise TooMany(limit=self.max_count, plural=self.plural)
+        limit = self.max_count
+        if limit is not None and len(values) > limit:
+            raise TooMany(limit=limit, plural=self.plural)
 
 
 INT32 = Integer(-(2**31), 2**31 - 1)

@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from carts import cart_errors as errors
 from carts import serializers
-from carts.base_view import READING, WARNINGS, CartServiceViewSet
+from carts.base_view import MAX_WARNINGS, READING_SCOPES, CartServiceViewSet
 from carts.models.closing import STATUSES
 from cartsvc.api.envelope import entity_tag
 from cartsvc.api.headers import versions
@@ -21,7 +21,7 @@ from cartsvc.request_errors import ApiErrors, InvalidParameter, UnknownParameter
 from cartsvc.text import parse_guid
 
 PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
-PAGE = ("limit", "cursor", "status")
+PAGE_PARAMETERS = ("limit", "cursor", "status")
 
 # RFC 7396: what is not sent stays as it is.
 MERGE_PATCH = ("application/json", "application/merge-patch+json")
@@ -33,7 +33,7 @@ CART_ERRORS = (*VERSION_ERRORS, errors.CartClosed)
 ITEM_ERRORS = (*CART_ERRORS, errors.ItemNotFound)
 
 writing = partial(Operation, scopes=("Cart.Write",))
-reading = partial(Operation, scopes=READING)
+reading = partial(Operation, scopes=READING_SCOPES)
 changing = partial(
     writing,
     request_headers=("Idempotency-Key", "If-Match", "Prefer"),
@@ -73,15 +73,17 @@ class CartViewSet(CartServiceViewSet):
         description="The profile's carts, newest first, in pages.",
         message="The carts were found.",
         data="CartPage",
-        query=PAGE,
+        query=PAGE_PARAMETERS,
         errors=(InvalidParameter,),
     )
     def list(self, request: Request, profile_key: UUID) -> HttpResponse:
-        limit, cursor, status = _page(request)
+        limit, cursor, status = _page_parameters(request)
         page = self.carts.page(limit + 1, cursor, status)
         next_cursor = f'"{page[limit - 1][0]}"' if len(page) > limit else "null"
         carts = ",".join(text for _, text in page[:limit])
-        unknown = islice((name for name in request.GET if name not in PAGE), WARNINGS)
+        unknown = islice(
+            (name for name in request.GET if name not in PAGE_PARAMETERS), MAX_WARNINGS
+        )
         self.warnings = [UnknownParameter(field=shortened(name)) for name in unknown]
         return self.success(f'{{"carts":[{carts}],"nextCursor":{next_cursor}}}')
 
@@ -264,7 +266,7 @@ def _item_ids(item_ids: Iterable[UUID]) -> str:
     return f'{{"itemIds":[{texts}]}}'
 
 
-def _page(request: Request) -> tuple[int, UUID | None, str | None]:
+def _page_parameters(request: Request) -> tuple[int, UUID | None, str | None]:
     """Return the `limit`, `cursor` and `status` of the query, or refuse all that is wrong in it."""
     sent, wrong = request.GET, dict[str, str]()
     limit, cursor = sent.get("limit", str(PAGE_SIZE)), sent.get("cursor")
@@ -275,7 +277,7 @@ def _page(request: Request) -> tuple[int, UUID | None, str | None]:
         wrong["cursor"] = "cursor must be a nextCursor of this list."
     if (status := sent.get("status")) not in {None, *STATUSES}:
         wrong["status"] = f"status must be one of these: {', '.join(STATUSES)}."
-    twice = (name for name in PAGE if len(sent.getlist(name)) > 1)
+    twice = (name for name in PAGE_PARAMETERS if len(sent.getlist(name)) > 1)
     wrong |= {name: f"{name} must be sent once." for name in twice}
     if wrong:
         raise ApiErrors([InvalidParameter(text, field=name) for name, text in wrong.items()])

@@ -50,9 +50,8 @@ class ConcurrencyLimit:
         arrived = monotonic()
         with self._freed:
             while (full_since := self._full_since(caller)) is not None:
-                left = (
-                    min(min(arrived, full_since) + self.seconds, request_deadline()) - monotonic()
-                )
+                latest = min(arrived, full_since) + self.seconds
+                left = min(latest, request_deadline()) - monotonic()
                 if left <= 0:
                     raise Busy("Too many requests have come at once. Try again.")
                 self._freed.wait(left)
@@ -67,8 +66,8 @@ class ConcurrencyLimit:
                 self._freed.notify_all()
 
     def _full_since(self, caller: Hashable) -> float | None:
-        """Return when the last place was taken, or None if there is one for the caller."""
-        # What has filled the places was the latest to take one.
+        """Return since when there has been no place for the caller; None if there is one."""
+        # The latest place that was taken is the one that filled them.
         if len(self._taken.get(caller, ())) >= self.each:
             return self._taken[caller][-1]
         if sum(map(len, self._taken.values())) >= self.everyone:

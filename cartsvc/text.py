@@ -24,14 +24,8 @@ INVISIBLE = (
 VISIBLE = re.compile(f"[^{INVISIBLE}]")
 
 UNPRINTABLE = re.compile(rf"[{_CONTROLS}\ud800-\udfff]")
-_in_line = re.compile(rf"[{LINE_BREAKERS}\ud800-\udfff]")
-_in_paragraph = re.compile(rf"[{PARAGRAPH_BREAKERS}\ud800-\udfff]")
-
-
-def control_character(text: str, *, multiline: bool) -> str | None:
-    """Return the first one in a text, or None. `multiline` allows tabs and line breaks."""
-    found = (_in_paragraph if multiline else _in_line).search(text)
-    return found.group() if found else None
+IN_LINE = re.compile(rf"[{LINE_BREAKERS}\ud800-\udfff]")
+IN_PARAGRAPH = re.compile(rf"[{PARAGRAPH_BREAKERS}\ud800-\udfff]")
 
 
 def parse_guid(text: str) -> UUID | None:

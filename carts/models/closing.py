@@ -46,10 +46,10 @@ class CartStatus(NamedTuple):
         """
         until = moment + timedelta(seconds=closing.seconds) if closing.seconds else None
         new = CartStatus(closing.outcome, moment, until, closing.reference)
-        onward = self.status == CHECKOUT and new.status == ORDERED
-        if self.reference != new.reference or not (onward or self.status == new.status):
+        same = (self.status, self.reference) == (new.status, new.reference)
+        onward = self.reference == new.reference and new.status == ORDERED
+        if not same and not (onward and self.status == CHECKOUT):
             self.check_open()
-        same = self.status == new.status and self.reference == new.reference
         return self if same and self._lasts() == new._lasts() else new
 
     def _lasts(self) -> timedelta | None:

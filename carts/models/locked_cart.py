@@ -29,21 +29,16 @@ class LockedCart(NamedTuple):
     id: UUID
     profile_key: UUID
     currency: str
-    version: int
-    item_count: int
-    option_count: int
-    subtotal: Decimal
     modified_on: datetime
-    status: str
-    closed_on: datetime | None
-    closed_until: datetime | None
-    reference: str | None
-
-    @classmethod
-    def empty(cls, cart_id: UUID, profile_key: UUID, currency: str, moment: datetime) -> Self:
-        """Return a cart before its creation."""
-        totals = Totals.of([])
-        return cls(cart_id, profile_key, currency, 0, *totals, moment, OPEN, None, None, None)
+    # The defaults are those of a cart before its creation.
+    version: int = 0
+    item_count: int = 0
+    option_count: int = 0
+    subtotal: Decimal = Decimal(0)
+    status: str = OPEN
+    closed_on: datetime | None = None
+    closed_until: datetime | None = None
+    reference: str | None = None
 
     def status_at(self, moment: datetime) -> CartStatus:
         return CartStatus(self.status, self.closed_on, self.closed_until, self.reference).at(moment)
@@ -62,8 +57,8 @@ class LockedCart(NamedTuple):
     ) -> Self:
         """Return the cart as it is when the items `before` have become those `after`.
 
-        `sent_in` is the list of what the caller sent that has the items `after`; if it is empty,
-        the caller sent one item.
+        `sent_in` is the place of the caller's list of these items, such as `("items",)`. It is
+        empty if what the caller sent is the item.
 
         Raises:
             ApiError: `currency_mismatch`, `invalid_currency` or `too_many`. A cart that is above
@@ -83,7 +78,7 @@ class LockedCart(NamedTuple):
             item_count=item_count,
             option_count=option_count,
             subtotal=self.subtotal - gone.subtotal + come.subtotal,
-            # The time was taken before the change waited for another one.
+            # The clock of the machine that made the last change may have been ahead.
             modified_on=max(self.modified_on, moment),
         )
 

@@ -55,9 +55,9 @@ class CartManager(CartWriter, Generic[CartT]):
         return cart
 
     def create_cart(self, cart_id: UUID, profile_key: UUID, new: NewCart) -> Changed:
-        """Create a cart. See `create_with_items`."""
+        """Create a cart (specification: Create Cart)."""
         author, moment = self.author or Author.shell(), self.current_time()
-        empty = LockedCart.empty(cart_id, profile_key, new.currency, moment)
+        empty = LockedCart(cart_id, profile_key, new.currency, moment)
         items = [PlacedItem.of(uuid7(), position, item) for position, item in enumerate(new.items)]
         cart = empty.changed([], items, moment, ("items",))
         with atomic() as cursor, one_exchange(cursor):
@@ -92,7 +92,8 @@ class CartManager(CartWriter, Generic[CartT]):
         The item keeps its id and its position.
         """
         with atomic() as cursor:
-            cart, before = self._lock_item(cursor, cart_id, item_id, version)
+            cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, id=item_id)
+            [before] = statements.placed_items(rows)
             return self._write_item(cursor, cart, "Update Item", before, item)
 
     def change_item(
@@ -109,7 +110,8 @@ class CartManager(CartWriter, Generic[CartT]):
         """
         checked = checked_changes(Item, changes)
         with atomic() as cursor:
-            cart, before = self._lock_item(cursor, cart_id, item_id, version)
+            cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, id=item_id)
+            [before] = statements.placed_items(rows)
             item = before.item._replace(**checked)
             if item == before.item:
                 return self._unchanged(cart)
@@ -118,7 +120,8 @@ class CartManager(CartWriter, Generic[CartT]):
     def remove_item(self, cart_id: UUID, item_id: UUID, *, version: Expected = None) -> Changed:
         """Remove an item and its options."""
         with atomic() as cursor:
-            cart, before = self._lock_item(cursor, cart_id, item_id, version)
+            cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, id=item_id)
+            [before] = statements.placed_items(rows)
             new = cart.changed([before], [], self.current_time())
             keys = {"id": item_id, "item_id": item_id, "profile_key": cart.profile_key}
             with self._recorded(
@@ -142,7 +145,7 @@ class CartManager(CartWriter, Generic[CartT]):
         The cart must have those that are `kept`. Items that equal those held change nothing.
         """
         with atomic() as cursor:
-            cart, rows = self._lock(cursor, cart_id, version, statements.ITEMS)
+            cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEMS)
             before = {placed.id: placed for placed in statements.placed_items(rows)}
             missing = (n for n, key in enumerate(items) if key in kept and key not in before)
             if listed := [
@@ -178,7 +181,7 @@ class CartManager(CartWriter, Generic[CartT]):
         checked = checked_changes(NewCart, changes)
         with atomic() as cursor:
             look = statements.changeable(self.model)
-            cart, [row] = self._lock(cursor, cart_id, version, look)
+            cart, [row] = self._lock_open(cursor, cart_id, version, look)
             was, now = difference(dict(zip(CART_CHANGES, row, strict=True)), checked)
             if not now:
                 return self._unchanged(cart)
@@ -189,7 +192,7 @@ class CartManager(CartWriter, Generic[CartT]):
     def close_cart(self, cart_id: UUID, closing: Closing, *, version: Expected = None) -> Changed:
         """Close a cart. To close it again in the same way changes nothing."""
         with atomic() as cursor:
-            cart, _ = self._look(cursor, cart_id)
+            cart, _ = self._lock(cursor, cart_id)
             moment = max(cart.modified_on, self.current_time())
             new = cart.status_at(moment).closed(closing, moment)
             cart.check_version(version)
@@ -198,7 +201,7 @@ class CartManager(CartWriter, Generic[CartT]):
     def reopen_cart(self, cart_id: UUID, *, version: Expected = None) -> Changed:
         """Open a closed cart. Of an open one, this changes nothing."""
         with atomic() as cursor:
-            cart, _ = self._look(cursor, cart_id)
+            cart, _ = self._lock(cursor, cart_id)
             cart.check_version(version)
             return self._write_status(
                 cursor, cart, "Reopen Cart", CartStatus(OPEN), moment=self.current_time()
@@ -208,7 +211,7 @@ class CartManager(CartWriter, Generic[CartT]):
         """Delete a cart with its items and its history. A `DeletedCart` says who did, and when."""
         author = self.author or Author.shell()
         with atomic() as cursor:
-            cart, _ = self._lock(cursor, cart_id, version)
+            cart, _ = self._lock_open(cursor, cart_id, version)
             keys = {"id": cart.id, "cart_id": cart.id, "profile_key": cart.profile_key}
             with one_exchange(cursor):
                 statements.DELETE_OPTIONS_OF_CART.run(cursor, **keys)

@@ -14,7 +14,7 @@ from carts.models.deleted import DeletedCart
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem, CartItemOption
 from carts.models.locked_cart import LockedCart, Totals
 from carts.models.reads import CUSTOMER, carts_by
-from carts.values import CART_CHANGES, Item, Option, PlacedItem, completed
+from carts.values import CART_CHANGES, Item, Option, PlacedItem
 from cartsvc.db.statements import (
     Insert,
     Select,
@@ -30,7 +30,7 @@ KEYS = ("id", "profile_key")
 
 
 def _items(*keys: str) -> Select:
-    """Return the SELECT of items, each once for each of its options.
+    """Return the SELECT of items: a row for each option, or one row if there is none.
 
     A join names the customer of both sides: otherwise a database that is spread by customer would
     refuse it.
@@ -100,10 +100,11 @@ def placed_items(rows: Iterable[Sequence[Any]]) -> Iterator[PlacedItem]:
     for _, same in groupby(rows, itemgetter(0)):
         first, *others = same
         item_id, position, value, *columns = first[:end]
+        # An item without options comes with one row as well.
+        chosen = () if first[end] is None else (first, *others)
         values = dict(zip(ITEM_COLUMNS, columns, strict=True))
-        if first[end] is not None:  # an item without options comes with one row as well
-            values["options"] = tuple([Option._make(row[end + 1 :]) for row in (first, *others)])
-        yield PlacedItem(item_id, position, completed(Item, values), value)
+        values["options"] = tuple([Option._make(row[end + 1 :]) for row in chosen])
+        yield PlacedItem(item_id, position, Item._make(map(values.get, Item._fields)), value)
 
 
 @cache

@@ -35,7 +35,7 @@ from cartsvc.db.statements import Rows, Select, one_exchange
 
 @dataclass
 class Changed:
-    """A cart after a change. If the manager `returns_json`, that is what Get Cart shows."""
+    """A cart after a change: as Get Cart shows it, if the manager `returns_cart`."""
 
     version: int
     subtotal: Decimal
@@ -45,15 +45,15 @@ class Changed:
 class CartWriter(CartReader):
     """What the changes of `CartManager` have in common."""
 
-    returns_json = False  # of a cart that was changed, read in the transaction of the change
+    returns_cart = False  # as JSON, read in the transaction of the change
 
-    def _look(
+    def _lock(
         self, cursor: Any, cart_id: UUID, look: Select | None = None, **looked_for: Any
     ) -> tuple[LockedCart, Rows]:
         """Lock the cart until the transaction ends; return it with the rows of `look`, if given.
 
-        Both are sent at once. The second statement runs when the lock is held, so it sees what
-        the last change has left.
+        `looked_for` are values of `look` beside the cart's keys. Both are sent at once. The second
+        statement runs when the lock is held, so it sees what the last change has left.
         """
         keys = {**self.keys, "id": cart_id}
         if "profile_key" not in keys:
@@ -72,28 +72,22 @@ class CartWriter(CartReader):
             raise CartNotFound
         return LockedCart._make(carts[0]), rows
 
-    def _lock(
-        self, cursor: Any, cart_id: UUID, version: Expected, look: Select | None = None
+    def _lock_open(
+        self,
+        cursor: Any,
+        cart_id: UUID,
+        version: Expected,
+        look: Select | None = None,
+        **looked_for: Any,
     ) -> tuple[LockedCart, Rows]:
-        """Do as `_look`, for a change that only an open cart takes."""
-        cart, rows = self._look(cursor, cart_id, look)
-        self._check(cart, version)
-        return cart, rows
-
-    def _lock_item(
-        self, cursor: Any, cart_id: UUID, item_id: UUID, version: Expected
-    ) -> tuple[LockedCart, PlacedItem]:
-        cart, rows = self._look(cursor, cart_id, statements.ITEM, id=item_id)
-        if not rows:
+        """Do as `_lock`, for a change that needs an open cart, and what is looked for."""
+        cart, rows = self._lock(cursor, cart_id, look, **looked_for)
+        if looked_for and not rows:
             raise ItemNotFound
-        self._check(cart, version)
-        [placed] = statements.placed_items(rows)
-        return cart, placed
-
-    def _check(self, cart: LockedCart, version: Expected) -> None:
         if cart.status != OPEN:
             cart.status_at(self.current_time()).check_open()
         cart.check_version(version)
+        return cart, rows
 
     def _add(
         self,
@@ -104,7 +98,7 @@ class CartWriter(CartReader):
         sent_in: Place = (),
     ) -> Changed:
         with atomic() as cursor:
-            cart, last = self._lock(cursor, cart_id, version, statements.LAST_POSITION)
+            cart, last = self._lock_open(cursor, cart_id, version, statements.LAST_POSITION)
             if not items:
                 return self._unchanged(cart)
             numbered = enumerate(items.items(), last[0][0] + 1 if last else 0)
@@ -123,7 +117,6 @@ class CartWriter(CartReader):
     def _write_item(
         self, cursor: Any, cart: LockedCart, operation: str, before: PlacedItem, item: Item
     ) -> Changed:
-        """Write `item` in place of what was before."""
         after = PlacedItem.of(before.id, before.position, item)
         new = cart.changed([before], [after], self.current_time())
         was, now = difference(before.item._asdict(), item._asdict())
@@ -149,7 +142,7 @@ class CartWriter(CartReader):
         fields: Mapping[str, Any],
         moment: datetime,
     ) -> Changed:
-        """Write fields of the cart. The record says what was, and what is."""
+        """Write fields of the cart."""
         keys = {"id": cart.id, "profile_key": cart.profile_key}
         new = cart.changed([], [], moment)
         with self._recorded(cursor, cart, new, operation, was, now) as changed:
@@ -162,7 +155,7 @@ class CartWriter(CartReader):
         old, fields = cart.status_at(moment), new._asdict()
         if new == old:
             return self._unchanged(cart)
-        # Of a checkout that has run out, the row has more than the open cart that it is.
+        # A checkout that has run out counts as open, but its columns are still there.
         was, now = difference(old._asdict(), fields)
         return self._write_cart(cursor, cart, operation, was, now, fields, moment)
 
@@ -184,7 +177,7 @@ class CartWriter(CartReader):
     ) -> Iterator[Changed]:
         """Send the block's statements, and with them the cart and the record of its change.
 
-        The record says what was, and what is. The change that is too old to be kept goes.
+        The record of the change that is too old to be kept is deleted.
         """
         author, keys = self.author or Author.shell(), {"profile_key": cart.profile_key}
         changed = Changed(new.version, new.subtotal)
@@ -211,7 +204,7 @@ class CartWriter(CartReader):
             if new.version > MAX_CHANGES + 1:
                 old = new.version - MAX_CHANGES
                 statements.DELETE_CHANGE.run(cursor, **keys, cart_id=cart.id, version=old)
-            if self.returns_json:
+            if self.returns_cart:
                 shown = cursor.db.cursor()
                 show = get_cart(self.model, (*keys, "id"), status_columns())
                 show.send(shown, {**keys, "id": cart.id})
@@ -220,7 +213,7 @@ class CartWriter(CartReader):
             changed.json = with_status(text, status, self.current_time())
 
     def _unchanged(self, cart: LockedCart) -> Changed:
-        found = self.find(cart.id) if self.returns_json else None
+        found = self.find(cart.id) if self.returns_cart else None
         return Changed(cart.version, cart.subtotal, found and found[1])
 
 

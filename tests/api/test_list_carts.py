@@ -2,7 +2,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from carts.views import PAGE
+from carts.views import PAGE_PARAMETERS
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of, exact, success
 from tests.support.callers import PROFILE, STRANGER, Api
@@ -83,7 +83,7 @@ NO_CURSORS = ["", "next", STRANGER.hex, f"{STRANGER}%0A", "%00"]
     [
         *((f"limit={limit}", LIMIT) for limit in NO_LIMITS),
         *((f"cursor={cursor}", CURSOR) for cursor in NO_CURSORS),
-        *((f"{name}=1&{name}=1", f"{name} must be sent once.") for name in PAGE),
+        *((f"{name}=1&{name}=1", f"{name} must be sent once.") for name in PAGE_PARAMETERS),
     ],
 )
 def test_refuses_a_wrong_parameter(api: Api, unchanged: Unchanged, query: str, text: str) -> None:
