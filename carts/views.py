@@ -209,7 +209,7 @@ class CartItemViewSet(CartServiceViewSet):
         ),
         message="The items were replaced.",
         body=serializers.ReplaceItemsSerializer(),
-        data="ItemsAdded",
+        data="ItemsReplaced",
         errors=(errors.ListedItemNotFound, *CART_ERRORS),
     )
     def update_all(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
@@ -218,7 +218,8 @@ class CartItemViewSet(CartServiceViewSet):
         with self.change(sent) as answer:
             kept = {item_id for item_id, _ in sent if item_id}
             replaced = self.carts.replace_items(cart_id, items, kept=kept, version=self.expected)
-            answer.show(replaced, _item_ids(items))
+            # The cart's items are these, so it needs no ids beside it.
+            answer.show(replaced, None if self.returns_cart else _item_ids(items))
         return self.success(answer.data, answer.version)
 
     @changing(

@@ -82,6 +82,7 @@ def complete(schemas: dict[str, Schema]) -> None:
         }
     summary = schemas["CartSummary"]["properties"]
     summary |= {name: m for name, m in schemas["Cart"]["properties"].items() if name != "items"}
+    schemas["ItemsReplaced"]["properties"] |= schemas["Cart"]["properties"]
     for operation in OPERATIONS:
         envelope: Schema = {
             "description": f"The ApiResponse envelope of {operation.name}.",

@@ -93,7 +93,7 @@ DATA = {
     "getCart": "Cart",
     "addItem": "ItemAdded",
     "addItems": "ItemsAdded",
-    "replaceItems": "ItemsAdded",
+    "replaceItems": "ItemsReplaced",
 }
 # Data that only who prefers it gets.
 PREFERRED = ["changeCart", "closeCart", "reopenCart", "changeItem", "removeItem"]
