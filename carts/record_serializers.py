@@ -107,7 +107,7 @@ class RecordSerializer(serializers.Serializer):
 
     class Meta:
         record: Record
-        # Without `fields`, it is all of them, and those are required that the record requires.
+        # Without `fields`: all, required as the record has it. With them, none is required.
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

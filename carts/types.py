@@ -87,7 +87,7 @@ class Paragraph(Text):
 class Currency:
     """string(3): a currency's code. If `current`, one of today's list of ISO 4217.
 
-    A cart keeps its currency when the list drops it, and its items are compared with the cart's.
+    Only a new cart's must be: a cart keeps a currency that the list drops.
     """
 
     current: bool = False
@@ -185,7 +185,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class ListOf:
-    """An array of objects, each a record. `setting` limits their number, if there is a limit."""
+    """An array of objects, each a record. `setting` names what limits their number, if anything."""
 
     one: Any  # the class of the records
     plural: str

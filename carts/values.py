@@ -1,4 +1,4 @@
-"""What a caller sends, as plain records: an item, an option, and a new cart.
+"""The values of carts as plain records: what a caller sends, and an item in its place.
 
 They have the names and the order of the specification. A record that is made by calling its class
 is checked: `Item(menu_key=…)` raises every error that it finds. `_make` takes values that were
@@ -246,7 +246,7 @@ def _checked_list(kind: ListOf, values: Iterable[Any] | None) -> tuple[Any, ...]
 
 
 def _exact(kind: Any, value: Any) -> Any:
-    """Return a number that Python wrote, a float or a text, as the Decimal that it stands for."""
+    """Return a float or a text from Python code as the Decimal that it shows; else the value."""
     if not isinstance(kind, Integer | Price) or not isinstance(value, float | str):
         return value
     try:

@@ -26,7 +26,7 @@ from cartsvc.request_errors import Unavailable
 
 
 class Busy(Unavailable):
-    """One that is the caller's own: metrics count it apart."""
+    """Too many requests of callers, and no outage: metrics tell the two apart."""
 
 
 class ConcurrencyLimit:

@@ -1,7 +1,8 @@
 """Carts, their items and the chosen options, and every change that can be made to them.
 
-Every change goes through `CartManager`: it is validated, runs in one transaction, and begins with
-a lock on the cart's row. `manage.py shell` has the same guarantees as a REST caller.
+Every change goes through `CartManager`: it is validated, runs in one transaction, and, if it is no
+creation, begins with a lock on the cart's row. `manage.py shell` has the same guarantees as a REST
+caller.
 """
 
 from carts.models.cart import Cart

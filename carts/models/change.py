@@ -32,7 +32,7 @@ def _as_json(value: datetime | Iterable[Option]) -> Any:
 
 
 # Values as JSON text, in their order and exactly; and back, with prices as int or Decimal.
-# The encoder would look at every value for a tuple with names; here, only options are such.
+# Both options for tuples are off: they cost a look at every value. Options go to `_as_json`.
 encoded = simplejson.JSONEncoder(
     ensure_ascii=False,
     separators=(",", ":"),

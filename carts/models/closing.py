@@ -59,7 +59,7 @@ class CartStatus(NamedTuple):
 def expires_on(status: CartStatus, modified_on: datetime | None) -> datetime | None:
     """Return when the cart expires: from then on it may be deleted. None if it never does.
 
-    `modified_on` may be None if no setting asks for it.
+    `modified_on` may be None where `status_columns` does not read it.
     """
     since, days = modified_on, settings.CART_DAYS
     if status.status == ORDERED and status.closed_on:
@@ -100,7 +100,7 @@ def with_status(text: str, columns: Sequence[Any], moment: datetime) -> str:
     """
     closed_until, *others = columns
     if closed_until is not None and closed_until <= moment:
-        # Within a JSON text no quote stands without a backslash before it.
+        # A quote within a JSON string is escaped, so this finds the member and no caller's text.
         text = text[: text.rindex(',"status":')] + OPEN_MEMBERS
     if others:
         status, closed_on, modified_on = others
@@ -114,6 +114,6 @@ def _text(moment: datetime | None) -> str | None:
     return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z" if moment else None
 
 
-# How the JSON of a cart ends which does not expire, and that of one which is open besides.
+# The end of the JSON of a cart that never expires, and of one that is open, too.
 FOR_EVER = ',"expiresOn":null}'
 OPEN_MEMBERS = f',"status":"open","closedOn":null,"closedUntil":null,"reference":null{FOR_EVER}'

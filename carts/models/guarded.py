@@ -42,6 +42,6 @@ class GuardedModel(models.Model):
 
 @receiver(pre_save)
 def refuse_to_save(sender: type[models.Model], **_: Any) -> None:
-    """Refuse what `save` is not asked about: `save_base`, and what loads fixtures."""
+    """Refuse what does not call `save`: `save_base`, and the loading of fixtures."""
     if issubclass(sender, GuardedModel):
         raise TypeError(sender.HOW_TO_WRITE)

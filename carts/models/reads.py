@@ -22,7 +22,7 @@ from cartsvc.db.json_text import JsonObject, JsonRows
 from cartsvc.db.statements import Parameter, Select, parameters
 from cartsvc.text import camel_case
 
-# What Get Cart and List Carts show of a cart, beyond what was sent and what it holds.
+# The fields that Get Cart and List Carts add to what was sent.
 SHOWN_ONLY = ("subtotal", "created_on", "modified_on", "version", *CartStatus._fields)
 
 # A database that is spread by customer sends each statement that names the customer to the one
@@ -44,8 +44,8 @@ def items_json(
 ) -> JsonRows:
     """Return the expression of a cart's items, as the JSON array that Get Cart shows.
 
-    `customer` is the cart's profile key: a column, or a value. `named` makes the members' names of
-    Python's. `more` are other columns of an item by their names.
+    `customer` is the cart's profile key: a column, or a value. `named` turns a field's name
+    into the member's. `more` are further columns, by their members.
     """
     members: dict[str, Any] = {named(name): name for name in Item._fields}
     members["options"] = CartItemOption, {named(name): name for name in OPTION_COLUMNS}
@@ -54,7 +54,7 @@ def items_json(
 
 
 def items_of(items: str) -> dict[UUID, PlacedItem]:
-    """Return the items of the text `items_json` of a cart read `with_items`, by their ids."""
+    """Return the items in the text of `with_items`, by their ids."""
     placed = (
         PlacedItem(
             UUID(members["item_id"]),
@@ -80,7 +80,7 @@ class CartQuerySet(GuardedQuerySet):
 
 
 def carts_by(model: type[models.Model], keys: tuple[str, ...]) -> CartQuerySet:
-    """Return the carts that have the values of these fields, which are given later."""
+    """Return the carts with these `keys`, whose values are given when the statement runs."""
     return CartQuerySet(model).filter(**parameters(model, keys))
 
 
@@ -155,9 +155,9 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         return self.moment or timezone.now()
 
     def current_version(self, cart_id: UUID) -> int | None:
-        """Return the version, if Get Cart shows what it has shown since the version was made.
+        """Return the version, or None if there is no such cart, or if its checkout has run out.
 
-        That is no longer so when a checkout has run out.
+        Such a cart shows something else than it did, with the same version.
         """
         lasts = Q(closed_until=None) | Q(closed_until__gt=self.current_time())
         return self.filter(lasts, pk=cart_id).values_list("version", flat=True).first()

@@ -221,8 +221,8 @@ class CartWriter(CartReader):
 def atomic() -> Iterator[Any]:
     """Run the block in a transaction. Yield a cursor.
 
-    If another change has made this version, the database is unavailable. On one server the cart's
-    lock makes that impossible. Citus lets a shard move between the lock and the write, without it.
+    Two changes that make the same version are an outage, so that the caller tries again. One
+    server's lock makes that impossible. On Citus, a shard may move between lock and write.
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:

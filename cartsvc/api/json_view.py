@@ -74,7 +74,7 @@ class Negotiation(BaseContentNegotiation):
 class JsonRequest(Request):
     @property
     def stream(self) -> Any:
-        """The body. The framework would take a chunked one for none, and none for an object."""
+        """The body. The framework takes a chunked one for none, and none for an empty object."""
         return self.META["wsgi.input"] if is_chunked(self) else self._request
 
 
@@ -105,7 +105,7 @@ def has_body(request: HttpRequest | Request) -> bool:
 
 
 def is_chunked(request: HttpRequest | Request) -> bool:
-    """Return whether the body ends where its stream ends. Its length is not known before."""
+    """Return whether the body came in chunks, so that only the end of its stream ends it."""
     meta = request.META
     return "HTTP_TRANSFER_ENCODING" in meta and bool(meta.get("wsgi.input_terminated"))
 

@@ -63,7 +63,7 @@ class BearerThrottle(BaseThrottle):
 
 
 def usage_of(request: HttpRequest) -> Usage | None:
-    """Return the bearer's usage, or None if it is not known. An earlier error does not count."""
+    """Return the bearer's usage, or None. What was refused before the rate limit is not counted."""
     bearer = getattr(request, "user", None)
     if not isinstance(bearer, Bearer):
         return None

@@ -4,7 +4,7 @@ The framework takes several times as long to build and compile a query as to sen
 only the values differ. What it saves is in tests/bench/README.md ("What compiling once saves");
 `python -m tests.bench.instructions` measures it.
 
-Values must have their field's type already, as after `clean_fields` or a serializer.
+Values must have their field's Python type already: they are not converted.
 
 Private parts of Django, 5.2 to 6.1, are the compiler of `django.db.models.sql`, its `as_sql` and
 its converters in `Select`, and `_raw_delete` in `delete_in_shards`. psycopg's binary arrays and
@@ -37,8 +37,8 @@ def one_exchange(cursor: Any) -> Iterator[None]:
     """Send the block's statements together, and wait for their answers once, on PostgreSQL.
 
     Their rows and errors are not known before the end of the block. Rows that are not fetched yet
-    need a cursor of their own. The transaction stays Django's: BEGIN is sent here only if it has
-    not been yet, to travel with the first statement.
+    need a cursor of their own. The transaction stays Django's. A BEGIN that is
+    still due is sent along with the first statement.
     """
     connection = cursor.db
     if connection.vendor != "postgresql":
@@ -47,7 +47,7 @@ def one_exchange(cursor: Any) -> Iterator[None]:
     server = connection.connection
     begins = connection.in_atomic_block and server.info.transaction_status == TransactionStatus.IDLE
     if begins:
-        # psycopg would wait for the answer to its own. It commits this one as well.
+        # psycopg's own BEGIN would wait for its answer. Its commit ends this transaction as well.
         server.autocommit = True
     with connection.wrap_database_errors, server.pipeline():
         if begins:
