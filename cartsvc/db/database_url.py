@@ -40,8 +40,7 @@ def connection_settings(
                 # SQLite cannot wait for the lock in a deferred transaction that reads before it
                 # writes.
                 "transaction_mode": "IMMEDIATE",
-                # Of writers who never rest, one may wait for a second or two.
-                "timeout": REQUEST_SECONDS,
+                "timeout": LOCK_SECONDS,
                 "init_command": "PRAGMA journal_mode=WAL",
             }
         }

@@ -1,10 +1,22 @@
-"""Django's SQLite backend, with files of mode 0600."""
+"""Django's SQLite backend: files of mode 0600, and fair waiting for writers.
+
+SQLite retries a busy lock less and less often, down to ten times a second. Of eight writers who
+never rest, some then wait for seconds or fail, though none holds the lock for long.
+
+`_start_transaction_under_autocommit` is a private part of Django 5.2 to 6.1. If it moves,
+`tests/models/test_sqlite.py` fails: delete that method and raise LOCK_SECONDS.
+"""
 
 import os
+import random
+import time
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
+from django.db import OperationalError
 from django.db.backends.sqlite3 import base
+
+PAUSE_SECONDS = 0.002
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -21,3 +33,23 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def migrating(self) -> AbstractContextManager[None]:
         return nullcontext()  # a file has one operator, who migrates it once
+
+    def _start_transaction_under_autocommit(self) -> None:
+        """Retry for the write lock at short intervals until the connection's `timeout`."""
+        timeout = self.settings_dict["OPTIONS"].get("timeout", 5.0)
+        deadline = time.monotonic() + timeout
+        # Close both cursors at once. The traceback of a failed attempt keeps this frame alive
+        # until the garbage collector runs, perhaps in another thread. If it then resets an open
+        # cursor's statement just as an INSERT on this connection fails, sqlite3 finds no error
+        # to raise, and the row is lost silently.
+        self.connection.execute("PRAGMA busy_timeout = 0").close()
+        try:
+            while True:
+                try:
+                    return super()._start_transaction_under_autocommit()  # type: ignore[misc]
+                except OperationalError:
+                    if time.monotonic() > deadline:
+                        raise
+                time.sleep(PAUSE_SECONDS * (1 + random.random()))  # noqa: S311
+        finally:
+            self.connection.execute(f"PRAGMA busy_timeout = {round(timeout * 1000)}").close()

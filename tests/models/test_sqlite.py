@@ -1,0 +1,33 @@
+"""A writer that waited leaves nothing behind on its connection."""
+
+import gc
+import time
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection, transaction
+
+from tests.support.concurrency import held
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(connection.vendor != "sqlite", reason="a server takes turns itself"),
+]
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_no_statement_is_left_running_after_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    with held(lambda: None) as release:
+        # The backend does this after a failed attempt. Nothing else ends the other transaction.
+        monkeypatch.setattr(time, "sleep", lambda _: release())
+        with transaction.atomic():
+            pass
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM")  # refused while any statement of the connection is unfinished
