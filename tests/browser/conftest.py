@@ -93,6 +93,7 @@ def complained(open_page: Open, *statuses: int) -> None:
 
 def shoot(page: Any, name: str) -> None:
     """Check that nothing overflows. Take a picture, if SCREENSHOTS names a folder for it."""
+    page.wait_for_load_state()  # a click may have led here
     if SCREENSHOTS:
         page.screenshot(path=Path(SCREENSHOTS, f"{name}.png"), full_page=True)
     overflow = page.evaluate("document.scrollingElement.scrollWidth - innerWidth")
