@@ -37,8 +37,8 @@ def one_exchange(cursor: Any) -> Iterator[None]:
     """Send the block's statements together, and wait for their answers once, on PostgreSQL.
 
     Their rows and errors are not known before the end of the block. Rows that are not fetched yet
-    need a cursor of their own. The transaction stays Django's. A BEGIN that is
-    still due is sent along with the first statement.
+    need a cursor of their own. The transaction stays Django's. A BEGIN that is still due is sent
+    along with the first statement.
     """
     connection = cursor.db
     if connection.vendor != "postgresql":
