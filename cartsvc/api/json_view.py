@@ -18,7 +18,6 @@ from rest_framework.viewsets import ViewSetMixin
 
 from cartsvc.api.headers import media_type
 from cartsvc.api.operation import Operation
-from cartsvc.api.permissions import HasScopeAndProfile
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING
 from cartsvc.request_errors import (
     InvalidType,
@@ -83,7 +82,6 @@ class OperationViewSet(ViewSetMixin, APIView):
 
     content_negotiation_class = Negotiation
     parser_classes = (JsonParser,)
-    permission_classes = (HasScopeAndProfile,)
     operation: Operation | None  # the one that is asked for; None if there is none of its method
     caller: Hashable  # as the concurrency limit knows it
 

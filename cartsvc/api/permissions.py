@@ -10,14 +10,14 @@ from rest_framework.permissions import BasePermission
 
 from cartsvc.identity.bearer_tokens import REALM
 from cartsvc.request_errors import ApiErrors, InsufficientScope, InvalidGuid, ProfileMismatch
-from cartsvc.text import GUID, camel_case
+from cartsvc.text import camel_case, parse_guid
 
 
 class GuidConverter(StringConverter):
     """Takes any part of a path. `HasScopeAndProfile` refuses what is no GUID, in its turn."""
 
     def to_python(self, value: str) -> Any:
-        return UUID(value) if GUID.fullmatch(value) else value
+        return parse_guid(value) or value
 
 
 class HasScopeAndProfile(BasePermission):
