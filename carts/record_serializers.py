@@ -7,7 +7,7 @@ its type, and no more errors are looked for than an answer lists. A serializer k
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
@@ -90,7 +90,7 @@ class Member(NamedTuple):
     field: Any
     check: Callable[[Any], Any]
     null: Any  # what null stands for
-    hook: str  # the serializer's own method for this member, or ""
+    hook: Callable[[Any], Any] | None  # the serializer's own method for this member
 
 
 class RecordSerializer(serializers.Serializer):
@@ -129,6 +129,29 @@ class RecordSerializer(serializers.Serializer):
             found[name].kind = kind
         return found | declared
 
+    @cached_property
+    def members(self) -> list[Member]:
+        found = []
+        field: Any
+        for name, field in self.fields.items():
+            plain = isinstance(field, TypedField) and not field.validators
+            check = field.kind.check if plain else field.run_validation
+            null = () if isinstance(field, RecordListSerializer) else None
+            hook = getattr(self, f"validate_{name}", None)
+            found.append(Member(name, str(field.source), field, check, null, hook))
+        return found
+
+    @cached_property
+    def lists(self) -> dict[str, Any]:
+        """The members that are lists of objects, with the serializer of the objects."""
+        lists = (one for one in self.members if isinstance(one.field, RecordListSerializer))
+        return {member.name: member.field.child for member in lists}
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """What may be sent: the members of the object, and those that a read shows."""
+        return self.sent_back.union(self.fixed, self.fields)
+
     def run_validation(self, data: Any = empty) -> Any:
         """Return the record; or if it is only some of the record's fields, their values by name.
 
@@ -157,7 +180,7 @@ class RecordSerializer(serializers.Serializer):
         errors: list[ApiError] = []
         if self.fixed:
             errors += [CannotChange(field=(name,)) for name in data if name in self.fixed]
-        for name, source, field, check, null, hook in members_of(type(self)):
+        for name, source, field, check, null, hook in self.members:
             sent = data.get(name)
             try:
                 if sent is not None:
@@ -168,7 +191,7 @@ class RecordSerializer(serializers.Serializer):
                     raise Null if name in data else Required
                 else:
                     continue
-                values[source] = getattr(self, hook)(value) if hook else value
+                values[source] = hook(value) if hook else value
             except (ApiError, serializers.ValidationError, DjangoValidationError) as error:
                 errors += [one.within(name) for one in errors_of(error)]
                 if len(errors) > MAX_ERRORS:
@@ -184,7 +207,7 @@ class RecordSerializer(serializers.Serializer):
         """
         if type(data) is not dict:
             return
-        known, lists = known_members(type(self)), lists_of(type(self))
+        known, lists = self.known, self.lists
         # Most objects have nothing unknown. Then only their lists are looked into.
         for name in lists if known.issuperset(data) else data:
             value = data.get(name)
@@ -193,8 +216,7 @@ class RecordSerializer(serializers.Serializer):
                 yield UnknownMember(field=f"{pointer}/{token}")
             elif name in lists and type(value) is list:
                 child = lists[name]
-                kind: Any = type(child)
-                plain = not lists_of(kind) and known_members(kind)
+                plain = not child.lists and child.known
                 for position, element in enumerate(value):
                     if type(element) is dict and not (plain and plain.issuperset(element)):
                         yield from child.unknown_members(element, f"{pointer}/{name}/{position}")
@@ -222,36 +244,3 @@ class RecordListSerializer(serializers.ListSerializer):
         if errors:
             raise InvalidBody(errors)
         return tuple(values)
-
-
-@cache  # building the fields takes longer than reading a usual body
-def members_of(serializer: type[RecordSerializer]) -> list[Member]:
-    found = []
-    field: Any
-    for name, field in serializer().fields.items():
-        hook = f"validate_{name}"
-        plain = isinstance(field, TypedField) and not field.validators
-        check = field.kind.check if plain else field.run_validation
-        hook = hook if hasattr(serializer, hook) else ""
-        null = () if isinstance(field, RecordListSerializer) else None
-        found.append(Member(name, str(field.source), field, check, null, hook))
-    return found
-
-
-@cache
-def lists_of(serializer: type[RecordSerializer]) -> dict[str, Any]:
-    """Return the members that are lists of objects, with the serializer of the objects."""
-    members = members_of(serializer)
-    return {
-        member.name: member.field.child
-        for member in members
-        if isinstance(member.field, RecordListSerializer)
-    }
-
-
-@cache
-def known_members(serializer: type[RecordSerializer]) -> frozenset[str]:
-    """Return what may be sent: the members of the object, and those that a read shows."""
-    return serializer.sent_back.union(
-        serializer.fixed, (member.name for member in members_of(serializer))
-    )
