@@ -52,7 +52,7 @@ class Connection(psycopg.Connection[Any]):
 
         After that, nobody knows whether the server did what it was asked: all of it, or nothing.
         """
-        end = deadline.get() or request_deadline()
+        end = request_deadline()
         try:
             return psycopg.Connection.wait(self, gen, interval, end - monotonic())
         except psycopg.OperationalError:
