@@ -164,7 +164,7 @@ class CartServiceViewSet(OperationViewSet):
             raise Replayed(record.data, record.version)
 
     @property
-    def carts(self) -> CartManager[Cart]:
+    def carts(self) -> CartManager:
         """The carts that the bearer may see and change, in the bearer's name."""
         author = Author("bearer", self.bearer.subject, self.request.META["cartsvc.request_id"])
         keys: dict[str, Any] = {"profile_key": self.kwargs["profile_key"]}

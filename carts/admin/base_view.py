@@ -50,8 +50,6 @@ WHY = "Why (for staff only)"
 # What a form has shown, if the history does not tell.
 UNKNOWN: Any = {}
 
-Carts = CartManager[Cart]
-
 
 class ChangeView(View):
     """The base of the pages that change a cart.
@@ -98,7 +96,7 @@ class ChangeView(View):
         """Return the message as the log of staff keeps it."""
         return message
 
-    def change(self, carts: Carts, version: int) -> Changed | None:
+    def change(self, carts: CartManager, version: int) -> Changed | None:
         """Make the change with this manager, to the cart of this version."""
         raise NotImplementedError
 

@@ -6,11 +6,12 @@ from typing import Any
 from django.contrib.admin.models import ADDITION, DELETION
 from django.urls import reverse
 
-from carts.admin.base_view import WHY, Carts, ChangeView, EditView
+from carts.admin.base_view import WHY, ChangeView, EditView
 from carts.admin.formatting import amount, in_words
 from carts.admin.forms import CartForm
 from carts.admin.history import Items, change_of, lines_of
 from carts.models import CartChange
+from carts.models.manager import CartManager
 from carts.models.writes import Changed
 from carts.values import ABANDONED, Closing
 
@@ -34,7 +35,7 @@ class ChangeCartView(EditView):
         changes = change_of(self.present(), self.values, self.cart.currency)
         return changes and f"Cart: {changes}"
 
-    def change(self, carts: Carts, version: int) -> Changed:
+    def change(self, carts: CartManager, version: int) -> Changed:
         return carts.change_cart(self.cart_id, self.values, version=version)
 
 
@@ -61,7 +62,7 @@ class AbandonView(WholeCartView):
     def message(self) -> str:
         return "Cart closed as abandoned"
 
-    def change(self, carts: Carts, version: int) -> Changed:
+    def change(self, carts: CartManager, version: int) -> Changed:
         return carts.close_cart(self.cart_id, Closing(outcome=ABANDONED), version=version)
 
 
@@ -78,7 +79,7 @@ class ReopenView(WholeCartView):
         about = f", {in_words(state.reference)}" if state.reference else ""
         return f"Cart reopened: it was {state.status}{about}" if state.closed_on else ""
 
-    def change(self, carts: Carts, version: int) -> Changed:
+    def change(self, carts: CartManager, version: int) -> Changed:
         return carts.reopen_cart(self.cart_id, version=version)
 
 
@@ -106,7 +107,7 @@ class DeleteCartView(WholeCartView):
     def _lines(self) -> list[str]:
         return lines_of([placed.item for placed in self.items.values()], self.cart.currency)
 
-    def change(self, carts: Carts, version: int) -> None:
+    def change(self, carts: CartManager, version: int) -> None:
         carts.delete_cart(self.cart_id, version=version)
 
     def after(self) -> str:
@@ -125,5 +126,5 @@ class NoteView(ChangeView):
     def message(self) -> str:
         return f"Note: {in_words(self.why.cleaned_data['why'])}"
 
-    def change(self, carts: Carts, version: int) -> Changed:
+    def change(self, carts: CartManager, version: int) -> Changed:
         return Changed(version, self.cart.subtotal)

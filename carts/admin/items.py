@@ -7,12 +7,13 @@ from django.http import HttpResponse
 from django.urls import reverse
 from uuid_utils.compat import uuid7
 
-from carts.admin.base_view import UNKNOWN, Carts, ChangeView, EditView
+from carts.admin.base_view import UNKNOWN, ChangeView, EditView
 from carts.admin.formatting import cart_url, in_words
 from carts.admin.forms import ItemForm, offers
 from carts.admin.history import Items, change_of, whole_in_one_line
 from carts.admin.terms import carts_with
 from carts.models import Cart
+from carts.models.manager import CartManager
 from carts.models.reads import items_of
 from carts.models.writes import Changed
 from carts.values import Item, PlacedItem, completed
@@ -82,7 +83,7 @@ class ItemView(EditView):
         changes = change_of(before._asdict(), item._asdict(), self.cart.currency)
         return changes and f"Item {in_words(before.display_name)}: {changes}"
 
-    def change(self, carts: Carts, version: int) -> Changed:
+    def change(self, carts: CartManager, version: int) -> Changed:
         if self.item_id:
             return carts.replace_item(self.cart_id, self.item_id, self.item(), version=version)
         return carts.add_item(self.cart_id, uuid7(), self.item())
@@ -100,7 +101,7 @@ class RemoveItemView(ChangeView):
     def message(self) -> str:
         return f"Item {in_words(self.placed.item.display_name)} removed"
 
-    def change(self, carts: Carts, version: int) -> Changed:
+    def change(self, carts: CartManager, version: int) -> Changed:
         return carts.remove_item(self.cart_id, self.placed.id, version=version)
 
     def after(self) -> str:

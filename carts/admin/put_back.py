@@ -7,11 +7,12 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
 
-from carts.admin.base_view import Carts, ChangeView
+from carts.admin.base_view import ChangeView
 from carts.admin.formatting import in_words, label_of
 from carts.admin.history import Items, cart_before, events_since, lines_of
 from carts.models import CartChange
 from carts.models.change import WHY_LENGTH, items_before
+from carts.models.manager import CartManager
 from carts.models.writes import Changed
 from carts.values import Item
 
@@ -90,7 +91,7 @@ class PutBackView(ChangeView):
         back, why = f"Put back as before version {self.kwargs['version']}", super().reason()
         return f"{back}: {why}"[:WHY_LENGTH] if why else back
 
-    def change(self, carts: Carts, version: int) -> Changed:
+    def change(self, carts: CartManager, version: int) -> Changed:
         # What was allowed then may be refused now.
         try:
             if self.item_id:

@@ -1,5 +1,5 @@
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import CheckConstraint, Q
@@ -46,7 +46,7 @@ class Cart(GuardedModel):
     created_by_name = models.CharField(max_length=NAME_LENGTH, editable=False)
     created_request_id = models.CharField(max_length=REQUEST_ID_LENGTH, null=True, editable=False)
 
-    objects: ClassVar[CartManager[Self]] = CartManager()
+    objects: ClassVar[CartManager] = CartManager()
 
     HOW_TO_WRITE = (
         "A cart is written with Cart.objects.create_with_items(...), cart.change(...), "

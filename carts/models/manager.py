@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Set
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db import models
 from uuid_utils.compat import uuid7
 
 from carts.cart_errors import ListedItemNotFound
@@ -26,10 +25,11 @@ from carts.values import (
 from cartsvc.db.statements import one_exchange
 from cartsvc.request_errors import MAX_ERRORS, ApiErrors
 
-CartT = TypeVar("CartT", bound=models.Model)
+if TYPE_CHECKING:
+    from carts.models.cart import Cart
 
 
-class CartManager(CartWriter, Generic[CartT]):
+class CartManager(CartWriter):
     """Reads and writes carts: all of them, or those that `by` has narrowed them to.
 
     A method raises what its operation in `carts.views` declares, but for the Idempotency-Key; with
@@ -43,7 +43,7 @@ class CartManager(CartWriter, Generic[CartT]):
         profile_key: UUID | str,
         items: Iterable[Item | Mapping[str, Any]] = (),
         **values: Any,
-    ) -> CartT:
+    ) -> "Cart":
         """Create a cart with its items and their options (specification: Create Cart).
 
         `values`, and those of the `items` and their `options`, are those of `carts.values`.
@@ -51,7 +51,7 @@ class CartManager(CartWriter, Generic[CartT]):
         cart_id = checked_key("id", values.pop("id", None) or uuid7())
         customer = checked_key("profile_key", profile_key)
         self.create_cart(cart_id, customer, NewCart(**values | {"items": items}))
-        cart: CartT = self.get(pk=cart_id)
+        cart: Cart = self.get(pk=cart_id)
         return cart
 
     def create_cart(self, cart_id: UUID, profile_key: UUID, new: NewCart) -> Changed:

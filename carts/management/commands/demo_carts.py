@@ -64,7 +64,7 @@ def _order(chance: random.Random, profile_key: UUID, created: datetime, latest: 
     menu = chance.choice(SAMPLES["menus"])
     values = {name: chance.choice(samples) for name, samples in SAMPLES["carts"].items()}
 
-    def carts(moment: datetime) -> CartManager[Cart]:
+    def carts(moment: datetime) -> CartManager:
         return Cart.objects.by(Author("bearer", values["platform"], uuid4().hex)).at(moment)
 
     cart = carts(created).create_with_items(
