@@ -1,5 +1,6 @@
 """How the operations read a request: the bearer's carts, the headers and the body."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,8 @@ READING_SCOPES = ("Cart.Read", "Cart.Write")
 
 MAX_WARNINGS = 10
 
+_encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
+
 
 class Replayed(Exception):
     """An earlier request with the key has made the change.
@@ -47,11 +50,12 @@ class Answer:
     data: str | None = None  # JSON text
     version: int | None = None  # of the cart, after the change
 
-    def show(self, changed: Changed, data: str | None = None) -> None:
-        """Show the `data`, the cart's version, and the cart if it was read."""
-        if data and changed.json:
-            data = f'{data[:-1]},"cart":{changed.json}}}'
-        self.data, self.version = data or changed.json, changed.version
+    def show(self, changed: Changed, **members: Any) -> None:
+        """Show these members of the data, the cart's version, and the cart if it was read."""
+        self.data, self.version = changed.json, changed.version
+        if members:
+            data = _encode(members)
+            self.data = f'{data[:-1]},"cart":{changed.json}}}' if changed.json else data
 
 
 class CartServiceViewSet(OperationViewSet):

@@ -1,7 +1,6 @@
 """The operations: each parses the request, calls the model and wraps the result."""
 
 import re
-from collections.abc import Iterable
 from functools import partial
 from itertools import islice
 from uuid import UUID
@@ -65,7 +64,7 @@ class CartViewSet(CartServiceViewSet):
         cart_id = uuid7()
         with self.change(new) as answer:
             created = self.carts.create_cart(cart_id, profile_key, new)
-            answer.show(created, f'{{"cartId":"{cart_id}"}}')
+            answer.show(created, cartId=cart_id)
         return self.success(answer.data, answer.version)
 
     @reading(
@@ -182,7 +181,7 @@ class CartItemViewSet(CartServiceViewSet):
         item, item_id = self.validated(), uuid7()
         with self.change(item) as answer:
             added = self.carts.add_item(cart_id, item_id, item, version=self.expected)
-            answer.show(added, f'{{"itemId":"{item_id}"}}')
+            answer.show(added, itemId=item_id)
         return self.success(answer.data, answer.version)
 
     @changing(
@@ -198,7 +197,7 @@ class CartItemViewSet(CartServiceViewSet):
         items = {uuid7(): item for item in sent}
         with self.change(sent) as answer:
             added = self.carts.add_items(cart_id, items, version=self.expected)
-            answer.show(added, _item_ids(items))
+            answer.show(added, itemIds=[*items])
         return self.success(answer.data, answer.version)
 
     @changing(
@@ -219,7 +218,7 @@ class CartItemViewSet(CartServiceViewSet):
             kept = {item_id for item_id, _ in sent if item_id}
             replaced = self.carts.replace_items(cart_id, items, kept=kept, version=self.expected)
             # The cart's items are these, so it needs no ids beside it.
-            answer.show(replaced, None if self.returns_cart else _item_ids(items))
+            answer.show(replaced, **({} if self.returns_cart else {"itemIds": [*items]}))
         return self.success(answer.data, answer.version)
 
     @changing(
@@ -260,11 +259,6 @@ class CartItemViewSet(CartServiceViewSet):
         with self.change() as answer:
             answer.show(self.carts.remove_item(**keys, version=self.expected))
         return self.success(answer.data, answer.version)
-
-
-def _item_ids(item_ids: Iterable[UUID]) -> str:
-    texts = ",".join(f'"{item_id}"' for item_id in item_ids)
-    return f'{{"itemIds":[{texts}]}}'
 
 
 def _page_parameters(request: Request) -> tuple[int, UUID | None, str | None]:
