@@ -16,6 +16,7 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 
 from carts.cart_errors import CannotChange
+from carts.models.closing import LAST_MEMBERS
 from carts.models.reads import SHOWN_ONLY
 from carts.types import ListOf, invalid_type
 from carts.values import Record, is_optional, not_sent, types_of
@@ -35,8 +36,9 @@ from cartsvc.text import camel_case, parse_guid
 # What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
 READ_ONLY_MEMBERS = frozenset(
     {
-        *("itemId", "value", "cartId", "profileKey", "itemCount", "expiresOn"),
+        *("itemId", "value", "cartId", "profileKey", "itemCount"),
         *map(camel_case, SHOWN_ONLY),
+        *LAST_MEMBERS,
     }
 )
 

@@ -1,5 +1,6 @@
 """How a cart ends: it is closed, for a checkout or for good, and deleted after some days."""
 
+import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -56,10 +57,10 @@ class CartStatus(NamedTuple):
         return self.closed_until - self.closed_on if self.closed_until and self.closed_on else None
 
 
-def expires_on(status: CartStatus, modified_on: datetime | None) -> datetime | None:
+def expires_on(status: CartStatus, modified_on: datetime | None = None) -> datetime | None:
     """Return when the cart expires: from then on it may be deleted. None if it never does.
 
-    `modified_on` may be None where `status_columns` does not read it.
+    `modified_on` may be left out where `status_columns` does not read it.
     """
     since, days = modified_on, settings.CART_DAYS
     if status.status == ORDERED and status.closed_on:
@@ -90,30 +91,32 @@ def status_columns() -> tuple[str, ...]:
     """Return the columns by which `with_status` completes a cart's JSON."""
     # To read a time takes far longer than to read a text, and most carts do not expire.
     expire = settings.CART_DAYS or settings.ORDERED_CART_DAYS
-    return ("closed_until", "status", "closed_on", "modified_on") if expire else ("closed_until",)
+    return (*CartStatus._fields, "modified_on") if expire else CartStatus._fields
 
 
 def with_status(text: str, columns: Sequence[Any], moment: datetime) -> str:
     """Return the JSON text of a cart with what the time of the answer decides.
 
-    `text` ends with `FOR_EVER`, and `columns` are the values of the cart's `status_columns`.
+    `columns` are the values of the cart's `status_columns`.
     """
-    closed_until, *others = columns
-    if closed_until is not None and closed_until <= moment:
-        # A quote within a JSON string is escaped, so this finds the member and no caller's text.
-        text = text[: text.rindex(',"status":')] + OPEN_MEMBERS
-    if others:
-        status, closed_on, modified_on = others
-        state = CartStatus(status, closed_on, closed_until).at(moment)
-        if expires := _text(expires_on(state, modified_on)):
-            return f'{text.removesuffix(FOR_EVER)},"expiresOn":"{expires}"}}'
-    return text
+    if columns == OPEN_COLUMNS:
+        return text[:-1] + OPEN_END
+    own = len(CartStatus._fields)
+    status = CartStatus._make(columns[:own]).at(moment)
+    return f"{text[:-1]},{_members(status, expires_on(status, *columns[own:]))}"
 
 
-def _text(moment: datetime | None) -> str | None:
-    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z" if moment else None
+def _members(status: CartStatus, expires: datetime | None) -> str:
+    """Return the text of the last members of a cart's JSON, and its end."""
+    return _encode(dict(zip(LAST_MEMBERS, (*status, expires), strict=True)))[1:]
 
 
-# The end of the JSON of a cart that never expires, and of one that is open, too.
-FOR_EVER = ',"expiresOn":null}'
-OPEN_MEMBERS = f',"status":"open","closedOn":null,"closedUntil":null,"reference":null{FOR_EVER}'
+def _text(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+LAST_MEMBERS = ("status", "closedOn", "closedUntil", "reference", "expiresOn")
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_text).encode
+# Of most carts, which are open and never expire. Without it, a page of carts takes a tenth longer.
+OPEN_COLUMNS = [OPEN, None, None, None]
+OPEN_END = "," + _members(CartStatus(OPEN), None)

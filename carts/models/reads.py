@@ -13,7 +13,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from carts.models.change import Author, decoded
-from carts.models.closing import FOR_EVER, CartStatus, has_status, status_columns, with_status
+from carts.models.closing import has_status, status_columns, with_status
 from carts.models.columns import column_names
 from carts.models.guarded import GuardedQuerySet
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
@@ -22,8 +22,8 @@ from cartsvc.db.json_text import JsonObject, JsonRows
 from cartsvc.db.statements import Parameter, Select, parameters
 from cartsvc.text import camel_case
 
-# The fields that Get Cart and List Carts add to what was sent.
-SHOWN_ONLY = ("subtotal", "created_on", "modified_on", "version", *CartStatus._fields)
+# The fields that Get Cart and List Carts add to what was sent, before those of `with_status`.
+SHOWN_ONLY = ("subtotal", "created_on", "modified_on", "version")
 
 # A database that is spread by customer sends each statement that names the customer to the one
 # node that has all of the customer's rows.
@@ -31,12 +31,15 @@ CUSTOMER = Parameter("profile_key", models.UUIDField())
 
 
 def cart_json(**contents: Any) -> JsonObject:
-    """Return the expression of a cart as a JSON object, with `contents` by their names in it."""
+    """Return the expression of a cart as a JSON object, which `with_status` completes.
+
+    `contents` are further members by their names in it.
+    """
     sent, shown_only = (
         {camel_case(name): name for name in names}
         for names in (("profile_key", *column_names(NewCart)), SHOWN_ONLY)
     )
-    return JsonObject({"cartId": "id", **sent, **contents, **shown_only}, ending=FOR_EVER)
+    return JsonObject({"cartId": "id", **sent, **contents, **shown_only})
 
 
 def items_json(

@@ -18,16 +18,13 @@ Members = Mapping[str, str | tuple[type[Model], Mapping[str, str]]]
 
 
 class JsonObject(Func):
-    """The row itself as a JSON object. `members` are its fields, and `JsonRows`, by their names.
-
-    `ending` is the text of what follows them.
-    """
+    """The row itself as a JSON object. `members` are its fields, and `JsonRows`, by their names."""
 
     output_field = models.TextField()
 
-    def __init__(self, members: Mapping[str, "str | JsonRows"], ending: str = "}") -> None:
+    def __init__(self, members: Mapping[str, "str | JsonRows"]) -> None:
         super().__init__(*members.values())
-        self.names, self.ending = list(members), ending
+        self.names = list(members)
 
     def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> Any:  # type: ignore[override]
         text_of, _, concatenated = DIALECTS[connection.vendor]
@@ -37,7 +34,7 @@ class JsonObject(Func):
             sql, inner = compiler.compile(member)
             texts[name] = sql if isinstance(member, JsonRows) else text_of(member.target, sql)
             parameters += inner
-        return _object(concatenated, texts, self.ending), parameters
+        return _object(concatenated, texts), parameters
 
 
 class JsonRows(Func):
@@ -87,22 +84,16 @@ class JsonRows(Func):
         return rows("i", self.model, parent, self.members), [*parameters, *parameters]
 
 
-def _object(
-    concatenated: Callable[[Iterable[str]], str], members: Mapping[str, str], ending: str = "}"
-) -> str:
+def _object(concatenated: Callable[[Iterable[str]], str], members: Mapping[str, str]) -> str:
     """Return the SQL whose text is the object of members, each with the SQL of its JSON."""
     pieces: list[str] = []
     for name, text in members.items():
         pieces += [f"""'{"," if pieces else "{"}"{name}":'""", text]
-    return concatenated([*pieces, f"'{ending}'"])
+    return concatenated([*pieces, "'}'"])
 
 
 def _concat(pieces: Iterable[str]) -> str:
     return f"concat({', '.join(pieces)})"
-
-
-def _or_null(field: Any, text: str) -> str:
-    return f"coalesce({text}, 'null')" if field.null else text
 
 
 def postgresql_text(field: Any, column: str) -> str:
@@ -113,9 +104,10 @@ def postgresql_text(field: Any, column: str) -> str:
             return f"trim_scale({column})"
         case models.DateTimeField():
             moment = f"to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US')"
-            return _or_null(field, f"""'"' || {moment} || 'Z"'""")
+            return f"""'"' || {moment} || 'Z"'"""
         case models.CharField():
-            return _or_null(field, f"to_json({column})::text")
+            text = f"to_json({column})::text"
+            return f"coalesce({text}, 'null')" if field.null else text
     return column
 
 
@@ -128,7 +120,7 @@ def sqlite_text(field: Any, column: str) -> str:
             return column
         case models.DateTimeField():  # stored in UTC, a whole second without its fraction
             fraction = f"CASE length({column}) WHEN 19 THEN '.000000' ELSE '' END"
-            return _or_null(field, f"""'"' || replace({column}, ' ', 'T') || {fraction} || 'Z"'""")
+            return f"""'"' || replace({column}, ' ', 'T') || {fraction} || 'Z"'"""
     return f"json_quote({column})"
 
 
