@@ -175,13 +175,18 @@ class RecordSerializer(serializers.Serializer):
         record = self.Meta.record
         return record._make(map(values.get, record._fields))
 
+    def refused(self, data: dict[str, Any]) -> list[ApiError]:
+        """Return an error for each member that is refused, whatever it holds."""
+        return [CannotChange(field=(name,)) for name in data if name in self.fixed]
+
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if type(data) is not dict:
             raise InvalidBody([invalid_type("an object", data)])
         values = not_sent(self.Meta.record).copy() if self.is_whole else {}
-        errors: list[ApiError] = []
-        if self.fixed:
-            errors += [CannotChange(field=(name,)) for name in data if name in self.fixed]
+        errors = self.refused(data) if self.fixed else []
+        if errors:
+            told = {error.field for error in errors}
+            data = {name: value for name, value in data.items() if (name,) not in told}
         for name, source, field, check, null, hook in self.members:
             sent = data.get(name)
             try:

@@ -21,6 +21,7 @@ from carts.values import (
     Option,
     check_named_once,
 )
+from cartsvc.request_errors import ApiError
 from cartsvc.text import camel_case
 
 
@@ -98,9 +99,13 @@ class CloseCartSerializer(RecordSerializer):
 
     # Who sends the `status` that a read shows means another outcome, and must hear of it.
     sent_back: ClassVar[frozenset[str]] = frozenset()
+    fixed: ClassVar[frozenset[str]] = frozenset({"seconds"})  # unless it is a checkout
 
     class Meta:
         record = Closing
+
+    def refused(self, data: dict[str, Any]) -> list[ApiError]:
+        return Closing.refused(data)
 
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
         Closing.complete(values)

@@ -140,17 +140,20 @@ class Closing(NamedTuple):
     seconds: Annotated[int | None, Integer(60, 3_600)] = None
 
     @staticmethod
-    def complete(values: dict[str, Any]) -> None:
-        """Fill in the `seconds` of a checkout, and refuse values that do not go together."""
-        errors: list[ApiError] = []
-        if values["outcome"] != ABANDONED and values.get("reference") is None:
+    def refused(values: Mapping[str, Any]) -> list[ApiError]:
+        """Return an error for each value that does not go with the `outcome`, whatever it is."""
+        outcome, errors = values.get("outcome"), list[ApiError]()
+        if outcome in (CHECKOUT, ORDERED) and values.get("reference") is None:
             errors.append(Required(field=("reference",)))
-        if values["outcome"] != CHECKOUT and values.get("seconds") is not None:
+        if outcome in (ORDERED, ABANDONED) and values.get("seconds") is not None:
             text = "Only a checkout ends after some seconds."
             errors.append(CannotChange(text, field=("seconds",)))
-        if errors:
-            raise InvalidValues(errors)
-        if values["outcome"] == CHECKOUT and values.get("seconds") is None:
+        return errors
+
+    @staticmethod
+    def complete(values: dict[str, Any]) -> None:
+        """Fill in the `seconds` of a checkout."""
+        if values["outcome"] == CHECKOUT and values["seconds"] is None:
             values["seconds"] = CHECKOUT_SECONDS
 
 
@@ -194,6 +197,8 @@ def checked(record: Record, values: Mapping[str, Any]) -> list[Any]:
         TypeError: a name that the record does not have.
         InvalidValues: each value that the specification does not allow, and each that is missing.
     """
+    if hasattr(record, "refused") and (errors := record.refused(values)):
+        raise InvalidValues(errors)
     every = checked_changes(record, {**dict.fromkeys(record._fields), **values})
     if hasattr(record, "complete"):
         record.complete(every)

@@ -90,6 +90,30 @@ def test_a_body_that_closes_nothing(
     assert (response.status_code, errors_of(response)) == (400, [error])
 
 
+@pytest.mark.parametrize(
+    ("body", "errors"),
+    [
+        ({"outcome": "abandoned", "seconds": 5}, {("cannot_change", "/seconds")}),
+        ({"outcome": "abandoned", "seconds": "x"}, {("cannot_change", "/seconds")}),
+        (
+            {"outcome": "ordered", "seconds": 5},
+            {("cannot_change", "/seconds"), ("required", "/reference")},
+        ),
+        (
+            {"outcome": "checkout", "seconds": 5},
+            {("min_value", "/seconds"), ("required", "/reference")},
+        ),
+        ({"outcome": 1, "seconds": 5}, {("invalid_type", "/outcome"), ("min_value", "/seconds")}),
+    ],
+)
+def test_what_does_not_go_together_is_told_at_once(
+    api: Api, cart_id: str, unchanged: Unchanged, body: Any, errors: set[tuple[str, str]]
+) -> None:
+    unchanged()
+    response = close(api, cart_id, body)
+    assert (response.status_code, set(errors_of(response))) == (400, errors)
+
+
 @pytest.mark.parametrize("body", [CHECKOUT, ORDERED, ABANDONED], ids=lambda body: body["outcome"])
 @pytest.mark.parametrize("name", [name for name in CHANGES if name != "close"])
 def test_nothing_in_a_closed_cart_changes(
