@@ -6,8 +6,6 @@ from cartsvc.db.operations import AddCheck
 
 
 class Migration(migrations.Migration):
-    atomic = False
-
     dependencies = [("carts", "0001_carts")]
 
     operations = [

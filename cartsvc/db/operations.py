@@ -1,7 +1,8 @@
 """Migration operations for tables in use: nobody waits for them on PostgreSQL.
 
-They work on SQLite as Django's own do. A migration with one of them has `atomic = False`, and a
-check is validated in a migration of its own. If one fails, run it again.
+They work on SQLite as Django's own do. A migration with `AddIndex` has `atomic = False`. Beside it
+stands only `ValidateCheck`: what was interrupted begins anew, and both may run twice. A check is
+validated in another migration than the one that adds it.
 """
 
 from typing import Any
@@ -14,12 +15,13 @@ class AddIndex(postgresql.AddIndexConcurrently):
     """Adds an index: concurrently on PostgreSQL."""
 
     def database_forwards(self, app_label: str, schema_editor: Any, *states: Any) -> None:
+        # An attempt that was interrupted may have left it, on PostgreSQL an invalid one.
+        name = schema_editor.quote_name(self.index.name)
         if schema_editor.connection.vendor == "postgresql":
-            # An earlier attempt that failed has left an invalid index.
-            name = schema_editor.quote_name(self.index.name)
             schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
             super().database_forwards(app_label, schema_editor, *states)
         else:
+            schema_editor.execute(f"DROP INDEX IF EXISTS {name}")
             migrations.AddIndex.database_forwards(self, app_label, schema_editor, *states)
 
     def database_backwards(self, app_label: str, schema_editor: Any, *states: Any) -> None:
