@@ -53,10 +53,9 @@ class Negotiation(BaseContentNegotiation):
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser:
         content_type: Any = request.content_type
-        if not (content_type or has_body(request)):
-            raise MalformedJson("The request has no body.")
         taken = request.parser_context["view"].operation.media_types
-        if content_type not in taken and media_type(content_type) not in taken:
+        is_taken = content_type in taken or media_type(content_type) in taken
+        if not is_taken and (content_type or has_body(request)):
             accepted = {"Accept-Patch": ", ".join(taken)} if request.method == "PATCH" else {}
             raise UnsupportedMediaType(
                 taken=" or ".join(taken), field="Content-Type", headers=accepted
@@ -130,6 +129,8 @@ def _received(request: Request, stream: Any) -> bytes:
 
 def json_object(body: bytes) -> dict[str, Any]:
     """Return the JSON object, or refuse what is none. Numbers with a point come as Decimal."""
+    if not body:
+        _malformed("The request has no body.")
     try:
         value = _decode(body.decode("utf-8-sig"))
     except UnicodeDecodeError:

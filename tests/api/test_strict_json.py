@@ -141,6 +141,15 @@ def test_a_chunked_body_is_read_like_any_other(api: Api) -> None:
     assert send_stream(api, io.BytesIO(BODY.encode()), **CHUNKED).status_code == 200
 
 
+@pytest.mark.parametrize("environ", [CHUNKED, {"CONTENT_LENGTH": "0"}], ids=["chunked", "not"])
+def test_tells_that_there_is_no_body(
+    api: Api, unchanged: Unchanged, environ: dict[str, Any]
+) -> None:
+    response = send_stream(api, io.BytesIO(), **environ)
+
+    assert_refused(response, 400, "malformed_json", "The request has no body.")
+
+
 @pytest.mark.parametrize("size", [2_000, 2_001, 3_000_000])
 def test_takes_a_body_of_the_limit_and_no_larger_one(
     api: Api, unchanged: Unchanged, settings: Any, size: int
