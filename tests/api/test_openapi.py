@@ -9,7 +9,7 @@ from django.test import Client
 from carts.types import Line, Paragraph, Text
 from cartsvc.request_errors import API_ERRORS, ApiError
 from tests.api.documented import OPERATIONS, Document, operation, ref, undescribed
-from tests.support.fields import FIELDS, by_kind
+from tests.support.fields import FIELDS, OPTIONAL, by_kind
 
 
 def test_thirteen_operations_two_of_them_specified(document: Document) -> None:
@@ -144,9 +144,14 @@ def test_the_one_notification(document: Document) -> None:
     assert all(re.search(rf"\b{code}\b", told) for code in API_ERRORS)
 
 
+def text(limit: int) -> Document:
+    return {"type": "string", "maxLength": limit}
+
+
 SCHEMAS = by_kind(
-    line=lambda limit: {"type": "string", "maxLength": limit},
-    paragraph=lambda limit: {"type": ["string", "null"], "maxLength": limit},
+    lambda schema: {**schema, "type": [schema["type"], "null"]},
+    line=text,
+    paragraph=text,
     integer=lambda lowest, highest: {
         "type": "integer",
         "format": "int32" if highest < 2**31 else "int64",
@@ -167,7 +172,8 @@ OF_PARTS = {
 @pytest.mark.parametrize("part", SCHEMAS)
 def test_fields_types_and_limits(document: Document, part: str) -> None:
     schema, read = (document["components"]["schemas"][name] for name in OF_PARTS[part])
-    optional = {name for name, (kind, *_) in FIELDS[part].items() if kind in {"list", "paragraph"}}
+    lists = {name for name, (kind, *_) in FIELDS[part].items() if kind == "list"}
+    optional = FIELDS[part].keys() & (lists | OPTIONAL)
     assert set(schema["required"]) == FIELDS[part].keys() - optional
     assert schema["properties"].keys() == FIELDS[part].keys()
     for name, expected in SCHEMAS[part].items():

@@ -100,11 +100,16 @@ def line(limit: int) -> Rule:
 
 
 def paragraph(limit: int) -> Rule:
-    """An optional text, which may have breaks and be blank."""
+    """A text that may have breaks and be blank."""
     rule = text(limit)
     broken = [f"{each}a{each}b{each}" for each in (*BREAKS, *SEPARATORS, "\r\n")]
-    kept = [(sent, sent) for sent in (None, "", " ", "\n", "\t\r\n", *broken)]
-    return Rule([*rule.kept, (LEFT_OUT, None), *kept], rule.refused)
+    kept = [(sent, sent) for sent in ("", " ", "\n", "\t\r\n", *broken)]
+    return Rule([*rule.kept, *kept], [*rule.refused, *ABSENT])
+
+
+def optional(rule: Rule) -> Rule:
+    absent = [(LEFT_OUT, None), (None, None)]
+    return Rule([*rule.kept, *absent], [each for each in rule.refused if each not in ABSENT])
 
 
 NO_CURRENCIES = ("eur", "EU", "", "ABC", "DEM", "978", "E R", "\u0395UR", "E\n")
@@ -176,6 +181,7 @@ PRICE = Rule(
 ARRAY = Rule([(LEFT_OUT, []), (None, []), ([], [])], of_another_type("an array", "an array"))
 
 RULES = by_kind(
+    optional,
     line=line,
     paragraph=paragraph,
     integer=integer,

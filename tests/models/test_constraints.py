@@ -60,12 +60,18 @@ def numbers(lowest: Any, highest: Any, step: Any = 1) -> Rule:
 
 def paragraph(limit: int) -> Rule:
     return Rule(
-        [None, "", " ", "\t\r\n\u2028\u2029", "x" * limit],
+        ["", " ", "\t\r\n\u2028\u2029", "x" * limit],
         {
             "max_length": ["x" * (limit + 1)],
+            "null": [None],
             "control_character": [f"a{char}" for char in "\0\v\x1b\x7f\x9b"],
         },
     )
+
+
+def optional(rule: Rule) -> Rule:
+    refused = {code: values for code, values in rule.refuses.items() if code != "null"}
+    return Rule([None, *rule.takes], refused)
 
 
 CURRENCY = Rule(
@@ -76,6 +82,7 @@ CURRENCY = Rule(
     },
 )
 RULES = by_kind(
+    optional,
     line=line,
     paragraph=paragraph,
     integer=numbers,

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tests.support.fields import OPTIONAL
+
 
 def option(**changes: Any) -> dict[str, Any]:
     return {
@@ -37,9 +39,8 @@ def item(*, options: int | Parts = 1, **changes: Any) -> dict[str, Any]:
 
 def bare_item(**changes: Any) -> dict[str, Any]:
     """Return a CartItem with its required fields only."""
-    whole = item()
-    del whole["options"], whole["specialInstructions"]
-    return {**whole, **changes}
+    required = item().keys() - OPTIONAL - {"options"}
+    return {name: value for name, value in item().items() if name in required} | changes
 
 
 def bare_cart(**changes: Any) -> dict[str, Any]:

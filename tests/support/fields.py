@@ -6,7 +6,9 @@ from typing import Any
 INT32, INT64 = ("integer", -(2**31), 2**31 - 1), ("integer", -(2**63), 2**63 - 1)
 CURRENCY, PRICE = ("currency",), ("price",)
 
-# Lists and paragraphs are optional.
+# What need not be sent, beside lists.
+OPTIONAL = {"note", "specialInstructions"}
+
 FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "cart": {
         "partnerKey": ("line", 4),
@@ -40,11 +42,19 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
 }
 
 
-def by_kind(**kinds: Callable[..., Any]) -> dict[str, dict[str, Any]]:
-    """Return what `kinds` makes of each field's limits. A kind that it has not is left out."""
+def by_kind(
+    optional: Callable[[Any], Any], **kinds: Callable[..., Any]
+) -> dict[str, dict[str, Any]]:
+    """Return what `kinds` makes of each field's limits, and `optional` of that if it is.
+
+    A kind that it has not is left out.
+    """
     return {
         part: {
-            name: kinds[kind](*limits) for name, (kind, *limits) in fields.items() if kind in kinds
+            name: optional(rule) if name in OPTIONAL else rule
+            for name, (kind, *limits) in fields.items()
+            if kind in kinds
+            for rule in [kinds[kind](*limits)]
         }
         for part, fields in FIELDS.items()
     }
