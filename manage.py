@@ -1,4 +1,3 @@
-#!/usr/bin/env python
 """The command line of the cart service. `manage.py help` lists the commands.
 
 Nothing here is newer than Python 3.6, so that an old one can say that it is too old.
@@ -33,8 +32,11 @@ def main() -> None:
             raise
         sys.exit(
             f"The package {package} is missing: run pip install -r cartsvc/requirements.txt in a "
-            "virtual environment, and manage.py with that environment's Python."
+            "virtual environment, and manage.py with that environment's Python, such as "
+            ".venv/bin/python manage.py serve."
         )
+    except KeyboardInterrupt:
+        sys.exit(130)  # as a shell tells that Ctrl-C has ended a command
 
 
 def run() -> None:

@@ -147,6 +147,11 @@ def test_what_the_framework_would_do_is_not_needed(command: str, told: str) -> N
     assert said_by("manage.py", command=command) == told
 
 
+def test_ctrl_c_ends_a_command_without_a_traceback() -> None:
+    done = manage("shell", "--no-imports", "-c", "raise KeyboardInterrupt")
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 @pytest.mark.parametrize("asked", ["version", "--version"])
 def test_the_version_is_that_of_the_service(asked: str) -> None:
     done = manage(asked)

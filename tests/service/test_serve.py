@@ -137,7 +137,7 @@ def test_the_first_account_of_the_desk_is_made_once(clone: Path) -> None:
         assert "Older →" in sign_in(port, password)
     with serving(clone, port, "--demo") as printed:
         assert "There are carts already, so --demo made none." in printed
-        (command,) = re.findall("^manage.py (demo_carts .+)$", printed, re.MULTILINE)
+        (command,) = re.findall("manage.py (demo_carts .+)$", printed, re.MULTILINE)
         assert (
             "200 carts were made" in manage(*command.split(), program=[f"{clone}/manage.py"]).stdout
         )
@@ -213,6 +213,18 @@ def test_a_public_service_prints_no_password(
     printed = StringIO()
     call_command("serve", f"--bind=127.0.0.1:{free_port()}", stdout=printed)
     assert ("PASSWORD" in printed.getvalue()) == (not public)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("host", "warned"), [("127.0.0.1", False), ("0.0.0.0", True)])
+def test_who_binds_to_all_interfaces_hears_who_is_refused(
+    started: list[Any], settings: Settings, host: str, warned: bool
+) -> None:
+    settings.JWT_KEY_GENERATED, settings.IS_PUBLIC = True, False
+    settings.ALLOWED_HOSTS = ["127.0.0.1", "localhost"]
+    printed = StringIO()
+    call_command("serve", f"--bind={host}:{free_port()}", stdout=StringIO(), stderr=printed)
+    assert ("ALLOWED_HOSTS" in printed.getvalue()) == warned
 
 
 @pytest.mark.django_db(transaction=True)

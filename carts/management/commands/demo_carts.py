@@ -40,7 +40,7 @@ class Command(BaseCommand):
         if if_none and Cart.objects.exists():
             self.stdout.write(
                 "There are carts already, so --demo made none. To make some all the same, run:\n\n"
-                f"manage.py demo_carts --carts {carts}\n"
+                f".venv/bin/python manage.py demo_carts --carts {carts}\n"
             )
             return
         if Cart.objects.exclude(partner_key=PARTNER).exists():

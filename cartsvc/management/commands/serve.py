@@ -11,6 +11,7 @@ from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connection, connections
+from django.http.request import split_domain_port, validate_host
 
 from cartsvc.db.deadlines import connect_for_requests
 from cartsvc.db.outages import is_refused_by_pooler
@@ -112,11 +113,16 @@ PASSWORD={password}
         self.stdout.write(
             f"""\
 The cart service runs at {url}  (stop it with Ctrl-C)
-  Support desk: {url}/admin/  (more accounts: manage.py createsuperuser)
+  Support desk: {url}/admin/  (more accounts: .venv/bin/python manage.py createsuperuser)
   A page to try the API: {url}/docs  (Authorize there with the TOKEN below)
 
 """
         )
+        if not validate_host(split_domain_port(bind)[0], settings.ALLOWED_HOSTS):
+            self.stderr.write(
+                "Other machines are refused until ALLOWED_HOSTS names this one: by the name or the "
+                "address that they ask for.\n"
+            )
         call_command("first_cart", url, stdout=self.stdout)
 
 
