@@ -23,16 +23,16 @@ logger = logging.getLogger(__name__)
 
 def handle(error: Exception, context: Mapping[str, Any] | None = None) -> HttpResponse:
     """Answer any exception of an API request (the framework's EXCEPTION_HANDLER)."""
-    told = error if isinstance(error, ApiError) else _api_error(error, context or {})
-    if told is None:
+    api_error = error if isinstance(error, ApiError) else _api_error(error, context or {})
+    if api_error is None:
         logger.error("Unexpected error in an API request", exc_info=error)
-        told = errors.InternalError()
+        api_error = errors.InternalError()
     behind: BaseException = error
     while behind.__cause__:
         behind = behind.__cause__
-    metrics.ERRORS.inc(told.errors[0].code, type(behind).__name__)
-    response = Failure(told.errors, told.warnings)
-    for name, value in told.headers.items():
+    metrics.ERRORS.inc(api_error.errors[0].code, type(behind).__name__)
+    response = Failure(api_error.errors, api_error.warnings)
+    for name, value in api_error.headers.items():
         response[name] = value
     return response
 
@@ -82,6 +82,6 @@ def _flat(detail: Any, *place: str) -> Iterator[ApiError]:
             for inner in detail:
                 yield from _flat(inner, *place)
         case _:
-            told = InvalidValue(str(detail), field=place)
-            told.code = detail.code
-            yield told
+            api_error = InvalidValue(str(detail), field=place)
+            api_error.code = detail.code
+            yield api_error

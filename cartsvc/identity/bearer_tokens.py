@@ -123,7 +123,7 @@ def token_backend() -> TokenBackend:
     return backend
 
 
-def keep_issuer_keys() -> None:
+def fetch_issuer_keys() -> None:
     """Fetch the issuer's keys before the first request needs them, if JWT_JWK_URL is set."""
     if client := token_backend().jwks_client:
         with suppress(Unavailable):

@@ -217,7 +217,7 @@ def test_old_keys_do_not_serve_for_ever(issuer: Issuer, clock: Clock) -> None:
 
 def test_a_worker_has_the_keys_before_it_serves(db: None) -> None:
     with running(public("old")) as issuer, verified_with(ALGORITHM="RS256", JWK_URL=issuer.url):
-        bearer_tokens.keep_issuer_keys()
+        bearer_tokens.fetch_issuer_keys()
         issuer.raw = b""
         assert ask(token("old")).status_code == 200
 

@@ -15,7 +15,7 @@ from django.http.request import split_domain_port, validate_host
 
 from cartsvc.db.deadlines import connect_for_requests
 from cartsvc.db.outages import is_refused_by_pooler
-from cartsvc.identity.bearer_tokens import keep_issuer_keys
+from cartsvc.identity.bearer_tokens import fetch_issuer_keys
 from cartsvc.serving import metrics, server
 from cartsvc.serving.addresses import address_of, claimed
 from cartsvc.serving.health import is_migrated
@@ -53,7 +53,7 @@ class Command(BaseCommand):
                     metrics.listen(**address_of(settings.METRICS_BIND))
             self._prepare(bind, demo=options["demo"])
             try:
-                server.run(address, keep_issuer_keys)
+                server.run(address, fetch_issuer_keys)
             finally:
                 _close_file()
 
