@@ -114,6 +114,7 @@ class ChangeView(View):
         if not getattr(self.desk, self.may)(request):
             raise PermissionDenied
         self.cart_id, self.item_id = cart_id, item_id
+        self.since = parse_version(request.POST.get("version", "")) or 0
         self.why = WhyForm(request.POST or None)
         if self.asks:
             self.why.fields["why"].required, self.why.fields["why"].label = True, self.asks
@@ -124,8 +125,9 @@ class ChangeView(View):
                 self.cart.state.check_open()
             except CartClosed as closed:
                 return self.leave(refusal_in_words(closed))
-        self.since = parse_version(request.POST.get("version", "")) or 0
-        self.opened = self._opened() if request.method == "POST" else self.present()
+        if request.method != "POST":
+            self.since = self.cart.version
+        self.opened = self._opened()
         return super().dispatch(request)
 
     def get(self, request: HttpRequest) -> HttpResponse:
@@ -198,6 +200,8 @@ class ChangeView(View):
             value=self.placed and self.placed.value,
             editor=self.editor,
             why=self.why,
+            # What happened since stays unseen, until the page shows it as a clash.
+            version=self.cart.version if clash else self.since,
             # The same again, because what was refused may have been saved after all.
             key=(error != SAVED and self._key()) or uuid7(),
             clash=clash,

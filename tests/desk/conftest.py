@@ -120,7 +120,7 @@ def form_on(response: Any) -> dict[str, Any]:
     if options := getattr(context["editor"], "options", None):
         fields += [*chain(*options), *options.management_form]
     sent = {field.html_name: field.value() for field in fields if field.value() is not None}
-    return {**sent, "version": context["cart"].version}
+    return {**sent, "version": context["version"]}
 
 
 def words(html: str) -> str:
