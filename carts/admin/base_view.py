@@ -44,6 +44,9 @@ SAVED = (
     "This form was saved before, with other values. To save these as well, press the button again."
 )
 
+# How often a change is tried if others change the same cart at that moment.
+TRIES = 3
+
 # The label of a reason that must be given.
 WHY = "Why (for staff only)"
 
@@ -136,22 +139,25 @@ class ChangeView(View):
     def post(self, request: HttpRequest) -> HttpResponse:
         if not all([self.why.is_valid(), not self.editor or self.editor.is_valid()]):
             return self.page()
-        if self.clashes():
-            return self.page(clash=True)
-        message = self.message()
-        try:
-            return self.write(message) if message else self.nothing_changed()
-        except ValidationError as invalid:
-            error = " ".join(invalid.messages)
-        except OperationalError:
-            error = BUSY
-        except ApiError as refused:
-            if not self.load():
-                return self.gone()
-            if isinstance(refused, VersionMismatch):  # changed since it was read: decide anew
-                return self.post(request)
-            is_saved = isinstance(refused, IdempotencyKeyReused)
-            error = SAVED if is_saved else f"{refusal_in_words(refused)} Nothing was saved."
+        error = BUSY
+        for _ in range(TRIES):
+            if self.clashes():
+                return self.page(clash=True)
+            message = self.message()
+            try:
+                return self.write(message) if message else self.nothing_changed()
+            except ValidationError as invalid:
+                error = " ".join(invalid.messages)
+            except OperationalError:
+                pass
+            except ApiError as refused:
+                if not self.load():
+                    return self.gone()
+                if isinstance(refused, VersionMismatch):  # changed since it was read: decide anew
+                    continue
+                is_saved = isinstance(refused, IdempotencyKeyReused)
+                error = SAVED if is_saved else f"{refusal_in_words(refused)} Nothing was saved."
+            break
         return self.page(error=error)
 
     def load(self) -> bool:

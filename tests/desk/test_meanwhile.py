@@ -7,6 +7,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
+from carts.admin import base_view as pages
 from carts.models import Cart
 from carts.values import Closing
 from tests.desk.conftest import CARTS, correct_page, delete_page, form_of, item_page, items
@@ -100,3 +101,25 @@ def test_a_reason_left_out_reopens_no_other_end_than_was_read(lead: Client, cart
     assert "This has changed since the page was opened" in clash.text
     assert Cart.objects.get().status == "ordered"
     assert not LogEntry.objects.exists()
+
+
+def test_who_is_overtaken_again_and_again_is_asked_to_save_later(
+    lead: Client, cart: Cart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, read, notes = item_page(cart), pages.items_of, iter(range(10))
+    sent = form_of(lead, url) | {"price": "7"}
+
+    def then_changed(text: str) -> Any:
+        found = read(text)
+        for number in notes:
+            cart.change(note=f"Note {number}")
+            break
+        return found
+
+    monkeypatch.setattr(pages, "items_of", then_changed)
+    refused = lead.post(url, sent)
+    assert refused.status_code == 409
+    assert "Please save again." in refused.text
+    assert not LogEntry.objects.exists()
+    monkeypatch.undo()
+    assert lead.post(url, sent | {"version": version_on(refused)}).status_code == 302
