@@ -50,9 +50,6 @@ TRIES = 3
 # The label of a reason that must be given.
 WHY = "Why (for staff only)"
 
-# What a form has shown, if the history does not tell.
-UNKNOWN: Any = {}
-
 
 class ChangeView(View):
     """The base of the pages that change a cart.
@@ -60,10 +57,10 @@ class ChangeView(View):
     `desk` is the `CartAdmin`; `template` names the page, and `title` is its title; `may` is the
     right that it needs; `flag` is that of the entry in the log of staff. `placed` is None if
     the page is about no item of the cart. `removed` is what to say if the cart exists, but not
-    what the page is about. `opened` is what the page was about when its form was opened.
-    `editor` is the form of what is changed, with what was sent. A page that only asks has none.
-    `asks` is the label of the reason, if it must be given. `takes_closed` tells whether a closed
-    cart has this page.
+    what the page is about. `opened` is what the page was about when its form was opened, or what
+    it is about now if that is not known. `editor` is the form of what is changed, with what was
+    sent. A page that only asks has none. `asks` is the label of the reason, if it must be given.
+    `takes_closed` tells whether a closed cart has this page.
     """
 
     desk: Any = None
@@ -130,7 +127,7 @@ class ChangeView(View):
                 return self.leave(refusal_in_words(closed))
         if request.method != "POST":
             self.since = self.cart.version
-        self.opened = self._opened()
+        self._load_opened()
         return super().dispatch(request)
 
     def get(self, request: HttpRequest) -> HttpResponse:
@@ -175,7 +172,7 @@ class ChangeView(View):
 
     def clashes(self) -> bool:
         """Return whether what the page is about has changed since its form was opened."""
-        return bool(self.opened != self.present())
+        return not self.is_known or bool(self.opened != self.present())
 
     def gone(self) -> HttpResponse:
         """Redirect to the cart, or to the list if it is gone as well, and say so."""
@@ -260,13 +257,14 @@ class ChangeView(View):
     def _fields(self) -> dict[str, Any]:
         return {name: getattr(self.cart, name) for name in CartForm.names}
 
-    def _opened(self) -> Any:
+    def _load_opened(self) -> None:
         missed = self.cart.version - self.since
         between = {"version__gt": self.since, "version__lte": self.cart.version}
         changes = list(self.cart.changes.filter(**between).reverse()) if missed else []
-        if not self.since or len(changes) != missed:
-            return UNKNOWN
-        return self.subject(items_before(self.items, changes), cart_before(self._fields(), changes))
+        self.is_known, self.opened = bool(self.since) and len(changes) == missed, self.present()
+        if self.is_known:
+            fields = cart_before(self._fields(), changes)
+            self.opened = self.subject(items_before(self.items, changes), fields)
 
 
 class EditView(ChangeView):
@@ -280,8 +278,7 @@ class EditView(ChangeView):
 
     @cached_property
     def editor(self) -> Any:
-        opened = self.present() if self.opened is UNKNOWN else self.opened
-        return self.form(opened, self.request.POST or None)
+        return self.form(self.opened, self.request.POST or None)
 
     def clashes(self) -> bool:
         """Return whether somebody else has changed a field that was typed in.
@@ -291,16 +288,15 @@ class EditView(ChangeView):
         was, now, self.values = self.opened, self.present(), self.editor.values()
         both = []
         for name, typed in self.values.items():
-            before = was.get(name, UNKNOWN)
-            if typed == before:
+            if typed == was[name]:
                 self.values[name] = now[name]
-            elif now[name] not in (before, typed):
+            elif now[name] != typed and (now[name] != was[name] or not self.is_known):
                 both.append(name)
         if both:
             self.editor = self.form({**now, **self.values})
             # The focus would scroll away from what the page says.
             del self.editor.fields[self.editor.first].widget.attrs["autofocus"]
         for name in both:
-            told = was and change_of({name: was[name]}, {name: now[name]}, self.cart.currency)
+            told = change_of({name: was[name]}, {name: now[name]}, self.cart.currency)
             self.editor.mark(name, f"Somebody else: {told or 'changed this'}")
         return bool(both)

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from uuid_utils.compat import uuid7
 
-from carts.admin.base_view import UNKNOWN, ChangeView, EditView
+from carts.admin.base_view import ChangeView, EditView
 from carts.admin.formatting import cart_url, in_words
 from carts.admin.forms import ItemForm, offers
 from carts.admin.history import Items, change_of, whole_in_one_line
@@ -70,7 +70,7 @@ class ItemView(EditView):
         if self.item_id:
             return super().clashes()
         self.values = self.editor.values()
-        return self.opened is UNKNOWN
+        return not self.is_known
 
     def item(self) -> Item:
         return Item(**self.values, currency=self.cart.currency)
