@@ -1,6 +1,7 @@
 """What staff did, from the log that Django keeps of it: of one cart, or of all by agent and day."""
 
 import re
+from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from typing import Any, cast
 from uuid import UUID
@@ -16,7 +17,7 @@ from django.utils import timezone
 
 from carts.admin.formatting import event_url, in_words
 from carts.models import Cart
-from carts.models.change import Author
+from carts.models.change import MAX_CHANGES, Author
 
 PAGE_SIZE = 100
 
@@ -82,10 +83,26 @@ def notes_of(cart_id: UUID) -> dict[int, list[LogEntry]]:
     return notes
 
 
-def event_of(entry: LogEntry) -> str:
-    """Return the address of the event in the history of the cart, or "" if it is of no cart."""
-    is_of_cart = entry.content_type == get_content_type_for_model(Cart)
-    return event_url(entry.object_id, version_of(entry)) if is_of_cart else ""
+def _versions(entries: list[LogEntry]) -> dict[str | None, int]:
+    """Return the present versions of the carts that the entries are about, by their ids."""
+    carts = get_content_type_for_model(Cart)
+    keys = {entry.object_id for entry in entries if entry.content_type == carts}
+    found = Cart.objects.filter(pk__in=keys).values_list("pk", "version")
+    return {str(pk): version for pk, version in found}
+
+
+def event_of(entry: LogEntry, versions: Mapping[str | None, int]) -> str:
+    """Return the address of the event in the history of the cart, or "" if it is of no cart.
+
+    If the event is no longer kept, it is that of what staff did to the cart. `versions` are the
+    present ones of carts.
+    """
+    if entry.content_type != get_content_type_for_model(Cart):
+        return ""
+    version = version_of(entry)
+    if 1 < version <= versions.get(entry.object_id, 0) - MAX_CHANGES:
+        return f"{event_url(entry.object_id, 0)}?staff#history-heading"
+    return event_url(entry.object_id, version)
 
 
 def page_of(agent: User | None, day: date | None, before: int | None) -> dict[str, Any]:
@@ -103,7 +120,7 @@ def page_of(agent: User | None, day: date | None, before: int | None) -> dict[st
     older = end if end > low else None
     if len(found) > PAGE_SIZE:
         older = found[PAGE_SIZE - 1].pk
-    return {"entries": found[:PAGE_SIZE], "older": older}
+    return {"entries": found[:PAGE_SIZE], "older": older, "versions": _versions(found)}
 
 
 def _first_at(moment: datetime) -> int:

@@ -126,6 +126,7 @@ class CartAdmin(admin.ModelAdmin):
             printed=[*items.values()][:PRINTED_ITEMS],
             unprinted=max(0, len(items) - PRINTED_ITEMS),
             staff=_staff_log(request, cart.id) if of_staff else None,
+            versions={str(cart.id): cart.version},
             timeline=None if of_staff else timeline(cart, items, before),
         )
 
@@ -148,6 +149,7 @@ class CartAdmin(admin.ModelAdmin):
         if not (deleted or staff) or Cart.objects.filter(pk=cart_id).exists():
             return HttpResponseRedirect(f"{cart_url(cart_id)}?staff")
         context: dict[str, Any] = {"cart_id": cart_id, "deleted": deleted, "staff": staff}
+        context["versions"] = {}
         return self.page(request, "gone", title="A deleted cart", **context)
 
     def activity_view(self, request: HttpRequest) -> HttpResponse:

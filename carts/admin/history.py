@@ -56,6 +56,10 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, A
         events.append(_creation(cart, items, changes))
     notes = notes_of(cart.pk)
     events = [event._replace(notes=notes.get(event.change.version, ())) for event in events]
+    if "missing" in rest:
+        # Those to changes that are no longer kept came after the creation, which stands last.
+        older = [note for version in notes if version < oldest for note in notes[version]]
+        events[-1] = events[-1]._replace(notes=older)
     return {"events": events, **rest}
 
 

@@ -97,6 +97,30 @@ def test_a_note_stands_in_the_history_and_changes_nothing(
     assert LogEntry.objects.count() == 1
 
 
+def test_a_note_to_a_change_that_is_no_longer_kept_stands_above_the_creation(
+    lead: Client, cart: Cart
+) -> None:
+    item = cart.items.get()
+    for quantity in range(3, 5):
+        item.change(quantity=quantity)
+    page = f"{CARTS}{cart.pk}/note/"
+    lead.post(page, {"version": "3", "why": "Promised a refund"}, follow=True)
+    for quantity in range(5, 107):
+        item.change(quantity=quantity)
+    assert "Promised a refund" not in lead.get(page_of(cart)).text
+    oldest = words(lead.get(f"{page_of(cart)}?before=10").text)
+    assert "4 changes after the creation are no longer kept." in oldest
+    assert oldest.index("quantity 6 → 7") < oldest.index("“Promised a refund”")
+    assert oldest.index("“Promised a refund”") < oldest.index("Create Cart")
+
+    # Its event is not there any more.
+    staff = f"{page_of(cart)}?staff#history-heading"
+    assert f'href="{staff}">Cart' in lead.get(f"{CARTS}activity/").text
+    told = lead.get(staff)
+    assert "Promised a refund" in told.text
+    assert "The event in the history" not in told.text
+
+
 def test_the_notes_of_a_cart_are_found_in_an_index(cart: Cart) -> None:
     with connection.cursor() as cursor:
         found = connection.introspection.get_constraints(cursor, LogEntry._meta.db_table)
