@@ -51,7 +51,8 @@ def test_a_checkout_that_has_run_out_is_an_open_cart(lead: Client, cart: Cart) -
     closed(cart, "checkout")
     past = timezone.now() - timedelta(seconds=1)
     unguarded(Cart).filter(pk=cart.pk).update(closed_until=past)
-    assert "Status open" in page(lead, cart)
+    ended = f"checkout {ORDER} ended {past:%-d %b %Y, %H:%M %Z}"
+    assert f"Status open not known to be ordered; {ended}" in page(lead, cart)
     assert "Correct<" in lead.get(page_of(cart)).text
     found = lead.get(CARTS, {"status": "open"}).text
     assert str(cart.pk) in found
