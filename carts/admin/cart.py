@@ -7,13 +7,13 @@ from django.contrib.admin.models import ADDITION, DELETION
 from django.urls import reverse
 
 from carts.admin.base_view import WHY, ChangeView, EditView
-from carts.admin.formatting import amount, in_words
+from carts.admin.formatting import amount, in_words, label_of
 from carts.admin.forms import CartForm
-from carts.admin.history import Items, change_of, lines_of
+from carts.admin.history import Items, change_of, lines_of, whole_in_one_line
 from carts.models import CartChange
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
-from carts.values import ABANDONED, Closing
+from carts.values import ABANDONED, Closing, Item
 
 
 class ChangeCartView(EditView):
@@ -95,17 +95,25 @@ class DeleteCartView(WholeCartView):
     asks = WHY
 
     def context(self) -> dict[str, Any]:
-        return {"title": "Delete this cart?", "lines": self._lines()}
+        lines = lines_of(self._items(), self.cart.currency)
+        return {"title": "Delete this cart?", "lines": lines, "texts": self._texts()}
 
     def message(self) -> str:
         return f"Cart {self.cart_id} deleted"
 
     def logged(self, message: str) -> str:
-        cart, lines = self.cart, "; ".join(map(str.strip, self._lines())) or "it was empty"
-        return f"{message}, {amount(cart.subtotal, cart.currency)} {cart.currency}: {lines}"
+        cart = self.cart
+        items = [whole_in_one_line(item, cart.currency) for item in self._items()]
+        was = "; ".join([*(items or ["it was empty"]), *self._texts()])
+        subtotal = f"{amount(cart.subtotal, cart.currency)} {cart.currency}"
+        return f"{message}, {subtotal}, restaurant {cart.restaurant_key}: {was}"
 
-    def _lines(self) -> list[str]:
-        return lines_of([placed.item for placed in self.items.values()], self.cart.currency)
+    def _items(self) -> list[Item]:
+        return [placed.item for placed in self.items.values()]
+
+    def _texts(self) -> list[str]:
+        texts = {name: getattr(self.cart, name) for name in ("note", "special_instructions")}
+        return [f"{label_of(name)} {in_words(text)}" for name, text in texts.items() if text]
 
     def change(self, carts: CartManager, version: int) -> None:
         carts.delete_cart(self.cart_id, version=version)

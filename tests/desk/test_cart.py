@@ -95,8 +95,27 @@ def test_a_cart_is_deleted_with_all_that_belongs_to_it(lead: Client, cart: Cart)
     assert (entry.user.username, entry.object_id) == ("anna", str(cart.pk))
     assert entry.action_flag == DELETION
     assert entry.change_message == (
-        f"Cart {cart.pk} deleted, 42.90 EUR: 2 × Pizza Margherita, 10.10; "
-        "+ Extra mozzarella, 1.25; 2 × Cola, 10.10. Why: “A test order”"
+        f"Cart {cart.pk} deleted, 42.90 EUR, restaurant {cart.restaurant_key}: "
+        "2 × Pizza Margherita, 10.10; + Extra mozzarella, 1.25; 2 × Cola, 10.10. "
+        "Why: “A test order”"
+    )
+
+
+def test_the_log_keeps_all_that_a_deleted_cart_was(lead: Client) -> None:
+    contents = [ItemFactory(display_name=f"Dish {number}") for number in range(200)]
+    texts = {"note": "Invoice to the office", "special_instructions": "Ring twice"}
+    cart = CartFactory(restaurant_key=1002, items=contents, **texts)
+    told = (
+        "Note on the customer's invoice “Invoice to the office”",
+        "Instructions for the kitchen “Ring twice”",
+    )
+    asked = words(lead.get(delete_page(cart)).text)
+    assert all(text in asked for text in told)
+    lead.post(delete_page(cart), {"version": "1", "why": "A test order"})
+    lines = [f"2 × Dish {number}, 10.10" for number in range(200)]
+    assert LogEntry.objects.get().change_message == (
+        f"Cart {cart.pk} deleted, 4,040.00 EUR, restaurant 1002: {'; '.join([*lines, *told])}. "
+        "Why: “A test order”"
     )
 
 
@@ -110,7 +129,8 @@ def test_the_id_of_a_deleted_cart_leads_to_who_deleted_it_and_why(
         response = viewer.get(way, follow=True)
         assert response.redirect_chain[-1] == (log, 302)
         text = words(response.text)
-        assert f"Cart {cart.pk} deleted, 22.70 EUR: 2 × Pizza Margherita, 10.10;" in text
+        was = f"22.70 EUR, restaurant {cart.restaurant_key}: 2 × Pizza Margherita, 10.10;"
+        assert f"Cart {cart.pk} deleted, {was}" in text
         assert "Why: “A test order”" in text
         assert re.search(
             rf"Cart {cart.pk} was deleted on .* UTC, and its history with it. By Staff anna", text
