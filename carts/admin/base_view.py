@@ -27,6 +27,7 @@ from carts.admin.history import Items, cart_before, change_of, events_since
 from carts.cart_errors import CartClosed, IdempotencyKeyReused, VersionMismatch
 from carts.models import Cart, CartChange, IdempotencyRecord
 from carts.models.change import items_before
+from carts.models.closing import OPEN
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
 from carts.models.writes import Changed
@@ -138,10 +139,12 @@ class ChangeView(View):
             return self.page()
         error = BUSY
         for _ in range(TRIES):
-            if self.clashes():
-                return self.page(clash=True)
-            message = self.message()
             try:
+                if not self.takes_closed:
+                    self.cart.state.check_open()
+                if self.clashes():
+                    return self.page(clash=True)
+                message = self.message()
                 return self.write(message) if message else self.nothing_changed()
             except ValidationError as invalid:
                 error = " ".join(invalid.messages)
@@ -203,6 +206,7 @@ class ChangeView(View):
             value=self.placed and self.placed.value,
             editor=self.editor,
             why=self.why,
+            is_closed=not self.takes_closed and self.cart.state.status != OPEN,
             # What happened since stays unseen, until the page shows it as a clash.
             version=self.cart.version if clash else self.since,
             # The same again, because what was refused may have been saved after all.

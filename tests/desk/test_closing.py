@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from carts.models import Cart
-from tests.desk.conftest import CARTS, items, page_of
+from tests.desk.conftest import CARTS, form_of, item_page, items, page_of
 from tests.support.factories import CartFactory, ItemFactory
 from tests.support.stored import Unchanged, unguarded
 
@@ -134,6 +134,32 @@ def test_who_may_only_view_ends_nothing(
     unchanged()
     response = viewer.post(f"{CARTS}{cart.pk}/{path}", {"version": 1, "why": "x"})
     assert response.status_code == 403
+
+
+def test_a_form_whose_cart_was_closed_leads_to_reopen_it(lead: Client, cart: Cart) -> None:
+    url = item_page(cart)
+    sent = form_of(lead, url) | {"special_instructions": "No basil"}
+    closed(cart)
+    refused = lead.post(url, sent)
+    assert refused.status_code == 409
+    link = f'<a href="{CARTS}{cart.pk}/reopen/" target="_blank">Reopen the cart</a>'
+    assert link in refused.text
+    assert "No basil</textarea>" in refused.text
+    cart.reopen()
+    assert lead.post(url, sent).status_code == 302
+    assert items(cart)[0]["special_instructions"] == "No basil"
+
+
+def test_a_cart_that_was_ordered_meanwhile_is_not_offered_to_be_abandoned(
+    lead: Client, cart: Cart
+) -> None:
+    closed(cart)
+    response = lead.post(f"{CARTS}{cart.pk}/abandon/", {"version": 1, "why": ""})
+    assert response.status_code == 409
+    assert "The cart is closed: ordered since" in response.text
+    assert "The button below" not in response.text
+    assert ">Close as abandoned</button>" not in response.text
+    assert Cart.objects.get().status == "ordered"
 
 
 @pytest.mark.parametrize("reference", [ORDER, "1002", "7b2f6c1e-9d3f-4c60-8f6f-0b8f6f1e2a34"])
