@@ -11,6 +11,7 @@ from carts.admin.formatting import amount, in_words, label_of
 from carts.admin.forms import CartForm
 from carts.admin.history import Items, change_of, lines_of, whole_in_one_line
 from carts.models import CartChange
+from carts.models.closing import OPEN
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
 from carts.values import ABANDONED, Closing, Item
@@ -73,11 +74,15 @@ class ReopenView(WholeCartView):
     title = "Reopen this cart?"
     asks = WHY
     takes_closed = True
+    removed = "This cart is open already."
+
+    def load(self) -> bool:
+        return super().load() and self.cart.state.status != OPEN
 
     def message(self) -> str:
         state = self.cart.state
         about = f", {in_words(state.reference)}" if state.reference else ""
-        return f"Cart reopened: it was {state.status}{about}" if state.closed_on else ""
+        return f"Cart reopened: it was {state.status}{about}"
 
     def change(self, carts: CartManager, version: int) -> Changed:
         return carts.reopen_cart(self.cart_id, version=version)

@@ -162,6 +162,14 @@ def test_a_cart_that_was_ordered_meanwhile_is_not_offered_to_be_abandoned(
     assert Cart.objects.get().status == "ordered"
 
 
+def test_an_open_cart_is_not_reopened(lead: Client, cart: Cart) -> None:
+    for answer in (lead.get, lead.post):
+        response = answer(f"{CARTS}{cart.pk}/reopen/", {"version": 1, "why": "x"}, follow=True)
+        assert response.redirect_chain == [(page_of(cart), 302)]
+        assert "This cart is open already." in response.text
+    assert Cart.objects.get().version == 1
+
+
 @pytest.mark.parametrize("reference", [ORDER, "1002", "7b2f6c1e-9d3f-4c60-8f6f-0b8f6f1e2a34"])
 def test_a_reference_finds_its_cart(viewer: Client, cart: Cart, reference: str) -> None:
     CartFactory()
