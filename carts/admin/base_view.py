@@ -15,7 +15,6 @@ from django.contrib.admin.models import ADDITION, CHANGE
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import OperationalError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.functional import cached_property
 from django.views.generic import View
 from uuid_utils.compat import uuid7
@@ -178,17 +177,13 @@ class ChangeView(View):
         return not self.is_known or bool(self.opened != self.present())
 
     def gone(self) -> HttpResponse:
-        """Redirect to the cart, or to the list if it is gone as well, and say so."""
-        if self.cart:
-            return self.leave(self.removed)
-        return self.leave(
-            "This cart was deleted meanwhile.", reverse("admin:carts_cart_changelist")
-        )
+        """Redirect to the cart, which tells if it is gone as well, and say so."""
+        return self.leave(self.removed if self.cart else "This cart was deleted meanwhile.")
 
-    def leave(self, reason: str, url: str = "") -> HttpResponse:
-        """Redirect to the cart, or to `url`, and say why nothing was saved."""
+    def leave(self, reason: str) -> HttpResponse:
+        """Redirect to the cart, and say why nothing was saved."""
         messages.error(self.request, f"{reason} Nothing was saved.")
-        return HttpResponseRedirect(url or cart_url(self.cart_id))
+        return HttpResponseRedirect(cart_url(self.cart_id))
 
     def page(self, *, clash: bool = False, error: str = "") -> HttpResponse:
         """Return the page with status 200, or 409 if the change was not saved.

@@ -201,6 +201,8 @@ def _csv(carts: list[Any]) -> HttpResponse:
 
 
 def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:
+    if cart_id and (DeletedCart.objects.filter(pk=cart_id).exists() or log_of(cart_id).exists()):
+        return HttpResponseRedirect(reverse("admin:carts_cart_history", args=[cart_id]))
     # A link could hold any text, so only a valid id is repeated.
     cart = f"cart {cart_id}" if cart_id else "such cart"
     messages.warning(request, f"There is no {cart}. Perhaps it was deleted?")

@@ -98,6 +98,11 @@ def delete_page(cart: Cart) -> str:
     return f"{CARTS}{cart.pk}/delete/"
 
 
+def gone_page(cart: Cart) -> str:
+    """Return the address of the page that tells of the cart when it is deleted."""
+    return f"{CARTS}{cart.pk}/history/"
+
+
 def put_back_page(cart: Cart, version: int = 2) -> str:
     """Return the address of the page that puts an item back as it was before the version."""
     return f"{CARTS}{cart.pk}/before/{version}/"

@@ -133,7 +133,9 @@ def test_the_id_of_a_deleted_cart_leads_to_who_deleted_it_and_why(
         assert f"Cart {cart.pk} deleted, {was}" in text
         assert "Why: “A test order”" in text
         assert re.search(
-            rf"Cart {cart.pk} was deleted on .* UTC, and its history with it. By Staff anna", text
+            rf"Cart {cart.pk} was deleted on .* UTC, and its history with it. "
+            rf"Customer {cart.profile_key} By Staff anna",
+            text,
         )
         assert f'href="{page_of(cart)}' not in response.text
 
@@ -153,10 +155,14 @@ def test_the_id_of_a_deleted_cart_is_not_taken_for_one_that_begins_like_it(
 def test_a_cart_that_a_customer_deleted_says_when_and_by_whom(viewer: Client, api: Api) -> None:
     cart_id = created(api)
     api.delete(f"/{cart_id}", X_Request_ID="request-1")
+    direct = viewer.get(f"{CARTS}{cart_id}/change/", follow=True)
+    assert direct.redirect_chain == [(f"{CARTS}{cart_id}/history/", 302)]
+    assert "There is no cart" not in direct.text
     for way in (f"{CARTS}?q={cart_id}", f"{CARTS}{cart_id}/change/"):
         response = viewer.get(way, follow=True)
         text = words(response.text)
         assert re.search(rf"Cart {cart_id} was deleted on \d+ \w+ \d+, [0-9:]+ UTC", text)
+        assert f"Customer {PROFILE}" in text
         assert "API partner-app · request request-1 · All carts of this customer" in text
         assert f'href="{CARTS}?q={PROFILE}"' in response.text
         assert "What staff did" not in text
