@@ -6,6 +6,9 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
+from django.utils.formats import date_format
+from django.utils.text import get_text_list
+from django.utils.timezone import localtime
 
 from carts.admin.base_view import ChangeView
 from carts.admin.formatting import in_words, label_of
@@ -63,12 +66,20 @@ class PutBackView(ChangeView):
     def name(self) -> str:
         if self.item_id:
             return f"Item {in_words(self.back.display_name)}"
-        return "All items" if self.undone.items else "Cart"
+        if self.undone.items:
+            return "All items"
+        return get_text_list([label_of(name).lower() for name in self.back], "and").capitalize()
+
+    @property
+    def when(self) -> str:
+        """Return the time of the change, as the history shows it."""
+        return date_format(localtime(self.undone.at), "j M Y, H:i:s T")
 
     def context(self) -> dict[str, Any]:
         later = events_since(self.cart, self.kwargs["version"])
+        name = self.back.display_name if self.item_id else self.name.lower()
         context = {
-            "title": f"Put {self.back.display_name if self.item_id else 'the cart'} back?",
+            "title": f"Put {name} back?",
             "later": [event for event in later if self.is_about(event.change)],
         }
         if self.item_id:
@@ -84,11 +95,11 @@ class PutBackView(ChangeView):
     def message(self) -> str:
         if self.back == self.present():
             return ""
-        return f"{self.name} put back as before version {self.kwargs['version']}"
+        return f"{self.name} put back as before {self.when}"
 
     def reason(self) -> str:
         """Return that this is a put-back, which its operation does not say, and why."""
-        back, why = f"Put back as before version {self.kwargs['version']}", super().reason()
+        back, why = f"Put back as before {self.when}", super().reason()
         return f"{back}: {why}"[:WHY_LENGTH] if why else back
 
     def change(self, carts: CartManager, version: int) -> Changed:

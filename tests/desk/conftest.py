@@ -103,6 +103,11 @@ def gone_page(cart: Cart) -> str:
     return f"{CARTS}{cart.pk}/history/"
 
 
+def when(cart: Cart, version: int = 2) -> str:
+    """Return the time of a change, as the history shows it."""
+    return f"{cart.changes.get(version=version).at:%-d %b %Y, %H:%M:%S} UTC"
+
+
 def put_back_page(cart: Cart, version: int = 2) -> str:
     """Return the address of the page that puts an item back as it was before the version."""
     return f"{CARTS}{cart.pk}/before/{version}/"

@@ -26,6 +26,7 @@ from tests.desk.conftest import (
     page_of,
     put_back_page,
     remove_page,
+    when,
     words,
 )
 from tests.support.concurrency import held
@@ -80,11 +81,10 @@ class Form(NamedTuple):
     question: str
     button: str
 
-    @property
-    def back(self) -> str:
+    def back(self, cart: Cart) -> str:
         """Return what the history says of a put-back before the reason given, or else nothing."""
         _, before, version = self.url.rstrip("/").partition("/before/")
-        return before and f"Put back as before version {version}"
+        return before and f"Put back as before {when(cart, int(version))}"
 
     def post(self, client: Client, **changes: str) -> Any:
         return client.post(self.url, self.sent | changes)
@@ -118,7 +118,7 @@ def test_every_form_takes_a_reason(lead: Client, cart: Cart, form: Form, why: st
         return
     assert "Why (optional, for staff only)" in lead.get(form.url).text
     assert form.post(lead, why=f" {why} ").status_code == 302
-    told = ": ".join(filter(None, [form.back, why]))[:200]
+    told = ": ".join(filter(None, [form.back(cart), why]))[:200]
     assert cart.changes.last().why == (told or None)
     page = lead.get(page_of(cart)).text
     assert (f"Why: <bdi>{escape(told)}</bdi>" in page) if told else ("Why:" not in page)

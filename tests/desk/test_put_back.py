@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 from carts.models import Cart, CartChange
 from carts.models.change import Author, decoded, encoded
 from carts.values import Closing, Item
-from tests.desk.conftest import events, item_of, items, page_of, put_back_page, words
+from tests.desk.conftest import events, item_of, items, page_of, put_back_page, when, words
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.stored import Unchanged, unguarded
 
@@ -71,10 +71,10 @@ def test_an_item_is_put_back_as_it_was(
     assert (cart.version, cart.subtotal) == (3, subtotal)
     record = cart.changes.last()
     assert (record.operation, record.item_id) == (operation, before["item_id"])
-    why = "Put back as before version 2: The caller changed her mind"
+    why = f"Put back as before {when(cart)}: The caller changed her mind"
     assert record.author == Author("staff", "anna", record.request_id, why)
     assert LogEntry.objects.get().change_message == (
-        "Item “  Garlic naan” put back as before version 2. Why: “The caller changed her mind”"
+        f"Item “  Garlic naan” put back as before {when(cart)}. Why: “The caller changed her mind”"
     )
 
 
@@ -109,6 +109,7 @@ def test_note_instructions_and_channels_are_put_back(lead: Client, cart: Cart) -
     cart.change(note="Knock", platform="phone")
     page = put_back_page(cart)
     asked = lead.get(page)
+    assert "Put fulfilment channel and note on the customer&#x27;s invoice back?" in asked.text
     now, _, then = words(asked.text).partition("What it will be")
     for told, fulfilment, note in ((now, "“PICKUP”", "“Knock”"), (then, "“DELIVERY”", "nothing")):
         assert f"Fulfilment channel: {fulfilment}Note on the customer's invoice: {note}" in told
@@ -122,10 +123,11 @@ def test_note_instructions_and_channels_are_put_back(lead: Client, cart: Cart) -
     record = cart.changes.last()
     assert (record.operation, record.why) == (
         "Change Cart",
-        "Put back as before version 2: A mistake",
+        f"Put back as before {when(cart)}: A mistake",
     )
     assert LogEntry.objects.get().change_message == (
-        "Cart put back as before version 2. Why: “A mistake”"
+        "Fulfilment channel and note on the customer's invoice put back as before "
+        f"{when(cart)}. Why: “A mistake”"
     )
     assert items(cart)[0]["quantity"] == 7
 
@@ -147,6 +149,7 @@ def test_all_items_are_put_back(lead: Client, cart: Cart) -> None:
 
     asked = lead.get(put_back_page(cart))
     now, _, then = words(asked.text).partition("What it will be")
+    assert "Put all items back?" in asked.text
     assert "2 × Water, 10.10" in now
     assert "2 × Garlic naan, 3.1001" in then
     assert "This undoes 1 later change as well:" in asked.text
@@ -154,7 +157,8 @@ def test_all_items_are_put_back(lead: Client, cart: Cart) -> None:
 
     assert items(cart) == before
     assert cart.changes.last().operation == "Replace Items"
-    assert LogEntry.objects.get().change_message == "All items put back as before version 2"
+    told = f"All items put back as before {when(cart)}"
+    assert LogEntry.objects.get().change_message == told
 
 
 def test_an_item_that_is_so_already_is_not_written(
