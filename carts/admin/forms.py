@@ -211,9 +211,9 @@ def offers(items: Iterable[Item], currency: str) -> dict[str, dict[str, Any]]:
         records += [(OptionForm, option) for option in item.options]
         for form, record in records:
             values = _initial(form, record, currency)
-            for name in ("quantity", "special_instructions"):
-                values.pop(name, None)
+            # What is optional is one customer's wish.
+            names = [n for n in form.names if n != "quantity" and not is_optional(form.record, n)]
             # As text, because a browser's numbers are doubles.
-            texts = {name: str(value) for name, value in values.items()}
+            texts = {name: str(values[name]) for name in names}
             found[form.offered].setdefault(record.display_name, texts)
     return found

@@ -37,9 +37,9 @@ VALUES = re.compile(
 
 @register.filter
 def menu_data(item: Item) -> str:
-    """Return each field that is not in the lines of an order, with its label."""
-    names = (name for name in item._fields if name not in IN_LINES)
-    return ", ".join(f"{label_of(name)} {getattr(item, name)}" for name in names)
+    """Return each field that is sent and not in the lines of an order, with its label."""
+    values = {name: value for name, value in item._asdict().items() if name not in IN_LINES}
+    return ", ".join(f"{label_of(n)} {value}" for n, value in values.items() if value is not None)
 
 
 @register.filter

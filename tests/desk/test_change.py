@@ -10,6 +10,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from uuid_utils.compat import uuid7
 
+from carts.admin import forms
 from carts.models import Cart
 from carts.models.change import Author
 from tests.desk.conftest import (
@@ -208,6 +209,18 @@ def test_what_the_restaurant_sells_is_offered(
     assert options["Large Calzone"]["price"] == "2.00"
     assert '<datalist id="offered-dishes"><option value="Calzone">' in page.text
     assert page.text.count('list="offered-dishes"') == 1
+
+
+def test_what_is_optional_is_not_offered(
+    lead: Client, cart: Cart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A field that is added later, too."""
+    optional = {"special_instructions", "menu_version"}
+    monkeypatch.setattr(forms, "is_optional", lambda _, name: name in optional)
+    dishes, options = lead.get(add_page(cart)).context["offered"].values()
+    keys = {"display_name", "price"}
+    assert dishes["Pizza Margherita"].keys() == keys | {"menu_key", "menu_item_key"}
+    assert options["Extra mozzarella"].keys() == keys | {"option_set_key", "option_set_item_key"}
 
 
 def test_an_item_is_removed(lead: Client, cart: Cart) -> None:

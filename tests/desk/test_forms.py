@@ -14,6 +14,7 @@ from uuid_utils.compat import uuid7
 from carts.admin import base_view as pages
 from carts.models import Cart
 from carts.models.change import Author
+from carts.templatetags import desk
 from carts.values import Item, Option
 from tests.desk.conftest import (
     add_page,
@@ -354,3 +355,10 @@ def test_every_field_of_an_item_can_be_seen_and_corrected(lead: Client, cart: Ca
     assert {*form.options.forms[0].fields} - {"DELETE"} == {*Option._fields} - {"currency"}
     for text in ("Menu key DINNER-2026", "Menu version 7", "Menu item key"):
         assert text in page
+
+
+def test_menu_data_leaves_out_what_was_not_sent(
+    lead: Client, cart: Cart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk, "IN_LINES", desk.IN_LINES - {"special_instructions"})
+    assert "Instructions for the kitchen None" not in words(lead.get(page_of(cart)).text)
