@@ -87,16 +87,11 @@ def _versions(entries: list[LogEntry]) -> dict[str | None, int]:
     """Return the present versions of the carts that the entries are about, by their ids."""
     carts = get_content_type_for_model(Cart)
     keys = {entry.object_id for entry in entries if entry.content_type == carts}
-    found = Cart.objects.filter(pk__in=keys).values_list("pk", "version")
-    return {str(pk): version for pk, version in found}
+    return {str(cart.pk): cart.version for cart in Cart.objects.filter(pk__in=keys)}
 
 
 def event_of(entry: LogEntry, versions: Mapping[str | None, int]) -> str:
-    """Return the address of the event in the history of the cart, or "" if it is of no cart.
-
-    If the event is no longer kept, it is that of what staff did to the cart. `versions` are the
-    present ones of carts.
-    """
+    """Return the address of the event, or of staff's part of the history if it is not kept."""
     if entry.content_type != get_content_type_for_model(Cart):
         return ""
     version = version_of(entry)
