@@ -93,7 +93,8 @@ class Page:
 
     `total` carts were found from here on, or more if there is an older page. `understood` is what
     the term was taken for; `is_id` tells whether it looks like an id, and `made_on` when such an
-    id was made. `opens` is the address of the one thing that it names.
+    id was made. `opens` is the address of the one thing that it names. `deleted` are carts that it
+    may mean, but that are gone.
     """
 
     carts: list[Cart]
@@ -107,6 +108,7 @@ class Page:
     is_id: bool = False
     made_on: datetime | None = None
     opens: str = ""
+    deleted: tuple[DeletedCart, ...] = ()
 
 
 def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
@@ -120,7 +122,8 @@ def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
         if alternatives:
             page = _page(alternatives, values, size)
             page.understood = tuple({reading.words: reading for reading in alternatives}.values())
-        if page.carts or page.reached:
+            page.deleted = alternatives[0].deleted
+        if page.carts or page.reached or page.deleted:
             break
     first = page.understood[0] if page.understood else Reading()
     page.is_id = bool(digits and page.understood) and first.column != "restaurant_key"
@@ -128,7 +131,7 @@ def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
     # Others begin like a deleted cart's. Of a customer's, the carts are listed.
     if key and not (page.carts and first.column) and _was_deleted(key):
         page.opens = reverse("admin:carts_cart_history", args=[key])
-    elif len(page.carts) == 1 and not (page.newer or page.older):
+    elif len(page.carts) == 1 and not (page.newer or page.older or page.deleted):
         (cart,) = page.carts
         if first.keys and first.words[0][1] in {digits, term.strip()}:
             page.opens = cart_url(cart.pk, first.keys[cart.pk])

@@ -14,7 +14,7 @@ from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, Tuple
 from django.db.models.lookups import IsNull
 
 from carts.admin.formatting import AMOUNT, parse_amount
-from carts.models import Cart, CartChange, CartItem
+from carts.models import Cart, CartChange, CartItem, DeletedCart
 from carts.models.reads import CartQuerySet
 from carts.types import CURRENCIES, INT32
 from carts.values import NewCart, types_of
@@ -23,8 +23,8 @@ from cartsvc.text import GUID
 # A shorter beginning of an id is more likely a number or a word.
 MIN_DIGITS = 8
 
-# The most carts that a beginning lists, and the most words that are looked for.
-MAX_ALIKE, MAX_WORDS = 100, 10
+# The most carts and deleted carts that a beginning lists, and the most words that are looked for.
+MAX_ALIKE, MAX_DELETED, MAX_WORDS = 100, 10, 10
 
 LOWEST, HIGHEST = UUID(int=0), UUID(int=2**128 - 1)
 
@@ -63,6 +63,7 @@ class Reading:
 
     `words` say it. `keys` are the only carts that it means, if they are known. `shown` is the
     condition on the items that the list shows first. `request_id` is set if it may be one.
+    `deleted` are carts that are gone.
     """
 
     words: Words = ()
@@ -72,6 +73,7 @@ class Reading:
     holding: Q = field(default_factory=Q)
     shown: Q = field(default_factory=Q)
     request_id: str = ""
+    deleted: tuple[DeletedCart, ...] = ()
 
 
 def id_digits(term: str) -> str:
@@ -110,10 +112,12 @@ def _of_reference(term: str, bare: str) -> dict[UUID, UUID | None]:
 def _of_id(digits: str) -> Iterator[list[Reading]]:
     if len(digits) == 32:
         yield [Reading((("customer", UUID(digits)),), "profile_key", UUID(digits))]
-    for length in sorted({len(digits), 12, MIN_DIGITS}, reverse=True):
-        begins = digits[:length]
-        if length <= len(digits) and (keys := _beginning_with(begins)):
-            yield [Reading((("an id that begins with", begins),), keys=keys)]
+    for begins in sorted({digits, digits[:12], digits[:MIN_DIGITS]}, reverse=True):
+        ends = UUID(begins.ljust(32, "0")), UUID(begins.ljust(32, "f"))
+        deleted = _deleted("pk", ends)
+        # The deleted carts are keys as well: if there are no others, no cart is meant.
+        if keys := _within(ends) | dict.fromkeys(gone.pk for gone in deleted):
+            yield [Reading((("an id that begins with", begins),), keys=keys, deleted=deleted)]
 
 
 def _of_text(term: str, bare: str) -> Iterator[list[Reading]]:
@@ -160,14 +164,19 @@ def carts_with(
     return Cart.objects.filter(*between).order_by(column, "id")
 
 
-def _beginning_with(digits: str) -> dict[UUID, UUID | None]:
-    """Return the carts that have an id with this beginning, and the item if it is an item's."""
-    ends = UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
+def _within(ends: tuple[UUID, UUID]) -> dict[UUID, UUID | None]:
+    """Return the carts that have an id between these, and the item if it is an item's."""
     items = CartItem.objects.filter(pk__range=ends).order_by("-pk").values_list("cart_id", "pk")
     carts = Cart.objects.filter(pk__range=ends).order_by("-pk").values_list("pk", flat=True)
     customers = Cart.objects.filter(profile_key__range=ends).order_by("profile_key", "-pk")
     keys = [*carts[:MAX_ALIKE], *customers.values_list("pk", flat=True)[:MAX_ALIKE]]
     return dict(items[:MAX_ALIKE]) | dict.fromkeys(keys)
+
+
+def _deleted(column: str, ends: tuple[UUID, UUID]) -> tuple[DeletedCart, ...]:
+    """Return a few of the deleted carts within one range of the column's index."""
+    rows = DeletedCart.objects.filter(**{f"{column}__range": ends})
+    return tuple(rows.order_by(f"-{column}", "-deleted_on")[:MAX_DELETED])
 
 
 def _of_request(request_id: str) -> Q:
