@@ -111,10 +111,12 @@ def _of_reference(term: str, bare: str) -> dict[UUID, UUID | None]:
 
 def _of_id(digits: str) -> Iterator[list[Reading]]:
     if len(digits) == 32:
-        yield [Reading((("customer", UUID(digits)),), "profile_key", UUID(digits))]
+        key = UUID(digits)
+        deleted = _deleted((key, key), "profile_key")
+        yield [Reading((("customer", key),), "profile_key", key, deleted=deleted)]
     for begins in sorted({digits, digits[:12], digits[:MIN_DIGITS]}, reverse=True):
         ends = UUID(begins.ljust(32, "0")), UUID(begins.ljust(32, "f"))
-        deleted = _deleted("pk", ends)
+        deleted = _deleted(ends, "pk", "profile_key")
         # The deleted carts are keys as well: if there are no others, no cart is meant.
         if keys := _within(ends) | dict.fromkeys(gone.pk for gone in deleted):
             yield [Reading((("an id that begins with", begins),), keys=keys, deleted=deleted)]
@@ -173,10 +175,15 @@ def _within(ends: tuple[UUID, UUID]) -> dict[UUID, UUID | None]:
     return dict(items[:MAX_ALIKE]) | dict.fromkeys(keys)
 
 
-def _deleted(column: str, ends: tuple[UUID, UUID]) -> tuple[DeletedCart, ...]:
-    """Return a few of the deleted carts within one range of the column's index."""
-    rows = DeletedCart.objects.filter(**{f"{column}__range": ends})
-    return tuple(rows.order_by(f"-{column}", "-deleted_on")[:MAX_DELETED])
+def _deleted(ends: tuple[UUID, UUID], *columns: str) -> tuple[DeletedCart, ...]:
+    """Return the newest deleted carts within one range of the index of any of these columns."""
+    found: dict[DeletedCart, None] = {}
+    for column in columns:
+        rows = DeletedCart.objects.filter(**{f"{column}__range": ends})
+        # Of one customer, the time decides. In the order of ids, the database might walk along
+        # the primary key, past all carts of other customers.
+        found |= dict.fromkeys(rows.order_by(f"-{column}", "-deleted_on")[:MAX_DELETED])
+    return tuple(found)[:MAX_DELETED]
 
 
 def _of_request(request_id: str) -> Q:

@@ -302,7 +302,7 @@ def test_pages_of_a_number_that_is_a_partner_key_as_well_hold_every_cart_once(
 
 
 @pytest.mark.usefixtures("raised_limits")
-def test_a_list_takes_6_queries_whatever_carts_hold_and_a_search_8(
+def test_a_list_takes_6_queries_whatever_carts_hold_and_a_search_9(
     viewer: Client, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
     for _ in range(98):
@@ -310,8 +310,9 @@ def test_a_list_takes_6_queries_whatever_carts_hold_and_a_search_8(
     for _ in range(3):
         big_cart(50, 100)
     profile = Cart.objects.latest("id").profile_key
-    # two more, to find out whether it is the id of a cart or an item, or a reference
-    with django_assert_num_queries(8):
+    # three more, to find out whether it is the id of a cart or an item, or a reference, and which
+    # carts of the customer were deleted
+    with django_assert_num_queries(9):
         viewer.get(CARTS, {"q": str(profile)})
     # session, user, two for permissions, the ids, the carts with their totals
     with django_assert_num_queries(6):

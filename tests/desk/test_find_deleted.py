@@ -36,7 +36,7 @@ def test_the_beginning_of_a_deleted_cart_is_not_taken_for_another_cart(
     carts, gone, text = look(viewer, str(DELETED)[:length])
     assert carts == ([alike] if length < 10 else [])
     assert gone == [DELETED]
-    assert f"A deleted cart begins like this: {DELETED}, deleted " in text
+    assert f"A deleted cart, or its customer, begins like this: {DELETED} of " in text
     assert ("No other cart matches." in text) == (not carts)
     assert viewer.get(CARTS, {"q": str(ALIKE)[:13]}).url == page_of(alike)
 
@@ -47,4 +47,24 @@ def test_a_beginning_lists_a_few_deleted_carts(viewer: Client) -> None:
         Cart.objects.delete_cart(UUID(int=ALIKE.int + number))
     _, gone, text = look(viewer, str(ALIKE)[:8])
     assert gone == [UUID(int=ALIKE.int + number) for number in range(11, 1, -1)]
-    assert "Deleted carts that begin like this, up to 10:" in text
+    assert "Deleted carts that begin like this, or whose customer does, up to 10:" in text
+
+
+def test_the_deleted_carts_of_a_customer_are_listed(viewer: Client, deleted: Cart) -> None:
+    """A customer who says that all the carts are gone."""
+    key = deleted.profile_key
+    carts, gone, text = look(viewer, key)
+    assert (carts, gone) == ([], [DELETED])
+    assert f"Deleted carts of this customer: {DELETED} of {key}, deleted " in text
+    assert "by Command line" in text
+    assert "No other cart matches." in text
+    left: Cart = CartFactory(profile_key=key)
+    _, gone, text = look(viewer, str(key)[:13])
+    assert gone == [DELETED]
+    assert f"A deleted cart, or its customer, begins like this: {DELETED} of {key}" in text
+    for number in range(10):
+        cart = CartFactory(id=UUID(int=2**127 - number), profile_key=key)
+        Cart.objects.delete_cart(cart.pk)
+    carts, gone, text = look(viewer, key)
+    assert (carts, gone) == ([left], [UUID(int=2**127 - number) for number in range(9, -1, -1)])
+    assert "Deleted carts of this customer, the newest 10:" in text
