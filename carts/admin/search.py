@@ -122,7 +122,7 @@ def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
         if alternatives:
             page = _page(alternatives, values, size)
             page.understood = tuple({reading.words: reading for reading in alternatives}.values())
-            page.deleted = alternatives[0].deleted
+            page.deleted = alternatives[0].deleted or _deleted_by(alternatives[0].request_id)
         if page.carts or page.reached or page.deleted:
             break
     first = page.understood[0] if page.understood else Reading()
@@ -157,6 +157,14 @@ def _opened(key: UUID) -> str:
 def _was_deleted(key: UUID) -> bool:
     """Return whether something is kept of a cart that is gone."""
     return DeletedCart.objects.filter(pk=key).exists() or log_of(key).exists()
+
+
+def _deleted_by(request_id: str) -> tuple[DeletedCart, ...]:
+    """Return the carts that the request deleted, of those in the window that were made last."""
+    if not request_id:
+        return ()
+    rows, _ = _in_window(DeletedCart.objects.order_by("-id"), upward=False)
+    return tuple(rows.filter(request_id=request_id)[:PAGE_SIZE])
 
 
 def _version_by(request_id: str, cart: Cart) -> int:
@@ -242,12 +250,18 @@ def _look(
         carts = carts.reverse()
     edge = None
     if conditions:
-        if not reading.keys and (
-            edge := carts.values_list("id", flat=True)[WINDOW : WINDOW + 1].first()
-        ):
-            carts = carts.filter(Q(id__lte=edge) if upward else Q(id__gte=edge))
+        if not reading.keys:
+            carts, edge = _in_window(carts, upward=upward)
         carts = carts.filter(conditions)
     return list(carts.values_list("id", flat=True)[: MOST + 1]), edge
+
+
+def _in_window(rows: Any, *, upward: bool) -> tuple[Any, UUID | None]:
+    """Return the rows to look through at a time, and the key where they end if more are left."""
+    edge = rows.values_list("id", flat=True)[WINDOW : WINDOW + 1].first()
+    if edge:
+        rows = rows.filter(Q(id__lte=edge) if upward else Q(id__gte=edge))
+    return rows, edge
 
 
 def _conditions(values: dict[str, Any]) -> Q:
