@@ -149,6 +149,17 @@ def test_what_is_no_key_finds_nothing(viewer: Client, cart: Cart, term: str) -> 
     assert "without the filters" not in response.text
 
 
+def test_the_reference_of_a_cart_that_was_reopened_is_said_not_to_be_found(
+    viewer: Client, cart: Cart
+) -> None:
+    cart.close(outcome="checkout", reference="payment-4711")
+    assert viewer.get(CARTS, {"q": "payment-4711"}).url == page_of(cart)
+    cart.reopen()
+    text = viewer.get(CARTS, {"q": "payment-4711"}).text
+    assert "No cart matches." in text
+    assert "The reference of a cart that was reopened is not found." in text
+
+
 def test_filters_that_hide_what_is_searched_can_be_left_out(viewer: Client, cart: Cart) -> None:
     response = viewer.get(CARTS, {"q": "a/c&d?", "platform": "none"})
     assert "Carts may have been deleted since." in response.text
@@ -430,7 +441,7 @@ def test_a_dish_is_looked_for_no_further_than_the_window(
     (items_read,) = (q["sql"] for q in queries.captured_queries if "cartitem" in q["sql"])
     assert reached.pk.hex in items_read.replace("-", "")
     text = " ".join(response.text.split())
-    assert "None of the carts that were looked through matches." in text
+    assert "None of the carts that were looked through matches. A restaurant's number" in text
     assert "Look further back" in text
     assert f"looked through 4 carts, as far as {reached.created_on:%-d %b %Y, %H:%M} UTC" in text
     assert walk(viewer, "?q=4711+naan", "older") == [[], [old]]
