@@ -464,7 +464,7 @@ def test_what_is_written_from_right_to_left_turns_no_line_around(
         assert found == sorted(found), (page.url, texts)
 
     page.goto(f"{FIND}?q={cart.restaurant_key}")
-    lefts("3 × ", "شاورما", "2 × ", "فلافل")
+    lefts("3\xa0×", "شاورما", "2\xa0×", "فلافل")
     for path in (delete_page(cart), remove_page(cart)):
         page.goto(path)
         lefts("3 × ", "شاورما", "10.10" if path == delete_page(cart) else "34.05")
