@@ -70,7 +70,7 @@ def parse_amount(text: str) -> Decimal | None:
     """Return the amount that was typed, with a point or a comma, or None if it is none."""
     if not (match := AMOUNT.fullmatch(text)):
         return None
-    whole, decimals = match.groups(default="0")
+    whole, decimals = match.groups(default="")
     return Decimal(f"{whole.replace(',', '')}.{decimals}")
 
 

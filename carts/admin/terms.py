@@ -41,9 +41,11 @@ PASTED = dict.fromkeys(range(0x2010, 0x2016), "-") | dict.fromkeys(
 # What is read for a digit in an id.
 MISREAD = str.maketrans("OlI", "011")
 
-# What is often copied along with a number or a partner's key.
+# What is often copied along with a number or a partner's key, and from a slip.
 AROUND = " \t\"'“”.,;#"
-TIMES = re.compile(r"(?<!\S)[0-9]{1,4} ?[x×](?=\s)", re.IGNORECASE)
+COPIED = re.compile(
+    r"(?<!\S)(?:[0-9]{1,4} ?[x×](?=\s)|restaurant:?(?=\s+#?[0-9])|subtotal:?(?=\s))", re.IGNORECASE
+)
 # An amount with a currency's sign or code before or after it.
 SIGN = re.compile("[$¢-¥฿\u20a0-\u20cf﷼]")
 UNIT = rf"(?:{SIGN.pattern}|\b(?:{'|'.join(sorted(CURRENCIES))})\b)"
@@ -123,7 +125,7 @@ def _of_id(digits: str) -> Iterator[list[Reading]]:
 
 
 def _of_text(term: str, bare: str) -> Iterator[list[Reading]]:
-    restaurant, amount, dish = _parsed(bare)
+    restaurant, amounts, dish = _parsed(bare)
     words: Words = tuple(("dish", word) for word in dish)
     holding, shown = Q(), Q()
     for pattern in map(_pattern, dish):
@@ -131,9 +133,9 @@ def _of_text(term: str, bare: str) -> Iterator[list[Reading]]:
         items = ITEMS.filter(display_name__iregex=pattern).order_by().values("pk")
         holding &= Q(IsNull(Subquery(items[:1]), False))
         shown |= Q(display_name__iregex=pattern)
-    if amount is not None:
-        words += (("subtotal", amount),)
-        holding &= Q(subtotal=amount)
+    if amounts:
+        words += (("subtotal", " or ".join(map(str, amounts))),)
+        holding &= Q(subtotal__in=amounts)
     # A partner's key may itself begin or end with such a character.
     known = [
         Reading((("partner", bare),), "partner_key", spelling)
@@ -194,13 +196,14 @@ def _of_request(request_id: str) -> Q:
     return Q(created_request_id=request_id) | Q(changed)
 
 
-def _parsed(text: str) -> tuple[int | None, Decimal | None, list[str]]:
-    """Return the restaurant's number, the amount and the words of dishes that the text names."""
+def _parsed(text: str) -> tuple[int | None, list[Decimal], list[str]]:
+    """Return the restaurant's number, what the amount may be, and the words of dishes."""
     # No term has NUL, so it marks what is money beyond doubt.
-    text = AFTER.sub(" \0\\1 ", BEFORE.sub(" \0\\1 ", TIMES.sub(" ", text)))
+    text = AFTER.sub(" \0\\1 ", BEFORE.sub(" \0\\1 ", COPIED.sub(" ", text)))
     words = [word.strip(AROUND) or word for word in text.split()]
     amounts = [word for word in words if word[0] == "\0" or WITH_CENTS.fullmatch(word)]
-    others = [word for word in words if word not in amounts and not SIGN.fullmatch(word)]
+    is_unit = re.compile(UNIT if amounts else SIGN.pattern, re.IGNORECASE).fullmatch
+    others = [word for word in words if word not in amounts and not is_unit(word)]
     restaurant = None
     ends = [word for word in (*others[:1], *others[-1:]) if _number(word) is not None]
     # Of a restaurant that has no cart, rather say so than look for a dish of this name.
@@ -210,8 +213,10 @@ def _parsed(text: str) -> tuple[int | None, Decimal | None, list[str]]:
         others.remove(known[0])
     if not amounts and len(others) == 1 and AMOUNT.fullmatch(others[0]):
         amounts = [others.pop()]
-    amount = parse_amount(amounts[-1].lstrip("\0")) if amounts else None
-    return restaurant, amount, list(dict.fromkeys(map(_plain, others)))[:MAX_WORDS]
+    typed = amounts[-1].lstrip("\0") if amounts else ""
+    found = dict.fromkeys(map(parse_amount, (typed, typed.replace(",", "."))))
+    subtotals = [amount for amount in found if amount is not None]
+    return restaurant, subtotals, list(dict.fromkeys(map(_plain, others)))[:MAX_WORDS]
 
 
 def _number(word: str) -> int | None:

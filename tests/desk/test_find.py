@@ -69,7 +69,10 @@ def test_an_id_is_found_however_it_is_pasted(
 
 @pytest.mark.parametrize(
     "term",
-    [" 4711 ", "#4711", "4711.", "“4711”,", "'4711\t", "ACME", "acme", "ACME.", "“acme”"],
+    [
+        *(" 4711 ", "#4711", "4711.", "“4711”,", "'4711\t", "Restaurant 4711", "RESTAURANT: #4711"),
+        *("ACME", "acme", "ACME.", "“acme”"),
+    ],
 )
 def test_a_number_or_a_partner_key_finds_carts_whatever_is_copied_along(
     viewer: Client, cart: Cart, others: list[Cart], term: str
@@ -414,6 +417,12 @@ def test_the_dish_that_was_searched_is_among_the_first(viewer: Client) -> None:
         ({"price": "1234.5"}, ["1,234.50", "1234.50", "1234,5"], "subtotal 1234.5"),
         ({"price": "1200"}, ["4711 1200", "4711 1,200", "1200.00", "$ 1200", "1200 EUR"], ""),
         ({"display_name": "Burger 11"}, ["burger 11", "4711 burger 11"], "dish burger, dish 11"),
+        ({"price": "3150"}, ["¥3150", "3150 JPY"], "subtotal 3150"),
+        ({"price": "6750"}, ["6,750", "4711 6,750", "6,750 KWD"], "subtotal 6750 or 6.750"),
+        ({"price": "6.75"}, ["6,750", "4711 6,750", "6,750 KWD"], "subtotal 6750 or 6.750"),
+        ({"price": "27.4"}, ["27.40 pizza EUR", "EUR pizza 27.40"], "dish pizza, subtotal 27.40"),
+        ({"display_name": "Cup of tea"}, ["cup of tea"], "dish cup, dish of, dish tea"),
+        ({"price": "9.5"}, ["SUBTOTAL EUR 9.50", "Subtotal 9.50"], "subtotal 9.50"),
     ],
 )
 def test_a_dish_or_an_amount_finds_the_carts_with_it(
