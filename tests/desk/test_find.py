@@ -122,6 +122,16 @@ def test_one_wrong_digit_lists_what_begins_alike(viewer: Client, others: list[Ca
     for term in (str(uuid.UUID(int=5)), "99999999999"):
         unknown = viewer.get(CARTS, {"q": term}).text
         assert "No cart, item or customer has an id that begins like this" in unknown
+        assert "Ids are found by their beginning: perhaps one of the first digits is" in unknown
+
+
+def test_a_part_of_an_id_that_finds_nothing_says_how_ids_are_found(
+    viewer: Client, cart: Cart
+) -> None:
+    end = viewer.get(CARTS, {"q": "fedcba98"}).text
+    assert "Ids are found by their beginning" in end
+    short = viewer.get(CARTS, {"q": "fedc98"}).text
+    assert "An id needs at least its first eight digits." in short
 
 
 @pytest.mark.parametrize("request_id", ["req-12345", "3f0c" * 8])
