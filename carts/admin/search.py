@@ -129,7 +129,8 @@ def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
     page.is_id = bool(digits and page.understood) and first.column != "restaurant_key"
     page.made_on = moment_of(key) if key and page.is_id else None
     # Others begin like a deleted cart's. Of a customer's, the carts are listed.
-    if key and not (page.carts and first.column) and _was_deleted(key):
+    gone = {cart.pk for cart in page.deleted}
+    if key and not (page.carts and first.column) and (key in gone or log_of(key).exists()):
         page.opens = reverse("admin:carts_cart_history", args=[key])
     elif len(page.carts) == 1 and not (page.newer or page.older or page.deleted):
         (cart,) = page.carts
@@ -152,11 +153,6 @@ def _opened(key: UUID) -> str:
     items = CartItem.objects.filter(pk=key).order_by().values_list("cart_id")
     found = next((cart_id for (cart_id,) in carts.union(items)), None)
     return cart_url(found, key if key != found else None) if found else ""
-
-
-def _was_deleted(key: UUID) -> bool:
-    """Return whether something is kept of a cart that is gone."""
-    return DeletedCart.objects.filter(pk=key).exists() or log_of(key).exists()
 
 
 def _deleted_by(request_id: str) -> tuple[DeletedCart, ...]:
