@@ -13,6 +13,7 @@ from uuid_utils.compat import uuid7
 from carts.admin import forms
 from carts.models import Cart
 from carts.models.change import Author
+from carts.values import Item
 from tests.desk.conftest import (
     add_page,
     big_cart,
@@ -114,7 +115,7 @@ def test_an_item_is_added_behind_the_last(lead: Client, cart: Cart) -> None:
     first, second = items(cart)
     assert first["display_name"] == "Pizza Margherita"
     made = {"item_id": second["item_id"], "currency": "EUR", "value": Decimal("2.50")}
-    assert second == typed | made | {"special_instructions": None, "options": []}
+    assert second == dict.fromkeys(Item._fields) | typed | made | {"options": []}
     assert LogEntry.objects.get().change_message == "Item added: 1 × Cola, 2.50"
 
 
