@@ -270,6 +270,25 @@ def test_leaving_a_form_asks_only_when_something_was_typed(
     open_page.complaints.clear()
 
 
+def test_a_save_that_was_stopped_can_be_sent_again(cart: Cart, desk: Open, open_page: Open) -> None:
+    page = desk()
+    page.clock.install()
+    page.goto(item_page(cart))
+    page.get_by_label("Quantity").fill("7")
+    page.route("**/items/**", lambda route: route.abort("aborted"), times=1)
+    page.get_by_role("button", name="Save").click()
+    page.locator("form[data-sent]").wait_for()
+    page.clock.fast_forward(5_000)
+    # Leaving asks again as well.
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    page.get_by_role("link", name="Cancel").click()
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(f"**{item_of(cart)}")
+    assert items(cart)[0]["quantity"] == 7
+    assert len(open_page.complaints) == 1  # that of the dialog
+    open_page.complaints.clear()
+
+
 def test_what_was_typed_outlives_the_session(cart: Cart, desk: Open, open_page: Open) -> None:
     page = desk()
 

@@ -115,6 +115,8 @@ for (const form of forms) {
   form.addEventListener("submit", (event) => {
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = "yes";
+    // A request may be stopped. That of a slow page is not saved twice, by the form's key.
+    setTimeout(() => { delete form.dataset.sent; }, 5_000);
   });
 }
 // The back button may show the page as it was left.
