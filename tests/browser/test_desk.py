@@ -815,6 +815,16 @@ def test_no_fact_of_a_cart_stands_alone(cart: Cart, desk: Open, outcome: str) ->
     assert len({*tops[1:]}) == 1
 
 
+def test_a_long_message_leaves_the_page_in_sight(cart: Cart, desk: Open) -> None:
+    cart.items.first().change(options=[OptionFactory() for _ in range(60)])
+    page = desk(390)
+    page.goto(f"{add_page(cart)}?like={items(cart)[0]['item_id']}")
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(f"**{page_of(cart)}*")
+    assert page.locator(".messagelist").bounding_box()["height"] < 100
+    check(page, "long-message-390")
+
+
 def test_a_box_to_select_a_cart_stands_beside_its_date(cart: Cart, desk: Open) -> None:
     big_cart(4, 0)
     page = desk(1366)
