@@ -14,7 +14,7 @@ from django.views.generic import View
 from carts.admin.activity import author_of, log
 from carts.admin.base_view import BUSY
 from carts.admin.formatting import refusal_in_words
-from carts.admin.forms import WhyForm, form_field
+from carts.admin.forms import CHANNELS, WhyForm, form_field
 from carts.admin.history import change_of
 from carts.admin.search import PAGE_SIZE
 from carts.models import Cart
@@ -22,8 +22,6 @@ from carts.models.closing import OPEN
 from carts.values import NewCart
 from cartsvc.request_errors import ApiError
 from cartsvc.text import parse_guid
-
-CHANNELS = ("fulfilment_channel", "ordering_channel", "platform")
 
 
 class ChannelsForm(WhyForm):

@@ -15,6 +15,8 @@ from carts.models.columns import column_names
 from carts.types import Integer, Line, Price, Text
 from carts.values import CART_CHANGES, Item, NewCart, Option, Record, is_optional, types_of
 
+CHANNELS = ("fulfilment_channel", "ordering_channel", "platform")
+
 
 class Paragraph(forms.CharField):
     """A text of several lines. Browsers send CRLF for a line end, which is not a change."""
@@ -79,6 +81,8 @@ def form_field(record: Record, name: str) -> forms.Field:
             field = texts(strip=False, empty_value=empty, **options)
             # Its own check would tell of a text that is too long as well.
             field.widget.attrs["maxlength"] = kind.max_length
+            if name in CHANNELS:
+                field.widget.attrs |= {"list": f"seen-{name}", "autocomplete": "off"}
             return field
         case Integer():
             return WholeNumber(**options)

@@ -11,6 +11,8 @@ from django.utils.safestring import SafeData, SafeString, mark_safe
 
 from carts.admin.activity import event_of
 from carts.admin.formatting import amount, label_of
+from carts.admin.forms import CHANNELS
+from carts.models import Cart
 from carts.values import Item
 
 register = template.Library()
@@ -33,6 +35,13 @@ VALUES = re.compile(
     r"|(?<=\+ )(?!option ).+?(?=, [0-9]|; |$)",
     re.DOTALL,
 )
+
+
+@register.simple_tag
+def channels_seen() -> dict[str, list[str]]:
+    """Return the channels of the newest carts, by the names of the fields."""
+    newest = Cart.objects.order_by("-pk").values(*CHANNELS)[:100]
+    return {name: sorted({cart[name] for cart in newest}) for name in CHANNELS}
 
 
 @register.filter

@@ -10,7 +10,7 @@ from django.test import Client
 from carts.admin.channels import ChannelsView
 from carts.models import Cart
 from carts.values import Closing
-from tests.desk.conftest import CARTS, page_of, words
+from tests.desk.conftest import CARTS, correct_page, page_of, words
 from tests.support.concurrency import held
 from tests.support.factories import CartFactory, ItemFactory
 from tests.support.stored import Unchanged
@@ -70,6 +70,17 @@ def test_the_channels_of_what_was_selected_are_changed_after_a_preview(
             "Cart: fulfilment channel “DELIVERY” → “PICKUP”. Why: “The courier is ill”"
         )
         assert entry.object_repr.startswith("version 2 of ")
+
+
+def test_the_channels_of_other_carts_are_suggested(lead: Client, several: list[Cart]) -> None:
+    asked = lead.post(CHANNELS, {"cart": str(several[0].pk)})
+    for page in (asked, lead.get(correct_page(several[0]))):
+        assert ' list="seen-fulfilment_channel"' in page.text
+        (seen,) = re.findall('<datalist id="seen-fulfilment_channel">(.*)</datalist>', page.text)
+        assert re.findall('value="([^"]*)"', seen) == ["DELIVERY", "PICKUP"]
+    for typed, new in (("PIKCUP", True), ("PICKUP", False)):
+        preview = lead.post(CHANNELS, sent(several, fulfilment_channel=typed))
+        assert ("None of the newest carts has “PIKCUP”." in words(preview.text)) == new
 
 
 def test_what_could_not_be_changed_is_listed(lead: Client, several: list[Cart]) -> None:
