@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.contrib.admin.models import CHANGE
 from django.core.exceptions import PermissionDenied
 from django.db import OperationalError, transaction
+from django.db.models import Subquery
 from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.views.generic import View
@@ -17,6 +18,7 @@ from carts.admin.formatting import refusal_in_words
 from carts.admin.forms import CHANNELS, WhyForm, form_field
 from carts.admin.history import change_of
 from carts.admin.search import PAGE_SIZE
+from carts.admin.terms import ITEMS
 from carts.models import Cart
 from carts.models.closing import OPEN
 from carts.values import NewCart
@@ -51,7 +53,8 @@ class ChannelsView(View):
         if not self.desk.has_change_permission(request):
             raise PermissionDenied
         keys = filter(None, map(parse_guid, request.POST.getlist("cart")[:PAGE_SIZE]))
-        carts = list(Cart.objects.filter(pk__in=list(keys)).order_by("-pk"))
+        dish = Subquery(ITEMS.values("display_name")[:1])
+        carts = list(Cart.objects.filter(pk__in=list(keys)).order_by("-pk").annotate(dish=dish))
         form = ChannelsForm(request.POST if "why" in request.POST else None)
         is_sure, changes = "sure" in request.POST, form.changes() if form.is_valid() else {}
         found = request.POST.get("found", "")
@@ -60,18 +63,18 @@ class ChannelsView(View):
             messages.warning(request, "No cart was selected.")
             return back
         lines = [(cart, self._told(cart, changes)) for cart in carts]
-        # A cart that is refused is listed, and not counted.
         closed = {cart.pk for cart in carts if cart.state.status != OPEN}
+        tried = [(cart, told) for cart, told in lines if told and cart.pk not in closed]
         if changes and is_sure:
-            errors = [(cart, self._change(cart, told, form)) for cart, told in lines if told]
-            lines = [(cart, error) for cart, error in errors if error]
-            messages.success(request, f"Carts changed: {len(errors) - len(lines)}.")
+            errors = [(cart, self._change(cart, told, form)) for cart, told in tried]
+            lines = tried = [(cart, error) for cart, error in errors if error]
+            stay = f" Closed ones that stay as they are: {len(closed)}." if closed else ""
+            messages.success(request, f"Carts changed: {len(errors) - len(lines)}.{stay}")
             if not lines:
                 return back
             messages.error(request, f"Carts that could not be changed: {len(lines)}. See below.")
-        count = sum(1 for cart, told in lines if told and cart.pk not in closed)
         context = {"form": form, "lines": lines, "changes": changes, "found": found}
-        context |= {"closed": closed, "count": count}
+        context |= {"closed": closed, "count": len(tried), "is_sure": is_sure}
         return self.desk.page(request, "channels", title="Change channels", **context)
 
     def _told(self, cart: Cart, changes: dict[str, str]) -> str:

@@ -83,14 +83,24 @@ def test_the_channels_of_other_carts_are_suggested(lead: Client, several: list[C
         assert ("None of the newest carts has “PIKCUP”." in words(preview.text)) == new
 
 
-def test_what_could_not_be_changed_is_listed(lead: Client, several: list[Cart]) -> None:
+def test_the_page_tells_the_carts_apart(lead: Client, several: list[Cart]) -> None:
+    several[1].add_item(**ItemFactory(display_name="Cola"))
+    asked = lead.post(CHANNELS, {"cart": [str(cart.pk) for cart in several[1:]]})
+    cart = Cart.objects.get(pk=several[1].pk)
+    facts = f"restaurant {cart.restaurant_key} · Pizza Margherita, … · 40.40 EUR"
+    assert f"{cart.pk} {facts} · customer {cart.profile_key}" in words(asked.text)
+    assert f"restaurant {cart.restaurant_key} · empty · 0.00 EUR" in words(asked.text)
+
+
+def test_closed_carts_are_left_alone_and_counted(lead: Client, several: list[Cart]) -> None:
     closed, gone, cart = several[:3]
     Cart.objects.close_cart(closed.pk, Closing(outcome="ordered", reference="A-1"))
     Cart.objects.delete_cart(gone.pk)
-    answer = lead.post(CHANNELS, sent(several[:3], platform="phone") | {"sure": "yes"})
-    for text in ("Carts changed: 1.", "Carts that could not be changed: 1.", "ordered"):
-        assert text in words(answer.text)
-    assert [failed.pk for failed, _ in answer.context["lines"]] == [closed.pk]
+    typed = sent(several[:3], platform="phone") | {"sure": "yes"}
+    done = lead.post(CHANNELS, typed, follow=True)
+    assert done.redirect_chain == [(f"{CARTS}?q=4711", 302)]
+    assert "Carts changed: 1. Closed ones that stay as they are: 1." in words(done.text)
+    assert "could not be changed" not in done.text
     platforms = [Cart.objects.get(pk=one.pk).platform for one in (closed, cart)]
     assert platforms == ["ios-app", "phone"]
     assert LogEntry.objects.get().object_id == str(cart.pk)
@@ -122,7 +132,10 @@ def test_a_cart_that_changes_meanwhile_is_not_changed_by_an_old_preview(
 
     monkeypatch.setattr(ChannelsView, "_told", overtaken)
     answer = lead.post(CHANNELS, sent(several[:1], platform="phone") | {"sure": "yes"})
+    assert "Carts that could not be changed: 1." in answer.text
     assert "The cart has moved on" in answer.text
+    assert ">Back to the carts</a>" in answer.text
+    assert ">Cancel</a>" not in answer.text
     assert Cart.objects.get(pk=several[0].pk).platform == "kiosk"
     assert not LogEntry.objects.exists()
 
