@@ -2,6 +2,7 @@ from typing import Any
 
 from axes.models import AccessAttempt
 from axes.utils import reset
+from django.apps import apps
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
@@ -13,6 +14,10 @@ from django.utils import timezone
 from carts.admin.formatting import moment_in_words
 
 admin.site.unregister(User)
+
+# What the desk calls them, on Django's own pages as well.
+User._meta.verbose_name, User._meta.verbose_name_plural = "account", "accounts"
+apps.get_app_config("auth").verbose_name = "Accounts and groups"
 
 
 @admin.register(User)
@@ -68,12 +73,12 @@ class AccountAdmin(UserAdmin):
         """Save the groups as well, and tell if the account cannot use the desk."""
         super().save_related(request, form, formsets, change)
         account = form.instance
-        missing = [] if account.is_staff else ["“Staff status”, to sign in"]
+        missing = [] if account.is_staff else ["“Staff status”, to log in"]
         if not account.is_superuser and not account.groups.exists():
             missing.append("a group, to see carts")
         if account.is_active and missing:
-            lack = " and ".join(missing)
-            messages.warning(request, f"{account} cannot use the desk yet. It still needs {lack}.")
+            told = f"Account “{account}” cannot use the desk yet."
+            messages.warning(request, f"{told} It still needs {' and '.join(missing)}.")
 
     @admin.display(description="groups")
     def may(self, account: User) -> str:
@@ -81,20 +86,20 @@ class AccountAdmin(UserAdmin):
             return "superuser"
         return ", ".join(group.name for group in account.groups.all())
 
-    @admin.display(description="last sign-in", ordering="last_login")
+    @admin.display(description="last login", ordering="last_login")
     def last_sign_in(self, account: User) -> str | None:
         return moment_in_words(account.last_login) if account.last_login else None
 
-    @admin.display(description="failed sign-ins")
+    @admin.display(description="failed logins")
     def failed_sign_ins(self, account: Any) -> int | None:
         return account.failures
 
-    @admin.action(permissions=["change"], description="Free the names that failed sign-ins lock")
+    @admin.action(permissions=["change"], description="Free the names that failed logins lock")
     def free_names(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         for account in queryset:
             reset(username=account.username)
         names = ", ".join(sorted(account.username for account in queryset))
-        messages.success(request, f"These names may sign in again: {names}.")
+        messages.success(request, f"These names may log in again: {names}.")
 
 
 def _beyond(user: Any) -> QuerySet[Permission]:

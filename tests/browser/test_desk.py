@@ -561,7 +561,7 @@ def test_the_way_back_keeps_what_was_searched_until_the_end_of_the_session(
     page.get_by_role("link", name="Carts", exact=True).click()
     page.wait_for_url(searched)
     page.get_by_role("button", name="Log out").click()
-    page.get_by_role("heading", name="You are signed out").wait_for()
+    page.get_by_role("heading", name="You are logged out").wait_for()
     check(page, "signed-out")
     sign_in(page, "anna")
     page.goto(page_of(cart))

@@ -43,7 +43,9 @@ def test_who_is_refused_reads_why(open_page: Open, width: int, scheme: str) -> N
     for error in [".errornote"] * 4 + ["h1"]:
         guess()
         page.locator(error).wait_for()
-    refused(429, "Too many failed attempts", "wait up to 15 minutes, or ask a lead")
+    refused(
+        429, "Too many failed attempts", "wait up to 15 minutes, or ask a lead or an administrator"
+    )
 
     page.goto(FIND)
     page.context.clear_cookies()

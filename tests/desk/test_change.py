@@ -390,3 +390,9 @@ def test_a_save_takes_17_queries(
     ):
         response = lead.post(url, sent)
     assert (response.status_code, items(cart)[0]["quantity"]) == (302, 3)
+
+
+def test_an_option_is_removed_as_an_item_is(lead: Client, cart: Cart) -> None:
+    form = lead.get(item_page(cart)).text
+    assert ">Remove:</label>" in form
+    assert "Delete" not in form

@@ -150,9 +150,9 @@ def test_a_lead_manages_the_accounts_that_may_do_no_more(lead: Client) -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"is_staff": ""}, "“Staff status”, to sign in."),
+        ({"is_staff": ""}, "“Staff status”, to log in."),
         ({"groups": []}, "a group, to see carts."),
-        ({"groups": [], "is_staff": ""}, "“Staff status”, to sign in and a group, to see carts."),
+        ({"groups": [], "is_staff": ""}, "“Staff status”, to log in and a group, to see carts."),
         ({"groups": [], "is_active": ""}, ""),
         ({}, ""),
     ],
@@ -163,7 +163,9 @@ def test_an_account_that_cannot_use_the_desk_is_told(
     ben = member("ben", "Cart support")
     page = saved(lead, f"{ACCOUNTS}{ben.pk}/change/", **changes)
     warnings = [str(message) for message in page.context["messages"] if message.tags == "warning"]
-    assert warnings == ([f"ben cannot use the desk yet. It still needs {told}"] if told else [])
+    assert warnings == (
+        [f"Account “ben” cannot use the desk yet. It still needs {told}"] if told else []
+    )
 
 
 def test_a_lead_frees_a_locked_name(lead: Client) -> None:
@@ -172,13 +174,34 @@ def test_a_lead_frees_a_locked_name(lead: Client) -> None:
     assert guess(client, name="ben")[-1] == 429
     listed = lead.get(ACCOUNTS)
     assert re.search(
-        "ben.*Cart support.*5-? ?.*2 users", words(listed.text[listed.text.index("<main") :])
+        "ben.*Cart support.*5-? ?.*2 accounts", words(listed.text[listed.text.index("<main") :])
     )
     sent = {"action": "free_names", "_selected_action": [ben.pk]}
     page = lead.post(ACCOUNTS, sent, follow=True)
-    assert "These names may sign in again: ben." in words(page.text)
+    assert "These names may log in again: ben." in words(page.text)
     assert sign_in(client, name="ben") == 302
     assert "delete_selected" not in page.text
+
+
+def test_an_account_is_called_so_on_every_page(lead: Client) -> None:
+    url = f"{ACCOUNTS}{member('ben', 'Cart support').pk}/"
+    for path, title in (
+        (ACCOUNTS, "Accounts"),
+        (f"{ACCOUNTS}add/", "Add account"),
+        (f"{url}change/", "Change account"),
+        (f"{url}history/", "Change history: ben"),
+        (f"{url}password/", "Change password: ben"),
+    ):
+        page = words(lead.get(path).text.partition("<body")[2])
+        assert title in page
+        for other in ("Users", "Add user", "Change user", "created a user", "Authentication and"):
+            assert other not in page
+    assert "The account “ben” was changed successfully" in words(saved(lead, f"{url}change/").text)
+
+
+def test_who_is_in_no_group_reads_whom_to_ask(db: None) -> None:
+    page = words(staff(name="newbie").get("/admin/", follow=True).text)
+    assert "Your account is in no group yet. Ask a lead or an administrator" in page
 
 
 def test_an_account_is_not_deleted(anna: User) -> None:
@@ -281,7 +304,7 @@ def test_a_page_that_is_refused_has_the_way_out(viewer: Client) -> None:
     for page in ("/admin/logout/", LOGIN):
         text = (viewer.post if "logout" in page else viewer.get)(page).text
         (heading,) = re.findall("<h1>(.+?)</h1>", text)
-        assert heading == ("You are signed out" if "logout" in page else "Sign in")
+        assert heading == ("You are logged out" if "logout" in page else "Log in")
         assert 'name="q"' not in text
 
 

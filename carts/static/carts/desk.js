@@ -36,7 +36,7 @@ for (const button of document.querySelectorAll("button[data-print]")) {
   });
 }
 
-// The way back to the list keeps what was searched, in this tab, until somebody signs out.
+// The way back to the list keeps what was searched, in this tab, until somebody logs out.
 const list = document.getElementById("found");
 if (document.querySelector("form.find")) sessionStorage.setItem("found", location.search);
 if (list) list.search = sessionStorage.getItem("found") ?? "";
@@ -67,7 +67,7 @@ if (more) {
   });
 }
 
-// What was typed comes back, after signing in or an error, if the page was not saved.
+// What was typed comes back, after logging in or an error, if the page was not saved.
 const typed = JSON.parse(sessionStorage.getItem("typed"));
 if (document.querySelector("body.login, body.error")) {
   if (typed) sessionStorage.setItem("typed", JSON.stringify({ ...typed, back: true }));
