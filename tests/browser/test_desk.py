@@ -535,14 +535,22 @@ def test_an_id_and_an_order_are_copied(cart: Cart, desk: Open) -> None:
     page.get_by_role("button", name="Copy as text").click()
     page.get_by_text("Copied").last.wait_for()
     assert page.evaluate("navigator.clipboard.readText()").splitlines() == [
+        *(f"Cart {cart.pk}", f"Customer: {cart.profile_key}", f"Restaurant: {cart.restaurant_key}"),
+        *("2 × Pizza Margherita: 25.20 (12.60 each)", "+ Extra mozzarella: 1.25"),
+        *("+ Olives: 1.25", "No basil", "1 × Cola: 10.10", "Subtotal in EUR: 35.30"),
         *(
-            f"Cart {cart.pk}",
-            "2 × Pizza Margherita 10.10 25.20 12.60 each with options",
-            "+ Extra mozzarella 1.25",
+            "Instructions for the kitchen: Ring twice",
+            "Note on the customer's invoice: Invoice to the office",
         ),
-        *("+ Olives 1.25", "No basil", "1 × Cola 10.10 10.10", "Subtotal in EUR 35.30"),
     ]
     page.get_by_role("button", name="Copy as text").wait_for()
+    plain = CartFactory(items=[ItemFactory(quantity=3)])
+    page.goto(page_of(plain))
+    page.get_by_role("button", name="Copy as text").click()
+    page.get_by_text("Copied").last.wait_for()
+    assert page.evaluate("navigator.clipboard.readText()").splitlines()[3:] == [
+        *("3 × Pizza Margherita: 30.30 (10.10 each)", "Subtotal in EUR: 30.30"),
+    ]
 
 
 def test_the_way_back_keeps_what_was_searched_until_the_end_of_the_session(

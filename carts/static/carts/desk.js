@@ -7,12 +7,21 @@ if (zone) {
   document.cookie = `timezone=${zone}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
 }
 
-// The order as text: a row a line.
+// The order as text: a row a line, between the facts and the texts that go with it.
 const orderText = document.querySelector("[data-copy-order]");
 if (orderText) {
-  const rows = document.querySelectorAll(".order .item, .order .option, .order .instructions, .order tfoot tr");
-  const words = (row) => [...row.cells].map((cell) => cell.textContent.trim()).join(" ").trim();
-  orderText.dataset.copy = [document.title.split(" · ")[0], ...[...rows].map(words)].join("\n");
+  const text = (element) => element.textContent.trim();
+  const line = (row) => {
+    if (row.matches("div")) return `${text(row.firstElementChild)}: ${text(row.lastElementChild.firstElementChild)}`;
+    const cells = [...row.cells];
+    if (!row.matches(".item")) return cells.map(text).filter(Boolean).join(": ");
+    const [count, name, price, value] = cells;
+    const [one] = text(value.querySelector(".words") ?? price).split(" ");
+    const each = text(count) === "1 ×" ? "" : ` (${one} each)`;
+    return `${text(count)} ${text(name)}: ${text(value.firstChild)}${each}`;
+  };
+  const rows = document.querySelectorAll(".order .item, .order .option, .order .instructions, .order tfoot tr, [data-copied]");
+  orderText.dataset.copy = [document.title.split(" · ")[0], ...[...rows].map(line)].join("\n");
 }
 
 if (navigator.clipboard) {
