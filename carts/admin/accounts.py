@@ -31,6 +31,7 @@ class AccountAdmin(UserAdmin):
         *("username", "first_name", "last_name", "may", "is_staff", "is_active"),
         *("last_sign_in", "failed_sign_ins"),
     )
+    list_filter = ("groups", "is_staff", "is_active")  # a lead sees no superuser
     add_fieldsets = (*UserAdmin.add_fieldsets, ("Role", {"fields": ("is_staff", "groups")}))
     # Of whoever is no superuser.
     narrow_fieldsets = (

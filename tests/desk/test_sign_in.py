@@ -199,6 +199,15 @@ def test_an_account_is_called_so_on_every_page(lead: Client) -> None:
     assert "The account “ben” was changed successfully" in words(saved(lead, f"{url}change/").text)
 
 
+def test_a_lead_has_the_same_links_on_every_page_and_no_filter_that_finds_nothing(
+    lead: Client, cart: Cart
+) -> None:
+    for path in (page_of(cart), ACCOUNTS, "/admin/password_change/"):
+        page = lead.get(path).text
+        assert page.count(f'<a href="{ACCOUNTS}">Accounts</a> /') == 1, path
+    assert "superuser" not in lead.get(ACCOUNTS).text
+
+
 def test_who_is_in_no_group_reads_whom_to_ask(db: None) -> None:
     page = words(staff(name="newbie").get("/admin/", follow=True).text)
     assert "Your account is in no group yet. Ask a lead or an administrator" in page
