@@ -816,6 +816,18 @@ def test_instructions_of_several_rows_keep_their_indent(desk: Open, width: int) 
             assert 0 <= first - last < 10, path
 
 
+def test_no_empty_row_stands_before_a_long_word(desk: Open) -> None:
+    cart = CartFactory(items=[ItemFactory(special_instructions="Z" * 280)])
+    page = desk(1366)
+    page.goto(delete_page(cart))
+    item, text = (line.bounding_box() for line in page.locator(".lines li").all())
+    first = page.locator(".lines bdi").last.evaluate("text => text.getClientRects()[0].top")
+    assert abs(first - text["y"]) < 5
+    # It is indented below its item.
+    left = page.locator(".lines bdi").last.evaluate("text => text.getClientRects()[0].left")
+    assert 10 < left - item["x"] < 40
+
+
 @pytest.mark.parametrize("outcome", ["open", "checkout"])
 def test_no_fact_of_a_cart_stands_alone(cart: Cart, desk: Open, outcome: str) -> None:
     cart.items.last().remove()
