@@ -849,6 +849,18 @@ def test_a_long_message_leaves_the_page_in_sight(cart: Cart, desk: Open) -> None
     check(page, "long-message-390")
 
 
+def test_what_leads_elsewhere_is_not_printed(cart: Cart, desk: Open) -> None:
+    cart.change(note="Ring twice")
+    page = desk(1366)
+    page.emulate_media(media="print")
+    assert page.locator(".count").inner_text().strip() == "1 cart"
+    page.goto(page_of(cart))
+    printed = page.get_by_role("main").inner_text()
+    assert "Changed" in printed
+    for words in ("Add an item", "Staff only", "ago ·", "ago\nHistory", "Details"):
+        assert words not in printed, words
+
+
 def test_a_box_to_select_a_cart_stands_beside_its_date(cart: Cart, desk: Open) -> None:
     big_cart(4, 0)
     page = desk(1366)

@@ -355,12 +355,12 @@ def test_the_list_says_how_many_it_has_and_gives_them_as_a_file(
     carts = [dishes("=1+1", 'Côte, "x"', platform="+49") for _ in range(5)]
     CartFactory(partner_key="BIST")
     response = viewer.get(CARTS)
-    assert ">More than 4 carts ·" in response.text
+    assert ">More than 4 carts <" in response.text
     response = viewer.get(CARTS + ways(response)["older"])
     assert "4 carts" not in response.text
     # The file begins with the newest cart, whichever page it is asked on.
     for way in ("older", "newer"):
-        assert '<a href="?csv=1">Download as CSV</a>' in response.text
+        assert 'href="?csv=1">Download as CSV</a>' in response.text
         response = viewer.get(CARTS + ways(response)[way])
     for platform, count in (("+49", "More than 4 carts"), ("ios-app", "1 cart ")):
         assert f">{count}" in viewer.get(CARTS, {"platform": platform}).text
