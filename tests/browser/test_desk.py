@@ -151,7 +151,7 @@ def test_the_keyboard_alone_does_it(cart: Cart, open_page: Open) -> None:
     page.wait_for_url("**?q=*cola")
     page.get_by_text("1 × Cola").wait_for()
     page.go_back()
-    for reached in ("#docket", "#slip", "#history-heading ~ p a"):
+    for reached in ("#docket", "#slip", "[aria-labelledby=history-heading] > p a"):
         tab_to(page, reached)
     for sheet, shown, hidden in (
         ("#docket", ["+ Olives", "! No basil", "Ring twice"], ["10.10", "Invoice"]),
@@ -396,7 +396,7 @@ def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, schem
         contrast, room = page.locator("#id_q").evaluate(CONTRAST_AND_ROOM)
         assert contrast >= 4.5
         assert room >= 0
-        for button in page.locator("button:visible, #user-tools a").all():
+        for button in page.locator("button:visible, summary:visible, #user-tools a").all():
             # Large enough for a finger.
             assert button.bounding_box()["height"] >= 24, button.inner_text()
     page.goto(page_of(cart))
@@ -530,10 +530,10 @@ def test_an_id_and_an_order_are_copied(cart: Cart, desk: Open) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(page_of(cart))
     page.get_by_label("Copy the cart's id").click()
-    page.get_by_text("Copied").wait_for()
+    page.get_by_role("status").get_by_text("Copied").wait_for()
     assert UUID(page.evaluate("navigator.clipboard.readText()")) == cart.pk
     page.get_by_role("button", name="Copy as text").click()
-    page.get_by_text("Copied").last.wait_for()
+    page.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()").splitlines() == [
         *(f"Cart {cart.pk}", f"Customer: {cart.profile_key}", f"Restaurant: {cart.restaurant_key}"),
         *("2 × Pizza Margherita: 25.20 (12.60 each)", "+ Extra mozzarella: 1.25"),
@@ -547,7 +547,7 @@ def test_an_id_and_an_order_are_copied(cart: Cart, desk: Open) -> None:
     plain = CartFactory(items=[ItemFactory(quantity=3)])
     page.goto(page_of(plain))
     page.get_by_role("button", name="Copy as text").click()
-    page.get_by_text("Copied").last.wait_for()
+    page.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()").splitlines()[3:] == [
         *("3 × Pizza Margherita: 30.30 (10.10 each)", "Subtotal in EUR: 30.30"),
     ]

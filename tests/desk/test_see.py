@@ -266,3 +266,14 @@ def test_numbers_and_keys_lead_to_the_companys_own_pages(
         assert f'href="/admin/carts/cart/?q={key}">' in shown
     settings.RESTAURANT_URL = settings.CUSTOMER_URL = ""
     assert "example.com" not in viewer.get(page_of(cart)).text
+
+
+def test_a_heading_is_read_without_the_buttons_beside_it(lead: Client, cart: Cart) -> None:
+    page = lead.get(page_of(cart)).text
+    headings = [
+        words(found) for _, found in re.findall("<h([1-3]).*?>(.*?)</h\\1>", page, re.DOTALL)
+    ]
+    assert headings == [
+        *(f"Cart {cart.pk}", "The order", "What will print", "In the kitchen"),
+        *("For the customer", "History"),
+    ]
