@@ -1,8 +1,8 @@
 """The values of carts as plain records: what a caller sends, and an item in its place.
 
 They have the names and the order of the specification. A record that is made by calling its class
-is checked: `Item(menu_key=…)` raises every error that it finds. `_make` takes values that were
-checked before, by a serializer or when they were stored.
+or by `_replace` is checked: `Item(menu_key=…)` raises every error that it finds. `_make` takes
+values that were checked before, by a serializer or when they were stored.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,7 +44,12 @@ def checks_values(record: type[RecordT]) -> type[RecordT]:
     def new(cls: Record, **values: Any) -> Any:
         return cls._make(checked(cls, values))
 
-    setattr(record, "__new__", new)  # noqa: B010 (a NamedTuple's own may not be in its body)
+    def replace(self: Record, **changes: Any) -> Any:
+        return type(self)(**{**self._asdict(), **changes})
+
+    # A NamedTuple's own may not be in its body.
+    setattr(record, "__new__", new)  # noqa: B010
+    setattr(record, "_replace", replace)  # noqa: B010
     return record
 
 

@@ -112,7 +112,8 @@ class CartManager(CartWriter):
         with atomic() as cursor:
             cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, id=item_id)
             [before] = statements.placed_items(rows)
-            item = before.item._replace(**checked)
+            # What is not named is not checked: it may be above a limit that was lowered since.
+            item = Item._make(map(checked.get, Item._fields, before.item))
             if item == before.item:
                 return self._unchanged(cart)
             return self._write_item(cursor, cart, "Change Item", before, item)

@@ -185,8 +185,8 @@ def test_refuses_another_version(cart: Cart, unchanged: Callable[[], None]) -> N
 def test_a_write_is_whole_or_not_at_all(cart: Cart) -> None:
     """The database refuses values that bypass the checks, and undoes the rest of the write."""
     before, item = stored(), cart.items.get()
-    option = Option(**OptionFactory())._replace(price=Decimal(-1))
-    broken = new_item()._replace(options=(option,))
+    option = Option._make({**OptionFactory(), "price": Decimal(-1)}.values())
+    broken = new_item(options=[option])
 
     for write in (
         lambda: CartFactory(items=[broken]),
