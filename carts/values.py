@@ -29,6 +29,7 @@ from cartsvc.request_errors import (
     ApiError,
     ApiErrors,
     InvalidGuid,
+    InvalidType,
     InvalidValues,
     Null,
     Required,
@@ -39,10 +40,18 @@ RecordT = TypeVar("RecordT")
 
 
 def checks_values(record: type[RecordT]) -> type[RecordT]:
-    """Let the class of a record check the values with which it is called (a decorator)."""
+    """Let the class of a record check the values that it is given (a decorator)."""
 
-    def new(cls: Record, **values: Any) -> Any:
-        return cls._make(checked(cls, values))
+    def new(cls: Record, *unnamed: Any, **values: Any) -> Any:
+        if unnamed:
+            example = f"such as {cls._fields[0]}=..."
+            raise TypeError(f"{cls.__name__} takes its values by name, {example}")
+        if hasattr(cls, "refused") and (errors := cls.refused(values)):
+            raise InvalidValues(errors)
+        every = checked_changes(cls, {**dict.fromkeys(cls._fields), **values})
+        if hasattr(cls, "complete"):
+            cls.complete(every)
+        return cls._make(every.values())
 
     def replace(self: Record, **changes: Any) -> Any:
         return type(self)(**{**self._asdict(), **changes})
@@ -195,23 +204,13 @@ def is_optional(record: Record, name: str) -> bool:
     return name in record._field_defaults or isinstance(types_of(record)[name], ListOf)
 
 
-def checked(record: Record, values: Mapping[str, Any]) -> list[Any]:
-    """Return the values of a whole record, in the order of its fields.
+def checked_changes(record: Record, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return some values of a record, by their names.
 
     Raises:
         TypeError: a name that the record does not have.
         InvalidValues: each value that the specification does not allow, and each that is missing.
     """
-    if hasattr(record, "refused") and (errors := record.refused(values)):
-        raise InvalidValues(errors)
-    every = checked_changes(record, {**dict.fromkeys(record._fields), **values})
-    if hasattr(record, "complete"):
-        record.complete(every)
-    return list(every.values())
-
-
-def checked_changes(record: Record, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return some values of a record, by their names. See `checked`."""
     types = types_of(record)
     if unknown := [name for name in changes if name not in types]:
         raise TypeError(f"{record.__name__} has no field {', '.join(unknown)}.")
@@ -219,12 +218,12 @@ def checked_changes(record: Record, changes: Mapping[str, Any]) -> dict[str, Any
     errors: list[ApiError] = []
     for name, value in changes.items():
         try:
-            if isinstance(types[name], ListOf):
-                found[name] = _checked_list(types[name], value)
-            elif value is None:
+            if value is None:
                 if not is_optional(record, name):
                     raise Null
-                found[name] = None
+                found[name] = not_sent(record)[name]
+            elif isinstance(types[name], ListOf):
+                found[name] = _checked_list(types[name], value)
             else:
                 found[name] = types[name].check(_exact(types[name], value))
         except ApiError as error:
@@ -234,19 +233,37 @@ def checked_changes(record: Record, changes: Mapping[str, Any]) -> dict[str, Any
     return found
 
 
-def checked_items(items: Iterable[Any]) -> tuple[Item, ...]:
-    """Return items of any number, each checked in its place. See `checked`."""
-    found: tuple[Item, ...] = checked_changes(ItemList, {"items": items})["items"]
-    return found
+def checked_items(items: Any) -> list[tuple[UUID | None, Item]]:
+    """Return items of any number, each with the `id` that it names, if any.
+
+    Raises:
+        TypeError: a name that an item does not have.
+        ApiErrors: each value that is not allowed, in its place in `items`.
+    """
+    sent = [dict(one) if isinstance(one, Mapping) else one for one in _listed(Item, items)]
+    ids = [one.pop("id", None) if isinstance(one, dict) else None for one in sent]
+    keys = [None if one is None else checked_key("id", one) for one in ids]
+    check_named_once(keys)
+    return list(zip(keys, checked_changes(ItemList, {"items": sent})["items"], strict=True))
 
 
-def _checked_list(kind: ListOf, values: Iterable[Any] | None) -> tuple[Any, ...]:
+def _listed(one: Record, values: Any) -> list[Any]:
+    if isinstance(values, str | Mapping | one) or not isinstance(values, Iterable):
+        wanted = f"a list of {one.__name__} or dict"
+        raise InvalidType(wanted=wanted, sent=type(values).__name__)
+    return list(values)
+
+
+def _checked_list(kind: ListOf, values: Any) -> tuple[Any, ...]:
     found: list[Any] = []
     errors: list[ApiError] = []
-    sent = [] if values is None else list(values)
+    sent = _listed(kind.one, values)
     kind.check_count(sent)
     for position, value in enumerate(sent):
         try:
+            if not isinstance(value, kind.one | Mapping):
+                wanted = f"{kind.one.__name__} or dict"
+                raise InvalidType(wanted=wanted, sent=type(value).__name__)
             found.append(value if isinstance(value, kind.one) else kind.one(**value))
         except ApiError as error:
             errors += error.within(position).errors

@@ -12,7 +12,7 @@ from carts.models.columns import checks, column
 from carts.models.guarded import GuardedModel
 from carts.models.item import CartItem
 from carts.models.manager import CartManager
-from carts.values import Closing, Item, NewCart, check_named_once, checked_items, checked_key
+from carts.values import Closing, Item, NewCart, checked_items, checked_key
 from cartsvc.db.exact_field import ExactField
 
 
@@ -100,26 +100,24 @@ class Cart(GuardedModel):
         self.refresh_from_db()
         return self.items.get(pk=item_id)
 
-    def add_items(self, items: Iterable[Mapping[str, Any]], *, version: int | None = None) -> None:
+    def add_items(
+        self, items: Iterable[Item | Mapping[str, Any]], *, version: int | None = None
+    ) -> None:
         """Add items after the last one, all or none; see `CartManager.add_items`."""
-        added = {uuid7(): item for item in checked_items(items)}
+        added = {key or uuid7(): item for key, item in checked_items(items)}
         type(self).objects.add_items(self.pk, added, version=version)
         self.refresh_from_db()
 
     def replace_items(
-        self, items: Iterable[Mapping[str, Any]], *, version: int | None = None
+        self, items: Iterable[Item | Mapping[str, Any]], *, version: int | None = None
     ) -> None:
         """Make these the cart's items; one with the `id` of an item of the cart replaces it.
 
         See `CartManager.replace_items`.
         """
-        sent = [dict(values) for values in items]
-        ids = [values.pop("id", None) for values in sent]
-        named = [None if key is None else checked_key("id", key) for key in ids]
-        check_named_once(named)
-        found = zip(named, checked_items(sent), strict=True)
+        found = checked_items(items)
         placed = {key or uuid7(): item for key, item in found}
-        kept = {key for key in named if key}
+        kept = {key for key, _ in found if key}
         type(self).objects.replace_items(self.pk, placed, kept=kept, version=version)
         self.refresh_from_db()
 

@@ -44,8 +44,12 @@ class LockedCart(NamedTuple):
         return CartStatus(self.status, self.closed_on, self.closed_until, self.reference).at(moment)
 
     def check_version(self, expected: Expected) -> None:
-        versions = {expected} if isinstance(expected, int) else expected
-        if versions is not None and self.version not in versions:
+        if expected is None:
+            return
+        versions = [expected] if isinstance(expected, int) else expected
+        if not isinstance(versions, Collection) or any(type(one) is not int for one in versions):
+            raise TypeError("A version is an integer, such as cart.version.")
+        if self.version not in versions:
             raise VersionMismatch(version=self.version)
 
     def changed(

@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from carts.models import Cart, CartChange
+from carts.values import Item, Option
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
 from tests.support.stored import Unchanged
 
@@ -74,3 +76,81 @@ def test_an_item_above_a_lowered_limit_can_be_changed(cart: Any, settings: Any) 
     item = cart.items.get()
     item.change(quantity=5)
     assert (item.quantity, item.options.count()) == (5, 2)
+
+
+ITEM_LIST, OPTION_LIST = "must be a list of Item or dict", "must be a list of Option or dict"
+CONTAINERS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "a dict as options": (
+        lambda cart: cart.items.get().change(options=OptionFactory()),
+        f"options: This {OPTION_LIST}, not dict.",
+    ),
+    "an option as options": (
+        lambda cart: cart.items.get().change(options=Option(**OptionFactory())),
+        f"options: This {OPTION_LIST}, not Option.",
+    ),
+    "a number as options": (
+        lambda cart: cart.add_item(**ItemFactory(options=5)),
+        f"options: This {OPTION_LIST}, not int.",
+    ),
+    "rows as options": (
+        lambda cart: cart.items.get().change(options=cart.items.get().options.all()),
+        "options[0]: This must be Option or dict, not CartItemOption. options[1]: ",
+    ),
+    "an item as a cart's items": (
+        lambda _: CartFactory(items=new_item()),
+        f"items: This {ITEM_LIST}, not Item.",
+    ),
+    "rows as a cart's items": (
+        lambda cart: CartFactory(items=cart.items.all()),
+        "items[0]: This must be Item or dict, not CartItem.",
+    ),
+    "an item to add": (
+        lambda cart: cart.add_items(new_item()),
+        f"This {ITEM_LIST}, not Item.",
+    ),
+    "nothing to add": (
+        lambda cart: cart.add_items(None),
+        f"This {ITEM_LIST}, not NoneType.",
+    ),
+    "nothing as items": (
+        lambda cart: cart.replace_items(None),
+        f"This {ITEM_LIST}, not NoneType.",
+    ),
+    "rows as items": (
+        lambda cart: cart.replace_items(cart.items.all()),
+        "items[0]: This must be Item or dict, not CartItem.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("write", "text"), CONTAINERS.values(), ids=CONTAINERS)
+def test_what_is_no_list_of_values_is_refused_in_its_place(
+    cart: Any, unchanged: Unchanged, write: Callable[[Any], Any], text: str
+) -> None:
+    unchanged()
+    with pytest.raises(ValidationError) as refused:
+        write(cart)
+    assert str(refused.value).startswith(text)
+
+
+def test_items_may_be_records_mappings_and_of_any_iterable(cart: Any) -> None:
+    old, names = cart.items.get(), ("Soup", "Salad", "Tea")
+    soup, salad, tea = (ItemFactory(display_name=name) for name in names)
+    cart.replace_items(one for one in (Item(**soup), salad | {"id": old.pk}))
+    assert [str(item) for item in cart.items.all()] == ["2 × Soup", "2 × Salad"]
+    assert cart.items.last() == old
+    cart.add_items((Item(**tea),))
+    cart.items.last().change(options=(Option(**OptionFactory()), OptionFactory()))
+    assert cart.items.last().options.count() == 2
+
+
+@pytest.mark.parametrize("version", ["3", 1.0, True, {"1"}], ids=str)
+def test_a_version_is_an_integer(cart: Any, unchanged: Unchanged, version: Any) -> None:
+    unchanged()
+    with pytest.raises(TypeError, match=r"A version is an integer, such as cart\.version\."):
+        cart.change(note="x", version=version)
+
+
+def test_values_without_names_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"Item takes its values by name, such as menu_key=\.\.\."):
+        Item("DINNER", 1)  # type: ignore[call-arg]
