@@ -54,7 +54,7 @@ class InvalidBody(ApiErrors, serializers.ValidationError):
     def detail(self) -> Any:  # type: ignore[override]
         found: dict[str, list[Any]] = {}
         for error in self.errors:
-            told = serializers.ErrorDetail(str(error), error.code)
+            told = serializers.ErrorDetail(error.sentence, error.code)
             found.setdefault(error.pointer or "", []).append(told)
         return found
 

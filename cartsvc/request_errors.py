@@ -69,6 +69,13 @@ class ApiError(Exception):
         self.details = details
 
     def __str__(self) -> str:
+        # People at a shell read it. The API's answers have the pointer beside the sentence.
+        place = python_path(self) if isinstance(self.field, tuple) else ""
+        return f"{place}: {self.sentence}" if place else self.sentence
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, without its place."""
         return str(self.args[0])
 
     @property
@@ -96,8 +103,15 @@ class ApiErrors(ApiError):
     errors: Sequence[ApiError] = ()
 
     def __init__(self, errors: Sequence[ApiError]) -> None:
-        super().__init__(" ".join(map(str, errors)))
+        super().__init__("")
         self.errors = errors
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.errors))
+
+    @property
+    def sentence(self) -> str:
+        return " ".join(error.sentence for error in self.errors)
 
 
 class InvalidValue(ApiError, ValidationError):
@@ -116,9 +130,6 @@ class InvalidValues(ApiErrors, ValidationError):  # type: ignore[misc] # its cod
     def __init__(self, errors: Sequence[ApiError]) -> None:
         super().__init__(errors)
         self.error_dict: dict[str, Any] = {python_path(error): [error] for error in errors}
-
-    def __str__(self) -> str:
-        return " ".join(f"{place}: {error}" for place, [error] in self.error_dict.items())
 
 
 def python_path(error: ApiError) -> str:

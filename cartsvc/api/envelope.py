@@ -49,7 +49,7 @@ def failure_text(errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) 
     """Return the body of an error answer. It lists the first `MAX_ERRORS` errors."""
     message = f"The request has {len(errors)} problems."
     if len(errors) == 1:
-        field, message = errors[0].pointer, str(errors[0])
+        field, message = errors[0].pointer, errors[0].sentence
         if field and field not in message:
             message = f"{field}: {message}"
     elif len(errors) > MAX_ERRORS:
@@ -64,4 +64,5 @@ def failure_text(errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) 
 
 def _notification(error: ApiError, severity: str) -> dict[str, Any]:
     where = None if error.pointer is None else {"field": error.pointer}
-    return {"severity": severity, "text": str(error), "code": error.code, "additionalData": where}
+    told = {"severity": severity, "text": error.sentence, "code": error.code}
+    return {**told, "additionalData": where}

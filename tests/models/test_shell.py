@@ -11,8 +11,10 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
+from carts.cart_errors import CurrencyMismatch
 from carts.models import Cart, CartChange
 from carts.values import Item, Option
+from cartsvc.request_errors import ApiErrors
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
 from tests.support.stored import Unchanged
 
@@ -154,3 +156,17 @@ def test_a_version_is_an_integer(cart: Any, unchanged: Unchanged, version: Any) 
 def test_values_without_names_are_refused() -> None:
     with pytest.raises(TypeError, match=r"Item takes its values by name, such as menu_key=\.\.\."):
         Item("DINNER", 1)  # type: ignore[call-arg]
+
+
+def test_an_error_says_where_it_is(cart: Any, unchanged: Unchanged) -> None:
+    dollar = ItemFactory(currency="USD")
+    unchanged()
+    with pytest.raises(CurrencyMismatch) as one:
+        cart.add_item(**dollar)
+    assert str(one.value) == "currency: The cart's currency is EUR."
+    with pytest.raises(ApiErrors) as several:
+        cart.add_items([dollar, ItemFactory(), dollar])
+    assert str(several.value) == (
+        "items[0].currency: The cart's currency is EUR. "
+        "items[2].currency: The cart's currency is EUR."
+    )
