@@ -5,8 +5,9 @@ or by `_replace` is checked: `Item(menu_key=…)` raises every error that it fin
 values that were checked before, by a serializer or when they were stored.
 """
 
+import re
 from collections.abc import Iterable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cache
 from typing import Annotated, Any, NamedTuple, Self, TypeVar, get_type_hints
 from uuid import UUID
@@ -24,6 +25,7 @@ from carts.types import (
     ListOf,
     Paragraph,
     Price,
+    is_whole,
 )
 from cartsvc.request_errors import (
     ApiError,
@@ -37,6 +39,9 @@ from cartsvc.request_errors import (
 
 Record = Any  # the class of a record
 RecordT = TypeVar("RecordT")
+
+# Decimal itself takes 1_0, Arabic digits and white space.
+NUMBER = re.compile(r"[+-]?(?=\.?[0-9])[0-9]*\.?[0-9]*([eE][+-]?[0-9]{1,9})?")
 
 
 def checks_values(record: type[RecordT]) -> type[RecordT]:
@@ -273,14 +278,14 @@ def _checked_list(kind: ListOf, values: Any) -> tuple[Any, ...]:
 
 
 def _exact(kind: Any, value: Any) -> Any:
-    """Return a float or a text from Python code as the Decimal that it shows; else the value."""
-    if not isinstance(kind, Integer | Price) or not isinstance(value, float | str):
+    """Return a number from Python code, or the text of one, as the Decimal that it shows."""
+    if not isinstance(kind, Integer | Price) or not isinstance(value, float | str | Decimal):
         return value
-    try:
-        number = Decimal(value if isinstance(value, str) else repr(value))
-    except InvalidOperation:
-        return value
-    return number if number.is_finite() else value
+    number = Decimal(text) if NUMBER.fullmatch(text := str(value)) else None
+    if number is None or (isinstance(kind, Integer) and not is_whole(number)):
+        wanted = "an integer" if isinstance(kind, Integer) else "a number"
+        raise InvalidType(wanted=wanted, sent=repr(value))
+    return number
 
 
 def from_json(record: type[Any], members: Mapping[str, Any]) -> Any:

@@ -170,3 +170,35 @@ def test_an_error_says_where_it_is(cart: Any, unchanged: Unchanged) -> None:
         "items[0].currency: The cart's currency is EUR. "
         "items[2].currency: The cart's currency is EUR."
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("price", float("nan"), "price: This must be a number, not nan."),
+        ("price", Decimal("Infinity"), "price: This must be a number, not Decimal('Infinity')."),
+        ("price", "9,50", "price: This must be a number, not '9,50'."),
+        ("price", None, "price: This field must not be null."),
+        ("quantity", 3.5, "quantity: This must be an integer, not 3.5."),
+        ("quantity", "1_0", "quantity: This must be an integer, not '1_0'."),
+        ("quantity", "\u0663", "quantity: This must be an integer, not '\u0663'."),
+        ("quantity", " 3 ", "quantity: This must be an integer, not ' 3 '."),
+        ("quantity", "", "quantity: This must be an integer, not ''."),
+        ("quantity", ".", "quantity: This must be an integer, not '.'."),
+        ("quantity", "1e" + "9" * 20, f"quantity: This must be an integer, not '1e{'9' * 20}'."),
+    ],
+    ids=str,
+)
+def test_a_number_is_written_in_ascii_and_shown_as_it_was_given(
+    cart: Any, unchanged: Unchanged, name: str, value: Any, text: str
+) -> None:
+    item = cart.items.get()
+    unchanged()
+    with pytest.raises(ValidationError) as refused:
+        item.change(**{name: value})
+    assert str(refused.value) == text
+
+
+@pytest.mark.parametrize("price", ["9.5", "+9.50", "95e-1", ".95E+1", 9.5, Decimal("9.5")], ids=str)
+def test_a_price_may_be_a_text_or_a_float(cart: Any, price: Any) -> None:
+    assert cart.add_item(**ItemFactory(price=price, quantity=1)).value == Decimal("9.5")
