@@ -40,6 +40,8 @@ from cartsvc.request_errors import (
 Record = Any  # the class of a record
 RecordT = TypeVar("RecordT")
 
+NOT_GIVEN = object()
+
 # Decimal itself takes 1_0, Arabic digits and white space.
 NUMBER = re.compile(r"[+-]?(?=\.?[0-9])[0-9]*\.?[0-9]*([eE][+-]?[0-9]{1,9})?")
 
@@ -53,7 +55,7 @@ def checks_values(record: type[RecordT]) -> type[RecordT]:
             raise TypeError(f"{cls.__name__} takes its values by name, {example}")
         if hasattr(cls, "refused") and (errors := cls.refused(values)):
             raise InvalidValues(errors)
-        every = checked_changes(cls, {**dict.fromkeys(cls._fields), **values})
+        every = checked_changes(cls, {**dict.fromkeys(cls._fields, NOT_GIVEN), **values})
         if hasattr(cls, "complete"):
             cls.complete(every)
         return cls._make(every.values())
@@ -218,14 +220,15 @@ def checked_changes(record: Record, changes: Mapping[str, Any]) -> dict[str, Any
     """
     types = types_of(record)
     if unknown := [name for name in changes if name not in types]:
-        raise TypeError(f"{record.__name__} has no field {', '.join(unknown)}.")
+        text = f"{record.__name__} takes no {', '.join(unknown)}, only {', '.join(types)}."
+        raise TypeError(text)
     found: dict[str, Any] = {}
     errors: list[ApiError] = []
     for name, value in changes.items():
         try:
-            if value is None:
+            if value is None or value is NOT_GIVEN:
                 if not is_optional(record, name):
-                    raise Null
+                    raise Required if value is NOT_GIVEN else Null
                 found[name] = not_sent(record)[name]
             elif isinstance(types[name], ListOf):
                 found[name] = _checked_list(types[name], value)

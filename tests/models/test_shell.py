@@ -202,3 +202,23 @@ def test_a_number_is_written_in_ascii_and_shown_as_it_was_given(
 @pytest.mark.parametrize("price", ["9.5", "+9.50", "95e-1", ".95E+1", 9.5, Decimal("9.5")], ids=str)
 def test_a_price_may_be_a_text_or_a_float(cart: Any, price: Any) -> None:
     assert cart.add_item(**ItemFactory(price=price, quantity=1)).value == Decimal("9.5")
+
+
+def test_a_value_that_is_not_given_is_required(unchanged: Unchanged) -> None:
+    with pytest.raises(ValidationError) as refused:
+        Item(**ItemFactory(price=None) | {"options": [{}]})
+    codes = {place: error.code for place, [error] in refused.value.error_dict.items()}
+    assert codes == {"price": "null"} | {
+        f"options[0].{name}": "required" for name in Option._fields
+    }
+
+
+@pytest.mark.parametrize("name", ["value", "id", "position", "colour"])
+def test_a_name_that_an_item_does_not_take_is_told_with_those_it_takes(
+    cart: Any, unchanged: Unchanged, name: str
+) -> None:
+    item = cart.items.get()
+    unchanged()
+    with pytest.raises(TypeError) as refused:
+        item.change(**{name: 1})
+    assert str(refused.value) == f"Item takes no {name}, only {', '.join(Item._fields)}."
