@@ -88,6 +88,9 @@ class Cart(GuardedModel):
             timezone.now()
         )
 
+    def delete(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("A cart is deleted with Cart.objects.delete_cart(cart.pk).")
+
     def change(self, *, version: int | None = None, **changes: Any) -> None:
         """Change the named fields; the others stay as they are. See `CartManager.change_cart`."""
         type(self).objects.change_cart(self.pk, changes, version=version)

@@ -29,7 +29,7 @@ from carts.models.change import (
 from carts.models.closing import OPEN, CartStatus, status_columns, with_status
 from carts.models.locked_cart import Expected, LockedCart, Place
 from carts.models.reads import CartReader, get_cart
-from carts.values import Item, PlacedItem
+from carts.values import Item, PlacedItem, checked_key
 from cartsvc.db.statements import Rows, Select, one_exchange
 
 
@@ -57,6 +57,8 @@ class CartWriter(CartReader):
         """
         keys = {**self.keys, "id": cart_id}
         if "profile_key" not in keys:
+            # A shell gives the key, the text of it, or the cart.
+            keys["id"] = cart_id = checked_key("cart_id", getattr(cart_id, "pk", cart_id))
             customers = self.filter(pk=cart_id).values_list("profile_key", flat=True)
             if not (customer := customers.first()):
                 raise CartNotFound

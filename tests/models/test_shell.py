@@ -222,3 +222,25 @@ def test_a_name_that_an_item_does_not_take_is_told_with_those_it_takes(
     with pytest.raises(TypeError) as refused:
         item.change(**{name: 1})
     assert str(refused.value) == f"Item takes no {name}, only {', '.join(Item._fields)}."
+
+
+@pytest.mark.parametrize("key", [lambda cart: cart, lambda cart: cart.pk, lambda c: str(c.pk)])
+def test_a_cart_is_deleted_by_its_key_or_itself(cart: Any, key: Callable[[Any], Any]) -> None:
+    Cart.objects.delete_cart(key(cart))
+    assert not Cart.objects.exists()
+
+
+@pytest.mark.parametrize("key", [None, 5, "x"], ids=str)
+def test_what_is_no_cart_is_not_deleted(cart: Any, unchanged: Unchanged, key: Any) -> None:
+    unchanged()
+    with pytest.raises(ValidationError, match="cart_id must be a GUID"):
+        Cart.objects.delete_cart(key)
+
+
+def test_a_cart_that_is_to_be_deleted_names_that_method_alone(
+    cart: Any, unchanged: Unchanged
+) -> None:
+    unchanged()
+    with pytest.raises(TypeError) as refused:
+        cart.delete()
+    assert str(refused.value) == "A cart is deleted with Cart.objects.delete_cart(cart.pk)."
