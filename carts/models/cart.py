@@ -12,7 +12,7 @@ from carts.models.columns import checks, column
 from carts.models.guarded import GuardedModel
 from carts.models.item import CartItem
 from carts.models.manager import CartManager
-from carts.values import Closing, Item, NewCart, checked_items, checked_key
+from carts.values import Closing, Item, NewCart, checked_items
 from cartsvc.db.exact_field import ExactField
 
 
@@ -98,7 +98,7 @@ class Cart(GuardedModel):
 
     def add_item(self, *, version: int | None = None, **values: Any) -> CartItem:
         """Add an item with its `options` after the last one; see `CartManager.add_item`."""
-        item_id = checked_key("id", values.pop("id", None) or uuid7())
+        item_id = CartItem.new_key(values.pop("id", None))
         type(self).objects.add_item(self.pk, item_id, Item(**values), version=version)
         self.refresh_from_db()
         return self.items.get(pk=item_id)
@@ -107,7 +107,7 @@ class Cart(GuardedModel):
         self, items: Iterable[Item | Mapping[str, Any]], *, version: int | None = None
     ) -> None:
         """Add items after the last one, all or none; see `CartManager.add_items`."""
-        added = {key or uuid7(): item for key, item in checked_items(items)}
+        added = {CartItem.new_key(key): item for key, item in checked_items(items)}
         type(self).objects.add_items(self.pk, added, version=version)
         self.refresh_from_db()
 

@@ -244,3 +244,16 @@ def test_a_cart_that_is_to_be_deleted_names_that_method_alone(
     with pytest.raises(TypeError) as refused:
         cart.delete()
     assert str(refused.value) == "A cart is deleted with Cart.objects.delete_cart(cart.pk)."
+
+
+def test_a_key_that_is_taken_is_refused(cart: Any, unchanged: Unchanged) -> None:
+    item, other = cart.items.get(), CartFactory()
+    unchanged()
+    for write in (
+        lambda: CartFactory(id=cart.pk),
+        lambda: cart.add_item(**ItemFactory(), id=item.pk),
+        lambda: other.add_item(**ItemFactory(), id=str(item.pk)),
+        lambda: other.add_items([ItemFactory() | {"id": item.pk}]),
+    ):
+        with pytest.raises(ValidationError, match=r"^id: This id is taken already"):
+            write()
