@@ -1,9 +1,10 @@
 from django.db import models
 
 from carts.models.change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
+from carts.models.guarded import GuardedModel
 
 
-class DeletedCart(models.Model):
+class DeletedCart(GuardedModel):
     """When a cart was deleted, and by whom. Of what it held, nothing is left."""
 
     id = models.UUIDField(primary_key=True)
@@ -12,6 +13,11 @@ class DeletedCart(models.Model):
     author_kind = models.CharField(max_length=6)
     author_name = models.CharField(max_length=NAME_LENGTH)
     request_id = models.CharField(max_length=REQUEST_ID_LENGTH, null=True)
+
+    HOW_TO_WRITE = "Cart.objects.delete_cart(cart.pk) records a deletion. purge_carts removes it."
+
+    class Meta:
+        """Nothing refers to it, so it needs no guarded base manager."""
 
     def __str__(self) -> str:
         return f"{self.id} of {self.profile_key}"

@@ -7,7 +7,7 @@ import pytest
 from django.core import serializers
 from django.db import transaction
 
-from carts.models import Cart, CartChange, CartItem, CartItemOption
+from carts.models import Cart, CartChange, CartItem, CartItemOption, DeletedCart
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 pytestmark = pytest.mark.django_db
@@ -23,6 +23,12 @@ def cart() -> Any:
 def written(cart: Cart) -> Any:
     """Yield the cart as `loaddata` would read it."""
     return serializers.deserialize("json", serializers.serialize("json", [cart]))
+
+
+def deleted(cart: Cart) -> Any:
+    """Delete the cart; return the records of deletions."""
+    Cart.objects.delete_cart(cart.pk)
+    return DeletedCart.objects
 
 
 WRITES = {
@@ -52,6 +58,11 @@ WRITES = {
     "changes.delete": lambda cart: cart.changes.all().delete(),
     "change.save": lambda cart: cart.changes.get().save(),
     "change.delete": lambda cart: cart.changes.get().delete(),
+    "deleted.save": lambda cart: deleted(cart).get().save(),
+    "deleted.delete": lambda cart: deleted(cart).get().delete(),
+    "deleted.update": lambda cart: deleted(cart).update(author_name="somebody else"),
+    "deleted.all.delete": lambda cart: deleted(cart).all().delete(),
+    "deleted.create": lambda cart: DeletedCart.objects.create(id=cart.pk),
 }
 
 
