@@ -105,15 +105,16 @@ class Cart(GuardedModel):
 
     def add_items(
         self, items: Iterable[Item | Mapping[str, Any]], *, version: int | None = None
-    ) -> None:
+    ) -> list[CartItem]:
         """Add items after the last one, all or none; see `CartManager.add_items`."""
         added = {CartItem.new_key(key): item for key, item in checked_items(items)}
         type(self).objects.add_items(self.pk, added, version=version)
         self.refresh_from_db()
+        return list(self.items.filter(pk__in=added))
 
     def replace_items(
         self, items: Iterable[Item | Mapping[str, Any]], *, version: int | None = None
-    ) -> None:
+    ) -> list[CartItem]:
         """Make these the cart's items; one with the `id` of an item of the cart replaces it.
 
         See `CartManager.replace_items`.
@@ -123,6 +124,7 @@ class Cart(GuardedModel):
         kept = {key for key, _ in found if key}
         type(self).objects.replace_items(self.pk, placed, kept=kept, version=version)
         self.refresh_from_db()
+        return list(self.items.all())
 
     def close(self, *, version: int | None = None, **values: Any) -> None:
         """Close the cart with an `outcome` and a `reference`; see `CartManager.close_cart`."""

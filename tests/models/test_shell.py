@@ -257,3 +257,11 @@ def test_a_key_that_is_taken_is_refused(cart: Any, unchanged: Unchanged) -> None
     ):
         with pytest.raises(ValidationError, match=r"^id: This id is taken already"):
             write()
+
+
+def test_several_items_come_back_in_their_order(cart: Any) -> None:
+    names = ["Tea", "Soup", "Bread"]
+    items = [ItemFactory(display_name=name) for name in names]
+    for write in (cart.add_items, cart.replace_items):
+        assert [item.display_name for item in write(items)] == names
+    assert cart.add_items([]) == []
