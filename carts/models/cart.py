@@ -77,6 +77,11 @@ class Cart(GuardedModel):
         # The log of changes by staff keeps this text. It finds a customer's entries.
         return f"{self.id} of {self.profile_key}"
 
+    def __repr__(self) -> str:
+        holds = f"items {self.item_count}, subtotal {self.subtotal} {self.currency}"
+        where = f"restaurant {self.restaurant_key}"
+        return f"<Cart {self.id}: {where}, {self.state.status}, {holds}>"
+
     @property
     def created_by(self) -> Author:
         return Author(self.created_by_kind, self.created_by_name, self.created_request_id)

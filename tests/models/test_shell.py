@@ -265,3 +265,13 @@ def test_several_items_come_back_in_their_order(cart: Any) -> None:
     for write in (cart.add_items, cart.replace_items):
         assert [item.display_name for item in write(items)] == names
     assert cart.add_items([]) == []
+
+
+def test_a_cart_shows_what_it_is(cart: Any) -> None:
+    holds = f"items 1, subtotal {cart.subtotal} EUR"
+    assert repr(cart) == f"<Cart {cart.pk}: restaurant 4711, open, {holds}>"
+    assert repr(cart.state) == "<open>"
+    cart.close(outcome="ordered", reference="order-1")
+    assert repr(cart.state) == f"<ordered since {cart.closed_on:%Y-%m-%dT%H:%M:%S.%f}Z, order-1>"
+    assert "restaurant 4711, ordered, items 1" in repr(cart)
+    assert str(cart) == f"{cart.pk} of {cart.profile_key}"
