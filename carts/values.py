@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import cache
+from inspect import Signature, signature
 from typing import Annotated, Any, NamedTuple, Self, TypeVar, get_type_hints
 from uuid import UUID
 
@@ -63,6 +64,9 @@ def checks_values(record: type[RecordT]) -> type[RecordT]:
     def replace(self: Record, **changes: Any) -> Any:
         return type(self)(**{**self._asdict(), **changes})
 
+    # For help() and completion. A NamedTuple's own may be called without the names.
+    fields = [one.replace(kind=one.KEYWORD_ONLY) for one in signature(record).parameters.values()]
+    setattr(record, "__signature__", Signature(fields))  # noqa: B010
     # A NamedTuple's own may not be in its body.
     setattr(record, "__new__", new)  # noqa: B010
     setattr(record, "_replace", replace)  # noqa: B010

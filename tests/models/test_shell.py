@@ -4,6 +4,7 @@ import re
 import textwrap
 from collections.abc import Callable
 from decimal import Decimal
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
@@ -275,3 +276,10 @@ def test_a_cart_shows_what_it_is(cart: Any) -> None:
     assert repr(cart.state) == f"<ordered since {cart.closed_on:%Y-%m-%dT%H:%M:%S.%f}Z, order-1>"
     assert "restaurant 4711, ordered, items 1" in repr(cart)
     assert str(cart) == f"{cart.pk} of {cart.profile_key}"
+
+
+def test_a_record_names_its_fields() -> None:
+    parameters = signature(Item).parameters
+    assert [*parameters] == [*Item._fields]
+    assert {one.kind for one in parameters.values()} == {Parameter.KEYWORD_ONLY}
+    assert (parameters["options"].default, parameters["price"].default) == ((), Parameter.empty)
