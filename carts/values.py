@@ -8,8 +8,7 @@ values that were checked before, by a serializer or when they were stored.
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from functools import cache
-from inspect import Signature, signature
+from functools import cache, wraps
 from typing import Annotated, Any, NamedTuple, Self, TypeVar, get_type_hints
 from uuid import UUID
 
@@ -50,10 +49,10 @@ NUMBER = re.compile(r"[+-]?(?=\.?[0-9])[0-9]*\.?[0-9]*([eE][+-]?[0-9]{1,9})?")
 def checks_values(record: type[RecordT]) -> type[RecordT]:
     """Let the class of a record check the values that it is given (a decorator)."""
 
+    @wraps(record.__new__)  # so that help() and completion name the fields
     def new(cls: Record, *unnamed: Any, **values: Any) -> Any:
         if unnamed:
-            example = f"such as {cls._fields[0]}=..."
-            raise TypeError(f"{cls.__name__} takes its values by name, {example}")
+            raise TypeError(f"{cls.__name__} takes its values by name.")
         if hasattr(cls, "refused") and (errors := cls.refused(values)):
             raise InvalidValues(errors)
         every = checked_changes(cls, {**dict.fromkeys(cls._fields, NOT_GIVEN), **values})
@@ -64,9 +63,6 @@ def checks_values(record: type[RecordT]) -> type[RecordT]:
     def replace(self: Record, **changes: Any) -> Any:
         return type(self)(**{**self._asdict(), **changes})
 
-    # For help() and completion. A NamedTuple's own may be called without the names.
-    fields = [one.replace(kind=one.KEYWORD_ONLY) for one in signature(record).parameters.values()]
-    setattr(record, "__signature__", Signature(fields))  # noqa: B010
     # A NamedTuple's own may not be in its body.
     setattr(record, "__new__", new)  # noqa: B010
     setattr(record, "_replace", replace)  # noqa: B010
@@ -223,9 +219,8 @@ def checked_changes(record: Record, changes: Mapping[str, Any]) -> dict[str, Any
         InvalidValues: each value that the specification does not allow, and each that is missing.
     """
     types = types_of(record)
-    if unknown := [name for name in changes if name not in types]:
-        text = f"{record.__name__} takes no {', '.join(unknown)}, only {', '.join(types)}."
-        raise TypeError(text)
+    if other := [name for name in changes if name not in types]:
+        raise TypeError(f"{record.__name__} takes no {', '.join(other)}, only {', '.join(types)}.")
     found: dict[str, Any] = {}
     errors: list[ApiError] = []
     for name, value in changes.items():
@@ -246,12 +241,7 @@ def checked_changes(record: Record, changes: Mapping[str, Any]) -> dict[str, Any
 
 
 def checked_items(items: Any) -> list[tuple[UUID | None, Item]]:
-    """Return items of any number, each with the `id` that it names, if any.
-
-    Raises:
-        TypeError: a name that an item does not have.
-        ApiErrors: each value that is not allowed, in its place in `items`.
-    """
+    """Return items of any number, each with the `id` that it names. See `checked_changes`."""
     sent = [dict(one) if isinstance(one, Mapping) else one for one in _listed(Item, items)]
     ids = [one.pop("id", None) if isinstance(one, dict) else None for one in sent]
     keys = [None if one is None else checked_key("id", one) for one in ids]

@@ -63,7 +63,8 @@ class ApiError(Exception):
         headers: Mapping[str, str] | None = None,
         **details: Any,
     ) -> None:
-        super().__init__(self.text % details if text is None else text)
+        self.sentence = self.text % details if text is None else text  # without its place
+        super().__init__(self.sentence)
         self.field = field
         self.headers = headers or self.usual_headers
         self.details = details
@@ -72,11 +73,6 @@ class ApiError(Exception):
         # People at a shell read it. The API's answers have the pointer beside the sentence.
         place = python_path(self) if isinstance(self.field, tuple) else ""
         return f"{place}: {self.sentence}" if place else self.sentence
-
-    @property
-    def sentence(self) -> str:
-        """What is wrong, without its place."""
-        return str(self.args[0])
 
     @property
     def errors(self) -> Sequence["ApiError"]:
@@ -108,10 +104,6 @@ class ApiErrors(ApiError):
 
     def __str__(self) -> str:
         return " ".join(map(str, self.errors))
-
-    @property
-    def sentence(self) -> str:
-        return " ".join(error.sentence for error in self.errors)
 
 
 class InvalidValue(ApiError, ValidationError):

@@ -46,7 +46,7 @@ def refusal_in_words(error: ApiError) -> str:
         state, moment = error.details["status"], moment_in_words(error.details["moment"])
         word = error.details["word"]
         return f"The cart is closed: {state} {word} {moment}. Reopen it first, if that is right."
-    return error.sentence
+    return " ".join(one.sentence for one in error.errors)
 
 
 def in_words(value: Any) -> str:

@@ -12,8 +12,10 @@ from carts.models.columns import checks, column
 from carts.models.guarded import GuardedModel
 from carts.models.item import CartItem
 from carts.models.manager import CartManager
-from carts.values import Closing, Item, NewCart, checked_items
+from carts.values import Closing, Item, NewCart, checked_items, checked_key
 from cartsvc.db.exact_field import ExactField
+
+Items = Iterable[Item | Mapping[str, Any]]
 
 
 class Cart(GuardedModel):
@@ -79,8 +81,7 @@ class Cart(GuardedModel):
 
     def __repr__(self) -> str:
         holds = f"items {self.item_count}, subtotal {self.subtotal} {self.currency}"
-        where = f"restaurant {self.restaurant_key}"
-        return f"<Cart {self.id}: {where}, {self.state.status}, {holds}>"
+        return f"<Cart {self.id}: restaurant {self.restaurant_key}, {self.state.status}, {holds}>"
 
     @property
     def created_by(self) -> Author:
@@ -103,23 +104,19 @@ class Cart(GuardedModel):
 
     def add_item(self, *, version: int | None = None, **values: Any) -> CartItem:
         """Add an item with its `options` after the last one; see `CartManager.add_item`."""
-        item_id = CartItem.new_key(values.pop("id", None))
+        item_id = checked_key("id", values.pop("id", None) or uuid7())
         type(self).objects.add_item(self.pk, item_id, Item(**values), version=version)
         self.refresh_from_db()
         return self.items.get(pk=item_id)
 
-    def add_items(
-        self, items: Iterable[Item | Mapping[str, Any]], *, version: int | None = None
-    ) -> list[CartItem]:
+    def add_items(self, items: Items, *, version: int | None = None) -> list[CartItem]:
         """Add items after the last one, all or none; see `CartManager.add_items`."""
-        added = {CartItem.new_key(key): item for key, item in checked_items(items)}
+        added = {key or uuid7(): item for key, item in checked_items(items)}
         type(self).objects.add_items(self.pk, added, version=version)
         self.refresh_from_db()
         return list(self.items.filter(pk__in=added))
 
-    def replace_items(
-        self, items: Iterable[Item | Mapping[str, Any]], *, version: int | None = None
-    ) -> list[CartItem]:
+    def replace_items(self, items: Items, *, version: int | None = None) -> list[CartItem]:
         """Make these the cart's items; one with the `id` of an item of the cart replaces it.
 
         See `CartManager.replace_items`.

@@ -26,10 +26,8 @@ class CartStatus(NamedTuple):
     reference: str | None = None
 
     def __repr__(self) -> str:
-        if self.status == OPEN:
-            return "<open>"
-        word, moment = self._since_or_until()
-        return f"<{self.status} {word} {_text(moment)}, {self.reference}>"
+        until = f" until {_text(self.closed_until)}" if self.closed_until else ""
+        return f"<{self.status}{until}>"
 
     def at(self, moment: datetime) -> "CartStatus":
         """Return it as it is at the moment. Nothing is written when a checkout runs out."""
@@ -40,7 +38,9 @@ class CartStatus(NamedTuple):
     def check_open(self) -> None:
         """Raise `cart_closed` unless the cart is open."""
         if self.status != OPEN:
-            word, moment = self._since_or_until()
+            word, moment = "since", self.closed_on
+            if self.closed_until:
+                word, moment = "until", self.closed_until
             raise CartClosed(status=self.status, word=word, moment=moment, at=_text(moment))
 
     def closed(self, closing: Closing, moment: datetime) -> "CartStatus":
@@ -56,9 +56,6 @@ class CartStatus(NamedTuple):
         if not same and not (onward and self.status == CHECKOUT):
             self.check_open()
         return self if same and self._lasts() == new._lasts() else new
-
-    def _since_or_until(self) -> tuple[str, datetime | None]:
-        return ("until", self.closed_until) if self.closed_until else ("since", self.closed_on)
 
     def _lasts(self) -> timedelta | None:
         return self.closed_until - self.closed_on if self.closed_until and self.closed_on else None

@@ -6,15 +6,10 @@ that looks at the cart under its lock.
 """
 
 from typing import Any
-from uuid import UUID
 
 from django.db import models
 from django.db.models.signals import pre_save
 from django.dispatch import receiver
-from uuid_utils.compat import uuid7
-
-from carts.values import checked_key
-from cartsvc.request_errors import InvalidGuid, InvalidValues
 
 
 class GuardedQuerySet(models.QuerySet[Any]):
@@ -43,14 +38,6 @@ class GuardedModel(models.Model):
         raise TypeError(self.HOW_TO_WRITE)
 
     save = delete = _refuse
-
-    @classmethod
-    def new_key(cls, given: UUID | str | None) -> UUID:
-        """Return a new row's key: the one given, if any. Raise InvalidValues if it is taken."""
-        key = checked_key("id", given or uuid7())
-        if given and cls._base_manager.filter(pk=key).exists():
-            raise InvalidValues([InvalidGuid("This id is taken already.", field=("id",))])
-        return key
 
 
 @receiver(pre_save)

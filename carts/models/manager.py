@@ -48,7 +48,7 @@ class CartManager(CartWriter):
 
         `values`, and those of the `items` and their `options`, are those of `carts.values`.
         """
-        cart_id = self.model.new_key(values.pop("id", None))
+        cart_id = checked_key("id", values.pop("id", None) or uuid7())
         customer = checked_key("profile_key", profile_key)
         self.create_cart(cart_id, customer, NewCart(**values | {"items": items}))
         cart: Cart = self.get(pk=cart_id)

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.db import IntegrityError
+from django.db.transaction import atomic
 
 from carts.cart_errors import CurrencyMismatch
 from carts.models import Cart, CartChange
@@ -155,7 +157,7 @@ def test_a_version_is_an_integer(cart: Any, unchanged: Unchanged, version: Any) 
 
 
 def test_values_without_names_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"Item takes its values by name, such as menu_key=\.\.\."):
+    with pytest.raises(TypeError, match="Item takes its values by name"):
         Item("DINNER", 1)  # type: ignore[call-arg]
 
 
@@ -256,7 +258,7 @@ def test_a_key_that_is_taken_is_refused(cart: Any, unchanged: Unchanged) -> None
         lambda: other.add_item(**ItemFactory(), id=str(item.pk)),
         lambda: other.add_items([ItemFactory() | {"id": item.pk}]),
     ):
-        with pytest.raises(ValidationError, match=r"^id: This id is taken already"):
+        with pytest.raises(IntegrityError, match=r"^id: This id is taken already"), atomic():
             write()
 
 
@@ -272,8 +274,11 @@ def test_a_cart_shows_what_it_is(cart: Any) -> None:
     holds = f"items 1, subtotal {cart.subtotal} EUR"
     assert repr(cart) == f"<Cart {cart.pk}: restaurant 4711, open, {holds}>"
     assert repr(cart.state) == "<open>"
+    cart.close(outcome="checkout", reference="order-1")
+    until = f"{cart.closed_until:%Y-%m-%dT%H:%M:%S.%f}Z"
+    assert repr(cart.state) == f"<checkout until {until}>"
     cart.close(outcome="ordered", reference="order-1")
-    assert repr(cart.state) == f"<ordered since {cart.closed_on:%Y-%m-%dT%H:%M:%S.%f}Z, order-1>"
+    assert repr(cart.state) == "<ordered>"
     assert "restaurant 4711, ordered, items 1" in repr(cart)
     assert str(cart) == f"{cart.pk} of {cart.profile_key}"
 
@@ -281,5 +286,4 @@ def test_a_cart_shows_what_it_is(cart: Any) -> None:
 def test_a_record_names_its_fields() -> None:
     parameters = signature(Item).parameters
     assert [*parameters] == [*Item._fields]
-    assert {one.kind for one in parameters.values()} == {Parameter.KEYWORD_ONLY}
     assert (parameters["options"].default, parameters["price"].default) == ((), Parameter.empty)
