@@ -23,7 +23,7 @@ from cartsvc.api.envelope import entity_tag, success
 from cartsvc.api.headers import preferences, versions
 from cartsvc.api.json_view import OperationViewSet
 from cartsvc.api.operation import Operation
-from cartsvc.concurrency_limit import CHANGING, COMPUTING
+from cartsvc.concurrency_limit import COMPUTING, WAITING
 from cartsvc.identity.bearer_tokens import Bearer
 from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors, InvalidHeader
 
@@ -148,7 +148,7 @@ class CartServiceViewSet(OperationViewSet):
         `values` are the body's, which a replay must repeat. The block may wait for a cart that
         somebody else holds.
         """
-        with CHANGING.place_for(self.caller):
+        with WAITING.place_for(self.caller):
             if self.key is None:
                 yield Answer()
                 return

@@ -16,6 +16,7 @@ from carts.models.closing import STATUSES
 from cartsvc.api.envelope import entity_tag
 from cartsvc.api.headers import versions
 from cartsvc.api.operation import Operation
+from cartsvc.concurrency_limit import WAITING
 from cartsvc.request_errors import ApiErrors, InvalidParameter, UnknownParameter, shortened
 from cartsvc.text import parse_guid
 
@@ -77,7 +78,8 @@ class CartViewSet(CartServiceViewSet):
     )
     def list(self, request: Request, profile_key: UUID) -> HttpResponse:
         limit, cursor, status = _page_parameters(request)
-        page = self.carts.page(limit + 1, cursor, status)
+        with WAITING.place_for((self.caller, "reads")):
+            page = self.carts.page(limit + 1, cursor, status)
         next_cursor = f'"{page[limit - 1][0]}"' if len(page) > limit else "null"
         carts = ",".join(text for _, text in page[:limit])
         unknown = islice(
@@ -96,13 +98,14 @@ class CartViewSet(CartServiceViewSet):
         errors=(errors.CartNotFound,),
     )
     def retrieve(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        carts = self.carts
-        if "HTTP_IF_NONE_MATCH" in request.META:
-            seen = versions(request.META["HTTP_IF_NONE_MATCH"], "If-None-Match")
-            version = carts.current_version(cart_id)
-            if version is not None and (seen is None or version in seen):
-                return HttpResponseNotModified(headers={"ETag": entity_tag(version)})
-        found = carts.find(cart_id)
+        with WAITING.place_for((self.caller, "reads")):
+            carts = self.carts
+            if "HTTP_IF_NONE_MATCH" in request.META:
+                seen = versions(request.META["HTTP_IF_NONE_MATCH"], "If-None-Match")
+                version = carts.current_version(cart_id)
+                if version is not None and (seen is None or version in seen):
+                    return HttpResponseNotModified(headers={"ETag": entity_tag(version)})
+            found = carts.find(cart_id)
         if found is None:
             raise errors.CartNotFound
         version, text = found

@@ -3,11 +3,13 @@
 A caller is a bearer's `sub` with its `profileKey`, a member of staff, or the network of a stranger
 at the desk. There is a limit for each of the three things that a request may do for long:
 
-- `RECEIVING` a body: half of the threads for one caller, all but one for all callers together.
+- `RECEIVING` a body: half of `THREADS` for one caller, all but one for all callers together.
   Whoever sends slowly leaves a thread to the others.
 - `COMPUTING`: a body is validated, a page is made, or a password is checked. One thread for each
   caller: Python runs one thread at a time, so the caller loses nothing.
-- `CHANGING` a row, which may be locked: all threads but one for each caller.
+- `WAITING` for the database, which may stand still, or for a locked row: `THREADS` for all callers
+  together. The server has one thread more, which answers what needs no database, and refuses. All
+  but one for each caller's changes, and as many for its reads, which wait for no row.
 
 An operation holds no place of the first two while the database waits for a lock. A page does: a
 member of staff opens one at a time.
@@ -81,4 +83,4 @@ RECEIVING = ConcurrencyLimit(
     each=max(1, settings.THREADS // 2), everyone=max(1, settings.THREADS - 1), seconds=0.2
 )
 COMPUTING = ConcurrencyLimit(each=1)
-CHANGING = ConcurrencyLimit(each=max(1, settings.THREADS - 1))
+WAITING = ConcurrencyLimit(each=max(1, settings.THREADS - 1), everyone=settings.THREADS)

@@ -14,7 +14,7 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from carts.models import Cart
-from cartsvc.concurrency_limit import CHANGING, COMPUTING, RECEIVING
+from cartsvc.concurrency_limit import COMPUTING, RECEIVING, WAITING
 from tests.support import bodies
 from tests.support.answers import assert_refused
 from tests.support.callers import PROFILE, STRANGER, HttpApi
@@ -38,7 +38,7 @@ def bearer(live_server: LiveServer) -> Bearers:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a slow machine take its time."""
-    for limit in (RECEIVING, COMPUTING, CHANGING):
+    for limit in (RECEIVING, COMPUTING, WAITING):
         monkeypatch.setattr(limit, "seconds", 60)
 
 
@@ -131,6 +131,33 @@ def test_a_held_cart_holds_up_no_other_body(
             assert bearer(name).post("", LARGE + " " * 100_000).status_code == 200
         release()
         assert [answer.result().status_code for answer in waiting] == [200] * held_up
+
+
+def test_all_who_wait_for_the_database_leave_a_thread(
+    bearer: Bearers, settings: Settings, unchanged: Unchanged
+) -> None:
+    """The server has one thread more: it refuses, and answers what needs no database."""
+    anna = bearer("anna")
+    with ExitStack() as stack:
+        for number in range(settings.THREADS):
+            stack.enter_context(WAITING.place_for(f"bearer {number}"))
+        answers = [anna.get(), anna.get(f"/{PROFILE}"), anna.post("", bodies.cart())]
+        assert status_of(anna) == 400
+    text = "Too many requests have come at once. Try again."
+    for answer in answers:
+        assert_refused(answer, 503, "unavailable", text)
+    assert anna.get().status_code == 200
+
+
+def test_a_bearer_whose_changes_wait_can_read(
+    bearer: Bearers, settings: Settings, unchanged: Unchanged
+) -> None:
+    anna = bearer("anna")
+    with ExitStack() as stack:
+        for _ in range(settings.THREADS - 1):
+            stack.enter_context(WAITING.place_for(("anna", PROFILE)))
+        assert anna.post("", bodies.cart()).status_code == 503
+        assert anna.get().status_code == 200
 
 
 def waiting_for_a_lock() -> int:

@@ -159,6 +159,30 @@ def test_a_server_that_is_gone(cluster: Cluster, server: Service, outage: Outage
     comes_back(cluster, server, outage)
 
 
+def test_more_callers_than_threads_of_a_server_that_is_frozen(
+    cluster: Cluster, server: Service
+) -> None:
+    """No request waits for those before it to give up, nor does a health check."""
+    calls = [partial(server.caller(sub=f"caller {number}").get) for number in range(24)]
+    with ThreadPoolExecutor(len(calls)) as pool, requests.Session() as probe:
+
+        def asked() -> list[requests.Response]:
+            return [answer.result() for answer in [pool.submit(call) for call in calls]]
+
+        assert all(answer.ok for answer in asked())
+        with cluster.frozen(), ThreadPoolExecutor(1) as other:
+            kept, checks = other.submit(asked), []
+            while not kept.done():
+                checks.append(probe.get(f"{server.url}/healthz", timeout=60))
+        assert all(map(unavailable, kept.result()))
+        assert all(check.ok for check in checks)
+        slowest = [max(one.elapsed for one in some) for some in (kept.result(), checks)]
+        print(*slowest, end=" ")
+        assert max(slowest).total_seconds() < PATIENCE_SECONDS
+        wait_until(lambda: is_ready(server.url))
+        assert all(answer.ok for answer in asked())
+
+
 def test_a_frozen_server_behind_a_pooler(cluster: Cluster, behind_a_pooler: Service) -> None:
     """The pooler finds out for itself, within server_login_retry."""
     comes_back(cluster, behind_a_pooler, Cluster.frozen)
