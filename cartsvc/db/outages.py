@@ -37,7 +37,9 @@ def is_outage(error: Error) -> bool:
 
 def is_row_held(error: Error) -> bool:
     """Return whether another transaction held a row for too long. SQLite does not lock rows."""
-    return isinstance(error.__cause__, errors.LockNotAvailable)
+    cause = error.__cause__
+    # Of a row, PostgreSQL says in which table it is. Of a table it gives no context.
+    return isinstance(cause, errors.LockNotAvailable) and cause.diag.context is not None
 
 
 def is_refused_by_pooler(error: Error) -> bool:
@@ -52,7 +54,7 @@ def is_refused_by_server(error: Error) -> bool:
 
 def remedy(error: Error) -> str | None:
     """Return what makes the database usable, if that is known."""
-    if is_row_held(error):
+    if isinstance(error.__cause__, errors.LockNotAvailable):
         return "Another session holds a lock: find it in pg_stat_activity, end it, and try again."
     return next((told for text, told in REMEDIES.items() if re.search(text, str(error))), None)
 

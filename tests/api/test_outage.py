@@ -173,6 +173,19 @@ def test_a_twin_that_runs_too_long_is_told_so(http_api: HttpApi) -> None:
     assert create().status_code == 422  # the other request has committed by now
 
 
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite locks no tables")
+def test_a_locked_table_is_an_outage_and_no_twin(http_api: HttpApi) -> None:
+    create = partial(http_api.post, "", bodies.cart(), Idempotency_Key="key-1")
+    counted = database_errors()
+
+    with held(lambda: run("LOCK TABLE carts_idempotencyrecord IN SHARE MODE")):
+        assert_unavailable(create())
+
+    assert database_errors() == counted + 1
+    assert not Cart.objects.exists()
+    assert create().status_code == 200
+
+
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no roles")
 def test_a_role_without_rights_is_no_defect_of_the_code(api: Api) -> None:
     role = f"without_rights_{uuid.uuid4().hex}"
