@@ -1,5 +1,6 @@
 """The WSGI application. It refuses to start with an incomplete configuration."""
 
+import codecs
 import os
 import sys
 from collections.abc import Iterable
@@ -58,6 +59,7 @@ except SystemCheckError as error:
 for name in (settings.ROOT_URLCONF, settings.API_URLCONF, "cartsvc.identity.sign_in"):
     import_module(name)
 newest_migrations()
+codecs.lookup("unicode_escape")  # a file: Django logs the first 5xx with it
 spectacular_settings.DEFAULT_GENERATOR_CLASS.text()
 for folder in get_app_template_dirs("templates"):
     for file in folder.rglob("*.html"):

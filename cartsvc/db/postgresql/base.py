@@ -41,7 +41,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         # connection has failed, and must not wait for a server that has just not answered.
         if request_deadline() <= time.monotonic():
             raise OperationalError("The request's time is up.")
-        return Connection.connect(**conn_params)
+        try:
+            return Connection.connect(**conn_params)
+        except OSError as error:  # psycopg's own, if no descriptor is left
+            raise OperationalError(str(error)) from error
 
     def is_usable(self) -> bool:
         """Return whether the server has left the connection open, and nothing has failed on it.
