@@ -51,7 +51,7 @@ def one_exchange(cursor: Any) -> Iterator[None]:
         server.autocommit = True
     with connection.wrap_database_errors, server.pipeline():
         if begins:
-            cursor.cursor.execute("BEGIN")
+            cursor.cursor.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
         yield
 
 

@@ -19,7 +19,7 @@ from tests.support import bodies
 from tests.support.answers import assert_refused
 from tests.support.callers import PROFILE, STRANGER, HttpApi
 from tests.support.carts import created_with_items
-from tests.support.concurrency import held
+from tests.support.concurrency import held, waiting_for_a_lock
 from tests.support.programs import wait_until
 from tests.support.stored import Unchanged
 
@@ -158,15 +158,6 @@ def test_a_bearer_whose_changes_wait_can_read(
             stack.enter_context(WAITING.place_for(("anna", PROFILE)))
         assert anna.post("", bodies.cart()).status_code == 503
         assert anna.get().status_code == 200
-
-
-def waiting_for_a_lock() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        )
-        return int(cursor.fetchone()[0])
 
 
 def test_a_body_that_will_be_too_large_is_not_awaited(

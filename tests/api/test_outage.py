@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Any
@@ -19,8 +20,9 @@ from tests.support import bodies
 from tests.support.answers import assert_refused, error
 from tests.support.callers import PROFILE, Api, HttpApi
 from tests.support.carts import created, shown
-from tests.support.concurrency import held, together
+from tests.support.concurrency import held, together, waiting_for_a_lock
 from tests.support.factories import CartFactory
+from tests.support.programs import wait_until
 from tests.support.stored import unguarded
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -184,6 +186,28 @@ def test_a_locked_table_is_an_outage_and_no_twin(http_api: HttpApi) -> None:
     assert database_errors() == counted + 1
     assert not Cart.objects.exists()
     assert create().status_code == 200
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no levels of isolation")
+@pytest.mark.parametrize("headers", [{}, {"Idempotency_Key": "key-1"}], ids=["plain", "with a key"])
+def test_a_database_whose_own_isolation_is_stricter(
+    http_api: HttpApi, headers: dict[str, str]
+) -> None:
+    """What waited for a cart sees what has become of it, and does not fail."""
+    cart_id = created(http_api)
+    alter = f"ALTER DATABASE {connection.settings_dict['NAME']}"
+    run(f"{alter} SET default_transaction_isolation = 'repeatable read'")
+    try:
+        with (
+            ThreadPoolExecutor(1) as pool,
+            held(lambda: unguarded(Cart).filter(pk=cart_id).update(version=5)) as release,
+        ):
+            added = pool.submit(http_api.post, f"/{cart_id}/items", bodies.item(), **headers)
+            wait_until(lambda: waiting_for_a_lock() == 1)
+            release()
+            assert (added.result().status_code, added.result().headers.get("ETag")) == (200, '"6"')
+    finally:
+        run(f"{alter} RESET default_transaction_isolation")
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no roles")

@@ -64,3 +64,13 @@ def held(hold: Callable[[], object]) -> Iterator[Callable[[], None]]:
         yield release
     finally:
         release()
+
+
+def waiting_for_a_lock() -> int:
+    """Return how many sessions of this database wait for one, on PostgreSQL."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return int(cursor.fetchone()[0])

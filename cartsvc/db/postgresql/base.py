@@ -42,9 +42,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if request_deadline() <= time.monotonic():
             raise OperationalError("The request's time is up.")
         try:
-            return Connection.connect(**conn_params)
+            connection = Connection.connect(**conn_params)
         except OSError as error:  # psycopg's own, if no descriptor is left
             raise OperationalError(str(error)) from error
+        connection.isolation_level = self.isolation_level  # whatever the role's own is
+        return connection
 
     def is_usable(self) -> bool:
         """Return whether the server has left the connection open, and nothing has failed on it.
