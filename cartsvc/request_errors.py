@@ -44,8 +44,7 @@ class ApiError(Exception):
     remedy: ClassVar[str]
     retry: ClassVar[bool] = False
     usual_headers: ClassVar[Mapping[str, str]] = {}  # of the answer, unless `raise` gives others
-    # What the answer warns of beside the error.
-    warnings: Sequence["ApiError"] = ()
+    warnings: Sequence["ApiError"] = ()  # of the answer, beside the error
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -71,8 +70,7 @@ class ApiError(Exception):
 
     def __str__(self) -> str:
         # People at a shell read it. The API's answers have the pointer beside the sentence.
-        place = python_path(self) if isinstance(self.field, tuple) else ""
-        return f"{place}: {self.sentence}" if place else self.sentence
+        return f"{self.path}: {self.sentence}" if self.path else self.sentence
 
     @property
     def errors(self) -> Sequence["ApiError"]:
@@ -85,6 +83,13 @@ class ApiError(Exception):
         if isinstance(self.field, tuple):
             return "".join(f"/{camel_case(str(part))}" for part in self.field)
         return self.field
+
+    @property
+    def path(self) -> str:
+        """The place of the error, as Python writes it; empty if the `field` is none."""
+        place = self.field if isinstance(self.field, tuple) else ()
+        parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+        return "".join(parts).removeprefix(".")
 
     def within(self, name: str | int) -> Self:
         """Put `name` in front of the place of each error: it is in that part of the body."""
@@ -121,13 +126,7 @@ class InvalidValues(ApiErrors, ValidationError):  # type: ignore[misc] # its cod
 
     def __init__(self, errors: Sequence[ApiError]) -> None:
         super().__init__(errors)
-        self.error_dict: dict[str, Any] = {python_path(error): [error] for error in errors}
-
-
-def python_path(error: ApiError) -> str:
-    """Return where an error is, as Python writes it."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.field or ())
-    return "".join(parts).removeprefix(".")
+        self.error_dict: dict[str, Any] = {error.path: [error] for error in errors}
 
 
 def shortened(name: str) -> str:
@@ -326,7 +325,7 @@ class Unavailable(ApiError):
     text = "The service cannot reach its data right now. Try again."
     meaning = (
         "The database, or the issuer of the tokens' keys, does not answer in time, or too many "
-        "large requests came at once. A change may have happened nevertheless, as a whole."
+        "requests came at once. A change may have been made nevertheless, as a whole."
     )
     remedy = "Try again after Retry-After, a change with its Idempotency-Key, or with If-Match."
     retry = True
