@@ -9,12 +9,12 @@ from django.urls import reverse
 from carts.admin.base_view import WHY, ChangeView, EditView
 from carts.admin.formatting import amount, in_words, label_of
 from carts.admin.forms import CartForm
-from carts.admin.history import Items, change_of, whole_in_one_line
+from carts.admin.history import Items, change_of, lines_of, whole_in_one_line
 from carts.models import CartChange
 from carts.models.closing import OPEN
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
-from carts.values import ABANDONED, Closing
+from carts.values import ABANDONED, Closing, Item
 
 
 class ChangeCartView(EditView):
@@ -100,20 +100,21 @@ class DeleteCartView(WholeCartView):
     asks = WHY
 
     def context(self) -> dict[str, Any]:
-        return {"title": "Delete this cart?", "lines": self._lines(), "texts": self._texts()}
+        lines = lines_of(self._items(), self.cart.currency)
+        return {"title": "Delete this cart?", "lines": lines, "texts": self._texts()}
 
     def message(self) -> str:
         return f"Cart {self.cart_id} deleted"
 
     def logged(self, message: str) -> str:
         cart = self.cart
-        was = "; ".join([*(self._lines() or ["it was empty"]), *self._texts()])
+        items = [whole_in_one_line(item, cart.currency) for item in self._items()]
+        was = "; ".join([*(items or ["it was empty"]), *self._texts()])
         subtotal = f"{amount(cart.subtotal, cart.currency)} {cart.currency}"
         return f"{message}, {subtotal}, restaurant {cart.restaurant_key}: {was}"
 
-    def _lines(self) -> list[str]:
-        currency = self.cart.currency
-        return [whole_in_one_line(placed.item, currency) for placed in self.items.values()]
+    def _items(self) -> list[Item]:
+        return [placed.item for placed in self.items.values()]
 
     def _texts(self) -> list[str]:
         texts = {name: getattr(self.cart, name) for name in ("note", "special_instructions")}

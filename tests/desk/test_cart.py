@@ -110,7 +110,7 @@ def test_the_log_keeps_all_that_a_deleted_cart_was(lead: Client) -> None:
         "Instructions for the kitchen “Ring twice”",
     )
     asked = words(lead.get(delete_page(cart)).text)
-    assert all(text in asked for text in (*told, "2 × Dish 199, 10.10"))
+    assert all(text in asked for text in told)
     lead.post(delete_page(cart), {"version": "1", "why": "A test order"})
     lines = [f"2 × Dish {number}, 10.10" for number in range(200)]
     assert LogEntry.objects.get().change_message == (
