@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 from carts.admin import forms
 from carts.models import Cart
 from carts.models.change import Author
-from carts.values import Item
+from carts.values import Item, is_optional
 from tests.desk.conftest import (
     add_page,
     big_cart,
@@ -216,8 +216,11 @@ def test_what_is_optional_is_not_offered(
     lead: Client, cart: Cart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A field that is added later, too."""
-    optional = {"special_instructions", "menu_version"}
-    monkeypatch.setattr(forms, "is_optional", lambda _, name: name in optional)
+    monkeypatch.setattr(
+        forms,
+        "is_optional",
+        lambda record, name: name == "menu_version" or is_optional(record, name),
+    )
     dishes, options = lead.get(add_page(cart)).context["offered"].values()
     keys = {"display_name", "price"}
     assert dishes["Pizza Margherita"].keys() == keys | {"menu_key", "menu_item_key"}
