@@ -148,9 +148,8 @@ class CartAdmin(admin.ModelAdmin):
         staff = _staff_log(request, cart_id)
         if not (deleted or staff) or Cart.objects.filter(pk=cart_id).exists():
             return HttpResponseRedirect(f"{cart_url(cart_id)}?staff")
-        context: dict[str, Any] = {"cart_id": cart_id, "deleted": deleted, "staff": staff}
-        context["versions"] = {}
-        return self.page(request, "gone", title="A deleted cart", **context)
+        context: dict[str, Any] = {"deleted": deleted, "staff": staff, "versions": {}}
+        return self.page(request, "gone", title="A deleted cart", cart_id=cart_id, **context)
 
     def activity_view(self, request: HttpRequest) -> HttpResponse:
         """Show what staff did, newest first, by agent and day."""
