@@ -1,0 +1,210 @@
+"""All that is held of a customer: it is exported, and nobody else's."""
+
+import json
+import re
+from datetime import datetime
+from decimal import Decimal
+from io import StringIO
+from typing import Any
+
+from django.contrib.admin.models import LogEntry
+from django.core.management import call_command
+from django.db import connection
+
+from carts.management.commands.export_customer import CHANGE_FIELDS, document
+from carts.management.customers import held_of
+from carts.models import (
+    Cart,
+    CartChange,
+    DeletedCart,
+    IdempotencyRecord,
+)
+from cartsvc.text import camel_case
+from tests.desk.conftest import form_of, item_page, staff
+from tests.models.customers import OTHER, fill
+from tests.support import bodies
+from tests.support.callers import PROFILE, STRANGER, Api
+from tests.support.carts import created, shown
+from tests.support.factories import CartFactory, ItemFactory
+from tests.support.stored import unguarded
+
+
+def export() -> str:
+    out = StringIO()
+    call_command("export_customer", str(PROFILE), stdout=out, stderr=StringIO())
+    return out.getvalue()
+
+
+def read(text: str) -> dict[str, Any]:
+    """Return a document with exact numbers."""
+    document: dict[str, Any] = json.loads(text, parse_float=Decimal)
+    return document
+
+
+def written(moment: datetime) -> str:
+    """Return the moment as answers of the API have it."""
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def record(change: CartChange, **members: Any) -> dict[str, Any]:
+    """Return what is exported of a change by the API, with these members or others."""
+    return {
+        **dict.fromkeys(map(camel_case, CHANGE_FIELDS)),
+        "cartId": str(change.cart_id),
+        "at": written(change.at),
+        "authorKind": "bearer",
+        "authorName": "partner-app",
+        "requestId": change.request_id,
+        **members,
+    }
+
+
+def test_all_that_is_held_is_exported(api: Api) -> None:
+    """The price shows that numbers are exact."""
+    lead = staff("Cart support lead")
+    price, option = Decimal("9999999999.9999"), bodies.option(price=Decimal("1.25"))
+    item = bodies.item(
+        displayName="Pizza “Ω” 🍕", price=float(price), quantity=9_999, options=[bodies.option()]
+    )
+    body = bodies.cart(items=[item], note="Call +49 171 5550123")
+    answer = api.post(body=body, Idempotency_Key="k-1", X_Request_ID="request-1")
+    first = answer.json()["data"]["cartId"]
+    cart = Cart.objects.get(pk=first)
+    pizza = cart.items.get()
+    lead.post(item_page(cart), form_of(lead, item_page(cart)) | {"price": "9.95"})
+    api.patch(f"/{first}", {"note": None}, X_Request_ID="request-3")
+    second = created(api, bodies.bare_cart())
+    water = bodies.item(price=10, options=[option | {"price": 0.5}])
+    added = api.post(f"/{second}/items", water).json()["data"]["itemId"]
+    third = created(api, bodies.bare_cart())
+    api.delete(f"/{third}", X_Request_ID="request-9")
+    deleted = DeletedCart.objects.get()
+    fill(STRANGER, OTHER, lead)
+    key, entry = IdempotencyRecord.objects.get(profile_key=PROFILE), LogEntry.objects.last()
+    by_staff, by_api = cart.changes.all()
+    assert by_staff.request_id
+    assert entry
+    before, after = (price + option["price"]) * 9_999, Decimal("111988.8")
+    replacement = record(
+        by_staff,
+        version=2,
+        authorKind="staff",
+        authorName="anna",
+        operation="Update Item",
+        itemId=str(pizza.pk),
+        itemName="Pizza “Ω” 🍕",
+        before={"price": price},
+        after={"price": Decimal("9.95")},
+        subtotalBefore=before,
+        subtotalAfter=after,
+    )
+    change = record(
+        by_api,
+        version=3,
+        requestId="request-3",
+        operation="Change Cart",
+        before={"note": "Call +49 171 5550123"},
+        after={"note": None},
+        subtotalBefore=after,
+        subtotalAfter=after,
+    )
+    empty = Cart.objects.get(pk=second)
+    addition = record(
+        empty.changes.get(),
+        version=2,
+        operation="Add Item",
+        itemId=added,
+        itemName="Pizza Margherita",
+        before={},
+        after={"position": 0, **water, "options": [option | {"price": Decimal("0.5")}]},
+        subtotalBefore=0,
+        subtotalAfter=21,
+    )
+    creation = {"kind": "bearer", "name": "partner-app"}
+    text = export()
+    assert read(text) == {
+        "profileKey": str(PROFILE),
+        "carts": [
+            {
+                **shown(api, first),
+                "createdBy": {**creation, "requestId": "request-1"},
+                "changes": [replacement, change],
+            },
+            {
+                **shown(api, second),
+                "createdBy": {**creation, "requestId": empty.created_request_id},
+                "changes": [addition],
+            },
+        ],
+        "logEntries": [
+            {
+                "at": written(entry.action_time),
+                "by": "anna",
+                "cartId": first,
+                "message": "Item “Pizza “Ω” 🍕”: price 9,999,999,999.9999 → 9.95",
+            }
+        ],
+        "deletedCarts": [
+            {
+                "id": third,
+                "deletedOn": written(deleted.deleted_on),
+                "authorKind": "bearer",
+                "authorName": "partner-app",
+                "requestId": "request-9",
+            }
+        ],
+        "idempotencyRecords": [
+            {
+                "key": "k-1",
+                "data": {"cartId": first},
+                "version": 1,
+                "createdOn": written(key.created_on),
+            }
+        ],
+    }
+    assert '"price": 10,' in text
+    assert re.search('"subtotalAfter": 21[,}]', text)
+
+
+def changed_carts(number: int) -> None:
+    for _ in range(number):
+        CartFactory(profile_key=PROFILE).add_item(**ItemFactory())
+
+
+def test_a_reader_that_stalls_gets_what_is_left_with_its_history(db: None) -> None:
+    changed_carts(12)
+    pieces = document(str(PROFILE), held_of(str(PROFILE)))
+    text = next(pieces)
+    while "cartId" not in text:
+        text += next(pieces)
+    unguarded(Cart).all().delete()
+    carts = read(text + "".join(pieces))["carts"]
+    assert [len(cart["changes"]) for cart in carts] == [1] * 10  # those that were read at once
+
+
+def test_a_cart_that_is_deleted_while_it_is_read_is_left_out(db: None) -> None:
+    changed_carts(1)
+
+    def delete_first(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("SELECT") and 'FROM "carts_cartchange"' in sql:
+            with connection.cursor() as cursor:
+                for table in ("change", "itemoption", "item", ""):
+                    execute(f"DELETE FROM carts_cart{table}", (), False, {"cursor": cursor.cursor})
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(delete_first):
+        assert read(export())["carts"] == []
+
+
+def test_a_customer_of_whom_nothing_is_held(db: None) -> None:
+    CartFactory()
+    out, told = StringIO(), StringIO()
+    call_command("export_customer", str(PROFILE).upper(), stdout=out, stderr=told)
+    assert read(out.getvalue()) == {
+        "profileKey": str(PROFILE),
+        "carts": [],
+        "logEntries": [],
+        "deletedCarts": [],
+        "idempotencyRecords": [],
+    }
+    assert "Nothing is held of the customer" in told.getvalue()
