@@ -90,9 +90,7 @@ class Cart(GuardedModel):
     @property
     def state(self) -> CartStatus:
         """Whether the cart is open now, and if it is closed, how."""
-        return CartStatus(self.status, self.closed_on, self.closed_until, self.reference).at(
-            timezone.now()
-        )
+        return CartStatus.of(self, timezone.now())
 
     def delete(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("A cart is deleted with Cart.objects.delete_cart(cart.pk).")

@@ -25,6 +25,11 @@ class CartStatus(NamedTuple):
     closed_until: datetime | None = None
     reference: str | None = None
 
+    @classmethod
+    def of(cls, cart: Any, moment: datetime) -> "CartStatus":
+        """Return that of a cart, or of a `LockedCart`, at the moment."""
+        return cls(cart.status, cart.closed_on, cart.closed_until, cart.reference).at(moment)
+
     def __repr__(self) -> str:
         until = f" until {_text(self.closed_until)}" if self.closed_until else ""
         return f"<{self.status}{until}>"

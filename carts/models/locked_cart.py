@@ -9,7 +9,7 @@ from uuid import UUID
 from django.conf import settings
 
 from carts.cart_errors import CurrencyMismatch, InvalidCurrency, TooMany, VersionMismatch
-from carts.models.closing import OPEN, CartStatus
+from carts.models.closing import OPEN
 from carts.types import CURRENCIES
 from carts.values import Item, Option, PlacedItem
 from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors
@@ -39,9 +39,6 @@ class LockedCart(NamedTuple):
     closed_on: datetime | None = None
     closed_until: datetime | None = None
     reference: str | None = None
-
-    def status_at(self, moment: datetime) -> CartStatus:
-        return CartStatus(self.status, self.closed_on, self.closed_until, self.reference).at(moment)
 
     def check_version(self, expected: Expected) -> None:
         if expected is None:

@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 from carts.cart_errors import ListedItemNotFound
 from carts.models import statements
-from carts.models.change import Author, difference, item_differences, whole
+from carts.models.change import Author, item_differences, whole
 from carts.models.closing import OPEN, CartStatus
 from carts.models.locked_cart import Expected, LockedCart
 from carts.models.writes import CartWriter, Changed, atomic
@@ -183,30 +183,29 @@ class CartManager(CartWriter):
         with atomic() as cursor:
             look = statements.changeable(self.model)
             cart, [row] = self._lock_open(cursor, cart_id, version, look)
-            was, now = difference(dict(zip(CART_CHANGES, row, strict=True)), checked)
-            if not now:
-                return self._unchanged(cart)
-            return self._write_cart(
-                cursor, cart, "Change Cart", was, now, fields=now, moment=self.current_time()
-            )
+            before, moment = dict(zip(CART_CHANGES, row, strict=True)), self.current_time()
+            return self._write_cart(cursor, cart, "Change Cart", before, checked, moment)
 
     def close_cart(self, cart_id: UUID, closing: Closing, *, version: Expected = None) -> Changed:
         """Close a cart. To close it again in the same way changes nothing."""
         with atomic() as cursor:
             cart, _ = self._lock(cursor, cart_id)
             moment = max(cart.modified_on, self.current_time())
-            new = cart.status_at(moment).closed(closing, moment)
+            old = CartStatus.of(cart, moment)
+            new = old.closed(closing, moment)
             cart.check_version(version)
-            return self._write_status(cursor, cart, "Close Cart", new, moment)
+            # All columns: a checkout that has run out counts as open, but has left its own.
+            before, after = old._asdict(), new._asdict()
+            return self._write_cart(cursor, cart, "Close Cart", before, after, moment)
 
     def reopen_cart(self, cart_id: UUID, *, version: Expected = None) -> Changed:
         """Open a closed cart. Of an open one, this changes nothing."""
         with atomic() as cursor:
             cart, _ = self._lock(cursor, cart_id)
             cart.check_version(version)
-            return self._write_status(
-                cursor, cart, "Reopen Cart", CartStatus(OPEN), moment=self.current_time()
-            )
+            moment = self.current_time()
+            before, after = CartStatus.of(cart, moment)._asdict(), CartStatus(OPEN)._asdict()
+            return self._write_cart(cursor, cart, "Reopen Cart", before, after, moment)
 
     def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:
         """Delete a cart with its items and its history. A `DeletedCart` says who did, and when."""

@@ -91,7 +91,7 @@ class CartWriter(CartReader):
         if looked_for and not rows:
             raise ItemNotFound
         if cart.status != OPEN:
-            cart.status_at(self.current_time()).check_open()
+            CartStatus.of(cart, self.current_time()).check_open()
         cart.check_version(version)
         return cart, rows
 
@@ -143,27 +143,19 @@ class CartWriter(CartReader):
         cursor: Any,
         cart: LockedCart,
         operation: str,
-        was: Mapping[str, Any],
-        now: Mapping[str, Any],
-        fields: Mapping[str, Any],
+        before: Mapping[str, Any],
+        after: Mapping[str, Any],
         moment: datetime,
     ) -> Changed:
-        """Write fields of the cart."""
+        """Write the fields `after`, all of them, unless they equal those `before`."""
+        was, now = difference(before, after)
+        if not now:
+            return self._unchanged(cart)
         keys = {"id": cart.id, "profile_key": cart.profile_key}
         new = cart.changed([], [], moment)
         with self._recorded(cursor, cart, new, operation, was, now) as changed:
-            statements.update_cart(self.model, tuple(fields)).run(cursor, **keys, **fields)
+            statements.update_cart(self.model, tuple(after)).run(cursor, **keys, **after)
         return changed
-
-    def _write_status(
-        self, cursor: Any, cart: LockedCart, operation: str, new: CartStatus, moment: datetime
-    ) -> Changed:
-        old, fields = cart.status_at(moment), new._asdict()
-        if new == old:
-            return self._unchanged(cart)
-        # A checkout that has run out counts as open, but its columns are still there.
-        was, now = difference(old._asdict(), fields)
-        return self._write_cart(cursor, cart, operation, was, now, fields, moment)
 
     def _insert_items(self, cursor: Any, cart: LockedCart, placed: Collection[PlacedItem]) -> None:
         items, options = statements.item_rows(placed), statements.option_rows(placed)
