@@ -76,13 +76,29 @@ class CartManager(CartWriter):
         self, cart_id: UUID, item_id: UUID, item: Item, *, version: Expected = None
     ) -> Changed:
         """Add an item after the cart's last one."""
-        return self._add(cart_id, {item_id: item}, version, "Add Item")
+        with atomic() as cursor:
+            cart, last = self._lock_open(cursor, cart_id, version, statements.LAST_POSITION)
+            placed = PlacedItem.of(item_id, last[0][0] + 1 if last else 0, item)
+            new, now = cart.changed([], [placed], self.current_time()), whole(placed)
+            with self._recorded(cursor, cart, new, "Add Item", {}, now, placed) as changed:
+                self._insert_items(cursor, cart, [placed])
+            return changed
 
     def add_items(
         self, cart_id: UUID, items: Mapping[UUID, Item], *, version: Expected = None
     ) -> Changed:
         """Add items, by their ids, after the cart's last one: all or none. See `add_item`."""
-        return self._add(cart_id, items, version, "Add Items", ("items",))
+        with atomic() as cursor:
+            cart, last = self._lock_open(cursor, cart_id, version, statements.LAST_POSITION)
+            if not items:
+                return self._unchanged(cart)
+            numbered = enumerate(items.items(), last[0][0] + 1 if last else 0)
+            after = {key: PlacedItem.of(key, n, item) for n, (key, item) in numbered}
+            was, now = item_differences({}, after)
+            new = cart.changed([], [*after.values()], self.current_time(), ("items",))
+            with self._recorded(cursor, cart, new, "Add Items", was, now) as changed:
+                self._insert_items(cursor, cart, after.values())
+            return changed
 
     def replace_item(
         self, cart_id: UUID, item_id: UUID, item: Item, *, version: Expected = None

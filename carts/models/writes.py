@@ -24,11 +24,9 @@ from carts.models.change import (
     CartChange,
     difference,
     encoded,
-    item_differences,
-    whole,
 )
 from carts.models.closing import OPEN, CartStatus, status_columns, with_status
-from carts.models.locked_cart import Expected, LockedCart, Place
+from carts.models.locked_cart import Expected, LockedCart
 from carts.models.reads import CartReader, get_cart
 from carts.values import Item, PlacedItem, checked_key
 from cartsvc.db.statements import Rows, Select, one_exchange
@@ -94,31 +92,6 @@ class CartWriter(CartReader):
             CartStatus.of(cart, self.current_time()).check_open()
         cart.check_version(version)
         return cart, rows
-
-    def _add(
-        self,
-        cart_id: UUID,
-        items: Mapping[UUID, Item],
-        version: Expected,
-        operation: str,
-        sent_in: Place = (),
-    ) -> Changed:
-        with atomic() as cursor:
-            cart, last = self._lock_open(cursor, cart_id, version, statements.LAST_POSITION)
-            if not items:
-                return self._unchanged(cart)
-            numbered = enumerate(items.items(), last[0][0] + 1 if last else 0)
-            added = [PlacedItem.of(item_id, n, item) for n, (item_id, item) in numbered]
-            new = cart.changed([], added, self.current_time(), sent_in)
-            if sent_in:
-                was, now = item_differences({}, {placed.id: placed for placed in added})
-                recorded = self._recorded(cursor, cart, new, operation, was, now)
-            else:
-                [placed] = added
-                recorded = self._recorded(cursor, cart, new, operation, {}, whole(placed), placed)
-            with recorded as changed:
-                self._insert_items(cursor, cart, added)
-            return changed
 
     def _write_item(
         self, cursor: Any, cart: LockedCart, operation: str, before: PlacedItem, item: Item
