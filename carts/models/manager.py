@@ -12,7 +12,7 @@ from carts.models import statements
 from carts.models.change import Author, item_differences, whole
 from carts.models.closing import OPEN, CartStatus
 from carts.models.locked_cart import Expected, LockedCart
-from carts.models.writes import CartWriter, Changed, atomic
+from carts.models.writes import CartWriter, Changed, change_transaction
 from carts.values import (
     CART_CHANGES,
     Closing,
@@ -60,7 +60,7 @@ class CartManager(CartWriter):
         empty = LockedCart(cart_id, profile_key, new.currency, moment)
         items = [PlacedItem.of(uuid7(), position, item) for position, item in enumerate(new.items)]
         cart = empty.changed([], items, moment, ("items",))
-        with atomic() as cursor, one_exchange(cursor):
+        with change_transaction() as cursor, one_exchange(cursor):
             statements.insert_cart(self.model).run(
                 cursor,
                 **new._asdict() | cart._asdict(),
@@ -76,7 +76,7 @@ class CartManager(CartWriter):
         self, cart_id: UUID, item_id: UUID, item: Item, *, version: Expected = None
     ) -> Changed:
         """Add an item after the cart's last one."""
-        with atomic() as cursor:
+        with change_transaction() as cursor:
             cart, last = self._lock_open(cursor, cart_id, version, statements.LAST_POSITION)
             placed = PlacedItem.of(item_id, last[0][0] + 1 if last else 0, item)
             new, now = cart.changed([], [placed], self.current_time()), whole(placed)
@@ -88,7 +88,7 @@ class CartManager(CartWriter):
         self, cart_id: UUID, items: Mapping[UUID, Item], *, version: Expected = None
     ) -> Changed:
         """Add items, by their ids, after the cart's last one: all or none. See `add_item`."""
-        with atomic() as cursor:
+        with change_transaction() as cursor:
             cart, last = self._lock_open(cursor, cart_id, version, statements.LAST_POSITION)
             if not items:
                 return self._unchanged(cart)
@@ -107,7 +107,7 @@ class CartManager(CartWriter):
 
         The item keeps its id and its position.
         """
-        with atomic() as cursor:
+        with change_transaction() as cursor:
             cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, id=item_id)
             [before] = statements.placed_items(rows)
             return self._write_item(cursor, cart, "Update Item", before, item)
@@ -125,7 +125,7 @@ class CartManager(CartWriter):
         Values that equal those held change nothing.
         """
         checked = checked_changes(Item, changes)
-        with atomic() as cursor:
+        with change_transaction() as cursor:
             cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, id=item_id)
             [before] = statements.placed_items(rows)
             # What is not named is not checked: it may be above a limit that was lowered since.
@@ -136,7 +136,7 @@ class CartManager(CartWriter):
 
     def remove_item(self, cart_id: UUID, item_id: UUID, *, version: Expected = None) -> Changed:
         """Remove an item and its options."""
-        with atomic() as cursor:
+        with change_transaction() as cursor:
             cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, id=item_id)
             [before] = statements.placed_items(rows)
             new = cart.changed([before], [], self.current_time())
@@ -161,7 +161,7 @@ class CartManager(CartWriter):
 
         The cart must have those that are `kept`. Items that equal those held change nothing.
         """
-        with atomic() as cursor:
+        with change_transaction() as cursor:
             cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEMS)
             before = {placed.id: placed for placed in statements.placed_items(rows)}
             missing = (n for n, key in enumerate(items) if key in kept and key not in before)
@@ -196,7 +196,7 @@ class CartManager(CartWriter):
         if fixed := changes.keys() - set(CART_CHANGES):
             raise TypeError(f"A cart's {', '.join(sorted(fixed))} cannot be changed.")
         checked = checked_changes(NewCart, changes)
-        with atomic() as cursor:
+        with change_transaction() as cursor:
             look = statements.changeable(self.model)
             cart, [row] = self._lock_open(cursor, cart_id, version, look)
             before, moment = dict(zip(CART_CHANGES, row, strict=True)), self.current_time()
@@ -204,7 +204,7 @@ class CartManager(CartWriter):
 
     def close_cart(self, cart_id: UUID, closing: Closing, *, version: Expected = None) -> Changed:
         """Close a cart. To close it again in the same way changes nothing."""
-        with atomic() as cursor:
+        with change_transaction() as cursor:
             cart, _ = self._lock(cursor, cart_id)
             moment = max(cart.modified_on, self.current_time())
             old = CartStatus.of(cart, moment)
@@ -216,7 +216,7 @@ class CartManager(CartWriter):
 
     def reopen_cart(self, cart_id: UUID, *, version: Expected = None) -> Changed:
         """Open a closed cart. Of an open one, this changes nothing."""
-        with atomic() as cursor:
+        with change_transaction() as cursor:
             cart, _ = self._lock(cursor, cart_id)
             cart.check_version(version)
             moment = self.current_time()
@@ -226,7 +226,7 @@ class CartManager(CartWriter):
     def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:
         """Delete a cart with its items and its history. A `DeletedCart` says who did, and when."""
         author = self.author or Author.shell()
-        with atomic() as cursor:
+        with change_transaction() as cursor:
             cart, _ = self._lock_open(cursor, cart_id, version)
             keys = {"id": cart.id, "cart_id": cart.id, "profile_key": cart.profile_key}
             with one_exchange(cursor):

@@ -189,7 +189,7 @@ class CartWriter(CartReader):
 
 
 @contextmanager
-def atomic() -> Iterator[Any]:
+def change_transaction() -> Iterator[Any]:
     """Run the block in a transaction. Yield a cursor.
 
     Two changes that make the same version are an outage, so that the caller tries again. One
