@@ -9,7 +9,6 @@ Source: "Resources and their fields" and "Limits" in the Cart Service v2.0 speci
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -136,16 +135,10 @@ class Price:
     14 digits are within the 15 that a double keeps; 4 decimals do for every currency of ISO 4217.
     """
 
-    digits: int = 14
-    decimals: int = 4
-
-    @property
-    def minimum(self) -> Decimal:
-        return Decimal(0)
-
-    @cached_property
-    def maximum(self) -> Decimal:
-        return (10**self.digits - 1) * Decimal(10) ** -self.decimals
+    digits: ClassVar = 14
+    decimals: ClassVar = 4
+    minimum: ClassVar = Decimal(0)
+    maximum: ClassVar = Decimal("9999999999.9999")
 
     def check(self, value: Any) -> Decimal:
         """Take the noise of a double off: `10.100000000000001` is 10.1.
