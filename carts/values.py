@@ -206,9 +206,16 @@ def types_of(record: Record) -> dict[str, Any]:
     return {name: hints[name].__metadata__[0] for name in record._fields}
 
 
+@cache
+def not_sent(record: Record) -> dict[str, Any]:
+    """Return what each field holds that was not sent: no elements of a list, else None."""
+    lists = {name: () for name, kind in types_of(record).items() if isinstance(kind, ListOf)}
+    return lists | record._field_defaults
+
+
 def is_optional(record: Record, name: str) -> bool:
     """Return whether the field need not be sent."""
-    return name in record._field_defaults or isinstance(types_of(record)[name], ListOf)
+    return name in not_sent(record)
 
 
 def checked_changes(record: Record, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -285,35 +292,18 @@ def _exact(kind: Any, value: Any) -> Any:
     return number
 
 
-def from_json(record: type[Any], members: Mapping[str, Any]) -> Any:
-    """Return the record that was written as a JSON object. What an older one lacks is not sent."""
-    return completed(record, values_from_json(record, members))
+def from_json(record: Record, members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a JSON object, those of the record as its fields hold them."""
+    values = dict(members)
+    for name, kind in types_of(record).items():
+        value = values.get(name)
+        if isinstance(kind, Price) and value is not None:
+            values[name] = Decimal(value)
+        elif isinstance(kind, ListOf) and value is not None:
+            values[name] = tuple(completed(kind.one, from_json(kind.one, one)) for one in value)
+    return values
 
 
 def completed(record: Record, values: Mapping[str, Any]) -> Any:
     """Return the record of values that were checked before. What is missing is not sent."""
     return record._make(map({**not_sent(record), **values}.get, record._fields))
-
-
-@cache
-def not_sent(record: Any) -> dict[str, Any]:
-    """Return what each field holds that was not sent: no elements of a list, else None."""
-    types = types_of(record)
-    return {
-        name: () if isinstance(types[name], ListOf) else None
-        for name in record._fields
-        if is_optional(record, name)
-    }
-
-
-def values_from_json(record: Record, members: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those members of a JSON object that the record has, as its fields hold them."""
-    types, values = types_of(record), {}
-    for name in types.keys() & members.keys():
-        kind, value = types[name], members[name]
-        if isinstance(kind, ListOf):
-            value = tuple(from_json(kind.one, member) for member in value)
-        elif isinstance(kind, Price) and value is not None:
-            value = Decimal(value)
-        values[name] = value
-    return values

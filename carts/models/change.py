@@ -17,7 +17,7 @@ from django.db import models
 from django.utils.functional import cached_property
 
 from carts.models.guarded import GuardedModel
-from carts.values import Item, Option, PlacedItem, completed, types_of, values_from_json
+from carts.values import Item, Option, PlacedItem, completed, from_json, types_of
 from cartsvc.db.exact_field import ExactField
 from cartsvc.text import UNPRINTABLE
 
@@ -145,8 +145,8 @@ class CartChange(GuardedModel):
     def _fields(self, text: str) -> dict[str, Any]:
         members = decoded(text)
         if "items" in members:
-            return {"items": {key: _item_fields(one) for key, one in members["items"].items()}}
-        return _item_fields(members) if self.item_id else members
+            return {"items": {key: from_json(Item, one) for key, one in members["items"].items()}}
+        return from_json(Item, members) if self.item_id else members
 
     @property
     def author(self) -> Author:
@@ -156,10 +156,6 @@ class CartChange(GuardedModel):
 def whole(placed: PlacedItem) -> dict[str, Any]:
     """Return what a record holds of an item that came or went."""
     return {"position": placed.position, **placed.item._asdict()}
-
-
-def _item_fields(members: dict[str, Any]) -> dict[str, Any]:
-    return {**members, **values_from_json(Item, members)}
 
 
 def items_before(

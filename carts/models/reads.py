@@ -17,7 +17,7 @@ from carts.models.closing import has_status, status_columns, with_status
 from carts.models.columns import column_names
 from carts.models.guarded import GuardedQuerySet
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
-from carts.values import Item, NewCart, PlacedItem, from_json
+from carts.values import Item, NewCart, PlacedItem, completed, from_json
 from cartsvc.db.json_text import JsonObject, JsonRows
 from cartsvc.db.statements import Parameter, Select, parameters
 from cartsvc.text import camel_case
@@ -62,7 +62,7 @@ def items_of(items: str) -> dict[UUID, PlacedItem]:
         PlacedItem(
             UUID(members["item_id"]),
             members["position"],
-            from_json(Item, members),
+            completed(Item, from_json(Item, members)),
             Decimal(members["value"]),
         )
         for members in decoded(items)
