@@ -52,26 +52,33 @@ def _mended(cart: Cart) -> str:
         # Lock first and read with a second statement. The first one could still see the items
         # as they were before a change that has just been committed.
         skip = connection.features.has_select_for_update_skip_locked
-        rows = Cart.objects.filter(pk=cart.pk, profile_key=cart.profile_key)
-        locked = rows.select_for_update(skip_locked=skip).first()
-        return _difference(rows.with_items().get(), mend=True) if locked else ""
-
-
-def _difference(cart: Any, *, mend: bool = False) -> str:
-    """Return a line if the stored totals or values of a cart with its items are wrong, else ""."""
-    kept = Totals(cart.item_count, cart.option_count, cart.subtotal)
-    items = items_of(cart.items_json).values()
-    right = [PlacedItem.of(placed.id, placed.position, placed.item) for placed in items]
-    true = Totals.of(right)
-    wrong = [new for old, new in zip(items, right, strict=True) if old.value != new.value]
-    if kept == true and not wrong:
-        return ""
-    if mend:
-        # Past the guard of the models, which lets only the writes of the manager through.
         key = {"profile_key": cart.profile_key}
+        rows = Cart.objects.filter(pk=cart.pk, **key)
+        if not rows.select_for_update(skip_locked=skip).first():
+            return ""
+        locked = rows.with_items().get()
+        true, wrong = _recounted(locked)
+        # Past the guard of the models, which lets only the writes of the manager through.
         QuerySet(Cart).filter(pk=cart.pk, **key).update(**true._asdict())
         for placed in wrong:
             QuerySet(CartItem).filter(pk=placed.id, **key).update(value=placed.value)
+        return _difference(locked)
+
+
+def _recounted(cart: Any) -> tuple[Totals, list[PlacedItem]]:
+    """Return the totals of a cart's items, and those items whose stored value is wrong, mended."""
+    items = items_of(cart.items_json).values()
+    right = [PlacedItem.of(placed.id, placed.position, placed.item) for placed in items]
+    wrong = [new for old, new in zip(items, right, strict=True) if old.value != new.value]
+    return Totals.of(right), wrong
+
+
+def _difference(cart: Any) -> str:
+    """Return a line if the stored totals or values of a cart with its items are wrong, else ""."""
+    kept = Totals(cart.item_count, cart.option_count, cart.subtotal)
+    true, wrong = _recounted(cart)
+    if kept == true and not wrong:
+        return ""
     return (
         f"{cart.pk} keeps {_in_words(kept)}, holds {_in_words(true)}; "
         f"{len(wrong)} items had a wrong value"
