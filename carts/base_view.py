@@ -36,19 +36,12 @@ MAX_WARNINGS = 10
 _encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
-class Replayed(Exception):
-    """An earlier request with the key has made the change.
-
-    The arguments are what it was answered with, as an `Answer` has them.
-    """
-
-
 @dataclass
 class Answer:
-    """The answer to a change."""
+    """What a success answers with."""
 
     data: str | None = None  # JSON text
-    version: int | None = None  # of the cart, after the change
+    version: int | None = None  # of the cart, after the change: the ETag
 
     def show(self, changed: Changed, **members: Any) -> None:
         """Show these members of the data, the cart's version, and the cart if it was read."""
@@ -56,6 +49,10 @@ class Answer:
         if members:
             data = _encode(members)
             self.data = f'{data[:-1]},"cart":{changed.json}}}' if changed.json else data
+
+
+class Replayed(Exception):
+    """An earlier request with the key has made the change. The argument is its `Answer`."""
 
 
 class CartServiceViewSet(OperationViewSet):
@@ -114,7 +111,7 @@ class CartServiceViewSet(OperationViewSet):
         match exc:
             case Replayed():
                 self.headers["Idempotent-Replayed"] = "true"
-                return self.success(*exc.args)
+                return self.success(exc.args[0])
             case VersionMismatch():
                 exc.field, exc.headers = "If-Match", {"ETag": entity_tag(exc.details["version"])}
             case IdempotencyKeyReused() | RequestInProgress():
@@ -165,7 +162,7 @@ class CartServiceViewSet(OperationViewSet):
                     record.answered(answer.data, answer.version)
                     return
             # The transaction has committed its lock: see `claim`.
-            raise Replayed(record.data, record.version)
+            raise Replayed(Answer(record.data, record.version))
 
     @property
     def carts(self) -> CartManager:
@@ -178,11 +175,11 @@ class CartServiceViewSet(OperationViewSet):
         carts.returns_cart = self.returns_cart
         return carts
 
-    def success(self, data: str | None = None, version: int | None = None) -> HttpResponse:
-        """Return the operation's success with the JSON text `data`, and the `version` as ETag."""
-        response = success(self.operation.message, data, self.warnings)
-        if version is not None:
-            response["ETag"] = entity_tag(version)
+    def success(self, answer: Answer) -> HttpResponse:
+        """Return the operation's success."""
+        response = success(self.operation.message, answer.data, self.warnings)
+        if answer.version is not None:
+            response["ETag"] = entity_tag(answer.version)
         if self.returns_cart:
             applied = ["handling=strict"] if self.is_strict else []
             self.headers["Preference-Applied"] = ", ".join([*applied, "return=representation"])

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from carts import cart_errors as errors
 from carts import serializers
-from carts.base_view import MAX_WARNINGS, READING_SCOPES, CartServiceViewSet
+from carts.base_view import MAX_WARNINGS, READING_SCOPES, Answer, CartServiceViewSet
 from carts.models.closing import STATUSES
 from cartsvc.api.envelope import entity_tag
 from cartsvc.api.headers import versions
@@ -66,7 +66,7 @@ class CartViewSet(CartServiceViewSet):
         with self.change(new) as answer:
             created = self.carts.create_cart(cart_id, profile_key, new)
             answer.show(created, cartId=cart_id)
-        return self.success(answer.data, answer.version)
+        return self.success(answer)
 
     @reading(
         name="List Carts",
@@ -86,7 +86,7 @@ class CartViewSet(CartServiceViewSet):
             (name for name in request.GET if name not in PAGE_PARAMETERS), MAX_WARNINGS
         )
         self.warnings = [UnknownParameter(field=shortened(name)) for name in unknown]
-        return self.success(f'{{"carts":[{carts}],"nextCursor":{next_cursor}}}')
+        return self.success(Answer(f'{{"carts":[{carts}],"nextCursor":{next_cursor}}}'))
 
     @reading(
         name="Get Cart",
@@ -109,7 +109,7 @@ class CartViewSet(CartServiceViewSet):
         if found is None:
             raise errors.CartNotFound
         version, text = found
-        return self.success(text, version)
+        return self.success(Answer(text, version))
 
     @changing(
         name="Change Cart",
@@ -123,7 +123,7 @@ class CartViewSet(CartServiceViewSet):
         values = self.validated()
         with self.change(values) as answer:
             answer.show(self.carts.change_cart(cart_id, values, version=self.expected))
-        return self.success(answer.data, answer.version)
+        return self.success(answer)
 
     @ending(
         name="Close Cart",
@@ -140,7 +140,7 @@ class CartViewSet(CartServiceViewSet):
         closing = self.validated()
         with self.change(closing) as answer:
             answer.show(self.carts.close_cart(cart_id, closing, version=self.expected))
-        return self.success(answer.data, answer.version)
+        return self.success(answer)
 
     @ending(
         name="Reopen Cart",
@@ -151,7 +151,7 @@ class CartViewSet(CartServiceViewSet):
     def reopen(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         with self.change() as answer:
             answer.show(self.carts.reopen_cart(cart_id, version=self.expected))
-        return self.success(answer.data, answer.version)
+        return self.success(answer)
 
     @writing(
         name="Delete Cart",
@@ -164,7 +164,7 @@ class CartViewSet(CartServiceViewSet):
     def destroy(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         with self.change() as answer:
             self.carts.delete_cart(cart_id, version=self.expected)
-        return self.success(answer.data, answer.version)
+        return self.success(answer)
 
 
 class CartItemViewSet(CartServiceViewSet):
@@ -185,7 +185,7 @@ class CartItemViewSet(CartServiceViewSet):
         with self.change(item) as answer:
             added = self.carts.add_item(cart_id, item_id, item, version=self.expected)
             answer.show(added, itemId=item_id)
-        return self.success(answer.data, answer.version)
+        return self.success(answer)
 
     @changing(
         name="Add Items",
@@ -201,7 +201,7 @@ class CartItemViewSet(CartServiceViewSet):
         with self.change(sent) as answer:
             added = self.carts.add_items(cart_id, items, version=self.expected)
             answer.show(added, itemIds=[*items])
-        return self.success(answer.data, answer.version)
+        return self.success(answer)
 
     @changing(
         name="Replace Items",
@@ -222,7 +222,7 @@ class CartItemViewSet(CartServiceViewSet):
             replaced = self.carts.replace_items(cart_id, items, kept=kept, version=self.expected)
             # The cart's items are these, so it needs no ids beside it.
             answer.show(replaced, **({} if self.returns_cart else {"itemIds": [*items]}))
-        return self.success(answer.data, answer.version)
+        return self.success(answer)
 
     @changing(
         name="Update Item",
@@ -236,7 +236,7 @@ class CartItemViewSet(CartServiceViewSet):
         item = self.validated()
         with self.change(item) as answer:
             answer.show(self.carts.replace_item(**keys, item=item, version=self.expected))
-        return self.success(answer.data, answer.version)
+        return self.success(answer)
 
     @changing(
         name="Change Item",
@@ -250,7 +250,7 @@ class CartItemViewSet(CartServiceViewSet):
         values = self.validated()
         with self.change(values) as answer:
             answer.show(self.carts.change_item(**keys, changes=values, version=self.expected))
-        return self.success(answer.data, answer.version)
+        return self.success(answer)
 
     @changing(
         name="Remove Item",
@@ -261,7 +261,7 @@ class CartItemViewSet(CartServiceViewSet):
     def destroy(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         with self.change() as answer:
             answer.show(self.carts.remove_item(**keys, version=self.expected))
-        return self.success(answer.data, answer.version)
+        return self.success(answer)
 
 
 def _page_parameters(request: Request) -> tuple[int, UUID | None, str | None]:
