@@ -11,7 +11,6 @@ from django.conf import settings
 from django.http import HttpRequest
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
@@ -49,7 +48,7 @@ class JsonParser(BaseParser):
 
 
 class Negotiation(BaseContentNegotiation):
-    """Takes the media types of the operation. Accept is not negotiated."""
+    """Takes the media types of the operation. Accept is not negotiated: see `initial`."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser:
         content_type: Any = request.content_type
@@ -61,12 +60,6 @@ class Negotiation(BaseContentNegotiation):
                 taken=" or ".join(taken), field="Content-Type", headers=accepted
             )
         return next(iter(parsers))
-
-    def select_renderer(
-        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: Any = None
-    ) -> tuple[BaseRenderer, str]:
-        renderer = next(iter(renderers))
-        return renderer, renderer.media_type
 
 
 class JsonRequest(Request):

@@ -54,7 +54,7 @@ class BearerThrottle(BaseThrottle):
 
     # The framework's own types would be imported in a circle.
     def allow_request(self, request: Any, view: Any) -> bool:
-        if isinstance(request.user, Bearer):  # the API document is open to everyone
+        if isinstance(request.user, Bearer):  # the page that tries the API is open to everyone
             usage = request.META[USAGE] = _usage(request.user, counting=True)
             if usage and usage.sent > usage.limit:
                 seconds = usage.seconds_left
