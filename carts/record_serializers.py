@@ -29,9 +29,8 @@ from cartsvc.request_errors import (
     Null,
     Required,
     UnknownMember,
-    shortened,
 )
-from cartsvc.text import camel_case, parse_guid
+from cartsvc.text import camel_case, parse_guid, shortened
 
 # What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
 READ_ONLY_MEMBERS = frozenset(

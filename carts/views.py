@@ -17,8 +17,8 @@ from cartsvc.api.envelope import entity_tag
 from cartsvc.api.headers import versions
 from cartsvc.api.operation import Operation
 from cartsvc.concurrency_limit import WAITING
-from cartsvc.request_errors import ApiErrors, InvalidParameter, UnknownParameter, shortened
-from cartsvc.text import parse_guid
+from cartsvc.request_errors import ApiErrors, InvalidParameter, UnknownParameter
+from cartsvc.text import parse_guid, shortened
 
 PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
 PAGE_PARAMETERS = ("limit", "cursor", "status")

@@ -14,7 +14,6 @@ from cartsvc.text import camel_case, snake_case
 # An answer lists this many errors. Checks stop looking after one more.
 MAX_ERRORS = 99
 
-MAX_NAME_LENGTH = 64  # characters
 # Bytes of a header, of all of them, and of a path with its query: what nginx.conf lets through.
 HEADER_MAX_LENGTH = ADDRESS_MAX_LENGTH = 8 * 1024
 HEADERS_MAX_LENGTH = 32 * 1024
@@ -127,11 +126,6 @@ class InvalidValues(ApiErrors, ValidationError):  # type: ignore[misc] # its cod
     def __init__(self, errors: Sequence[ApiError]) -> None:
         super().__init__(errors)
         self.error_dict: dict[str, Any] = {error.path: [error] for error in errors}
-
-
-def shortened(name: str) -> str:
-    """Return a name that a caller has made up, shortened and valid in UTF-8."""
-    return name[:MAX_NAME_LENGTH].encode(errors="replace").decode()
 
 
 class Required(InvalidValue):

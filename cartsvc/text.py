@@ -7,6 +7,8 @@ A printer, a log or a database may take such characters for a command: Unicode's
 import re
 from uuid import UUID
 
+MAX_NAME_LENGTH = 64  # characters
+
 GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 
 # Character ranges for regular expressions in Python and in both databases.
@@ -31,6 +33,11 @@ IN_PARAGRAPH = re.compile(rf"[{PARAGRAPH_BREAKERS}\ud800-\udfff]")
 def parse_guid(text: str) -> UUID | None:
     """Return the UUID if `text` is 8-4-4-4-12 hex digits, in either case, and None otherwise."""
     return UUID(text) if GUID.fullmatch(text) else None
+
+
+def shortened(name: str) -> str:
+    """Return a name that a caller has made up, shortened and valid in UTF-8."""
+    return name[:MAX_NAME_LENGTH].encode(errors="replace").decode()
 
 
 def camel_case(name: str) -> str:

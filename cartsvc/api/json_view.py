@@ -23,8 +23,8 @@ from cartsvc.request_errors import (
     MalformedJson,
     PayloadTooLarge,
     UnsupportedMediaType,
-    shortened,
 )
+from cartsvc.text import shortened
 
 # In the WSGI environ of a request whose body was read.
 RECEIVED = "cartsvc.received"
