@@ -5,7 +5,6 @@ var/, listening on loopback. `cartsvc.checks` refuses an incomplete production c
 """
 
 import secrets
-import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from cartsvc.environment import (
     is_random,
     usable_cores,
 )
+from cartsvc.serving import logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
@@ -312,28 +312,4 @@ SIMPLE_JWT = {
 
 # Operations
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "json": {"()": "cartsvc.serving.logs.LineFormatter"},
-        "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
-    },
-    "filters": {
-        "pages": {"()": "cartsvc.serving.logs.PageLines"},
-        "unknown_hosts": {"()": "cartsvc.serving.logs.UnknownHosts"},
-    },
-    "handlers": {
-        "console": {
-            "class": "logging.StreamHandler",
-            "stream": "ext://sys.stdout",
-            "formatter": "text" if sys.stdout.isatty() else "json",
-        }
-    },
-    "root": {"handlers": ["console"], "level": "INFO"},
-    "loggers": {
-        "django.server": {"propagate": True},
-        "django.request": {"filters": ["pages"]},
-        "django.security.DisallowedHost": {"filters": ["unknown_hosts"]},
-    },
-}
+LOGGING = logs.LOGGING

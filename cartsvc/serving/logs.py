@@ -104,6 +104,31 @@ class LineFormatter(logging.Formatter):
         return _encode(line)
 
 
+# The setting of Django.
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "json": {"()": LineFormatter},
+        "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+    },
+    "filters": {"pages": {"()": PageLines}, "unknown_hosts": {"()": UnknownHosts}},
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "stream": "ext://sys.stdout",
+            "formatter": "text" if sys.stdout.isatty() else "json",
+        }
+    },
+    "root": {"handlers": ["console"], "level": "INFO"},
+    "loggers": {
+        "django.server": {"propagate": True},
+        "django.request": {"filters": ["pages"]},
+        "django.security.DisallowedHost": {"filters": ["unknown_hosts"]},
+    },
+}
+
+
 def log_access(
     operation: str, request: HttpRequest, response: HttpResponse, seconds: float
 ) -> None:
