@@ -222,7 +222,7 @@ def checked_changes(record: Record, changes: Mapping[str, Any]) -> dict[str, Any
     """Return some values of a record, by their names.
 
     Raises:
-        TypeError: a name that the record does not have.
+        TypeError: a name that the record does not have, or a list that is none.
         InvalidValues: each value that the specification does not allow, and each that is missing.
     """
     types = types_of(record)
@@ -247,26 +247,19 @@ def checked_changes(record: Record, changes: Mapping[str, Any]) -> dict[str, Any
     return found
 
 
-def checked_items(items: Any) -> list[tuple[UUID | None, Item]]:
+def checked_items(items: Iterable[Any]) -> list[tuple[UUID | None, Item]]:
     """Return items of any number, each with the `id` that it names. See `checked_changes`."""
-    sent = [dict(one) if isinstance(one, Mapping) else one for one in _listed(Item, items)]
+    sent = [dict(one) if isinstance(one, Mapping) else one for one in items]
     ids = [one.pop("id", None) if isinstance(one, dict) else None for one in sent]
     keys = [None if one is None else checked_key("id", one) for one in ids]
     check_named_once(keys)
     return list(zip(keys, checked_changes(ItemList, {"items": sent})["items"], strict=True))
 
 
-def _listed(one: Record, values: Any) -> list[Any]:
-    if isinstance(values, str | Mapping | one) or not isinstance(values, Iterable):
-        wanted = f"a list of {one.__name__} or dict"
-        raise InvalidType(wanted=wanted, sent=type(values).__name__)
-    return list(values)
-
-
-def _checked_list(kind: ListOf, values: Any) -> tuple[Any, ...]:
+def _checked_list(kind: ListOf, values: Iterable[Any]) -> tuple[Any, ...]:
     found: list[Any] = []
     errors: list[ApiError] = []
-    sent = _listed(kind.one, values)
+    sent = list(values)
     kind.check_count(sent)
     for position, value in enumerate(sent):
         try:
