@@ -105,10 +105,7 @@ class CartViewSet(CartServiceViewSet):
                 version = carts.current_version(cart_id)
                 if version is not None and (seen is None or version in seen):
                     return HttpResponseNotModified(headers={"ETag": entity_tag(version)})
-            found = carts.find(cart_id)
-        if found is None:
-            raise errors.CartNotFound
-        version, text = found
+            version, text = carts.find(cart_id)
         return self.success(Answer(text, version))
 
     @changing(

@@ -140,7 +140,7 @@ class CartManager(CartWriter):
             cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, id=item_id)
             [before] = statements.placed_items(rows)
             new = cart.changed([before], [], self.current_time())
-            keys = {"id": item_id, "item_id": item_id, "profile_key": cart.profile_key}
+            keys = cart.keys | {"id": item_id, "item_id": item_id}
             with self._recorded(
                 cursor, cart, new, "Remove Item", whole(before), {}, before
             ) as changed:
@@ -179,10 +179,9 @@ class CartManager(CartWriter):
             new = cart.changed(
                 [*before.values()], [*after.values()], self.current_time(), ("items",)
             )
-            keys = {"cart_id": cart.id, "profile_key": cart.profile_key}
             with self._recorded(cursor, cart, new, "Replace Items", was, now) as changed:
-                statements.DELETE_OPTIONS_OF_CART.run(cursor, **keys)
-                statements.DELETE_ITEMS.run(cursor, **keys)
+                statements.DELETE_OPTIONS_OF_CART.run(cursor, **cart.keys)
+                statements.DELETE_ITEMS.run(cursor, **cart.keys)
                 self._insert_items(cursor, cart, after.values())
             return changed
 
@@ -228,15 +227,14 @@ class CartManager(CartWriter):
         author = self.author or Author.shell()
         with change_transaction() as cursor:
             cart, _ = self._lock_open(cursor, cart_id, version)
-            keys = {"id": cart.id, "cart_id": cart.id, "profile_key": cart.profile_key}
             with one_exchange(cursor):
-                statements.DELETE_OPTIONS_OF_CART.run(cursor, **keys)
-                statements.DELETE_ITEMS.run(cursor, **keys)
-                statements.DELETE_CHANGES.run(cursor, **keys)
-                statements.delete_cart(self.model).run(cursor, **keys)
+                statements.DELETE_OPTIONS_OF_CART.run(cursor, **cart.keys)
+                statements.DELETE_ITEMS.run(cursor, **cart.keys)
+                statements.DELETE_CHANGES.run(cursor, **cart.keys)
+                statements.delete_cart(self.model).run(cursor, **cart.keys)
                 statements.INSERT_DELETED.run(
                     cursor,
-                    **keys,
+                    **cart.keys,
                     deleted_on=max(cart.modified_on, self.current_time()),
                     **author.columns,
                 )

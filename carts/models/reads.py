@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
+from carts.cart_errors import CartNotFound
 from carts.models.change import Author, decoded
 from carts.models.closing import has_status, status_columns, with_status
 from carts.models.columns import column_names
@@ -146,13 +147,17 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
     def get_queryset(self) -> CartQuerySet:
         return CartQuerySet(self.model, using=self._db).filter(**self.keys)
 
-    def find(self, cart_id: UUID) -> tuple[int, str] | None:
-        """Return the cart's version and the JSON text that Get Cart shows, or None."""
+    def find(self, cart_id: UUID) -> tuple[int, str]:
+        """Return the cart's version and the JSON text that Get Cart shows.
+
+        Raises:
+            ApiError: `cart_not_found`.
+        """
         keys = {**self.keys, "id": cart_id}
         statement = get_cart(self.model, tuple(keys), status_columns())
         for version, text, *status in statement.rows(**keys):
             return version, with_status(text, status, self.current_time())
-        return None
+        raise CartNotFound
 
     def current_time(self) -> datetime:
         return self.moment or timezone.now()

@@ -99,7 +99,7 @@ class CartWriter(CartReader):
         after = PlacedItem.of(before.id, before.position, item)
         new = cart.changed([before], [after], self.current_time())
         was, now = difference(before.item._asdict(), item._asdict())
-        keys = {"id": before.id, "item_id": before.id, "profile_key": cart.profile_key}
+        keys = cart.keys | {"id": before.id, "item_id": before.id}
         with self._recorded(cursor, cart, new, operation, was, now, after) as changed:
             # The most frequent change is a new quantity, which leaves the options alone.
             new_options = item.options != before.item.options
@@ -124,10 +124,9 @@ class CartWriter(CartReader):
         was, now = difference(before, after)
         if not now:
             return self._unchanged(cart)
-        keys = {"id": cart.id, "profile_key": cart.profile_key}
         new = cart.changed([], [], moment)
         with self._recorded(cursor, cart, new, operation, was, now) as changed:
-            statements.update_cart(self.model, tuple(after)).run(cursor, **keys, **after)
+            statements.update_cart(self.model, tuple(after)).run(cursor, **cart.keys, **after)
         return changed
 
     def _insert_items(self, cursor: Any, cart: LockedCart, placed: Collection[PlacedItem]) -> None:
@@ -150,7 +149,7 @@ class CartWriter(CartReader):
 
         The record of the change that is too old to be kept is deleted.
         """
-        author, keys = self.author or Author.shell(), {"profile_key": cart.profile_key}
+        author = self.author or Author.shell()
         changed = Changed(new.version, new.subtotal)
         shown = None
         with one_exchange(cursor):
@@ -159,8 +158,7 @@ class CartWriter(CartReader):
             written.run(cursor, **new._asdict())
             statements.INSERT_CHANGE.run(
                 cursor,
-                cart_id=cart.id,
-                profile_key=cart.profile_key,
+                **cart.keys,
                 version=new.version,
                 at=new.modified_on,
                 **author.columns,
@@ -174,18 +172,18 @@ class CartWriter(CartReader):
             )
             if new.version > MAX_CHANGES + 1:
                 old = new.version - MAX_CHANGES
-                statements.DELETE_CHANGE.run(cursor, **keys, cart_id=cart.id, version=old)
+                statements.DELETE_CHANGE.run(cursor, **cart.keys, version=old)
             if self.returns_cart:
                 shown = cursor.db.cursor()
-                show = get_cart(self.model, (*keys, "id"), status_columns())
-                show.send(shown, {**keys, "id": cart.id})
+                show = get_cart(self.model, statements.KEYS, status_columns())
+                show.send(shown, cart.keys)
         if shown:
             [(_, text, *status)] = show.received(shown)
             changed.json = with_status(text, status, self.current_time())
 
     def _unchanged(self, cart: LockedCart) -> Changed:
-        found = self.find(cart.id) if self.returns_cart else None
-        return Changed(cart.version, cart.subtotal, found and found[1])
+        text = self.find(cart.id)[1] if self.returns_cart else None
+        return Changed(cart.version, cart.subtotal, text)
 
 
 @contextmanager

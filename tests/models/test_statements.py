@@ -11,6 +11,7 @@ from django.db.models.sql.compiler import SQLCompiler
 from django.utils import timezone
 from psycopg.pq import PipelineStatus
 
+from carts.cart_errors import CartNotFound
 from carts.models import Cart, IdempotencyRecord
 from carts.models.change import Author
 from cartsvc.db.statements import (
@@ -62,7 +63,8 @@ def test_narrowed_carts_are_never_widened_again() -> None:
     assert str(web.pk) in own.find(web.pk)[1]
     assert [cart_id for cart_id, _ in own.page(10)] == [web.pk]
     for carts in own, own.by(ANNA), own.by(ANNA, profile_key=app.profile_key):
-        assert carts.find(app.pk) is None
+        with pytest.raises(CartNotFound):
+            carts.find(app.pk)
         assert list(carts.filter(pk=app.pk)) == []
         assert app.pk not in {cart_id for cart_id, _ in carts.page(10)}
 
