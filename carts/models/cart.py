@@ -97,20 +97,20 @@ class Cart(GuardedModel):
 
     def change(self, *, version: int | None = None, **changes: Any) -> None:
         """Change the named fields; the others stay as they are. See `CartManager.change_cart`."""
-        type(self).objects.change_cart(self.pk, changes, version=version)
+        Cart.objects.change_cart(self.pk, changes, version=version)
         self.refresh_from_db()
 
     def add_item(self, *, version: int | None = None, **values: Any) -> CartItem:
         """Add an item with its `options` after the last one; see `CartManager.add_item`."""
         item_id = checked_key("id", values.pop("id", None) or uuid7())
-        type(self).objects.add_item(self.pk, item_id, Item(**values), version=version)
+        Cart.objects.add_item(self.pk, item_id, Item(**values), version=version)
         self.refresh_from_db()
         return self.items.get(pk=item_id)
 
     def add_items(self, items: Items, *, version: int | None = None) -> list[CartItem]:
         """Add items after the last one, all or none; see `CartManager.add_items`."""
         added = {key or uuid7(): item for key, item in checked_items(items)}
-        type(self).objects.add_items(self.pk, added, version=version)
+        Cart.objects.add_items(self.pk, added, version=version)
         self.refresh_from_db()
         return list(self.items.filter(pk__in=added))
 
@@ -122,16 +122,16 @@ class Cart(GuardedModel):
         found = checked_items(items)
         placed = {key or uuid7(): item for key, item in found}
         kept = {key for key, _ in found if key}
-        type(self).objects.replace_items(self.pk, placed, kept=kept, version=version)
+        Cart.objects.replace_items(self.pk, placed, kept=kept, version=version)
         self.refresh_from_db()
         return list(self.items.all())
 
     def close(self, *, version: int | None = None, **values: Any) -> None:
         """Close the cart with an `outcome` and a `reference`; see `CartManager.close_cart`."""
-        type(self).objects.close_cart(self.pk, Closing(**values), version=version)
+        Cart.objects.close_cart(self.pk, Closing(**values), version=version)
         self.refresh_from_db()
 
     def reopen(self, *, version: int | None = None) -> None:
         """Open the cart again; see `CartManager.reopen_cart`."""
-        type(self).objects.reopen_cart(self.pk, version=version)
+        Cart.objects.reopen_cart(self.pk, version=version)
         self.refresh_from_db()
