@@ -104,15 +104,13 @@ class RecordSerializer(serializers.Serializer):
     sent_back: ClassVar[frozenset[str]] = READ_ONLY_MEMBERS
     fixed: ClassVar[frozenset[str]] = frozenset()
 
-    is_whole: ClassVar[bool]
-
     class Meta:
         record: Record
         # Without `fields`: all, required as the record has it. With them, none is required.
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls.is_whole = not hasattr(cls.Meta, "fields")
+    @cached_property
+    def makes_record(self) -> bool:
+        return not hasattr(self.Meta, "fields")
 
     def get_fields(self) -> dict[str, Any]:
         declared: dict[str, Any] = super().get_fields()
@@ -121,7 +119,7 @@ class RecordSerializer(serializers.Serializer):
         for source in getattr(self.Meta, "fields", record._fields):
             name, optional = camel_case(source), is_optional(record, source)
             options: dict[str, Any] = {
-                "required": self.is_whole and not optional,
+                "required": self.makes_record and not optional,
                 "allow_null": optional,
                 "source": None if source == name else source,
             }
@@ -169,7 +167,7 @@ class RecordSerializer(serializers.Serializer):
         return self.to_record(values)
 
     def to_record(self, values: dict[str, Any]) -> Any:
-        if not self.is_whole:
+        if not self.makes_record:
             return values
         record = self.Meta.record
         return record._make(map(values.get, record._fields))
@@ -181,7 +179,7 @@ class RecordSerializer(serializers.Serializer):
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if type(data) is not dict:
             raise InvalidBody([invalid_type("an object", data)])
-        values = not_sent(self.Meta.record).copy() if self.is_whole else {}
+        values = not_sent(self.Meta.record).copy() if self.makes_record else {}
         errors = self.refused(data) if self.fixed else []
         if errors:
             told = {error.field for error in errors}
