@@ -9,7 +9,6 @@ its type, and no more errors are looked for than an answer lists. A serializer k
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
-from uuid import UUID
 
 from django.core.exceptions import ValidationError as DjangoValidationError
 from rest_framework import serializers
@@ -25,12 +24,11 @@ from cartsvc.request_errors import (
     MAX_ERRORS,
     ApiError,
     ApiErrors,
-    InvalidGuid,
     Null,
     Required,
     UnknownMember,
 )
-from cartsvc.text import camel_case, parse_guid, shortened
+from cartsvc.text import camel_case, shortened
 
 # What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
 READ_ONLY_MEMBERS = frozenset(
@@ -69,18 +67,6 @@ class TypedField(serializers.Field):
         value = self.kind.check(data)
         self.run_validators(value)
         return value
-
-
-class Guid:
-    """A GUID, as a type of `carts.types` is."""
-
-    def check(self, value: Any) -> UUID:
-        """Raise `invalid_type` or `invalid_guid`."""
-        if type(value) is not str:
-            raise invalid_type("a string", value)
-        if guid := parse_guid(value):
-            return guid
-        raise InvalidGuid(name="This")
 
 
 class Member(NamedTuple):

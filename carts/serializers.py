@@ -6,11 +6,11 @@ from uuid import UUID
 
 from carts.record_serializers import (
     READ_ONLY_MEMBERS,
-    Guid,
     RecordListSerializer,
     RecordSerializer,
     TypedField,
 )
+from carts.types import Guid
 from carts.values import (
     CART_CHANGES,
     ITEM_CHANGES,

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.conf import settings
 from iso4217 import Currency as Currencies
@@ -18,12 +19,13 @@ from carts.cart_errors import InvalidCurrency, TooMany, TooManyDecimals
 from cartsvc.request_errors import (
     Blank,
     ControlCharacter,
+    InvalidGuid,
     InvalidType,
     MaxLength,
     MaxValue,
     MinValue,
 )
-from cartsvc.text import IN_LINE, IN_PARAGRAPH, VISIBLE
+from cartsvc.text import IN_LINE, IN_PARAGRAPH, VISIBLE, parse_guid
 
 CURRENCIES = frozenset(currency.code for currency in Currencies)
 CURRENCY_CODE = re.compile("[A-Z]{3}")
@@ -161,6 +163,18 @@ class Price:
         if is_noisy and (lost or int(price.as_tuple().exponent) < -self.decimals):
             raise TooManyDecimals(limit=self.decimals)
         return price or Decimal(0)  # -0.0 is 0
+
+
+class Guid:
+    """guid: 8-4-4-4-12 hexadecimal digits, in either case."""
+
+    def check(self, value: Any) -> UUID:
+        """Raise `invalid_type` or `invalid_guid`."""
+        if type(value) is not str:
+            raise invalid_type("a string", value)
+        if guid := parse_guid(value):
+            return guid
+        raise InvalidGuid(name="This")
 
 
 @dataclass(frozen=True)

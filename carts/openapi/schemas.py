@@ -9,8 +9,8 @@ import yaml
 
 from carts.models.idempotency import KEPT_HOURS, KEY_MAX_LENGTH
 from carts.openapi.examples import samples
-from carts.record_serializers import Guid, RecordSerializer
-from carts.types import INT64, Choice, Currency, Integer, Line, ListOf, Price
+from carts.record_serializers import RecordSerializer
+from carts.types import INT64, Choice, Currency, Guid, Integer, Line, ListOf, Price
 from carts.values import Closing, Item, ItemList, NewCart, Option
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
 from cartsvc.api.operation import OPERATIONS, Operation
