@@ -54,14 +54,14 @@ class LockedCart(NamedTuple):
         if self.version not in versions:
             raise VersionMismatch(version=self.version)
 
-    def changed(
+    def next_version(
         self,
         before: Sequence[PlacedItem],
         after: Sequence[PlacedItem],
         moment: datetime,
         sent_in: Place = (),
     ) -> Self:
-        """Return the cart as it is when the items `before` have become those `after`.
+        """Return the cart as it is once the items `before` have become those `after`.
 
         `sent_in` is the place of the caller's list of these items, such as `("items",)`. It is
         empty if what the caller sent is the item.
@@ -70,7 +70,7 @@ class LockedCart(NamedTuple):
             ApiError: `currency_mismatch`, `invalid_currency` or `too_many`. A cart that is above
                 a lowered limit may be changed, if it does not grow.
         """
-        check_currencies(after, self.currency, sent_in)
+        self.check_currencies(after, sent_in)
         gone, come = Totals.of(before), Totals.of(after)
         item_count = self.item_count - gone.item_count + come.item_count
         if item_count > max(self.item_count, settings.MAX_ITEMS):
@@ -88,6 +88,28 @@ class LockedCart(NamedTuple):
             modified_on=max(self.modified_on, moment),
         )
 
+    def check_currencies(self, items: Iterable[PlacedItem], sent_in: Place) -> None:
+        """Refuse items and options in another currency than the cart's. See `next_version`.
+
+        No more errors are looked for than an answer lists.
+        """
+        currency, errors = self.currency, list[ApiError]()
+        for number, (_, _, item, _) in enumerate(items):
+            parts: list[Item | Option] = [item, *item.options]
+            for position, part in enumerate(parts, start=-1):
+                if part.currency != currency:
+                    own = (*sent_in, number) if sent_in else ()
+                    place = own if part is item else (*own, "options", position)
+                    field = (*place, "currency")
+                    if part.currency in CURRENCIES:
+                        errors.append(CurrencyMismatch(currency=currency, field=field))
+                    else:
+                        errors.append(InvalidCurrency(field=field))
+            if len(errors) > MAX_ERRORS:
+                break
+        if errors:
+            raise ApiErrors(errors) if len(errors) > 1 else errors[0]
+
 
 class Totals(NamedTuple):
     """The number of items and options in a cart, and the subtotal: the sum of items' values."""
@@ -103,28 +125,3 @@ class Totals(NamedTuple):
             option_count += len(item.options)
             subtotal += value
         return cls(len(items), option_count, subtotal)
-
-
-def check_currencies(items: Iterable[PlacedItem], currency: str, sent_in: Place) -> None:
-    """Refuse items and options that are not in the cart's `currency`. See `LockedCart.changed`.
-
-    No more errors are looked for than an answer lists.
-    """
-    errors: list[ApiError] = []
-    for number, (_, _, item, _) in enumerate(items):
-        parts: list[Item | Option] = [item, *item.options]
-        for position, part in enumerate(parts, start=-1):
-            if part.currency != currency:
-                own = (*sent_in, number) if sent_in else ()
-                place = own if part is item else (*own, "options", position)
-                errors.append(_currency_error(part.currency, currency, (*place, "currency")))
-        if len(errors) > MAX_ERRORS:
-            break
-    if errors:
-        raise ApiErrors(errors) if len(errors) > 1 else errors[0]
-
-
-def _currency_error(code: str, currency: str, field: Place) -> ApiError:
-    if code not in CURRENCIES:
-        return InvalidCurrency(field=field)
-    return CurrencyMismatch(currency=currency, field=field)

@@ -59,7 +59,7 @@ class CartManager(CartWriter):
         author, moment = self.author or Author.shell(), self.current_time()
         empty = LockedCart(cart_id, profile_key, new.currency, moment)
         items = [PlacedItem.of(uuid7(), position, item) for position, item in enumerate(new.items)]
-        cart = empty.changed([], items, moment, ("items",))
+        cart = empty.next_version([], items, moment, ("items",))
         with change_transaction() as cursor, one_exchange(cursor):
             statements.insert_cart(self.model).run(
                 cursor,
@@ -79,7 +79,7 @@ class CartManager(CartWriter):
         with change_transaction() as cursor:
             cart, last = self._lock_open(cursor, cart_id, version, statements.LAST_POSITION)
             placed = PlacedItem.of(item_id, last[0][0] + 1 if last else 0, item)
-            new, now = cart.changed([], [placed], self.current_time()), whole(placed)
+            new, now = cart.next_version([], [placed], self.current_time()), whole(placed)
             with self._recorded(cursor, cart, new, "Add Item", {}, now, placed) as changed:
                 self._insert_items(cursor, cart, [placed])
             return changed
@@ -95,7 +95,7 @@ class CartManager(CartWriter):
             numbered = enumerate(items.items(), last[0][0] + 1 if last else 0)
             after = {key: PlacedItem.of(key, n, item) for n, (key, item) in numbered}
             was, now = item_differences({}, after)
-            new = cart.changed([], [*after.values()], self.current_time(), ("items",))
+            new = cart.next_version([], [*after.values()], self.current_time(), ("items",))
             with self._recorded(cursor, cart, new, "Add Items", was, now) as changed:
                 self._insert_items(cursor, cart, after.values())
             return changed
@@ -139,7 +139,7 @@ class CartManager(CartWriter):
         with change_transaction() as cursor:
             cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, id=item_id)
             [before] = statements.placed_items(rows)
-            new = cart.changed([before], [], self.current_time())
+            new = cart.next_version([before], [], self.current_time())
             keys = cart.keys | {"id": item_id, "item_id": item_id}
             with self._recorded(
                 cursor, cart, new, "Remove Item", whole(before), {}, before
@@ -176,7 +176,7 @@ class CartManager(CartWriter):
                 key: PlacedItem.of(key, n, item) for n, (key, item) in enumerate(items.items())
             }
             was, now = item_differences(before, after)
-            new = cart.changed(
+            new = cart.next_version(
                 [*before.values()], [*after.values()], self.current_time(), ("items",)
             )
             with self._recorded(cursor, cart, new, "Replace Items", was, now) as changed:

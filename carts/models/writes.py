@@ -97,7 +97,7 @@ class CartWriter(CartReader):
         self, cursor: Any, cart: LockedCart, operation: str, before: PlacedItem, item: Item
     ) -> Changed:
         after = PlacedItem.of(before.id, before.position, item)
-        new = cart.changed([before], [after], self.current_time())
+        new = cart.next_version([before], [after], self.current_time())
         was, now = difference(before.item._asdict(), item._asdict())
         keys = cart.keys | {"id": before.id, "item_id": before.id}
         with self._recorded(cursor, cart, new, operation, was, now, after) as changed:
@@ -124,7 +124,7 @@ class CartWriter(CartReader):
         was, now = difference(before, after)
         if not now:
             return self._unchanged(cart)
-        new = cart.changed([], [], moment)
+        new = cart.next_version([], [], moment)
         with self._recorded(cursor, cart, new, operation, was, now) as changed:
             statements.update_cart(self.model, tuple(after)).run(cursor, **cart.keys, **after)
         return changed
