@@ -108,8 +108,7 @@ class CartManager(CartWriter):
         The item keeps its id and its position.
         """
         with change_transaction() as cursor:
-            cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, id=item_id)
-            [before] = statements.placed_items(rows)
+            cart, before = self._lock_item(cursor, cart_id, item_id, version)
             return self._write_item(cursor, cart, "Update Item", before, item)
 
     def change_item(
@@ -126,8 +125,7 @@ class CartManager(CartWriter):
         """
         checked = checked_changes(Item, changes)
         with change_transaction() as cursor:
-            cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, id=item_id)
-            [before] = statements.placed_items(rows)
+            cart, before = self._lock_item(cursor, cart_id, item_id, version)
             # What is not named is not checked: it may be above a limit that was lowered since.
             item = Item._make(map(checked.get, Item._fields, before.item))
             if item == before.item:
@@ -137,8 +135,7 @@ class CartManager(CartWriter):
     def remove_item(self, cart_id: UUID, item_id: UUID, *, version: Expected = None) -> Changed:
         """Remove an item and its options."""
         with change_transaction() as cursor:
-            cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, id=item_id)
-            [before] = statements.placed_items(rows)
+            cart, before = self._lock_item(cursor, cart_id, item_id, version)
             new = cart.next_version([before], [], self.current_time())
             keys = cart.keys | {"id": item_id, "item_id": item_id}
             with self._recorded(

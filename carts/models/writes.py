@@ -77,21 +77,28 @@ class CartWriter(CartReader):
         return LockedCart._make(carts[0]), rows
 
     def _lock_open(
-        self,
-        cursor: Any,
-        cart_id: UUID,
-        version: Expected,
-        look: Select | None = None,
-        **looked_for: Any,
+        self, cursor: Any, cart_id: UUID, version: Expected, look: Select | None = None
     ) -> tuple[LockedCart, Rows]:
-        """Do as `_lock`, for a change that needs an open cart, and what is looked for."""
-        cart, rows = self._lock(cursor, cart_id, look, **looked_for)
-        if looked_for and not rows:
+        """Do as `_lock`, for a change that needs an open cart."""
+        cart, rows = self._lock(cursor, cart_id, look)
+        self._check_open(cart, version)
+        return cart, rows
+
+    def _lock_item(
+        self, cursor: Any, cart_id: UUID, item_id: UUID, version: Expected
+    ) -> tuple[LockedCart, PlacedItem]:
+        """Do as `_lock_open`, for a change of an item that the cart must have."""
+        cart, rows = self._lock(cursor, cart_id, statements.ITEM, id=item_id)
+        if not rows:
             raise ItemNotFound
+        self._check_open(cart, version)
+        [placed] = statements.placed_items(rows)
+        return cart, placed
+
+    def _check_open(self, cart: LockedCart, version: Expected) -> None:
         if cart.status != OPEN:
             CartStatus.of(cart, self.current_time()).check_open()
         cart.check_version(version)
-        return cart, rows
 
     def _write_item(
         self, cursor: Any, cart: LockedCart, operation: str, before: PlacedItem, item: Item
