@@ -1,6 +1,7 @@
 """What can be wrong with a cart: one exception class each."""
 
-from cartsvc.request_errors import ApiError, InvalidValue
+from cartsvc.request_errors import ApiError
+from cartsvc.value_errors import InvalidValue
 
 
 class InvalidCurrency(InvalidValue):

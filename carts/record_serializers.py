@@ -24,11 +24,10 @@ from cartsvc.request_errors import (
     MAX_ERRORS,
     ApiError,
     ApiErrors,
-    Null,
-    Required,
     UnknownMember,
 )
 from cartsvc.text import camel_case, shortened
+from cartsvc.value_errors import Null, Required
 
 # What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
 READ_ONLY_MEMBERS = frozenset(

@@ -27,15 +27,8 @@ from carts.types import (
     Price,
     is_whole,
 )
-from cartsvc.request_errors import (
-    ApiError,
-    ApiErrors,
-    InvalidGuid,
-    InvalidType,
-    InvalidValues,
-    Null,
-    Required,
-)
+from cartsvc.request_errors import ApiError, ApiErrors, InvalidGuid
+from cartsvc.value_errors import InvalidType, InvalidValues, Null, Required
 
 Record = Any  # the class of a record
 RecordT = TypeVar("RecordT")

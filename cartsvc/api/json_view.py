@@ -18,13 +18,9 @@ from rest_framework.viewsets import ViewSetMixin
 from cartsvc.api.headers import media_type
 from cartsvc.api.operation import Operation
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING
-from cartsvc.request_errors import (
-    InvalidType,
-    MalformedJson,
-    PayloadTooLarge,
-    UnsupportedMediaType,
-)
+from cartsvc.request_errors import MalformedJson, PayloadTooLarge, UnsupportedMediaType
 from cartsvc.text import shortened
+from cartsvc.value_errors import InvalidType
 
 # In the WSGI environ of a request whose body was read.
 RECEIVED = "cartsvc.received"

@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError as DjangoValidationError
 from rest_framework.serializers import ValidationError
 
 from carts.serializers import ChangeCartSerializer, CreateCartSerializer
-from cartsvc.request_errors import InvalidValue
+from cartsvc.value_errors import InvalidValue
 from tests.support import bodies
 
 
