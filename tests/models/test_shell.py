@@ -253,7 +253,7 @@ def test_a_key_that_is_taken_is_refused(cart: Any, unchanged: Unchanged) -> None
         lambda: other.add_item(**ItemFactory(), id=str(item.pk)),
         lambda: other.add_items([ItemFactory() | {"id": item.pk}]),
     ):
-        with pytest.raises(IntegrityError, match=r"^id: This id is taken already"), atomic():
+        with pytest.raises(IntegrityError, match=r"carts_cart(item)?(_pkey|\.id)"), atomic():
             write()
 
 
