@@ -43,9 +43,7 @@ def checks_values(record: type[RecordT]) -> type[RecordT]:
     """Let the class of a record check the values that it is given (a decorator)."""
 
     @wraps(record.__new__)  # so that help() and completion name the fields
-    def new(cls: Record, *unnamed: Any, **values: Any) -> Any:
-        if unnamed:
-            raise TypeError(f"{cls.__name__} takes its values by name.")
+    def new(cls: Record, **values: Any) -> Any:
         if hasattr(cls, "refused") and (errors := cls.refused(values)):
             raise InvalidValues(errors)
         every = checked_changes(cls, {**dict.fromkeys(cls._fields, NOT_GIVEN), **values})
