@@ -1,6 +1,6 @@
 """A cart that a change has locked: what the change may do to it, and what it makes of it."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple, Self
@@ -56,8 +56,8 @@ class LockedCart(NamedTuple):
 
     def next_version(
         self,
-        before: Sequence[PlacedItem],
-        after: Sequence[PlacedItem],
+        before: Collection[PlacedItem],
+        after: Collection[PlacedItem],
         moment: datetime,
         sent_in: Place = (),
     ) -> Self:
@@ -119,7 +119,7 @@ class Totals(NamedTuple):
     subtotal: Decimal
 
     @classmethod
-    def of(cls, items: Sequence[PlacedItem]) -> Self:
+    def of(cls, items: Collection[PlacedItem]) -> Self:
         option_count, subtotal = 0, Decimal(0)
         for _, _, item, value in items:
             option_count += len(item.options)

@@ -95,7 +95,7 @@ class CartManager(CartWriter):
             numbered = enumerate(items.items(), last[0][0] + 1 if last else 0)
             after = {key: PlacedItem.of(key, n, item) for n, (key, item) in numbered}
             was, now = item_differences({}, after)
-            new = cart.next_version([], [*after.values()], self.current_time(), ("items",))
+            new = cart.next_version([], after.values(), self.current_time(), ("items",))
             with self._recorded(cursor, cart, new, "Add Items", was, now) as changed:
                 self._insert_items(cursor, cart, after.values())
             return changed
@@ -173,9 +173,8 @@ class CartManager(CartWriter):
                 key: PlacedItem.of(key, n, item) for n, (key, item) in enumerate(items.items())
             }
             was, now = item_differences(before, after)
-            new = cart.next_version(
-                [*before.values()], [*after.values()], self.current_time(), ("items",)
-            )
+            moment = self.current_time()
+            new = cart.next_version(before.values(), after.values(), moment, ("items",))
             with self._recorded(cursor, cart, new, "Replace Items", was, now) as changed:
                 statements.DELETE_OPTIONS_OF_CART.run(cursor, **cart.keys)
                 statements.DELETE_ITEMS.run(cursor, **cart.keys)
