@@ -8,6 +8,7 @@ its type, and no more errors are looked for than an answer lists. A serializer k
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
 
 from django.core.exceptions import ValidationError as DjangoValidationError
@@ -126,6 +127,11 @@ class RecordSerializer(serializers.Serializer):
         return found
 
     @cached_property
+    def in_order(self) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
+        """What takes the record's values out of a dict. Of a single one it would make no tuple."""
+        return itemgetter(*self.Meta.record._fields)
+
+    @cached_property
     def lists(self) -> dict[str, Any]:
         """The members that are lists of objects, with the serializer of the objects."""
         lists = (one for one in self.members if isinstance(one.field, RecordListSerializer))
@@ -152,10 +158,7 @@ class RecordSerializer(serializers.Serializer):
         return self.to_record(values)
 
     def to_record(self, values: dict[str, Any]) -> Any:
-        if not self.makes_record:
-            return values
-        record = self.Meta.record
-        return record._make(map(values.get, record._fields))
+        return self.Meta.record._make(self.in_order(values)) if self.makes_record else values
 
     def refused(self, data: dict[str, Any]) -> list[ApiError]:
         """Return an error for each member that is refused, whatever it holds."""

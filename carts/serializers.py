@@ -88,6 +88,7 @@ class ReplaceItemsSerializer(RecordSerializer):
 
     class Meta:
         record = ItemList
+        fields = ("items",)
 
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
         check_named_once(item_id for item_id, _ in values["items"])

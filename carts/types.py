@@ -133,6 +133,7 @@ class Price:
     digits: ClassVar = 14
     decimals: ClassVar = 4
     minimum: ClassVar = Decimal(0)
+    smallest: ClassVar = Decimal("0.0001")
     maximum: ClassVar = Decimal("9999999999.9999")
 
     def check(self, value: Any) -> Decimal:
@@ -146,14 +147,12 @@ class Price:
         price = Decimal(value)
         if price < 0:
             raise MinValue("A price must not be below 0.")
-        is_noisy = int(price.as_tuple().exponent) < -self.decimals
-        if is_noisy:
-            # A double keeps 15 significant digits. The rest is noise.
+        # A double keeps 15 significant digits. The rest is noise.
+        if len(str(price)) > 16:  # with the point
             price = Decimal(f"{float(price):.15g}")
         if price > self.maximum:
             raise MaxValue(f"A price must not be above {self.maximum}.")
-        lost = value and not price  # it was too small for a double
-        if is_noisy and (lost or int(price.as_tuple().exponent) < -self.decimals):
+        if price % self.smallest or (value and not price):  # it was too small for a double
             raise TooManyDecimals(limit=self.decimals)
         return price or Decimal(0)  # -0.0 is 0
 
