@@ -7,23 +7,22 @@ only the values differ. What it saves is in tests/bench/README.md ("What compili
 Values must have their field's Python type already: they are not converted.
 
 Private parts of Django, 5.2 to 6.1, are the compiler of `django.db.models.sql`, its `as_sql` and
-its converters in `Select`, and `_raw_delete` in `delete_in_shards`. psycopg's binary arrays and
-pipeline are documented. If a private part changes, `tests/models/test_statements.py` fails. Then
-write the statements as plain querysets.
+its converters in `Select`, and `_raw_delete` in `delete_in_shards`. psycopg's pipeline is
+documented. If a private part changes, `tests/models/test_statements.py` fails. Then write the
+statements as plain querysets.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connections, models
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import Expression, Field, Model, QuerySet
 from django.db.models.sql.compiler import SQLCompiler
 from psycopg.pq import TransactionStatus
-
-from cartsvc.db.exact_field import ExactField
 
 Rows = list[Sequence[Any]]
 
@@ -170,7 +169,8 @@ def _equal(model: type[Model], names: Iterable[str]) -> list[str]:
 class Insert:
     """An INSERT of any number of rows into the fields `names` of a model.
 
-    The fields `shared` have the same value in all rows, which is sent once.
+    They are UUIDs, texts, or numbers that are not null. The fields `shared`, of any type, have the
+    same value in all rows, which is sent once.
     """
 
     def __init__(
@@ -192,8 +192,8 @@ class Insert:
             prepared = [_prepared(self.fields, (*shared, *row), cursor.db) for row in values]
             cursor.execute(self.of_rows(len(values)), list(chain.from_iterable(prepared)))
         elif cursor.db.vendor == "postgresql":
-            arrays = zip(self.arrays, zip(*values, strict=True), strict=True)
-            cursor.execute(self.of_columns, [*shared, *(array(column) for array, column in arrays)])
+            arrays = map(_array, self.types, zip(*values, strict=True))
+            cursor.execute(self.of_columns, [*shared, *arrays])
         else:
             prepared = [_prepared(self.fields, (*shared, *row), cursor.db) for row in values]
             cursor.executemany(self.of_rows(1), prepared)
@@ -207,25 +207,31 @@ class Insert:
 
         It is planned in less time than a row of placeholders for each row.
         """
-        connection = connections[DEFAULT_DB_ALIAS]
-        # A length would cut longer texts without a word.
-        types = (field.db_type(connection).partition("(")[0] for field in self.own)
-        # Lists go in binary format, which takes less time than text.
-        formats = ("%b" if array is list else "%s" for array in self.arrays)
-        arrays = ", ".join(f"{one}::{kind}[]" for one, kind in zip(formats, types, strict=True))
+        arrays = ", ".join(f"%s::{kind}[]" for kind in self.types)
         shared = "%s, " * (len(self.fields) - len(self.own))
         return f"{self.into} SELECT {shared}own.* FROM UNNEST({arrays}) AS own"
 
     @cached_property
-    def arrays(self) -> list[Callable[[Iterable[Any]], Any]]:
-        """What makes an array of each column of the rows."""
-        numbers = models.IntegerField, models.DecimalField, ExactField
-        return [
-            _array_of_numbers if isinstance(field, numbers) and not field.null else list
-            for field in self.own
-        ]
+    def types(self) -> list[str]:
+        """PostgreSQL's types of the columns. A length would cut longer texts without a word."""
+        connection = connections[DEFAULT_DB_ALIAS]
+        return [field.db_type(connection).partition("(")[0] for field in self.own]
 
 
-def _array_of_numbers(column: Iterable[Any]) -> str:
-    """Return an array as PostgreSQL writes it: psycopg takes longer for a list."""
-    return f"{{{','.join(map(str, column))}}}"
+def _array(kind: str, column: Iterable[Any]) -> str:
+    """Return an array as PostgreSQL writes it: psycopg takes several times as long for a list."""
+    return f"{{{','.join(map(ELEMENTS.get(kind, str), column))}}}"
+
+
+def _quoted(text: str | None) -> str:
+    if text is None:
+        return "NULL"
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+# What writes an element of an array that is not of numbers.
+ELEMENTS: dict[str, Callable[[Any], str]] = {
+    "uuid": attrgetter("hex"),
+    "varchar": _quoted,
+    "text": _quoted,
+}
