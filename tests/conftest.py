@@ -49,9 +49,10 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
     """Serve requests, without their timeouts, which a busy machine would exceed.
 
-    tests/chaos has them.
+    tests/chaos has them. SQLite may make the tests' own file.
     """
     connect_for_requests()
+    connection.settings_dict["MUST_EXIST"] = False
     options = connection.settings_dict["OPTIONS"]
     for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
         if "SESSION" in connection.settings_dict:

@@ -42,7 +42,8 @@ def connection_settings(
                 "transaction_mode": "IMMEDIATE",
                 "timeout": LOCK_SECONDS,
                 "init_command": "PRAGMA journal_mode=WAL",
-            }
+            },
+            "MUST_EXIST": for_requests,
         }
     session = {
         # JIT compilation takes longer than any of our queries. PostgreSQL would still choose it

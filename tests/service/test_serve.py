@@ -10,11 +10,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from secrets import token_urlsafe
 from string import Template
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import requests
@@ -28,6 +30,8 @@ from pytest_django import Settings
 from carts.openapi.examples import samples
 from cartsvc.serving import server
 from cartsvc.serving.addresses import address_of
+from tests.support.answers import errors_of
+from tests.support.callers import PROFILE
 from tests.support.programs import accepts, copied, free_port, manage, program, wait_until
 
 
@@ -156,6 +160,24 @@ def test_given_secrets_need_no_folder_made_before_and_no_token_is_printed(clone:
     var = clone / "var"
     assert var.stat().st_mode & 0o777 == 0o700
     assert [file.name for file in var.iterdir()] == ["carts.sqlite3"]
+
+
+def test_a_database_that_was_moved_away_is_not_made_anew(clone: Path) -> None:
+    port, path = free_port(), clone / "a#% ?b.sqlite3"
+    away = path.with_suffix(".away")
+    with serving(clone, port, DATABASE_URL=f"sqlite:///{quote(str(path))}", WEB_CONCURRENCY="1"):
+        token = manage("issue_token", program=[f"{clone}/manage.py"]).stdout.strip()
+        carts = f"http://127.0.0.1:{port}/v2.0/customers/{PROFILE}/carts"
+        list_carts = partial(requests.get, carts, headers={"Authorization": f"Bearer {token}"})
+        path.rename(away)  # before any thread of the worker has connected
+        refused = list_carts()
+        assert (refused.status_code, errors_of(refused)) == (503, [("unavailable", None)])
+        assert requests.get(f"http://127.0.0.1:{port}/readyz").status_code == 503
+        assert not path.exists()
+        away.rename(path)
+        assert list_carts().status_code == 200
+        path.rename(away)
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(

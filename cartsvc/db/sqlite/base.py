@@ -11,6 +11,7 @@ import os
 import random
 import time
 from contextlib import AbstractContextManager, nullcontext, suppress
+from pathlib import Path
 from typing import Any
 
 from django.db import OperationalError
@@ -23,8 +24,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
     is_distributed = False
 
     def get_new_connection(self, conn_params: Any) -> Any:
-        """Connect. A new database file is readable by its user only."""
-        if not self.is_in_memory_db():
+        """Connect. A new database file is readable by its user only.
+
+        Requests make none: where the file is missing it was moved, and its -wal would be emptied.
+        """
+        if self.is_in_memory_db():
+            pass
+        elif self.settings_dict.get("MUST_EXIST"):
+            file = Path(conn_params["database"]).absolute().as_uri()
+            conn_params = {**conn_params, "database": f"{file}?mode=rw"}
+        else:
             # SQLite would create the file with the umask's mode. It gives the -wal and -shm
             # files the mode of the database file.
             with suppress(OSError):  # the file exists, or SQLite reports the error next
