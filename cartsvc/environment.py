@@ -24,7 +24,7 @@ HOST = r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?|(\.[A-Za-z0-9_-]+){2,}\.?|\[[0-9A-
 
 # As browsers send it: they leave out the usual port, and write other scripts in ASCII.
 ORIGIN = (
-    r"null|file://|(?!https:.*:443\Z|http:.*:80\Z)[a-z][a-z0-9+.-]*://"
+    r"file://|(?!https:.*:443\Z|http:.*:80\Z)[a-z][a-z0-9+.-]*://"
     r"([a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?"
 )
 
@@ -90,8 +90,8 @@ def are_origins(origins: list[str]) -> None:
         if not re.fullmatch(ORIGIN, origin):
             raise ValidationError(
                 "must list origins as browsers send them, such as https://shop.example.com: in "
-                "lower case and ASCII, without a path, * or the ports 443 and 80, and not "
-                f"{origin!r}."
+                "lower case and ASCII, without a path, *, the ports 443 and 80, or null, which any "
+                f"page can have, and not {origin!r}."
             )
 
 

@@ -80,6 +80,7 @@ WRONG = [
         "CACHE_URL": ("pymemcache://127.0.0.1:11211", "must begin with redis://"),
         "METRICS_BIND": ("127.0.0.1:http", "must be such as 127.0.0.1:9100."),
     },
+    {"CORS_ALLOWED_ORIGINS": ("https://a.example,null", "null, which any page can have")},
     {
         "ALLOWED_HOSTS": ("https://a.example.com", "and not 'https://a.example.com'"),
         "CORS_ALLOWED_ORIGINS": ("https://*.example.com", "*.example.com'."),
