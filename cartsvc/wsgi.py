@@ -39,10 +39,12 @@ if not settings.DEBUG:
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Answer a request, without the charset that Django would read before any middleware runs.
+    """Answer a request, without what Django would read too kindly before any middleware runs.
 
-    It would look for its name on disk, decode the query with it, and fail with no envelope.
+    It would look for a charset's name on disk, decode the query with it, and fail with no envelope.
     """
+    if not environ["REQUEST_METHOD"].isupper():
+        environ["REQUEST_METHOD"] = "-"  # Django would take `get` for GET
     environ["CONTENT_TYPE"] = media_type(environ.get("CONTENT_TYPE", ""))
     if "HTTP_COOKIE" in environ:
         environ["HTTP_COOKIE"] = plain_cookies(environ["HTTP_COOKIE"])

@@ -58,6 +58,15 @@ def test_a_media_type_that_is_hard_to_read_is_refused(api: Api, content_type: st
     assert status == HTTPStatus.UNSUPPORTED_MEDIA_TYPE
 
 
+@pytest.mark.parametrize("method", ["get", "Post", "head", "options"])
+def test_a_method_is_told_by_its_case(api: Api, method: str) -> None:
+    sent = {"HTTP_AUTHORIZATION": api.client.defaults["HTTP_AUTHORIZATION"]}
+    assert answer(method, api.base)[0] == HTTPStatus.UNAUTHORIZED
+    status, body = answer(method, api.base, **sent)
+    assert status == HTTPStatus.METHOD_NOT_ALLOWED
+    assert json.loads(body) == error("method_not_allowed", "This path takes only GET, HEAD, POST.")
+
+
 @pytest.mark.parametrize("path", ["/", "/docs/", "/static/", "/admin", "/admin/login/"])
 def test_a_multipart_form_is_not_read(path: str) -> None:
     status, _ = answer(
