@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.log import log_response
 
-from cartsvc.concurrency_limit import COMPUTING, RECEIVING
+from cartsvc.concurrency_limit import COMPUTING, RECEIVING, WAITING
 from cartsvc.db.outages import is_outage
 from cartsvc.proxies import client_network
 from cartsvc.request_errors import Unavailable
@@ -47,15 +47,17 @@ class PageLimit:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.method != "POST" and not request.path.startswith(reverse("admin:index")):
             return self.get_response(request)
-        # Not the session's key, because a user may have many.
-        user = request.session.get(SESSION_KEY)
-        caller = f"staff {user}" if user else f"network {client_network(request)}"
         try:
+            # Not the session's key, because a user may have many.
+            with WAITING.place_for("pages"):
+                user = request.session.get(SESSION_KEY)
+            caller = f"staff {user}" if user else f"network {client_network(request)}"
             if request.method == "POST":
                 with RECEIVING.place_for(caller):
                     request.body  # noqa: B018 (read, and kept)
             # All strangers are one caller, because it costs them nothing to be many.
-            with COMPUTING.place_for(caller if user else "strangers"):
+            each = caller if user else "strangers"
+            with COMPUTING.place_for(each), WAITING.place_for("pages"):
                 return self.get_response(request)
         except UnreadablePostError:
             raise BadRequest("The form did not arrive whole.") from None

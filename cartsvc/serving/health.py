@@ -47,8 +47,12 @@ def ready(request: HttpRequest) -> JsonResponse:
             return _answer(503, "migrations pending")
         MIGRATED.add(True)  # migrations are not unapplied under a running server
     except DatabaseError:
-        return _answer(503, "database unavailable")
+        return unavailable()
     return _answer(200, "ok")
+
+
+def unavailable() -> JsonResponse:
+    return _answer(503, "database unavailable")
 
 
 @cache

@@ -58,8 +58,8 @@ def _serve(address: dict[str, Any], drainable: Drainable, prepare: Callable[[], 
         http=HTTPModes.http1,
         websockets=False,
         workers=settings.WEB_CONCURRENCY,
-        # One more than may wait for the database.
-        blocking_threads=settings.THREADS + 1,
+        # One for `/readyz`, and one more than may wait for the database.
+        blocking_threads=settings.THREADS + 2,
         blocking_threads_idle_timeout=600,  # one that ends closes its database connection
         # Milliseconds for a head to arrive, and between two of a connection; bytes of half a head.
         http1_settings=HTTP1Settings(header_read_timeout=10_000, max_buffer_size=64 * 1024),

@@ -35,7 +35,7 @@ from tests.support.programs import FOLDERS, manage, wait_until
 # On a machine that may be busy. The contract's "within 5 seconds" is of a quiet one; without a
 # deadline, a caller here would wait for a minute.
 PATIENCE_SECONDS = 15
-# One thread more than there are callers, for the health check.
+# More threads than callers, for the health checks.
 PROCESS = {"WEB_CONCURRENCY": "1", "THREADS": "4"}
 
 Outage = Callable[[Cluster], AbstractContextManager[None]]
@@ -164,8 +164,13 @@ def test_a_server_that_is_gone(cluster: Cluster, server: Service, outage: Outage
 def test_more_callers_than_threads_of_a_server_that_is_frozen(
     cluster: Cluster, server: Service
 ) -> None:
-    """No request waits for those before it to give up, nor does a health check."""
+    """No request waits for those before it to give up, nor does a health check.
+
+    Those who ask for a page, or whether the service is ready, take no thread from the others.
+    """
     calls = [partial(server.caller(sub=f"caller {number}").get) for number in range(24)]
+    calls += [partial(requests.get, f"{server.url}/readyz", timeout=60)] * 16
+    calls += [partial(requests.get, f"{server.url}/admin/login/", timeout=60)] * 4
     with ThreadPoolExecutor(len(calls)) as pool, requests.Session() as probe:
 
         def asked() -> list[requests.Response]:
@@ -176,7 +181,8 @@ def test_more_callers_than_threads_of_a_server_that_is_frozen(
             kept, checks = other.submit(asked), []
             while not kept.done():
                 checks.append(probe.get(f"{server.url}/healthz", timeout=60))
-        assert all(map(unavailable, kept.result()))
+        assert all(map(unavailable, kept.result()[:24]))
+        assert {answer.status_code for answer in kept.result()[24:40]} == {503}
         assert all(check.ok for check in checks)
         slowest = [max(one.elapsed for one in some) for some in (kept.result(), checks)]
         print(*slowest, end=" ")

@@ -1,12 +1,14 @@
 import os
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
-from pytest_django import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from cartsvc import __version__
+from cartsvc.concurrency_limit import ASKING, WAITING
 from cartsvc.serving import health
 from cartsvc.serving.drain import DRAINING
 
@@ -46,6 +48,25 @@ def test_a_file_that_may_only_be_read_takes_no_changes(
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and may(path, mode))
     response = Client(headers=ELSEWHERE).get("/readyz")
     assert (response.status_code, response.json()) == (503, {"status": "database read-only"})
+
+
+def test_one_check_at_a_time_waits_for_the_database() -> None:
+    """The others take no thread from those who need none. Any query fails the test."""
+    with ASKING.place_for("/readyz"):
+        response = Client().get("/readyz")
+        assert Client().get("/healthz").status_code == 200
+    assert (response.status_code, response.json()) == (503, {"status": "database unavailable"})
+
+
+def test_pages_leave_a_thread_when_all_wait_for_the_database(settings: Settings) -> None:
+    with ExitStack() as stack:
+        for number in range(settings.THREADS):
+            stack.enter_context(WAITING.place_for(number))
+        for cookies in ({}, {"sessionid": "a" * 32}):
+            browser = Client()
+            browser.cookies.load(cookies)
+            page = browser.get("/admin/")
+            assert (page.status_code, page["Retry-After"]) == (503, "1")
 
 
 def test_no_header_of_a_caller_begins_the_drain(db: None) -> None:
