@@ -32,6 +32,8 @@ class Drainable:
         self.application = application
         self.begun = mmap.mmap(-1, 1)
         self.parent = os.getpid()
+        # The server will set its own handler.
+        self.under_nohup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
     @property
     def drains(self) -> bool:
@@ -59,6 +61,8 @@ class Drainable:
 
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGALRM):
             signal.signal(number, drain_or_stop)
+        if self.under_nohup:
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         if self.drains:

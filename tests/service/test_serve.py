@@ -313,6 +313,22 @@ def test_ctrl_c_stops_at_once(clone: Path) -> None:
         wait_until(lambda: printed.read_text().count("Started worker") == 2)
 
 
+@pytest.mark.parametrize("ignored", [True, False])
+def test_who_starts_it_with_nohup_may_close_the_terminal(clone: Path, ignored: bool) -> None:
+    def hang_up(process: subprocess.Popen[bytes]) -> None:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        mask = int(re.search(r"^SigIgn:\s*(\w+)$", status, re.MULTILINE)[1], 16)
+        assert bool(mask >> (signal.SIGHUP - 1) & 1) == ignored
+        process.terminate()
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
+    try:
+        with serving(clone, free_port(), stop=hang_up):
+            pass
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize(
     ("bind", "hint"),
     [
