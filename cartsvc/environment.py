@@ -69,6 +69,10 @@ class Environment(FileAwareEnv):
             value = value.removeprefix("\ufeff")  # which an editor may write
             if not value:
                 raise ImproperlyConfigured(f"{file} names an empty file.")
+        try:
+            str(value).encode()
+        except UnicodeEncodeError:
+            raise ImproperlyConfigured(f"{env_key} must be text in UTF-8.") from None
         return value
 
 

@@ -159,6 +159,14 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         assert line.endswith(": SECRET_KEY_FILE must name a text file that this user may read.")
 
 
+def test_bytes_that_are_no_text_are_named() -> None:
+    """Such as a key straight from /dev/urandom."""
+    refused = manage("check", JWT_SIGNING_KEY="".join(f"{number}\udcff" for number in range(40)))
+    assert refused.returncode == 1
+    (line,) = refused.stderr.splitlines()
+    assert line.endswith(": JWT_SIGNING_KEY must be text in UTF-8.")
+
+
 @pytest.mark.parametrize(
     ("changes", "security"),
     [
