@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from hashlib import sha256
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,10 @@ def address_of(bind: str) -> dict[str, Any]:
     if bind.startswith("unix:"):
         return {"uds": Path(bind.removeprefix("unix:"))}
     host, _, port = bind.rpartition(":")
-    if not port.isdecimal():
+    if not port.isdecimal() or not int(port):  # 0 is any port, which nobody would find
         raise ValueError("it does not end with the number of a port")
     if host.startswith("["):
-        return {"address": host.strip("[]"), "port": int(port)}
+        return {"address": str(IPv6Address(host.strip("[]"))), "port": int(port)}
     if not host or ":" in host:
         raise ValueError(f"did you mean {f'[{host}]' if host else '127.0.0.1'}:{port}?")
     return {"address": socket.gethostbyname(host), "port": int(port)}

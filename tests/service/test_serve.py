@@ -337,6 +337,8 @@ def test_who_starts_it_with_nohup_may_close_the_terminal(clone: Path, ignored: b
         ("127.0.0.1:http", "it does not end with the number of a port"),
         ("nonsense", "it does not end with the number of a port"),
         ("127.0.0.1:70000", "0-65535"),
+        ("127.0.0.1:0", "it does not end with the number of a port"),
+        ("[]:8000", "cannot be empty"),
     ],
 )
 def test_address_that_is_none_is_named(bind: str, hint: str) -> None:
