@@ -104,6 +104,11 @@ def is_random(secret: str) -> None:
         raise ValidationError("must have 50 random characters, not < 32 or a few again and again.")
 
 
+def are_random(former: list[str]) -> None:
+    for secret in former:
+        is_random(secret or "-")  # after a last comma, what anybody signs would be ours
+
+
 def are_proxies(proxies: list[str]) -> None:
     for proxy in set(proxies) - {"*"}:
         try:

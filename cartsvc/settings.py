@@ -20,6 +20,7 @@ from cartsvc.environment import (
     are_hosts,
     are_origins,
     are_proxies,
+    are_random,
     between,
     generated_secret,
     is_random,
@@ -40,7 +41,7 @@ DATABASE_URL = DATABASE_URL or f"sqlite:///{VAR_DIR / 'carts.sqlite3'}"
 DATABASE_ADMIN_URL = env.str("DATABASE_ADMIN_URL", "")
 
 SECRET_KEY = env.str("SECRET_KEY", "", validate=is_random)
-SECRET_KEY_FALLBACKS: list[str] = env.list("SECRET_KEY_FALLBACKS", [], subcast=str.strip)
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", [], str.strip, validate=are_random)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK, subcast=str.strip, validate=are_hosts)
 IS_PUBLIC = not set(ALLOWED_HOSTS or ()) <= set(LOOPBACK)
 HTTPS_ONLY = env.bool("HTTPS_ONLY", IS_PUBLIC)

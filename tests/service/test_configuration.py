@@ -53,6 +53,7 @@ WRONG = [
         "JWT_ALGORITHM": ("none", "Must be one of: HS256, RS256, ES256."),
         "JWT_JWK_URL": ("http://127.0.0.1@evil.example/keys", "must be an https:// address"),
         "SECRET_KEY": ("short", "must have 50 random characters"),
+        "SECRET_KEY_FALLBACKS": (f"{'former' * 8},", "must have 50 random characters"),
         "ALLOWED_HOSTS": ("a.example.com,*", "must list names such as api.example.com"),
         "CORS_ALLOWED_ORIGINS": ("https://a.example, https://b.example:443", "b.example:443'."),
         "FORWARDED_ALLOW_IPS": ("10.0.0.9,nginx", "'nginx' does not appear to be"),
@@ -136,8 +137,9 @@ def test_a_value_may_stand_in_a_file(tmp_path: Path) -> None:
 
 
 def test_former_keys_are_a_list() -> None:
-    keys = shown("settings.SECRET_KEY_FALLBACKS", SECRET_KEY_FALLBACKS="former, older")
-    assert keys == "['former', 'older']"
+    former, older = "former" * 8, "older" * 8
+    keys = shown("settings.SECRET_KEY_FALLBACKS", SECRET_KEY_FALLBACKS=f"{former}, {older}")
+    assert keys == f"['{former}', '{older}']"
 
 
 def test_a_value_is_given_once_and_no_file_is_empty(tmp_path: Path) -> None:
