@@ -151,9 +151,10 @@ def test_the_first_account_of_the_desk_is_made_once(clone: Path) -> None:
 def test_given_secrets_need_no_folder_made_before_and_no_token_is_printed(clone: Path) -> None:
     keys = {"SECRET_KEY": token_urlsafe(60), "JWT_SIGNING_KEY": token_urlsafe(60)}
     port = free_port()
-    with serving(clone, port, **keys) as printed:
+    with serving(clone, port, **keys, THREADS="100") as printed:
         assert "TOKEN" not in printed
         assert "curl" not in printed
+        assert "WARNING" not in printed
         # Its name is that of where it listens.
         names = {json.loads(line)["instance"] for line in printed.splitlines()}
         assert names == {f"{socket.gethostname()}:{port}"}
