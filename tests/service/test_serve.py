@@ -164,9 +164,9 @@ def test_given_secrets_need_no_folder_made_before_and_no_token_is_printed(clone:
 
 
 def test_a_database_that_was_moved_away_is_not_made_anew(clone: Path) -> None:
-    port, path = free_port(), clone / "a#% ?b.sqlite3"
+    port, path = free_port(), clone / "file:a#% ?b.sqlite3"
     away = path.with_suffix(".away")
-    with serving(clone, port, DATABASE_URL=f"sqlite:///{quote(str(path))}", WEB_CONCURRENCY="1"):
+    with serving(clone, port, DATABASE_URL=f"sqlite:///{quote(path.name)}", WEB_CONCURRENCY="1"):
         token = manage("issue_token", program=[f"{clone}/manage.py"]).stdout.strip()
         carts = f"http://127.0.0.1:{port}/v2.0/customers/{PROFILE}/carts"
         list_carts = partial(requests.get, carts, headers={"Authorization": f"Bearer {token}"})

@@ -28,16 +28,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
         Requests make none: where the file is missing it was moved, and its -wal would be emptied.
         """
-        if self.is_in_memory_db():
-            pass
-        elif self.settings_dict.get("MUST_EXIST"):
-            file = Path(conn_params["database"]).absolute().as_uri()
-            conn_params = {**conn_params, "database": f"{file}?mode=rw"}
-        else:
-            # SQLite would create the file with the umask's mode. It gives the -wal and -shm
-            # files the mode of the database file.
-            with suppress(OSError):  # the file exists, or SQLite reports the error next
-                os.close(os.open(conn_params["database"], os.O_CREAT | os.O_EXCL, 0o600))
+        if not self.is_in_memory_db():
+            name, must_exist = conn_params["database"], self.settings_dict.get("MUST_EXIST")
+            if not must_exist:
+                # SQLite would create the file with the umask's mode. It gives the -wal and -shm
+                # files the mode of the database file.
+                with suppress(OSError):  # the file exists, or SQLite reports the error next
+                    os.close(os.open(name, os.O_CREAT | os.O_EXCL, 0o600))
+            file = f"{Path(name).absolute().as_uri()}?mode={'rw' if must_exist else 'rwc'}"
+            conn_params = {**conn_params, "database": file}
         return super().get_new_connection(conn_params)
 
     def migrating(self) -> AbstractContextManager[None]:
