@@ -76,5 +76,6 @@ REMEDIES = REFUSED | {
     "too many .*connections|connection slots": "All connections are taken: end some.",
     "database is locked": "Another process writes to the file: wait for it, or end it.",
     "disk is full|No space left": "Make room on the disk of the database.",
+    "disk I/O error": "DATABASE_URL names no file of a disk, or the disk has failed: see dmesg.",
     "not a database": "DATABASE_URL names a file that SQLite has not made: name another one.",
 }

@@ -169,3 +169,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path, command: str) -> Non
     told = refused(f"sqlite:///{tmp_path / 'notes'}", command)
     assert "DATABASE_URL names a file that SQLite has not made" in told
     assert (tmp_path / "notes").read_text() == "Not a database. " * 1000
+
+
+def test_a_file_that_cannot_be_read_or_written_is_told() -> None:
+    assert "DATABASE_URL names no file of a disk" in refused("sqlite:////dev/null", "migrate")
