@@ -2,17 +2,22 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from tests.desk.conftest import PASSWORD
+from carts.models import Cart
+from tests.desk.conftest import PASSWORD, member
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.programs import missing, program
 
 FIND = "/admin/carts/cart/"
 THE_LIST = re.compile("^[^?]*/admin/carts/cart/$")
 
 LOOKS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+
+# How high each of these is, in pixels.
+HEIGHTS = "prices => prices.map(price => price.getBoundingClientRect().height)"
 
 # Opens a page.
 Open = Callable[..., Any]
@@ -84,6 +89,35 @@ def sign_in(page: Any, name: str) -> None:
     page.wait_for_url(THE_LIST)
 
 
+@pytest.fixture
+def cart(db: None) -> Cart:
+    member("anna", "Cart support lead")
+    cart: Any = CartFactory(
+        note="Invoice to the office",
+        special_instructions="Ring twice",
+        items=[
+            ItemFactory(
+                special_instructions="No basil",
+                options=[OptionFactory(), OptionFactory(display_name="Olives")],
+            ),
+            ItemFactory(display_name="Cola", quantity=1),
+        ],
+    )
+    return cast("Cart", cart)
+
+
+@pytest.fixture
+def desk(cart: Cart, open_page: Open) -> Open:
+    """Open the desk in a browser, signed in."""
+
+    def open_desk(width: int = 1280) -> Any:
+        page = open_page(width)
+        sign_in(page, "anna")
+        return page
+
+    return open_desk
+
+
 def complained(open_page: Open, *statuses: int) -> None:
     """Check that the browser has logged refused pages with these statuses, and nothing else."""
     told = [complaint.partition("status of ")[2][:3] for complaint in open_page.complaints]
@@ -111,3 +145,21 @@ def check(page: Any, name: str) -> None:
         if violation["impact"] in {"serious", "critical"}
     ]
     assert serious == [], name
+
+
+def tab_to(page: Any, selector: str) -> None:
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate(f"document.activeElement.matches({selector!r})"):
+            outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+            shadow = page.evaluate("getComputedStyle(document.activeElement).boxShadow")
+            assert (outline, shadow) != ("none", "none"), f"{selector} does not show its focus"
+            return
+    pytest.fail(f"Tab does not reach {selector}")
+
+
+def follow(page: Any, selector: str, url: Any) -> None:
+    """Reach the link or button by the keyboard, press it, and wait for the page it leads to."""
+    tab_to(page, selector)
+    page.keyboard.press("Enter")
+    page.wait_for_url(url)

@@ -12,7 +12,7 @@ from tests.support.programs import accepts, free_port, missing, program, running
 
 # The files that take the longest, of this folder and tests/browser. Those that run last alone keep
 # the second core waiting.
-SLOWEST = ["test_failover.py", "test_server.py", "test_desk.py", "test_backup.py"]
+SLOWEST = ["test_failover.py", "test_server.py", "test_looks.py", "test_backup.py"]
 
 
 @pytest.hookimpl(trylast=True)

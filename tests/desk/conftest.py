@@ -8,6 +8,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
 from django.test import Client
+from pytest_django import Settings
 
 from carts.models import Cart
 from carts.models.reads import items_of
@@ -15,6 +16,8 @@ from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.stored import Unchanged
 
 CARTS = "/admin/carts/cart/"
+ACCOUNTS = "/admin/auth/user/"
+LOGIN = "/admin/login/"
 PASSWORD = "correct horse battery"
 
 
@@ -30,6 +33,19 @@ def staff(*groups: str, name: str = "anna") -> Client:
     client = Client()
     client.force_login(member(name, *groups, password=None))
     return client
+
+
+def sign_in(client: Client, password: str = PASSWORD, name: str = "anna") -> int:
+    return client.post(LOGIN, {"username": name, "password": password}).status_code
+
+
+def guess(client: Client, times: int = 5, name: str = "anna") -> list[int]:
+    return [sign_in(client, "wrong", name) for _ in range(times)]
+
+
+@pytest.fixture
+def cheap_passwords(settings: Settings) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture
@@ -116,6 +132,13 @@ def put_back_page(cart: Cart, version: int = 2) -> str:
 def events(client: Client, cart: Cart, query: str = "") -> list[Any]:
     """Return the history that the cart's page shows, newest first."""
     return list(client.get(f"{page_of(cart)}{query}").context["timeline"]["events"])
+
+
+def found(client: Client, **query: object) -> list[Any]:
+    """Return the carts that the search lists."""
+    response = client.get(CARTS, query)
+    assert response.status_code == 200
+    return list(response.context["page"].carts)
 
 
 def form_of(client: Client, url: str) -> dict[str, Any]:

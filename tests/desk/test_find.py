@@ -1,35 +1,20 @@
-import csv
-import math
 import re
 import uuid
-from collections.abc import Callable
-from datetime import datetime, timedelta
-from html import unescape
 from io import StringIO
-from itertools import chain
-from typing import Any, cast
 
 import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
-from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from carts.admin import search
 from carts.models import Cart
 from carts.models.change import Author
-from tests.desk.conftest import CARTS, big_cart, item_of, items, page_of, staff
+from tests.desk.conftest import CARTS, found, item_of, items, page_of, staff
 from tests.support import bodies
 from tests.support.callers import STRANGER, Api
 from tests.support.factories import CartFactory, ItemFactory, new_item
 from tests.support.stored import unguarded
-
-
-def found(client: Client, **query: object) -> list[Any]:
-    response = client.get(CARTS, query)
-    assert response.status_code == 200
-    return list(response.context["page"].carts)
 
 
 @pytest.fixture
@@ -173,246 +158,6 @@ def test_the_reference_of_a_cart_that_was_reopened_is_said_not_to_be_found(
     assert "The reference of a cart that was reopened is not found." in text
 
 
-def test_filters_that_hide_what_is_searched_can_be_left_out(viewer: Client, cart: Cart) -> None:
-    response = viewer.get(CARTS, {"q": "a/c&d?", "platform": "none"})
-    assert "Carts may have been deleted since." in response.text
-    assert '<a href="?q=a%2Fc%26d%3F">search without the filters</a>' in response.text
-    response = viewer.get(CARTS, {"platform": "none"})
-    assert "must be whole" not in response.text
-    assert '<a href="?q=">search without the filters</a>' in response.text
-
-
-PLACE, TIME = "This address does not name a place in the list.", "Enter a valid date/time."
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "text"),
-    [("before", "zzz", PLACE), ("after", "zzz", PLACE), ("created_from", "yesterday", TIME)],
-)
-def test_a_place_or_a_time_that_is_none_is_told(
-    viewer: Client, cart: Cart, name: str, value: str, text: str
-) -> None:
-    response = viewer.get(CARTS, {name: value})
-    assert text in response.text
-    assert response.context["page"].carts == []
-
-
-def test_a_time_is_typed_with_four_digits_of_a_year_or_chosen_by_a_click(
-    viewer: Client, cart: Cart
-) -> None:
-    text = viewer.get(CARTS, {"q": "4711", "currency": "EUR"}).text
-    assert text.count('max="9999-12-31T23:59"') == 4
-    links = dict(re.findall(r'<a href="([^"]+)">(last hour|today|yesterday)</a>', text))
-    wanted = {"last hour": [cart], "today": [cart], "yesterday": []}
-    for url, name in links.items():
-        assert "q=4711&amp;currency=EUR&amp;created_from=" in url
-        assert list(viewer.get(CARTS + unescape(url)).context["page"].carts) == wanted.pop(name)
-    assert wanted == {}
-
-
-FILTERS = {
-    "partner_key": "BIST",
-    "platform": "kiosk",
-    "ordering_channel": "WEB",
-    "fulfilment_channel": "PICKUP",
-    "currency": "GBP",
-}
-
-
-@pytest.mark.parametrize("name", FILTERS)
-def test_filters(viewer: Client, cart: Cart, name: str) -> None:
-    wanted = CartFactory(**{name: FILTERS[name]})
-    wanted.add_item(**ItemFactory(currency=wanted.currency))
-    for spell in (str.upper, str.lower):
-        chosen = {name: spell(FILTERS[name])}
-        assert found(viewer, **chosen) == [wanted]
-        for key in (str(wanted.profile_key), "4711 pizza"):
-            assert found(viewer, **chosen, q=key) == [wanted]
-        assert found(viewer, **chosen, q=str(cart.profile_key)) == []
-
-
-def at(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M")
-
-
-def test_filters_of_time(viewer: Client, cart: Cart) -> None:
-    cart.change(note="Ring")
-    now = timezone.now()
-    past, future = at(now - timedelta(hours=1)), at(now + timedelta(hours=1))
-    for name in ("created", "changed"):
-        assert found(viewer, **{f"{name}_from": past, f"{name}_to": future}) == [cart]
-        assert found(viewer, **{f"{name}_from": future}) == []
-        assert found(viewer, **{f"{name}_to": past}) == []
-
-
-def test_times_are_those_of_the_viewers_zone(viewer: Client, cart: Cart) -> None:
-    there = at(timezone.now() + timedelta(hours=11))  # Auckland is ahead by 12 or 13
-    assert found(viewer, created_from=there) == []
-    viewer.cookies["timezone"] = "Pacific/Auckland"
-    assert found(viewer, created_from=there) == [cart]
-    assert " NZ" in viewer.get(CARTS).text
-
-
-@pytest.mark.parametrize("zone", ["", "Nowhere/Land", "../etc/passwd", "x" * 300, "Europe"])
-def test_a_zone_that_is_none_shows_utc(viewer: Client, cart: Cart, zone: str) -> None:
-    viewer.cookies["timezone"] = zone
-    assert "UTC" in viewer.get(CARTS).text
-
-
-def walk(client: Client, query: str, way: str) -> list[list[Any]]:
-    pages = []
-    while query:
-        response = client.get(CARTS + query)
-        pages.append(response.context["page"].carts)
-        query = ways(response)[way]
-    return pages
-
-
-def ways(response: Any) -> dict[str, str]:
-    """Return the addresses of the newer and the older page, or "" where there is none."""
-    links = re.findall('<a href="([^"]+)"[^>]* rel="(prev|next)"', response.text)
-    urls = {rel: unescape(url) for url, rel in links}
-    return {"newer": urls.get("prev", ""), "older": urls.get("next", "")}
-
-
-def check_walk(client: Client, query: str, wanted: list[Cart]) -> None:
-    assert list(chain(*walk(client, query, "older"))) == wanted
-    back = walk(client, f"{query}&after={uuid.UUID(int=0)}", "newer")
-    assert list(chain(*back[::-1])) == wanted
-
-
-@pytest.mark.parametrize(
-    "query",
-    ["?", "?q=4711", "?platform=ios-app", "?q=4711&platform=ios-app", "?q=4711+naan", "?q=n"],
-)
-def test_pages_hold_every_cart_once(
-    viewer: Client, query: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    naan = ItemFactory(display_name="Naan", price="12.50")
-    kinds = {"platform": "web"}, {"platform": "ios-app", "items": [naan]}
-    carts = [CartFactory(**kinds[n % 2]) for n in range(17)][::-1]
-    monkeypatch.setattr(search, "PAGE_SIZE", 5)
-    monkeypatch.setattr(search, "WINDOW", 4)
-    monkeypatch.setattr(search, "SECONDS", 0)
-    check_walk(viewer, query, carts if query in {"?", "?q=4711"} else carts[1::2])
-
-
-def test_a_page_leads_both_ways_whichever_way_it_was_come_to(
-    viewer: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    carts = [CartFactory() for _ in range(5)]
-    monkeypatch.setattr(search, "PAGE_SIZE", 1)
-    there = {"newer": f"?q=4711&after={carts[2].pk}", "older": f"?q=4711&before={carts[2].pk}"}
-    for way in (f"after={carts[1].pk}", f"before={carts[3].pk}"):
-        response = viewer.get(f"{CARTS}?q=4711&{way}")
-        assert response.context["page"].carts == [carts[2]]
-        assert ways(response) == there
-
-
-def test_pages_of_a_number_that_is_a_partner_key_as_well_hold_every_cart_once(
-    viewer: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The two searches stop at different carts."""
-    for number in range(24):
-        restaurant_key = 4711 if number % 4 else 1
-        partner_key = "4711" if number % 4 < 2 else "ACME"
-        platform = "web" if number % 3 else "kiosk"
-        CartFactory(restaurant_key=restaurant_key, partner_key=partner_key, platform=platform)
-    wanted = list(Cart.objects.filter(platform="kiosk").order_by("-id"))
-    monkeypatch.setattr(search, "PAGE_SIZE", 3)
-    monkeypatch.setattr(search, "WINDOW", 4)
-    monkeypatch.setattr(search, "SECONDS", 0)
-    check_walk(viewer, "?q=4711&platform=kiosk", wanted)
-
-
-@pytest.mark.usefixtures("raised_limits")
-def test_a_list_takes_6_queries_whatever_carts_hold_and_a_search_9(
-    viewer: Client, django_assert_num_queries: Callable[[int], Any]
-) -> None:
-    for _ in range(98):
-        CartFactory(items=[ItemFactory(with_option=True)])
-    for _ in range(3):
-        big_cart(50, 100)
-    profile = Cart.objects.latest("id").profile_key
-    # three more, to find out whether it is the id of a cart or an item, or a reference, and which
-    # carts of the customer were deleted
-    with django_assert_num_queries(9):
-        viewer.get(CARTS, {"q": str(profile)})
-    # session, user, two for permissions, the ids, the carts with their totals
-    with django_assert_num_queries(6):
-        response = viewer.get(CARTS)
-    assert response.text.count('class="number">22.70 EUR</td>') == 97
-    assert response.text.count('class="number">13,510.00 EUR</td>') == 3
-    assert response.text.count(', …<span class="words">50 items</span>') == 3
-    assert response.text.count("2&nbsp;×&nbsp;<bdi>Pizza Margherita</bdi>") == 97 + 3 * 3
-
-
-def test_the_list_says_how_many_it_has_and_gives_them_as_a_file(
-    viewer: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(search, "PAGE_SIZE", 2)
-    monkeypatch.setattr(search, "MOST", 4)
-    carts = [dishes("=1+1", 'Côte, "x"', platform="+49") for _ in range(5)]
-    CartFactory(partner_key="BIST")
-    response = viewer.get(CARTS)
-    assert ">More than 4 carts <" in response.text
-    response = viewer.get(CARTS + ways(response)["older"])
-    assert "4 carts" not in response.text
-    # The file begins with the newest cart, whichever page it is asked on.
-    for way in ("older", "newer"):
-        assert 'href="?csv=1">Download as CSV</a>' in response.text
-        response = viewer.get(CARTS + ways(response)[way])
-    for platform, count in (("+49", "More than 4 carts"), ("ios-app", "1 cart ")):
-        assert f">{count}" in viewer.get(CARTS, {"platform": platform}).text
-    file = viewer.get(CARTS, {"platform": "+49", "csv": "1"})
-    assert file.headers["Content-Type"] == "text/csv; charset=utf-8"
-    heads, *rows = csv.reader(file.content.decode("utf-8-sig").splitlines())
-    assert heads[::6] == ["id", "subtotal", "platform"]
-    assert [row[0] for row in rows] == [str(cart.pk) for cart in carts[:0:-1]]
-    assert rows[0][5:] == [
-        *("2", "40.40", "EUR", "4711", "ACME", "DELIVERY", "MOBILE", "'+49", "open", ""),
-        '2 × =1+1, 2 × Côte, "x"',
-    ]
-
-
-def test_zero_is_no_empty_cell_of_a_file(viewer: Client) -> None:
-    CartFactory(restaurant_key=0)
-    text = viewer.get(CARTS, {"csv": "1"}).content.decode("utf-8-sig")
-    [row] = csv.DictReader(text.splitlines())
-    assert [row[name] for name in ("item count", "restaurant key")] == ["0", "0"]
-
-
-def dishes(*names: str, **values: Any) -> Cart:
-    return cast(
-        "Cart", CartFactory(items=[ItemFactory(display_name=name) for name in names], **values)
-    )
-
-
-def shown(client: Client, **query: str) -> list[str]:
-    """Return the cell of each cart's items, as text."""
-    cells = re.findall('<td data-label="Items">(.*?)</td>', client.get(CARTS, query).text)
-    return [re.sub("<[^>]+>", "", cell).replace("&nbsp;", " ") for cell in cells]
-
-
-def test_the_list_shows_the_first_dishes(viewer: Client) -> None:
-    cart = dishes("Garlic naan", "Saag paneer", "Raita", "Lassi")
-    dishes("شاورما", "<b>Tea</b>")
-    CartFactory()
-    assert shown(viewer) == [
-        "none",
-        "2 × شاورما, 2 × &lt;b&gt;Tea&lt;/b&gt;",
-        "2 × Garlic naan, 2 × Saag paneer, 2 × Raita, …4 items",
-    ]
-    cart.items.get(display_name="Saag paneer").remove()
-    assert shown(viewer)[2] == "2 × Garlic naan, 2 × Raita, 2 × Lassi"
-
-
-def test_the_dish_that_was_searched_is_among_the_first(viewer: Client) -> None:
-    dishes("Raita", "Lassi", "Chai", "Garlic naan")
-    (cell,) = shown(viewer, q="naan garlic")
-    assert cell == "2 × Garlic naan, 2 × Raita, 2 × Lassi, …4 items"
-
-
 @pytest.mark.parametrize(
     ("item", "terms", "understood"),
     [
@@ -451,31 +196,6 @@ def test_a_dish_or_an_amount_finds_the_carts_with_it(
     assert re.sub("<[^>]+>", "", said).endswith(understood)
 
 
-def test_a_dish_is_looked_for_no_further_than_the_window(
-    viewer: Client, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Callable[[int], Any]
-) -> None:
-    monkeypatch.setattr(search, "WINDOW", 4)
-    monkeypatch.setattr(search, "SECONDS", 0)
-    old = dishes("Garlic naan")
-    reached = [CartFactory() for _ in range(6)][1]
-    monkeypatch.setattr(search, "SECONDS", 0)
-    # session, user, two for permissions, whether a cart has the reference and the restaurant has
-    # carts, the last cart to look at, the ids, when it was created, the carts
-    with django_assert_num_queries(9) as queries:
-        response = viewer.get(CARTS, {"q": "4711 naan"})
-    (items_read,) = (q["sql"] for q in queries.captured_queries if "cartitem" in q["sql"])
-    assert reached.pk.hex in items_read.replace("-", "")
-    text = " ".join(response.text.split())
-    assert "None of the carts that were looked through matches. A restaurant's number" in text
-    assert "Look further back" in text
-    assert f"looked through 4 carts, as far as {reached.created_on:%-d %b %Y, %H:%M} UTC" in text
-    assert walk(viewer, "?q=4711+naan", "older") == [[], [old]]
-    # A rare value goes on by itself, for a while.
-    monkeypatch.setattr(search, "SECONDS", math.inf)
-    for term in ("4711 naan", "naan"):
-        assert walk(viewer, f"?q={term}", "older") == [[old]]
-
-
 @pytest.mark.parametrize("term", ["", "naan", "4711 biryani", "ACME naan", "4711 1,23.4"])
 def test_an_empty_or_wrong_search_says_what_can_be_searched(
     viewer: Client, cart: Cart, term: str
@@ -511,14 +231,3 @@ def test_an_unknown_cart_is_said_to_be_unknown(viewer: Client, page: str) -> Non
         response = viewer.get(f"{CARTS}{key}/{page}/", follow=True)
         assert "There is no such cart. Perhaps it was deleted?" in response.text
         assert key == "1" or key not in response.text
-
-
-@pytest.mark.parametrize(
-    "when", [{"changed_from": "2020-01-01T00:00"}, {"changed_to": "2999-01-01T00:00"}]
-)
-def test_a_cart_that_was_never_changed_is_not_among_the_changed(
-    viewer: Client, when: dict[str, str]
-) -> None:
-    _, changed = CartFactory(), CartFactory()
-    changed.change(note="Ring")
-    assert [cart.pk for cart in viewer.get(CARTS, when).context["page"].carts] == [changed.pk]

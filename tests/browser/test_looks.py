@@ -1,0 +1,201 @@
+import pytest
+from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
+from django.contrib.auth.models import User
+
+from carts.models import Cart
+from carts.models.change import Author
+from tests.browser.conftest import FIND, HEIGHTS, LOOKS, Open, check, shoot, sign_in, tab_to
+from tests.desk.conftest import (
+    add_page,
+    big_cart,
+    correct_page,
+    delete_page,
+    item_of,
+    item_page,
+    page_of,
+    put_back_page,
+    remove_page,
+)
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CONTRAST_AND_ROOM = """(input) => {
+  const brightness = (colour) => {
+    const [red, green, blue] = colour.match(/[\\d.]+/g).map((value) => {
+      const part = value / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const style = getComputedStyle(input), hint = getComputedStyle(input, "::placeholder");
+  const [darker, brighter] = [style.backgroundColor, hint.color].map(brightness).sort();
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = style.font;
+  const room = input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  return [(brighter + 0.05) / (darker + 0.05), room - pen.measureText(input.placeholder).width];
+}"""
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, scheme: str) -> None:
+    for _ in range(3):
+        CartFactory(items=[ItemFactory(with_option=True)])
+    cart.items.last().replace(**ItemFactory(display_name="Lemonade"))
+    LogEntry.objects.log_actions(
+        User.objects.get().pk, [cart], CHANGE, "Item “Cola”: quantity 1 → 2. Why: “She called”"
+    )
+    LogEntry.objects.create(
+        user=User.objects.get(),
+        content_type=LogEntry.objects.get().content_type,
+        object_id=cart.pk,
+        object_repr=f"version 2 of {cart}",
+        action_flag=ADDITION,
+        change_message="Note: “Called, promised a refund”",
+    )
+    gone = CartFactory()
+    Cart.objects.by(Author("bearer", "partner-app", "request-1")).delete_cart(gone.pk)
+    look = f"{width}-{scheme}"
+    page = open_page(width, scheme)
+    page.goto(FIND)
+    check(page, f"sign-in-{look}")
+    sign_in(page, "anna")
+    for name, path in {
+        "find": FIND,
+        "filters": f"{FIND}?platform=ios-app&currency=ZZZ",
+        "start": "/admin/",
+        "cart": page_of(cart),
+        "item": item_page(cart),
+        "add": add_page(cart),
+        "remove": remove_page(cart),
+        "put-back": put_back_page(cart),
+        "correct": correct_page(cart),
+        "delete": delete_page(cart),
+        "log": f"{page_of(cart)}?staff",
+        "gone": f"{FIND}{gone.pk}/history/",
+        "activity": f"{FIND}activity/",
+        "note": f"{FIND}{cart.pk}/note/",
+    }.items():
+        page.goto(path)
+        check(page, f"{name}-{look}")
+        contrast, room = page.locator("#id_q").evaluate(CONTRAST_AND_ROOM)
+        assert contrast >= 4.5
+        assert room >= 0
+        for button in page.locator("button:visible, summary:visible, #user-tools a").all():
+            # Large enough for a finger.
+            assert button.bounding_box()["height"] >= 24, button.inner_text()
+    page.goto(page_of(cart))
+    again, remove = page.locator(".tools .actions a").all()[1:3]
+    boxes = again.bounding_box(), remove.bounding_box()
+    assert boxes[1]["x"] - boxes[0]["x"] - boxes[0]["width"] >= 30
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_largest_cart_shows_whole(cart: Cart, desk: Open, width: int) -> None:
+    large = big_cart(200, 5)
+    page = desk(width)
+    page.goto(item_of(large, 199))
+    assert page.locator(".order tbody:target").is_visible()
+    assert "… and 100 more items" in page.locator("#docket").inner_text()
+    check(page, f"largest-cart-{width}")
+
+
+EDGES_OF_PAGE = """Array.from(document.querySelectorAll(
+  "#site-name, .breadcrumbs a:first-child, h1, .facts"), part => part.getClientRects()[0].left)"""
+
+
+@pytest.mark.parametrize("width", [1366, 1920])
+def test_header_and_content_begin_at_the_same_edge(cart: Cart, desk: Open, width: int) -> None:
+    page = desk(width)
+    page.goto(page_of(cart))
+    edges = {*page.evaluate(EDGES_OF_PAGE)}
+    assert len(edges) == 1
+    for path in ("auth/user/", "auth/user/add/", "password_change/"):
+        page.goto(f"/admin/{path}")
+        assert {*page.evaluate(EDGES_OF_PAGE)} == edges, path
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+@pytest.mark.parametrize("outcome", ["checkout", "ordered", "abandoned"])
+def test_a_closed_cart(open_page: Open, cart: Cart, width: int, scheme: str, outcome: str) -> None:
+    [pizza, *_] = cart.items.all()
+    cart.add_items([ItemFactory(display_name=name) for name in ("Soup", "שלום")])
+    cart.replace_items([ItemFactory(display_name="Wine"), {"id": pizza.pk, **ItemFactory()}])
+    cart.close(outcome=outcome, reference="ORD-2026/4711")
+    page = open_page(width, scheme)
+    sign_in(page, "anna")
+    name = f"{outcome}-{width}-{scheme}"
+    check(page, f"list-{name}")
+    page.goto(page_of(cart))
+    check(page, name)
+    page.get_by_role("link", name="Reopen").click()
+    check(page, f"reopen-{name}")
+    page.get_by_label("Why").fill("Paid twice")
+    page.get_by_role("button", name="Reopen the cart").click()
+    page.get_by_role("link", name="Put it back").first.click()
+    check(page, f"put-items-back-{name}")
+    assert Cart.objects.get().state.status == "open"
+
+
+@pytest.mark.parametrize("width", [1366, 390, 320])
+@pytest.mark.parametrize("path", ["auth/user/", "auth/user/add/", "password_change/"])
+def test_django_pages_have_the_header_of_the_desk(desk: Open, width: int, path: str) -> None:
+    page = desk(width)
+    page.goto(f"/admin/{path}")
+    shoot(page, f"{path.replace('/', '-')}{width}")
+    assert page.locator("#site-name a").bounding_box()["x"] >= 0
+
+
+@pytest.mark.parametrize("width", [390, 320])
+@pytest.mark.parametrize(("currency", "price"), [("IDR", 1250000), ("EUR", 104)])
+def test_a_phone_shows_a_whole_cart(desk: Open, width: int, currency: str, price: int) -> None:
+    option = OptionFactory(currency=currency)
+    item = ItemFactory(
+        currency=currency,
+        price=price,
+        quantity=10,
+        display_name="Nasi Goreng Spesial",
+        options=[option],
+    )
+    page = desk(width)
+    page.goto(page_of(CartFactory(currency=currency, items=[item])))
+    shoot(page, f"{currency}-{width}")
+    for shown in (".tools .danger", "tfoot td"):
+        if (shown, currency, width) == ("tfoot td", "IDR", 320):
+            continue  # The table scrolls.
+        box = page.locator(shown).bounding_box()
+        assert box["x"] + box["width"] <= width - 16, shown
+    heights = page.locator("#slip .inner > span:first-child").evaluate_all(HEIGHTS)
+    assert max(heights) < 40  # two rows, with no word broken
+
+
+@pytest.mark.parametrize("outcome", ["open", "checkout"])
+def test_no_fact_of_a_cart_stands_alone(cart: Cart, desk: Open, outcome: str) -> None:
+    cart.items.last().remove()
+    if outcome == "checkout":
+        cart.close(outcome=outcome, reference="PAY-2026-11-26-000123")
+    page = desk(1366)
+    page.goto(page_of(cart))
+    tops = [fact.bounding_box()["y"] for fact in page.locator(".facts dt").all()]
+    assert len({*tops[1:]}) == 1
+
+
+def test_the_blank_option_stands_below_the_others(cart: Cart, desk: Open) -> None:
+    page = desk()
+    page.goto(item_page(cart))
+    page.get_by_role("button", name="Another option").click()
+    rows = page.locator("#options .option-row").all()
+    assert len(rows) == 4
+    for name in ("price", "option_set_item_key"):
+        boxes = [row.locator(f".field-{name} input").bounding_box() for row in rows]
+        assert len({(box["x"], box["width"]) for box in boxes}) == 1
+
+
+def test_the_ring_around_a_field_leaves_its_label_free(cart: Cart, desk: Open) -> None:
+    page = desk()
+    page.goto(item_page(cart))
+    for name in ("quantity", "special_instructions", "options-0-price", "why"):
+        tab_to(page, f"#id_{name}")
+        label, field = page.locator(f"label[for=id_{name}]"), page.locator(f"#id_{name}")
+        above, box = label.bounding_box(), field.bounding_box()
+        assert box["y"] - above["y"] - above["height"] > 4  # as far as the ring reaches

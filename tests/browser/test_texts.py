@@ -1,0 +1,171 @@
+import pytest
+from uuid_utils.compat import uuid7
+
+from carts.models import Cart
+from carts.templatetags.desk import CONTROLS
+from tests.browser.conftest import FIND, HEIGHTS, Open, check, complained
+from tests.desk.conftest import delete_page, item_of, item_page, page_of, remove_page
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "{{ user.password }}{% debug %}",
+    "\u202eolleh\u2069\u2069 שלום",
+    "🍕👨‍👩‍👧‍👦𝔘" * 8,
+    "</pre><!--",
+    "'\"><img src=x onerror=alert(1)>",
+    "W" * 100,
+)
+
+
+# Where a slip's own rows begin, and where each row of a caller's text in it does, in pixels.
+EDGES = """slip => [slip.querySelector("hr").getBoundingClientRect().left, ...Array.from(
+  slip.querySelectorAll("p:not(.priced) bdi, .priced > span > bdi"),
+  text => Array.from(text.getClientRects(), row => row.left)).flat()]"""
+
+
+WEIGHTS = "texts => texts.map(text => getComputedStyle(text).fontWeight)"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_hostile_text_shows_as_text_and_breaks_no_layout(
+    cart: Cart, desk: Open, width: int
+) -> None:
+    hostile = CartFactory(
+        partner_key="WWWW",
+        platform="W" * 50,
+        ordering_channel="<b>" * 16,
+        fulfilment_channel="W" * 50,
+        note="W" * 300,
+        special_instructions="\u202e" + "W" * 299,
+        items=[
+            ItemFactory(
+                display_name=text,
+                special_instructions=(text * 30)[:300],
+                options=[OptionFactory(display_name=text)],
+            )
+            for text in HOSTILE
+        ],
+    )
+    Cart.objects.add_item(hostile.pk, uuid7(), new_item(display_name="W" * 100))
+    page = desk(width)
+    check(page, f"hostile-find-{width}")
+    page.goto(page_of(hostile))
+    check(page, f"hostile-cart-{width}")
+    shown = page.locator("table.order").inner_text()
+    for text in HOSTILE:
+        assert text.translate(CONTROLS) in shown
+    for slip in page.locator(".slip").all():
+        assert slip.evaluate("slip => slip.scrollWidth - slip.clientWidth") <= 0
+    page.get_by_role("link", name="Correct").nth(5).click()
+    check(page, f"hostile-item-{width}")
+    page.goto(remove_page(hostile))
+    check(page, f"hostile-remove-{width}")
+
+
+# The left edges of these texts, in pixels, within the last element that holds all of them.
+LEFTS = """texts => {
+  const holds = element => texts.every(text => element.textContent.includes(text));
+  const line = [...document.querySelectorAll("main *")].filter(holds).at(-1);
+  const nodes = document.createTreeWalker(line, NodeFilter.SHOW_TEXT), lefts = new Map();
+  while (nodes.nextNode()) {
+    for (const text of texts) {
+      const start = nodes.currentNode.data.indexOf(text), range = document.createRange();
+      if (start < 0 || lefts.has(text)) continue;
+      range.setStart(nodes.currentNode, start);
+      range.setEnd(nodes.currentNode, start + text.length);
+      lefts.set(text, range.getBoundingClientRect().left);
+    }
+  }
+  return texts.map(text => lefts.get(text));
+}"""
+
+
+@pytest.mark.parametrize("around", ["", "\u202e", "\u2069\u202e", "\u2067"])
+def test_what_is_written_from_right_to_left_turns_no_line_around(
+    cart: Cart, desk: Open, open_page: Open, around: str
+) -> None:
+    old, new = f"{around}شاورما", f"{around}فلافل 7"
+    item = ItemFactory(display_name=old, special_instructions=old, quantity=3, with_option=True)
+    cart = CartFactory(items=[item, ItemFactory(display_name=f"{new}7")])
+    page = desk()
+
+    def lefts(*texts: str) -> None:
+        found = page.evaluate(LEFTS, list(texts))
+        assert found == sorted(found), (page.url, texts)
+
+    page.goto(f"{FIND}?q={cart.restaurant_key}")
+    lefts("3\xa0×", "شاورما", "2\xa0×", "فلافل")
+    for path in (delete_page(cart), remove_page(cart)):
+        page.goto(path)
+        lefts("3 × ", "شاورما", "10.10" if path == delete_page(cart) else "34.05")
+    page.goto(item_page(cart))
+    page.get_by_label("Instructions for the kitchen").fill(new)
+    page.get_by_label("Name").first.fill(new)
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(f"**{item_of(cart)}")
+    lefts("Item “", "شاورما", "”: name “", "” → “", "”; instructions")
+    lefts("instructions for the kitchen “", "شاورما", "” → “", "فلافل")
+    for sheet in ("#docket", "#slip"):
+        assert page.locator(sheet).is_visible()
+    page.goto(f"{page_of(cart)}?staff")
+    lefts("Item “", "شاورما", "”: name “", "” → “", "”; instructions")
+    page.goto(item_page(cart))
+    page.get_by_label("Name").first.fill("Calzone")
+    cart.items.first().change(display_name=old)
+    page.get_by_role("button", name="Save").click()
+    lefts("name “", "فلافل", "” → “", "شاورما")
+    lefts("The item is now: ", "3 × ", "شاورما", "10.10")
+    complained(open_page, 409)
+
+
+def test_a_caller_writes_no_second_slip_and_breaks_no_price(cart: Cart, desk: Open) -> None:
+    forged = f"x\n{'=' * 42}\n{' ' * 14}KITCHEN DOCKET\n{'-' * 42}"
+    item = ItemFactory(display_name="W" * 100, price="1234567.1234", special_instructions=forged)
+    cart = CartFactory(items=[item], note=forged, special_instructions=forged)
+    page = desk(390)
+    page.goto(page_of(cart))
+    slips = page.locator(".slip").all()
+    for slip in slips:
+        edge, *rows = slip.evaluate(EDGES)
+        # Every row of a caller's text begins to the right of where a title's or a rule's may.
+        assert min(rows) - edge > 20
+        assert slip.locator(".text").inner_text().splitlines()[2] == "KITCHEN DOCKET"
+        assert {*slip.locator("bdi").evaluate_all(WEIGHTS)} == {"400"}
+    heights = slips[1].locator(".priced > span:last-child").evaluate_all(HEIGHTS)
+    assert len(heights) == 3
+    assert max(heights) < 20  # one row
+
+
+# The left edges of the first and the last row of each text of several rows, in pixels.
+FIRST_AND_LAST = """texts => texts.map(text => Array.from(text.getClientRects(), row => row.left))
+  .filter(rows => rows.length > 1).map(rows => [rows[0], rows.at(-1)])"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_instructions_of_several_rows_keep_their_indent(desk: Open, width: int) -> None:
+    cart = CartFactory(items=[ItemFactory(special_instructions="No olives\nCut in 4")])
+    cart.items.get().remove()
+    cart.add_items([ItemFactory(special_instructions="No olives\nCut in 4")])
+    page = desk(width)
+    for path in (page_of(cart), delete_page(cart)):
+        page.goto(path)
+        texts = page.locator(".lines bdi, .details bdi").evaluate_all(FIRST_AND_LAST)
+        assert texts
+        for first, last in texts:
+            # A quote stands before the first.
+            assert 0 <= first - last < 10, path
+
+
+def test_no_empty_row_stands_before_a_long_word(desk: Open) -> None:
+    cart = CartFactory(items=[ItemFactory(special_instructions="Z" * 280)])
+    page = desk(1366)
+    page.goto(delete_page(cart))
+    item, text = (line.bounding_box() for line in page.locator(".lines li").all())
+    first = page.locator(".lines bdi").last.evaluate("text => text.getClientRects()[0].top")
+    assert abs(first - text["y"]) < 5
+    # It is indented below its item.
+    left = page.locator(".lines bdi").last.evaluate("text => text.getClientRects()[0].left")
+    assert 10 < left - item["x"] < 40

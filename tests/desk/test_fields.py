@@ -1,0 +1,123 @@
+"""What may be typed into the fields of an item and a cart."""
+
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+
+from carts.models import Cart
+from carts.templatetags import desk
+from carts.values import Item, Option
+from tests.desk.conftest import correct_page, form_of, item_page, items, page_of, words
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.stored import Unchanged
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "value", "text"),
+    [
+        (item_page, "quantity", "0", "must not be below 1."),
+        (item_page, "quantity", "10000", "must not be above 9999."),
+        (item_page, "quantity", "5.5", "Enter a whole number"),
+        (item_page, "price", "1.23456", "must not have more than 4 decimals."),
+        (item_page, "price", "-1", "must not be below 0."),
+        (item_page, "price", "NaN", "Enter a number"),
+        (item_page, "price", "9,5,0", "Enter a number, such as 9.50."),
+        # Python's own numbers would be other amounts than those that were meant.
+        *(
+            (item_page, "price", typed, "Enter a number, such as 9.50.")
+            for typed in ("1e5", "1E+2", "1_000", "0x10", "--1", "1 000")
+        ),
+        (item_page, "quantity", "1_0", "Enter a whole number"),
+        (item_page, "options-0-price", "1e5", "Enter a number, such as 9.50."),
+        (item_page, "display_name", "   ", "must not be blank"),
+        (item_page, "display_name", "x" * 101, "must not be longer than 100 characters"),
+        (item_page, "display_name", "a\x1bb", "U+001B: a control character"),
+        (item_page, "special_instructions", "x" * 301, "must not be longer than 300 characters"),
+        (item_page, "menu_item_key", str(2**63), "must not be above"),
+        (item_page, "options-0-display_name", "", "required"),
+        (item_page, "options-0-option_set_key", str(-(2**63) - 1), "must not be below"),
+        (correct_page, "platform", " ", "must not be blank"),
+        (correct_page, "ordering_channel", "", "required"),
+        (correct_page, "fulfilment_channel", "x" * 51, "must not be longer than 50 characters"),
+        (correct_page, "note", "x" * 301, "must not be longer than 300 characters"),
+        (correct_page, "special_instructions", "a\x1bb", "U+001B: a control character"),
+    ],
+)
+def test_what_the_specification_refuses_is_refused_here(
+    lead: Client,
+    unchanged: Unchanged,
+    page: Callable[[Cart], str],
+    name: str,
+    value: str,
+    text: str,
+) -> None:
+    cart = CartFactory(items=[ItemFactory(with_option=True)])
+    unchanged()
+    response = lead.post(page(cart), form_of(lead, page(cart)) | {name: value})
+    assert response.status_code == 200
+    assert text in response.text
+    assert response.text.count("<li>") - lead.get(page(cart)).text.count("<li>") <= 1  # told once
+
+
+@pytest.mark.parametrize(
+    ("currency", "typed", "price"),
+    [
+        ("KWD", "1.250", "1.25"),
+        ("KWD", "1,25", "1.25"),
+        ("KWD", "1,250.000", "1250"),
+        ("KWD", "1,250", None),
+        ("KWD", "250,125", None),
+        ("EUR", "1,250", "1250"),
+        ("EUR", "1,25", "1.25"),
+    ],
+)
+@pytest.mark.parametrize("name", ["price", "options-0-price"])
+def test_a_comma_that_may_be_either_is_asked_about(
+    lead: Client, name: str, currency: str, typed: str, price: str | None
+) -> None:
+    option = OptionFactory(currency=currency)
+    item = ItemFactory(currency=currency, options=[option])
+    cart = CartFactory(currency=currency, items=[item])
+    url, before = item_page(cart), items(cart)
+    response = lead.post(url, form_of(lead, url) | {name: typed})
+    [now] = items(cart)
+    stored = now if name == "price" else now["options"][0]
+    if price:
+        assert (response.status_code, stored["price"]) == (302, Decimal(price))
+    else:
+        point, whole = typed.replace(",", "."), typed.replace(",", "")
+        assert f"This may be two amounts: type {point} or {whole}." in response.text
+        assert items(cart) == before
+
+
+def test_every_field_of_an_item_can_be_seen_and_corrected(lead: Client, cart: Cart) -> None:
+    """A field that is added later, too: what a form does not have would be taken away."""
+    form, page = lead.get(item_page(cart)).context["editor"], words(lead.get(page_of(cart)).text)
+    assert {*form.fields} == {*Item._fields} - {"currency", "options"}
+    assert {*form.options.forms[0].fields} - {"DELETE"} == {*Option._fields} - {"currency"}
+    for text in ("Menu key DINNER-2026", "Menu version 7", "Menu item key"):
+        assert text in page
+
+
+def test_menu_data_leaves_out_what_was_not_sent(
+    lead: Client, cart: Cart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk, "IN_LINES", desk.IN_LINES - {"special_instructions"})
+    assert "Instructions for the kitchen None" not in words(lead.get(page_of(cart)).text)
+
+
+@pytest.mark.parametrize(
+    ("typed", "price"), [("9,50", "9.50"), ("1,234.50", "1234.50"), ("1,200", "1200"), (" 7 ", "7")]
+)
+def test_a_price_is_read_with_a_comma(lead: Client, cart: Cart, typed: str, price: str) -> None:
+    url = item_page(cart)
+    assert lead.post(url, form_of(lead, url) | {"price": typed}).status_code == 302
+    assert items(cart)[0]["price"] == Decimal(price)
+
+
+def test_an_option_is_removed_as_an_item_is(lead: Client, cart: Cart) -> None:
+    form = lead.get(item_page(cart)).text
+    assert ">Remove:</label>" in form
+    assert "Delete" not in form

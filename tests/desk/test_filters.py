@@ -1,0 +1,108 @@
+import re
+from datetime import datetime, timedelta
+from html import unescape
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from carts.models import Cart
+from tests.desk.conftest import CARTS, found
+from tests.support.factories import CartFactory, ItemFactory
+
+
+def test_filters_that_hide_what_is_searched_can_be_left_out(viewer: Client, cart: Cart) -> None:
+    response = viewer.get(CARTS, {"q": "a/c&d?", "platform": "none"})
+    assert "Carts may have been deleted since." in response.text
+    assert '<a href="?q=a%2Fc%26d%3F">search without the filters</a>' in response.text
+    response = viewer.get(CARTS, {"platform": "none"})
+    assert "must be whole" not in response.text
+    assert '<a href="?q=">search without the filters</a>' in response.text
+
+
+PLACE, TIME = "This address does not name a place in the list.", "Enter a valid date/time."
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [("before", "zzz", PLACE), ("after", "zzz", PLACE), ("created_from", "yesterday", TIME)],
+)
+def test_a_place_or_a_time_that_is_none_is_told(
+    viewer: Client, cart: Cart, name: str, value: str, text: str
+) -> None:
+    response = viewer.get(CARTS, {name: value})
+    assert text in response.text
+    assert response.context["page"].carts == []
+
+
+def test_a_time_is_typed_with_four_digits_of_a_year_or_chosen_by_a_click(
+    viewer: Client, cart: Cart
+) -> None:
+    text = viewer.get(CARTS, {"q": "4711", "currency": "EUR"}).text
+    assert text.count('max="9999-12-31T23:59"') == 4
+    links = dict(re.findall(r'<a href="([^"]+)">(last hour|today|yesterday)</a>', text))
+    wanted = {"last hour": [cart], "today": [cart], "yesterday": []}
+    for url, name in links.items():
+        assert "q=4711&amp;currency=EUR&amp;created_from=" in url
+        assert list(viewer.get(CARTS + unescape(url)).context["page"].carts) == wanted.pop(name)
+    assert wanted == {}
+
+
+FILTERS = {
+    "partner_key": "BIST",
+    "platform": "kiosk",
+    "ordering_channel": "WEB",
+    "fulfilment_channel": "PICKUP",
+    "currency": "GBP",
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_filters(viewer: Client, cart: Cart, name: str) -> None:
+    wanted = CartFactory(**{name: FILTERS[name]})
+    wanted.add_item(**ItemFactory(currency=wanted.currency))
+    for spell in (str.upper, str.lower):
+        chosen = {name: spell(FILTERS[name])}
+        assert found(viewer, **chosen) == [wanted]
+        for key in (str(wanted.profile_key), "4711 pizza"):
+            assert found(viewer, **chosen, q=key) == [wanted]
+        assert found(viewer, **chosen, q=str(cart.profile_key)) == []
+
+
+def at(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M")
+
+
+def test_filters_of_time(viewer: Client, cart: Cart) -> None:
+    cart.change(note="Ring")
+    now = timezone.now()
+    past, future = at(now - timedelta(hours=1)), at(now + timedelta(hours=1))
+    for name in ("created", "changed"):
+        assert found(viewer, **{f"{name}_from": past, f"{name}_to": future}) == [cart]
+        assert found(viewer, **{f"{name}_from": future}) == []
+        assert found(viewer, **{f"{name}_to": past}) == []
+
+
+def test_times_are_those_of_the_viewers_zone(viewer: Client, cart: Cart) -> None:
+    there = at(timezone.now() + timedelta(hours=11))  # Auckland is ahead by 12 or 13
+    assert found(viewer, created_from=there) == []
+    viewer.cookies["timezone"] = "Pacific/Auckland"
+    assert found(viewer, created_from=there) == [cart]
+    assert " NZ" in viewer.get(CARTS).text
+
+
+@pytest.mark.parametrize("zone", ["", "Nowhere/Land", "../etc/passwd", "x" * 300, "Europe"])
+def test_a_zone_that_is_none_shows_utc(viewer: Client, cart: Cart, zone: str) -> None:
+    viewer.cookies["timezone"] = zone
+    assert "UTC" in viewer.get(CARTS).text
+
+
+@pytest.mark.parametrize(
+    "when", [{"changed_from": "2020-01-01T00:00"}, {"changed_to": "2999-01-01T00:00"}]
+)
+def test_a_cart_that_was_never_changed_is_not_among_the_changed(
+    viewer: Client, when: dict[str, str]
+) -> None:
+    _, changed = CartFactory(), CartFactory()
+    changed.change(note="Ring")
+    assert [cart.pk for cart in viewer.get(CARTS, when).context["page"].carts] == [changed.pk]

@@ -1,0 +1,195 @@
+import csv
+import math
+import re
+import uuid
+from collections.abc import Callable
+from html import unescape
+from itertools import chain
+from typing import Any, cast
+
+import pytest
+from django.test import Client
+
+from carts.admin import search
+from carts.models import Cart
+from tests.desk.conftest import CARTS, big_cart
+from tests.support.factories import CartFactory, ItemFactory
+
+
+def walk(client: Client, query: str, way: str) -> list[list[Any]]:
+    pages = []
+    while query:
+        response = client.get(CARTS + query)
+        pages.append(response.context["page"].carts)
+        query = ways(response)[way]
+    return pages
+
+
+def ways(response: Any) -> dict[str, str]:
+    """Return the addresses of the newer and the older page, or "" where there is none."""
+    links = re.findall('<a href="([^"]+)"[^>]* rel="(prev|next)"', response.text)
+    urls = {rel: unescape(url) for url, rel in links}
+    return {"newer": urls.get("prev", ""), "older": urls.get("next", "")}
+
+
+def check_walk(client: Client, query: str, wanted: list[Cart]) -> None:
+    assert list(chain(*walk(client, query, "older"))) == wanted
+    back = walk(client, f"{query}&after={uuid.UUID(int=0)}", "newer")
+    assert list(chain(*back[::-1])) == wanted
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["?", "?q=4711", "?platform=ios-app", "?q=4711&platform=ios-app", "?q=4711+naan", "?q=n"],
+)
+def test_pages_hold_every_cart_once(
+    viewer: Client, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    naan = ItemFactory(display_name="Naan", price="12.50")
+    kinds = {"platform": "web"}, {"platform": "ios-app", "items": [naan]}
+    carts = [CartFactory(**kinds[n % 2]) for n in range(17)][::-1]
+    monkeypatch.setattr(search, "PAGE_SIZE", 5)
+    monkeypatch.setattr(search, "WINDOW", 4)
+    monkeypatch.setattr(search, "SECONDS", 0)
+    check_walk(viewer, query, carts if query in {"?", "?q=4711"} else carts[1::2])
+
+
+def test_a_page_leads_both_ways_whichever_way_it_was_come_to(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    carts = [CartFactory() for _ in range(5)]
+    monkeypatch.setattr(search, "PAGE_SIZE", 1)
+    there = {"newer": f"?q=4711&after={carts[2].pk}", "older": f"?q=4711&before={carts[2].pk}"}
+    for way in (f"after={carts[1].pk}", f"before={carts[3].pk}"):
+        response = viewer.get(f"{CARTS}?q=4711&{way}")
+        assert response.context["page"].carts == [carts[2]]
+        assert ways(response) == there
+
+
+def test_pages_of_a_number_that_is_a_partner_key_as_well_hold_every_cart_once(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The two searches stop at different carts."""
+    for number in range(24):
+        restaurant_key = 4711 if number % 4 else 1
+        partner_key = "4711" if number % 4 < 2 else "ACME"
+        platform = "web" if number % 3 else "kiosk"
+        CartFactory(restaurant_key=restaurant_key, partner_key=partner_key, platform=platform)
+    wanted = list(Cart.objects.filter(platform="kiosk").order_by("-id"))
+    monkeypatch.setattr(search, "PAGE_SIZE", 3)
+    monkeypatch.setattr(search, "WINDOW", 4)
+    monkeypatch.setattr(search, "SECONDS", 0)
+    check_walk(viewer, "?q=4711&platform=kiosk", wanted)
+
+
+@pytest.mark.usefixtures("raised_limits")
+def test_a_list_takes_6_queries_whatever_carts_hold_and_a_search_9(
+    viewer: Client, django_assert_num_queries: Callable[[int], Any]
+) -> None:
+    for _ in range(98):
+        CartFactory(items=[ItemFactory(with_option=True)])
+    for _ in range(3):
+        big_cart(50, 100)
+    profile = Cart.objects.latest("id").profile_key
+    # three more, to find out whether it is the id of a cart or an item, or a reference, and which
+    # carts of the customer were deleted
+    with django_assert_num_queries(9):
+        viewer.get(CARTS, {"q": str(profile)})
+    # session, user, two for permissions, the ids, the carts with their totals
+    with django_assert_num_queries(6):
+        response = viewer.get(CARTS)
+    assert response.text.count('class="number">22.70 EUR</td>') == 97
+    assert response.text.count('class="number">13,510.00 EUR</td>') == 3
+    assert response.text.count(', …<span class="words">50 items</span>') == 3
+    assert response.text.count("2&nbsp;×&nbsp;<bdi>Pizza Margherita</bdi>") == 97 + 3 * 3
+
+
+def test_the_list_says_how_many_it_has_and_gives_them_as_a_file(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "PAGE_SIZE", 2)
+    monkeypatch.setattr(search, "MOST", 4)
+    carts = [dishes("=1+1", 'Côte, "x"', platform="+49") for _ in range(5)]
+    CartFactory(partner_key="BIST")
+    response = viewer.get(CARTS)
+    assert ">More than 4 carts <" in response.text
+    response = viewer.get(CARTS + ways(response)["older"])
+    assert "4 carts" not in response.text
+    # The file begins with the newest cart, whichever page it is asked on.
+    for way in ("older", "newer"):
+        assert 'href="?csv=1">Download as CSV</a>' in response.text
+        response = viewer.get(CARTS + ways(response)[way])
+    for platform, count in (("+49", "More than 4 carts"), ("ios-app", "1 cart ")):
+        assert f">{count}" in viewer.get(CARTS, {"platform": platform}).text
+    file = viewer.get(CARTS, {"platform": "+49", "csv": "1"})
+    assert file.headers["Content-Type"] == "text/csv; charset=utf-8"
+    heads, *rows = csv.reader(file.content.decode("utf-8-sig").splitlines())
+    assert heads[::6] == ["id", "subtotal", "platform"]
+    assert [row[0] for row in rows] == [str(cart.pk) for cart in carts[:0:-1]]
+    assert rows[0][5:] == [
+        *("2", "40.40", "EUR", "4711", "ACME", "DELIVERY", "MOBILE", "'+49", "open", ""),
+        '2 × =1+1, 2 × Côte, "x"',
+    ]
+
+
+def test_zero_is_no_empty_cell_of_a_file(viewer: Client) -> None:
+    CartFactory(restaurant_key=0)
+    text = viewer.get(CARTS, {"csv": "1"}).content.decode("utf-8-sig")
+    [row] = csv.DictReader(text.splitlines())
+    assert [row[name] for name in ("item count", "restaurant key")] == ["0", "0"]
+
+
+def dishes(*names: str, **values: Any) -> Cart:
+    return cast(
+        "Cart", CartFactory(items=[ItemFactory(display_name=name) for name in names], **values)
+    )
+
+
+def shown(client: Client, **query: str) -> list[str]:
+    """Return the cell of each cart's items, as text."""
+    cells = re.findall('<td data-label="Items">(.*?)</td>', client.get(CARTS, query).text)
+    return [re.sub("<[^>]+>", "", cell).replace("&nbsp;", " ") for cell in cells]
+
+
+def test_the_list_shows_the_first_dishes(viewer: Client) -> None:
+    cart = dishes("Garlic naan", "Saag paneer", "Raita", "Lassi")
+    dishes("شاورما", "<b>Tea</b>")
+    CartFactory()
+    assert shown(viewer) == [
+        "none",
+        "2 × شاورما, 2 × &lt;b&gt;Tea&lt;/b&gt;",
+        "2 × Garlic naan, 2 × Saag paneer, 2 × Raita, …4 items",
+    ]
+    cart.items.get(display_name="Saag paneer").remove()
+    assert shown(viewer)[2] == "2 × Garlic naan, 2 × Raita, 2 × Lassi"
+
+
+def test_the_dish_that_was_searched_is_among_the_first(viewer: Client) -> None:
+    dishes("Raita", "Lassi", "Chai", "Garlic naan")
+    (cell,) = shown(viewer, q="naan garlic")
+    assert cell == "2 × Garlic naan, 2 × Raita, 2 × Lassi, …4 items"
+
+
+def test_a_dish_is_looked_for_no_further_than_the_window(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Callable[[int], Any]
+) -> None:
+    monkeypatch.setattr(search, "WINDOW", 4)
+    monkeypatch.setattr(search, "SECONDS", 0)
+    old = dishes("Garlic naan")
+    reached = [CartFactory() for _ in range(6)][1]
+    monkeypatch.setattr(search, "SECONDS", 0)
+    # session, user, two for permissions, whether a cart has the reference and the restaurant has
+    # carts, the last cart to look at, the ids, when it was created, the carts
+    with django_assert_num_queries(9) as queries:
+        response = viewer.get(CARTS, {"q": "4711 naan"})
+    (items_read,) = (q["sql"] for q in queries.captured_queries if "cartitem" in q["sql"])
+    assert reached.pk.hex in items_read.replace("-", "")
+    text = " ".join(response.text.split())
+    assert "None of the carts that were looked through matches. A restaurant's number" in text
+    assert "Look further back" in text
+    assert f"looked through 4 carts, as far as {reached.created_on:%-d %b %Y, %H:%M} UTC" in text
+    assert walk(viewer, "?q=4711+naan", "older") == [[], [old]]
+    # A rare value goes on by itself, for a while.
+    monkeypatch.setattr(search, "SECONDS", math.inf)
+    for term in ("4711 naan", "naan"):
+        assert walk(viewer, f"?q={term}", "older") == [[old]]
