@@ -60,6 +60,7 @@ def test_each_group_may_do_what_it_is_for(
         allowed = f"carts.{verb}_cart" in may
         assert (page in text) == allowed
         assert client.get(page).status_code == (200 if allowed else 403)
+        assert (client.post(page, {"version": "1"}).status_code == 403) != allowed
     assert ("Accounts</a>" in text) == (client.get(ACCOUNTS).status_code == 200)
 
 
