@@ -79,8 +79,7 @@ def form_field(record: Record, name: str) -> forms.Field:
             texts = Paragraph if kind.multiline else forms.CharField
             empty = None if optional else ""
             field = texts(strip=False, empty_value=empty, **options)
-            # Its own check would tell of a text that is too long as well.
-            field.widget.attrs["maxlength"] = kind.max_length
+            # Without `maxlength`, at which browsers cut what is pasted, and count emoji as two.
             if name in CHANNELS:
                 field.widget.attrs |= {"list": f"seen-{name}", "autocomplete": "off"}
             return field
@@ -132,7 +131,6 @@ class WhyForm(forms.Form):
         label="Why (optional, for staff only)",
         required=False,
         empty_value=None,
-        widget=forms.TextInput({"maxlength": WHY_LENGTH}),
         validators=[cast("Any", Line(WHY_LENGTH).check)],
     )
 

@@ -53,7 +53,7 @@ class Moment(forms.DateTimeField):
 class FindForm(forms.Form):
     """The search box, the filters, and the position in the list."""
 
-    q = forms.CharField(required=False, label="Find a cart", max_length=200)
+    q = forms.CharField(required=False, label="Find a cart", max_length=500)
     partner_key = forms.CharField(required=False, strip=False)
     platform = forms.CharField(required=False, strip=False)
     ordering_channel = forms.CharField(required=False, strip=False)

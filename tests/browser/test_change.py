@@ -5,7 +5,16 @@ from django.contrib.sessions.models import Session
 
 from carts.models import Cart
 from tests.browser.conftest import Open, check, complained
-from tests.desk.conftest import PASSWORD, add_page, big_cart, item_of, item_page, items, page_of
+from tests.desk.conftest import (
+    PASSWORD,
+    add_page,
+    big_cart,
+    correct_page,
+    item_of,
+    item_page,
+    items,
+    page_of,
+)
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -227,3 +236,20 @@ def test_a_long_message_leaves_the_page_in_sight(cart: Cart, desk: Open) -> None
     page.wait_for_url(f"**{page_of(cart)}*")
     assert page.locator(".messagelist").bounding_box()["height"] < 100
     check(page, "long-message-390")
+
+
+def test_a_pasted_text_is_not_cut(cart: Cart, desk: Open) -> None:
+    """A browser counts an emoji as two characters, and cuts a text that is too long in silence."""
+    page = desk()
+    page.goto(correct_page(cart))
+    note = page.get_by_label("Note on the customer's invoice")
+    for count, told in ((301, "it has 301."), (300, "Cart: note on the customer's invoice")):
+        note.fill("")
+        page.keyboard.insert_text("🍕" * count)
+        page.get_by_role("button", name="Save").click()
+        page.get_by_text(told).first.wait_for()
+    assert Cart.objects.get().note == "🍕" * 300
+    page.get_by_label("Find a cart").click()
+    page.keyboard.insert_text(f"Dear colleagues, {'this is about ' * 20} {cart.pk}")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{page_of(cart)}")
