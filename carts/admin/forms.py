@@ -1,5 +1,6 @@
 """The forms that correct a cart, an item and its options, made of the types of their values."""
 
+import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, ClassVar, cast
@@ -40,18 +41,20 @@ class Amount(forms.DecimalField):
         "ambiguous": "This may be two amounts: type %(point)s or %(whole)s.",
     }
     currency = ""
+    untouched: Decimal | None = None
 
     def to_python(self, value: Any) -> Any:
         typed = str(value or "").strip()
         if not typed:
             return super().to_python(value)
-        amount = parse_amount(typed.removeprefix("-"))
-        if amount is None:
+        number = parse_amount(typed.removeprefix("-"))
+        if number is None:
             raise ValidationError(self.error_messages["invalid"], code="invalid")
-        if is_ambiguous(typed, self.currency):
-            both = {"point": typed.replace(",", "."), "whole": typed.replace(",", "")}
+        if is_ambiguous(typed, self.currency) and number != self.untouched:
+            point = amount(Decimal(typed.replace(",", ".")), self.currency)
+            both = {"point": point, "whole": re.sub("[.,]", "", typed)}
             raise ValidationError(self.error_messages["ambiguous"] % both, code="ambiguous")
-        return -amount if typed.startswith("-") else amount
+        return -number if typed.startswith("-") else number
 
 
 class WholeNumber(forms.IntegerField):
@@ -177,7 +180,7 @@ class ItemForm(RecordForm):
         self.currency = currency
         for form in (self, *self.options.forms):
             price: Any = form.fields["price"]
-            price.currency = currency
+            price.currency, price.untouched = currency, form.initial.get("price")
 
     def is_valid(self) -> bool:
         # Both are called, so that all errors show.

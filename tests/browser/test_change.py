@@ -105,9 +105,10 @@ def test_what_was_typed_outlives_the_session(cart: Cart, desk: Open, open_page: 
         page.goto(item_page(cart))
         page.get_by_label("Quantity").fill(quantity := str(items(cart)[0]["quantity"] + 5))
         page.locator("#id_options-0-DELETE").check()
-        for number in range(2):
+        extras = [f"Extra {quantity}-{number}" for number in range(2)]
+        for number, name in enumerate(extras):
             page.get_by_role("button", name="Another option").click()
-            page.get_by_label("Name").last.fill(f"Extra {number}")
+            page.get_by_label("Name").last.fill(name)  # a new one, which fills in no price
             page.get_by_label("Price").last.fill("1")
             page.get_by_label("Option set key").last.fill("7")
             page.get_by_label("Option set item key").last.fill(f"{number}")
@@ -131,7 +132,7 @@ def test_what_was_typed_outlives_the_session(cart: Cart, desk: Open, open_page: 
         page.wait_for_url(f"**{item_of(cart)}")
         item = items(cart)[0]
         names = [option["display_name"] for option in item["options"]]
-        assert (str(item["quantity"]), names[-2:]) == (quantity, ["Extra 0", "Extra 1"])
+        assert (str(item["quantity"]), names[-2:]) == (quantity, extras)
         assert len(names) == before + 1
         assert cart.changes.last().why == "She called"
     page.goto(item_page(cart))

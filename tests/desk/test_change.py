@@ -83,7 +83,7 @@ def test_what_nobody_touched_stays_as_it_was_sent(lead: Client) -> None:
         special_instructions="one\r\ntwo\n\nthree\t",
         options=[OptionFactory(display_name=" a ")],
     )
-    cart = CartFactory(items=[odd, ItemFactory(special_instructions="")])
+    cart = CartFactory(items=[odd, ItemFactory(special_instructions="", price="1.234")])
     before = items(cart)
     for number in (0, 1):
         url = item_page(cart, number)
