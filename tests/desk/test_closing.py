@@ -40,6 +40,7 @@ def test_a_closed_cart_says_so_and_offers_no_change(lead: Client, cart: Cart, ou
 
     text = lead.get(page_of(cart)).text
     assert not [words for words in (*offered, "Close as abandoned<") if words in text]
+    assert ("A closed cart cannot be changed." in text, "A closed cart" in before) == (True, False)
     bound = "until" if outcome == "checkout" else "since"
     assert f"Status {outcome} {ORDER} {bound} " in page(lead, cart)
     assert f'href="{page_of(cart)}'.replace("change/", "reopen/") in text

@@ -251,7 +251,9 @@ def test_who_may_only_view_is_offered_no_form(
     viewer: Client, lead: Client, cart: Cart, form: Form, unchanged: Unchanged
 ) -> None:
     assert f'href="{form.url}"' in lead.get(page_of(cart)).text
-    assert f'href="{form.url}"' not in viewer.get(page_of(cart)).text
+    seen = viewer.get(page_of(cart)).text
+    assert f'href="{form.url}"' not in seen
+    assert "Your account may see carts, but not change them." in seen
     unchanged()
     for response in (viewer.get(form.url), form.post(viewer)):
         assert response.status_code == 403
