@@ -196,13 +196,17 @@ def test_a_dish_or_an_amount_finds_the_carts_with_it(
     assert re.sub("<[^>]+>", "", said).endswith(understood)
 
 
-@pytest.mark.parametrize("term", ["", "naan", "4711 biryani", "ACME naan", "4711 1,23.4"])
+@pytest.mark.parametrize(
+    "term", ["", "naan", "4711 biryani", "ACME naan", "4711 1,23.4", "23", "pizza 23"]
+)
 def test_an_empty_or_wrong_search_says_what_can_be_searched(
     viewer: Client, cart: Cart, term: str
 ) -> None:
     response = viewer.get(CARTS, {"q": term})
     assert "a restaurant's number, a dish and an amount, alone or together" in response.text
     assert ("No cart matches." in response.text) == bool(term)
+    told = "An amount without decimals needs its currency, such as 24 EUR." in response.text
+    assert told == bool(term)
     assert bool(response.context["page"].carts) == (not term)
 
 
