@@ -23,6 +23,9 @@ def test_a_cart_prints_whole_and_without_controls(cart: Cart, desk: Open) -> Non
     assert page.evaluate(inside) == "avoid"
 
 
+BEFORE = "title => getComputedStyle(title, '::before').content"
+
+
 def test_a_slip_prints_alone_and_in_black_on_white(cart: Cart, open_page: Open) -> None:
     page = open_page(scheme="dark")
     sign_in(page, "anna")
@@ -38,6 +41,9 @@ def test_a_slip_prints_alone_and_in_black_on_white(cart: Cart, open_page: Open) 
         shoot(page, f"print-{slip}")
         shown = page.locator("main :visible").evaluate_all("all => all.map(each => each.id)")
         assert [each for each in shown if each in {"docket", "slip"}] == [slip]
+        # A kitchen must not cook twice.
+        assert page.locator(f"#{slip} .title").evaluate(BEFORE) == '"COPY · "'
+        assert page.locator(f"#{slip} p").last.inner_text() == f"Cart {cart.pk}"
         assert not page.locator(".facts, h1, .timeline, h3").locator("visible=true").count()
         page.evaluate("delete document.body.dataset.print")
     colours = "[getComputedStyle(document.body).color, getComputedStyle(document.body).background]"

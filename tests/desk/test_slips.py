@@ -25,7 +25,7 @@ def lines_of(page: str) -> tuple[list[str], list[str]]:
 
 def lines(slip: str) -> list[str]:
     found = re.findall("<hr>|<p[^>]*>(.*?)</p>", slip, re.DOTALL)
-    return [re.sub("<[^>]+>", "", text) or RULE for text in found]
+    return [re.sub("[0-9a-f-]{36}", "ID", re.sub("<[^>]+>", "", text)) or RULE for text in found]
 
 
 def test_the_kitchen_reads_what_to_make_and_the_customer_what_it_costs(viewer: Client) -> None:
@@ -55,6 +55,7 @@ def test_the_kitchen_reads_what_to_make_and_the_customer_what_it_costs(viewer: C
         "INSTRUCTIONS",
         "Ring twice\nSecond floor",
         RULE,
+        "Cart ID",
     ]
     assert slip == [
         "CUSTOMER'S SLIP",
@@ -75,14 +76,15 @@ def test_the_kitchen_reads_what_to_make_and_the_customer_what_it_costs(viewer: C
         "NOTE",
         "Invoice to the office",
         RULE,
+        "Cart ID",
     ]
 
 
 def test_texts_that_are_blank_or_not_sent_have_no_heading(viewer: Client) -> None:
     for blank in (None, " \n"):
         docket, slip = slips(viewer, special_instructions=blank, note=blank)
-        assert docket == ["KITCHEN DOCKET", "Restaurant 4711 DELIVERY", RULE, RULE]
-        assert slip[3:] == [RULE, "SUBTOTAL EUR 0.00", RULE]
+        assert docket == ["KITCHEN DOCKET", "Restaurant 4711 DELIVERY", RULE, RULE, "Cart ID"]
+        assert slip[3:] == [RULE, "SUBTOTAL EUR 0.00", RULE, "Cart ID"]
 
 
 def test_a_long_order_is_cut_and_says_so(viewer: Client) -> None:
@@ -90,9 +92,9 @@ def test_a_long_order_is_cut_and_says_so(viewer: Client) -> None:
         page = viewer.get(page_of(big_cart(PRINTED_ITEMS + more, 0))).text
         docket, slip = lines_of(page)
         assert docket[3 : 3 + PRINTED_ITEMS] == ["2 × Pizza Margherita"] * PRINTED_ITEMS
-        assert docket[3 + PRINTED_ITEMS : -1] == said
+        assert docket[3 + PRINTED_ITEMS : -2] == said
         assert slip[3 + 2 * PRINTED_ITEMS :][: len(said)] == said
-        assert slip[-2] == f"SUBTOTAL EUR {amount((PRINTED_ITEMS + more) * Decimal('20.2'), 'EUR')}"
+        assert slip[-3] == f"SUBTOTAL EUR {amount((PRINTED_ITEMS + more) * Decimal('20.2'), 'EUR')}"
 
 
 def test_a_line_separator_is_a_line_break(viewer: Client) -> None:
