@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db.models import BooleanField, ExpressionWrapper, Q, Subquery, TextField, Value
+from django.db.models import Case, Q, Subquery, TextField, Value, When
 from django.db.models.functions import Concat
 from django.urls import reverse
 from django.utils import timezone
@@ -204,12 +204,10 @@ def _page(alternatives: list[Reading], values: dict[str, Any], size: int) -> Pag
 
 def _carts(keys: list[UUID], alternatives: list[Reading]) -> list[Cart]:
     """Return the carts, newest first, each with its first three `lines`: quantity and name."""
-    shown = Q()
-    for reading in alternatives:
-        shown |= reading.shown
     items = ITEMS
-    if shown:
-        items = ITEMS.order_by(ExpressionWrapper(shown, BooleanField()).desc(), "position")
+    if shown := dict.fromkeys(each for reading in alternatives for each in reading.shown):
+        met: Any = sum((Case(When(each, then=1), default=0) for each in shown), Value(0))
+        items = ITEMS.order_by(met.desc(), "position")
     # As texts, which are read with the cart's row: as many, whatever the cart holds.
     line = Concat("quantity", Value(" "), "display_name", output_field=TextField())
     lines = {f"line_{n}": Subquery(items.values(line=line)[n : n + 1]) for n in range(3)}

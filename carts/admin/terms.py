@@ -63,8 +63,8 @@ MARKS = "[\u0300-\u036f]"
 class Reading:
     """A way to understand a term: the value of an indexed column, and what the carts hold.
 
-    `words` say it. `keys` are the only carts that it means, if they are known. `shown` is the
-    condition on the items that the list shows first. `request_id` is set if it may be one.
+    `words` say it. `keys` are the only carts that it means, if they are known. `shown` are
+    conditions: the list shows the items first that meet most. `request_id` is set if it may be one.
     `deleted` are carts that are gone.
     """
 
@@ -73,7 +73,7 @@ class Reading:
     value: Any = None
     keys: dict[UUID, UUID | None] = field(default_factory=dict)
     holding: Q = field(default_factory=Q)
-    shown: Q = field(default_factory=Q)
+    shown: tuple[Q, ...] = ()
     request_id: str = ""
     deleted: tuple[DeletedCart, ...] = ()
 
@@ -127,12 +127,11 @@ def _of_id(digits: str) -> Iterator[list[Reading]]:
 def _of_text(term: str, bare: str) -> Iterator[list[Reading]]:
     restaurant, amounts, dish = _parsed(bare)
     words: Words = tuple(("dish", word) for word in dish)
-    holding, shown = Q(), Q()
-    for pattern in map(_pattern, dish):
+    holding, shown = Q(), tuple(Q(display_name__iregex=pattern) for pattern in map(_pattern, dish))
+    for is_named in shown:
         # Not `Exists`: PostgreSQL may make a join of it, and read the items of all carts.
-        items = ITEMS.filter(display_name__iregex=pattern).order_by().values("pk")
+        items = ITEMS.filter(is_named).order_by().values("pk")
         holding &= Q(IsNull(Subquery(items[:1]), False))
-        shown |= Q(display_name__iregex=pattern)
     if amounts:
         words += (("subtotal", " or ".join(map(str, amounts))),)
         holding &= Q(subtotal__in=amounts)
