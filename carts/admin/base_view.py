@@ -182,7 +182,8 @@ class ChangeView(View):
 
     def leave(self, reason: str) -> HttpResponse:
         """Redirect to the cart, and say why nothing was saved."""
-        messages.error(self.request, f"{reason} Nothing was saved.")
+        saved = " Nothing was saved." if self.request.method == "POST" else ""
+        messages.error(self.request, f"{reason}{saved}")
         return HttpResponseRedirect(cart_url(self.cart_id))
 
     def page(self, *, clash: bool = False, error: str = "") -> HttpResponse:
