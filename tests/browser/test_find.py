@@ -22,7 +22,12 @@ def test_an_id_and_an_order_are_copied(cart: Cart, desk: Open) -> None:
     assert page.evaluate("navigator.clipboard.readText()").splitlines() == [
         *(f"Cart {cart.pk}", f"Customer: {cart.profile_key}", f"Restaurant: {cart.restaurant_key}"),
         *("2 × Pizza Margherita: 25.20 (12.60 each)", "+ Extra mozzarella: 1.25"),
-        *("+ Olives: 1.25", "No basil", "1 × Cola: 10.10", "Subtotal in EUR: 35.30"),
+        *(
+            "+ Olives: 1.25",
+            "No basil",
+            "1 × Cola: 10.10",
+            "Subtotal in EUR without fees and tip: 35.30",
+        ),
         *(
             "Instructions for the kitchen: Ring twice",
             "Note on the customer's invoice: Invoice to the office",
@@ -34,7 +39,10 @@ def test_an_id_and_an_order_are_copied(cart: Cart, desk: Open) -> None:
     page.get_by_role("button", name="Copy as text").click()
     page.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()").splitlines()[3:] == [
-        *("3 × Pizza Margherita: 30.30 (10.10 each)", "Subtotal in EUR: 30.30"),
+        *(
+            "3 × Pizza Margherita: 30.30 (10.10 each)",
+            "Subtotal in EUR without fees and tip: 30.30",
+        ),
     ]
 
 

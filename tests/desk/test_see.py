@@ -56,7 +56,7 @@ def test_a_cart_reads_like_the_order(viewer: Client) -> None:
     assert words.startswith(
         "Qty Item Price Value 2 × Ramen 1,200 2,600 1,300 each with options + Negi 100 No egg"
     )
-    assert words.endswith("Subtotal in JPY 2,600")
+    assert words.endswith("Subtotal in JPY without fees and tip 2,600")
     for text in (
         *(str(cart.id), str(cart.profile_key), "4711", "ACME", "MOBILE", "DELIVERY", "ios-app"),
         *("2\xa0days ago", "UTC", "Ring twice", "Invoice to the office"),
