@@ -32,7 +32,10 @@ class ActivityForm(forms.Form):
     """Whose entries, of which day, and the key below which the page begins."""
 
     agent = forms.ModelChoiceField(
-        User.objects.order_by("username"), required=False, to_field_name="username"
+        User.objects.order_by("username"),
+        required=False,
+        to_field_name="username",
+        empty_label="any",
     )
     day = forms.DateField(
         required=False,

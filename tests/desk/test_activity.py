@@ -58,6 +58,7 @@ def test_it_tells_who_did_what_when_and_why_and_leads_there(lead: Client, cart: 
 
 @pytest.mark.usefixtures("log")
 def test_it_is_filtered_by_agent_and_day(lead: Client) -> None:
+    assert '<option value="" selected>any</option>' in lead.get(ACTIVITY).text
     assert shown(lead)[:3] == ["cleo 9", "anna 9", "cleo 8"]
     assert shown(lead, agent="anna") == [f"anna {day}" for day in range(9, -1, -1)]
     assert shown(lead, day="2026-03-17") == ["cleo 2", "anna 2"]
