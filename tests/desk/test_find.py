@@ -203,6 +203,7 @@ def test_an_empty_or_wrong_search_says_what_can_be_searched(
     viewer: Client, cart: Cart, term: str
 ) -> None:
     response = viewer.get(CARTS, {"q": term})
+    assert "An id of a cart, an item or a customer, or its first eight digits;" in response.text
     assert "a restaurant's number, a dish and an amount, alone or together" in response.text
     assert ("No cart matches." in response.text) == bool(term)
     told = "An amount without decimals needs its currency, such as 24 EUR." in response.text
