@@ -64,6 +64,8 @@ def test_it_is_filtered_by_agent_and_day(lead: Client) -> None:
     assert shown(lead, day="2026-03-17") == ["cleo 2", "anna 2"]
     assert shown(lead, day="2026-03-17", agent="cleo") == ["cleo 2"]
     assert shown(lead, day="2026-03-14") == shown(lead, day="2026-03-25") == []
+    for day, told in (("2026-03-14", "Nothing was found."), ("2026-03-17", "nothing before this.")):
+        assert told in lead.get(ACTIVITY, {"day": day}).text
     # The day is that of the viewer.
     lead.cookies["timezone"] = "Asia/Tokyo"
     assert shown(lead, day="2026-03-17") == ["anna 2", "cleo 1"]
