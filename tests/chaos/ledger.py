@@ -30,7 +30,6 @@ EXPECTED = {"read": {404}, "update": {404, 412}, "remove": {404}}
 CHANGES = 60  # of a cart before another takes its place: short histories are judged in no time
 ITEMS = 6  # in a cart, about
 
-
 CARTS = """
     SELECT c.id, c.note, c.version, c.subtotal, i.id, i.display_name, i.quantity, i.value,
         o.display_name

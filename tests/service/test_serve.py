@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -21,15 +21,13 @@ from urllib.parse import quote
 import pytest
 import requests
 from django.conf import settings
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from pytest_django import Settings
 
 from carts.openapi.examples import samples
-from cartsvc.serving import server
-from cartsvc.serving.addresses import address_of
 from tests.support.answers import errors_of
 from tests.support.callers import PROFILE
 from tests.support.programs import accepts, copied, free_port, manage, program, wait_until
@@ -181,52 +179,6 @@ def test_a_database_that_was_moved_away_is_not_made_anew(clone: Path) -> None:
     assert not path.exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "advice"),
-    [("BIND", "BIND= or --bind HOST:PORT"), ("METRICS_BIND", "METRICS_BIND=HOST:PORT")],
-)
-def test_an_address_in_use_is_named(settings: Settings, name: str, advice: str) -> None:
-    settings.BIND = f"127.0.0.1:{free_port()}"
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        setattr(settings, name, address)
-        with pytest.raises(CommandError, match=f"{address} cannot be used .* with {advice}"):
-            call_command("serve")
-
-
-def test_one_of_two_services_at_one_address_is_refused(tmp_path: Path) -> None:
-    """The kernel would let them share it."""
-    port = free_port()
-    both = [
-        subprocess.Popen(
-            [sys.executable, "manage.py", "serve", f"127.0.0.1:{port}"],
-            cwd=settings.BASE_DIR,
-            env={"PATH": os.environ["PATH"], "DATABASE_URL": f"sqlite:///{tmp_path}/{number}"},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        for number in range(2)
-    ]
-    try:
-        wait_until(lambda: any(each.poll() is not None for each in both) and accepts(port), 60)
-        (other,) = (each for each in both if each.poll() is None)
-    finally:
-        for each in both:
-            each.terminate()
-    said = [each.communicate(timeout=60)[1].decode() for each in both]
-    assert sum(f"127.0.0.1:{port} cannot be used" in text for text in said) == 1
-    assert other.returncode == 0
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> list[Any]:
-    """Replace the server, and return the list of the calls that would have started it."""
-    settings.BIND = settings.BIND  # for this test, because the command sets it
-    asked: list[Any] = []
-    monkeypatch.setattr(server, "run", lambda address, _: asked.append(address))
-    return asked
-
-
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("public", [False, True])
 def test_a_public_service_prints_no_password(
@@ -264,44 +216,6 @@ def test_a_configured_database_is_not_migrated(started: list[Any], settings: Set
     assert "migrations are not applied: run manage.py migrate" in complaint.getvalue()
 
 
-@pytest.mark.django_db(transaction=True)
-def test_socket_file_is_taken_over_from_a_server_that_was_killed(
-    started: list[Any], tmp_path: Path
-) -> None:
-    path = tmp_path / "socket"
-    with closing(socket.socket(socket.AF_UNIX)) as theirs:
-        theirs.bind(str(path))
-        theirs.listen()
-        with pytest.raises(CommandError, match="taken"):
-            call_command("serve", f"--bind=unix:{path}")
-    assert started == []
-    assert path.exists()
-
-    call_command("serve", f"--bind=unix:{path}", stdout=StringIO())
-
-    assert started == [{"uds": path}]
-    assert not path.exists()
-
-    path.write_text("theirs")
-    with pytest.raises(CommandError, match="taken"):
-        call_command("serve", f"--bind=unix:{path}")
-    assert path.read_text() == "theirs"
-
-
-@pytest.mark.parametrize(
-    ("path", "why"),
-    [
-        ("/nowhere/socket", "its folder does not exist"),
-        (f"/tmp/{'x' * 103}", "it has more than 107 bytes"),
-    ],
-)
-def test_a_socket_file_that_cannot_be_made_is_told(started: list[Any], path: str, why: str) -> None:
-    told = rf"unix:{path} cannot be used \({why}\)\. Choose another address with BIND= or --bind"
-    with pytest.raises(CommandError, match=told):
-        call_command("serve", f"--bind=unix:{path}")
-    assert started == []
-
-
 def test_ctrl_c_stops_at_once(clone: Path) -> None:
     """Without a drain. A terminal sends it to the workers, too."""
 
@@ -330,26 +244,6 @@ def test_who_starts_it_with_nohup_may_close_the_terminal(clone: Path, ignored: b
         signal.signal(signal.SIGHUP, before)
 
 
-@pytest.mark.parametrize(
-    ("bind", "hint"),
-    [
-        ("8407", "did you mean 127.0.0.1:8407?"),
-        ("::1:8000", "did you mean [::1]:8000?"),
-        ("127.0.0.1:http", "it does not end with the number of a port"),
-        ("nonsense", "it does not end with the number of a port"),
-        ("127.0.0.1:70000", "0-65535"),
-        ("127.0.0.1:0", "it does not end with the number of a port"),
-        ("[]:8000", "cannot be empty"),
-    ],
-)
-def test_address_that_is_none_is_named(bind: str, hint: str) -> None:
-    for given in (bind, f"--bind={bind}"):
-        with pytest.raises(CommandError) as told:
-            call_command("serve", given)
-        assert f"{bind} cannot be used" in str(told.value)
-        assert hint in str(told.value)
-
-
 def test_read_only_folder_is_named(clone: Path) -> None:
     clone.chmod(0o500)
     # Root may write everywhere unless it drops that capability.
@@ -366,16 +260,3 @@ def test_read_only_folder_is_named(clone: Path) -> None:
     assert refused.returncode != 0
     assert "make the folder writable" in refused.stderr
     assert "Traceback" not in refused.stderr
-
-
-@pytest.mark.parametrize(
-    ("bind", "address"),
-    [
-        ("127.0.0.1:8000", {"address": "127.0.0.1", "port": 8000}),
-        ("localhost:8001", {"address": "127.0.0.1", "port": 8001}),
-        ("[::1]:8002", {"address": "::1", "port": 8002}),
-        ("unix:/run/carts.sock", {"uds": Path("/run/carts.sock")}),
-    ],
-)
-def test_the_server_is_told_an_address(bind: str, address: dict[str, Any]) -> None:
-    assert address_of(bind) == address
