@@ -45,7 +45,6 @@ def run() -> None:
     from django.db import DatabaseError  # noqa: PLC0415
 
     from cartsvc.db.outages import is_outage, remedy  # noqa: PLC0415
-    from cartsvc.serving.health import is_migrated  # noqa: PLC0415
 
     try:
         execute_from_command_line(sys.argv)
@@ -59,6 +58,8 @@ def run() -> None:
     except ImproperlyConfigured as error:
         sys.exit(f"The configuration cannot be used: {error}")
     except DatabaseError as error:
+        from cartsvc.serving.health import is_migrated  # noqa: PLC0415 (it needs the settings)
+
         told = remedy(error)
         if not told and is_outage(error) and not is_migrated():
             told = "Does it run, and has manage.py migrate run since the last upgrade?"

@@ -8,9 +8,9 @@ at the desk. There is a limit for each of the three things that a request may do
 - `COMPUTING`: a body is validated, a page is made, or a password is checked. One thread for each
   caller: Python runs one thread at a time, so the caller loses nothing.
 - `WAITING` for the database, which may stand still, or for a locked row: `THREADS` for all callers
-  together. The server has two threads more: one answers what needs no database, and refuses, one is
-  for `/readyz` (`ASKING`). All but one for each caller's changes, as many for its reads, which wait
-  for no row, and as many for all pages.
+  together. All but one for each caller's changes, as many for its reads, which wait for no row, and
+  as many for all pages. The server has two threads more: one answers what needs no database, and
+  refuses; one is for `/readyz`, which is in nobody's way (`CHECKING`).
 
 An operation holds no place of the first two while the database waits for a lock. A page does: a
 member of staff opens one at a time.
@@ -85,4 +85,4 @@ RECEIVING = ConcurrencyLimit(
 )
 COMPUTING = ConcurrencyLimit(each=1)
 WAITING = ConcurrencyLimit(each=max(1, settings.THREADS - 1), everyone=settings.THREADS)
-ASKING = ConcurrencyLimit(each=1)
+CHECKING = ConcurrencyLimit(each=1)

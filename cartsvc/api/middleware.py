@@ -17,7 +17,6 @@ from django.urls import resolve
 from cartsvc.api.exception_handler import handle
 from cartsvc.api.json_view import RECEIVED, has_body
 from cartsvc.api.throttling import usage_of
-from cartsvc.concurrency_limit import ASKING
 from cartsvc.db.deadlines import deadline
 from cartsvc.request_errors import (
     ADDRESS_MAX_LENGTH,
@@ -25,7 +24,6 @@ from cartsvc.request_errors import (
     HEADERS_MAX_LENGTH,
     ApiError,
     HeadersTooLarge,
-    Unavailable,
     UriTooLong,
 )
 from cartsvc.serving import drain, health, logs, metrics
@@ -58,12 +56,8 @@ class ApiMiddleware:
         logs.request_ids.set(logs.NO_REQUEST)
         deadline.set(None)
         if check := health.CHECKS.get(path):
-            # A load balancer asks by address and without HTTPS. One at a time may wait.
-            try:
-                with ASKING.place_for(path):
-                    return check(request)
-            except Unavailable:
-                return health.unavailable()
+            # A load balancer asks by address and without HTTPS.
+            return check(request)
         sent = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
         request.META["cartsvc.request_id"] = request_id

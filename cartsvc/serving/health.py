@@ -14,6 +14,8 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, JsonResponse
 
 from cartsvc import __version__
+from cartsvc.concurrency_limit import CHECKING
+from cartsvc.request_errors import Unavailable
 from cartsvc.serving.drain import DRAINING
 
 READ_ONLY = {"postgresql": "SHOW transaction_read_only", "sqlite": "PRAGMA query_only"}
@@ -35,24 +37,26 @@ def ready(request: HttpRequest) -> JsonResponse:
     if DRAINING in request.META:
         return _answer(503, "draining")
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(READ_ONLY[connection.vendor])
-            reads_only = cursor.fetchone()[0] in {"on", 1}
-        is_file, file = connection.vendor == "sqlite", connection.settings_dict["NAME"]
-        if reads_only or (is_file and not os.access(file, os.W_OK)):
-            return _answer(503, "database read-only")
-        if is_file and not _has_room(file):
-            return _answer(503, "disk full")
-        if not MIGRATED and not is_migrated():
-            return _answer(503, "migrations pending")
-        MIGRATED.add(True)  # migrations are not unapplied under a running server
-    except DatabaseError:
-        return unavailable()
-    return _answer(200, "ok")
+        # One at a time: each holds a thread while the database stands still.
+        with CHECKING.place_for(request.path_info):
+            return _answer(*_readiness())
+    except (DatabaseError, Unavailable):
+        return _answer(503, "database unavailable")
 
 
-def unavailable() -> JsonResponse:
-    return _answer(503, "database unavailable")
+def _readiness() -> tuple[int, str]:
+    with connection.cursor() as cursor:
+        cursor.execute(READ_ONLY[connection.vendor])
+        reads_only = cursor.fetchone()[0] in {"on", 1}
+    is_file, file = connection.vendor == "sqlite", connection.settings_dict["NAME"]
+    if reads_only or (is_file and not os.access(file, os.W_OK)):
+        return 503, "database read-only"
+    if is_file and not _has_room(file):
+        return 503, "disk full"
+    if not MIGRATED and not is_migrated():
+        return 503, "migrations pending"
+    MIGRATED.add(True)  # migrations are not unapplied under a running server
+    return 200, "ok"
 
 
 @cache

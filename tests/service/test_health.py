@@ -8,7 +8,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from cartsvc import __version__
-from cartsvc.concurrency_limit import ASKING, WAITING
+from cartsvc.concurrency_limit import CHECKING, WAITING
 from cartsvc.serving import health
 from cartsvc.serving.drain import DRAINING
 
@@ -52,7 +52,7 @@ def test_a_file_that_may_only_be_read_takes_no_changes(
 
 def test_one_check_at_a_time_waits_for_the_database() -> None:
     """The others take no thread from those who need none. Any query fails the test."""
-    with ASKING.place_for("/readyz"):
+    with CHECKING.place_for("/readyz"), CHECKING.place_for("/healthz"):
         response = Client().get("/readyz")
         assert Client().get("/healthz").status_code == 200
     assert (response.status_code, response.json()) == (503, {"status": "database unavailable"})
