@@ -11,7 +11,7 @@ from django.conf import settings
 from carts.cart_errors import CurrencyMismatch, InvalidCurrency, TooMany, VersionMismatch
 from carts.models.closing import OPEN
 from carts.types import CURRENCIES
-from carts.values import Item, Option, PlacedItem
+from carts.values import PlacedItem
 from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors
 
 # The version or versions that a caller expects; None if any will do.
@@ -93,22 +93,26 @@ class LockedCart(NamedTuple):
 
         No more errors are looked for than an answer lists.
         """
-        currency, errors = self.currency, list[ApiError]()
+        errors: list[ApiError] = []
         for number, (_, _, item, _) in enumerate(items):
-            parts: list[Item | Option] = [item, *item.options]
-            for position, part in enumerate(parts, start=-1):
-                if part.currency != currency:
-                    own = (*sent_in, number) if sent_in else ()
-                    place = own if part is item else (*own, "options", position)
-                    field = (*place, "currency")
-                    if part.currency in CURRENCIES:
-                        errors.append(CurrencyMismatch(currency=currency, field=field))
-                    else:
-                        errors.append(InvalidCurrency(field=field))
+            place = (*sent_in, number) if sent_in else ()
+            if item.currency != self.currency:
+                errors.append(self._other_currency(item.currency, place))
+            for position, option in enumerate(item.options):
+                if option.currency != self.currency:
+                    errors.append(
+                        self._other_currency(option.currency, (*place, "options", position))
+                    )
             if len(errors) > MAX_ERRORS:
                 break
         if errors:
             raise ApiErrors(errors) if len(errors) > 1 else errors[0]
+
+    def _other_currency(self, code: str, place: Place) -> ApiError:
+        field = (*place, "currency")
+        if code in CURRENCIES:
+            return CurrencyMismatch(currency=self.currency, field=field)
+        return InvalidCurrency(field=field)
 
 
 class Totals(NamedTuple):

@@ -136,7 +136,7 @@ def test_a_held_cart_holds_up_no_other_body(
 def test_all_who_wait_for_the_database_leave_a_thread(
     bearer: Bearers, settings: Settings, unchanged: Unchanged
 ) -> None:
-    """The server has one thread more: it refuses, and answers what needs no database."""
+    """The server has a thread beside these: it refuses, and answers what needs no database."""
     anna = bearer("anna")
     with ExitStack() as stack:
         for number in range(settings.THREADS):
