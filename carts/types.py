@@ -133,8 +133,8 @@ class Price:
     digits: ClassVar = 14
     decimals: ClassVar = 4
     minimum: ClassVar = Decimal(0)
-    smallest: ClassVar = Decimal("0.0001")
-    maximum: ClassVar = Decimal("9999999999.9999")
+    smallest: ClassVar = Decimal(1).scaleb(-decimals)
+    maximum: ClassVar = 10 ** (digits - decimals) - smallest
 
     def check(self, value: Any) -> Decimal:
         """Take the noise of a double off: `10.100000000000001` is 10.1.
