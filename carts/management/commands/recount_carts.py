@@ -57,12 +57,13 @@ def _mended(cart: Cart) -> str:
         if not rows.select_for_update(skip_locked=skip).first():
             return ""
         locked = rows.with_items().get()
-        true, wrong = _recounted(locked)
-        # Past the guard of the models, which lets only the writes of the manager through.
-        QuerySet(Cart).filter(pk=cart.pk, **key).update(**true._asdict())
-        for placed in wrong:
-            QuerySet(CartItem).filter(pk=placed.id, **key).update(value=placed.value)
-        return _difference(locked)
+        if difference := _difference(locked):
+            true, wrong = _recounted(locked)
+            # Past the guard of the models, which lets only the writes of the manager through.
+            QuerySet(Cart).filter(pk=cart.pk, **key).update(**true._asdict())
+            for placed in wrong:
+                QuerySet(CartItem).filter(pk=placed.id, **key).update(value=placed.value)
+        return difference
 
 
 def _recounted(cart: Any) -> tuple[Totals, list[PlacedItem]]:
