@@ -28,7 +28,8 @@ MAX_STARTS = 5  # of Granian, which gives up when a worker dies twice within sec
 def run(address: dict[str, Any], prepare: Callable[[], None]) -> None:
     """Serve at an address of `address_of` until a signal. Each worker calls `prepare` first."""
     lose_lines()
-    # It would warn of threads that wait for the database, where there are few cores.
+    # Granian would warn of threads that wait for the database, where there are few cores. It has no
+    # setting for that; a test of tests/service/test_serve.py sees if its words change.
     logging.getLogger("_granian").addFilter(lambda line: "Python threads" not in line.getMessage())
     # The application is loaded once, before the workers are forked, so that they share its memory.
     # The garbage collector must leave that memory alone: it writes to whatever it looks at.
