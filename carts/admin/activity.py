@@ -77,13 +77,10 @@ def version_of(entry: LogEntry) -> int:
     return int(version[1]) if version else 0
 
 
-def notes_of(cart_id: UUID) -> dict[int, list[LogEntry]]:
-    """Return the newest notes that staff added to a cart's history, by the version they saw."""
-    notes: dict[int, list[LogEntry]] = {}
-    entries = log_of(cart_id).filter(action_flag=ADDITION).select_related("user")
-    for entry in entries.order_by("-pk")[:PAGE_SIZE]:
-        notes.setdefault(version_of(entry), []).append(entry)
-    return notes
+def notes_of(cart_id: UUID) -> QuerySet[LogEntry]:
+    """Return the newest notes that staff added to a cart's history, newest first."""
+    notes = log_of(cart_id).filter(action_flag=ADDITION).select_related("user")
+    return notes.order_by("-pk")[:PAGE_SIZE]
 
 
 def _versions(entries: list[LogEntry]) -> dict[str | None, int]:

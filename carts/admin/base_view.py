@@ -6,13 +6,14 @@ else has changed meanwhile what the form changes, nothing is saved. The page the
 what was typed, and asks again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.db import OperationalError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.functional import cached_property
@@ -21,16 +22,14 @@ from uuid_utils.compat import uuid7
 
 from carts.admin.activity import author_of, log
 from carts.admin.formatting import amount, cart_url, parse_version, refusal_in_words
-from carts.admin.forms import CartForm, WhyForm
-from carts.admin.history import Items, cart_before, change_of, events_since
+from carts.admin.forms import WhyForm
+from carts.admin.history import Event, State, change_of, states_since
 from carts.cart_errors import CartClosed, IdempotencyKeyReused, VersionMismatch
-from carts.models import Cart, CartChange, IdempotencyRecord
-from carts.models.change import items_before
+from carts.models import Cart, IdempotencyRecord
 from carts.models.closing import OPEN
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
 from carts.models.writes import Changed
-from carts.values import PlacedItem
 from cartsvc.request_errors import ApiError
 from cartsvc.text import parse_guid
 
@@ -57,9 +56,8 @@ class ChangeView(View):
     `desk` is the `CartAdmin`; `template` names the page, and `title` is its title; `may` is the
     right that it needs; `flag` is that of the entry in the log of staff. `placed` is None if
     the page is about no item of the cart. `removed` is what to say if the cart exists, but not
-    what the page is about. `opened` is what the page was about when its form was opened, or what
-    it is about now if that is not known. `editor` is the form of what is changed, with what was
-    sent. A page that only asks has none. `asks` is the label of the reason, if it must be given.
+    what the page is about. `editor` is the form of what is changed, with what was sent. A page
+    that only asks has none. `asks` is the label of the reason, if it must be given.
     `takes_closed` tells whether a closed cart has this page.
     """
 
@@ -69,8 +67,6 @@ class ChangeView(View):
     may = "has_change_permission"
     flag: int = CHANGE
     removed = "This item was removed meanwhile."
-    placed: PlacedItem | None = None
-    item_id: Any = None
     editor: Any = None
     asks = ""
     takes_closed = False
@@ -79,14 +75,10 @@ class ChangeView(View):
         """Return the title of the page, and what only its template needs."""
         return {"title": self.title}
 
-    def subject(self, items: Items, fields: Mapping[str, Any]) -> Any:
-        """Return what the page is about, of a cart with these items and fields."""
-        placed = items.get(self.item_id)
+    def subject(self, state: State) -> Any:
+        """Return what the page is about, of a cart in this state."""
+        placed = state.items.get(self.item_id)
         return placed and placed.item
-
-    def is_about(self, change: CartChange) -> bool:
-        """Return whether a change may be one of what the page is about."""
-        return self.item_id in change.items
 
     def message(self) -> str:
         """Return in words what the change makes different, or "" if nothing would be."""
@@ -113,24 +105,18 @@ class ChangeView(View):
     ) -> Any:
         if not getattr(self.desk, self.may)(request):
             raise PermissionDenied
-        self.cart_id, self.item_id = cart_id, item_id
-        self.since = parse_version(request.POST.get("version", "")) or 0
+        self.cart_id: UUID = cart_id
+        self.item_id: Any = item_id
         self.why = WhyForm(request.POST or None)
         if self.asks:
             self.why.fields["why"].required, self.why.fields["why"].label = True, self.asks
-        if not self.load():
-            return self.gone()
-        if request.method == "GET" and not self.takes_closed:
-            try:
-                self.cart.state.check_open()
-            except CartClosed as closed:
-                return self.leave(refusal_in_words(closed))
-        if request.method != "POST":
-            self.since = self.cart.version
-        self._load_opened()
-        return super().dispatch(request)
+        return super().dispatch(request) if self.load() else self.gone()
 
     def get(self, request: HttpRequest) -> HttpResponse:
+        try:
+            self.check_open()
+        except CartClosed as closed:
+            return self.leave(messages.error, refusal_in_words(closed), cart_url(self.cart_id))
         return self.page()
 
     def post(self, request: HttpRequest) -> HttpResponse:
@@ -139,14 +125,11 @@ class ChangeView(View):
         error = BUSY
         for _ in range(TRIES):
             try:
-                if not self.takes_closed:
-                    self.cart.state.check_open()
+                self.check_open()
                 if self.clashes():
                     return self.page(clash=True)
                 message = self.message()
                 return self.write(message) if message else self.nothing_changed()
-            except ValidationError as invalid:
-                error = " ".join(invalid.messages)
             except OperationalError:
                 pass
             except ApiError as refused:
@@ -164,27 +147,59 @@ class ChangeView(View):
         self.cart: Any = Cart.objects.with_items().filter(pk=self.cart_id).first()
         if not self.cart:
             return False
-        self.items = items_of(self.cart.items_json)
-        self.placed = self.items.get(self.item_id)
+        self.since = self.cart.version
+        if self.request.method == "POST":
+            self.since = parse_version(self.request.POST.get("version", "")) or 0
+        items = items_of(self.cart.items_json)
+        self.placed: Any = items.get(self.item_id)
+        self.states = states_since(self.cart, items, self.since)
         return bool(self.placed or "item_id" not in self.kwargs)
 
-    def present(self) -> Any:
-        """Return what the page is about, as it is now."""
-        return self.subject(self.items, self._fields())
+    def check_open(self) -> None:
+        if not self.takes_closed:
+            self.cart.state.check_open()
+
+    @property
+    def now(self) -> Any:
+        """What the page is about, as it is now."""
+        return self.subject(self.states[self.cart.version])
+
+    @property
+    def opened(self) -> Any:
+        """What it was about when its form was opened, or is about now if that is not known."""
+        return self.subject(self.states[self.since]) if self.is_known else self.now
+
+    @property
+    def is_known(self) -> bool:
+        return self.since in self.states
 
     def clashes(self) -> bool:
         """Return whether what the page is about has changed since its form was opened."""
-        return not self.is_known or bool(self.opened != self.present())
+        return not self.is_known or bool(self.opened != self.now)
+
+    def events_since(self, version: int) -> list[Event]:
+        """Return the changes since the version of what the page is about, newest first."""
+        return [
+            Event.of(before.next, self.cart.currency)
+            for after, before in pairwise(self.states.values())
+            if before.next
+            and before.version >= version
+            and self.subject(before) != self.subject(after)
+        ]
 
     def gone(self) -> HttpResponse:
         """Redirect to the cart, which tells if it is gone as well, and say so."""
-        return self.leave(self.removed if self.cart else "This cart was deleted meanwhile.")
-
-    def leave(self, reason: str) -> HttpResponse:
-        """Redirect to the cart, and say why nothing was saved."""
         saved = " Nothing was saved." if self.request.method == "POST" else ""
-        messages.error(self.request, f"{reason}{saved}")
-        return HttpResponseRedirect(cart_url(self.cart_id))
+        removed = self.removed if self.cart else "This cart was deleted meanwhile."
+        return self.leave(messages.error, f"{removed}{saved}", cart_url(self.cart_id))
+
+    def nothing_changed(self) -> HttpResponse:
+        return self.leave(messages.info, "Nothing was changed: it is like that already.")
+
+    def leave(self, tell: Callable[..., None], text: str, url: str = "") -> HttpResponse:
+        """Redirect to the address, or to the page after the change, and say why."""
+        tell(self.request, text)
+        return HttpResponseRedirect(url or self.after())
 
     def page(self, *, clash: bool = False, error: str = "") -> HttpResponse:
         """Return the page with status 200, or 409 if the change was not saved.
@@ -192,7 +207,6 @@ class ChangeView(View):
         If it is a `clash`, the page shows what has happened since its form was opened. `error`
         says why not, in words.
         """
-        missed = events_since(self.cart, self.since) if clash else []
         return self.desk.page(
             self.request,
             self.template,
@@ -208,7 +222,7 @@ class ChangeView(View):
             # The same again, because what was refused may have been saved after all.
             key=(error != SAVED and self._key()) or uuid7(),
             clash=clash,
-            missed=[event for event in missed if self.is_about(event.change)],
+            missed=self.events_since(self.since) if clash else [],
             error=error,
             status=409 if clash or error else 200,
             **self.context(),
@@ -219,26 +233,17 @@ class ChangeView(View):
         author = author_of(self.request, self.reason())
         with transaction.atomic():
             if not self._claimed():
-                messages.info(self.request, "This form was saved before. It was not saved again.")
-                return HttpResponseRedirect(self.after())
+                again = "This form was saved before. It was not saved again."
+                return self.leave(messages.info, again)
             carts = Cart.objects.by(author, profile_key=self.cart.profile_key)
             changed = self.change(carts, self.cart.version)
             why = None if self.flag == ADDITION else self.why.cleaned_data["why"]
             version = changed.version if changed else None
             log(self.request, self.cart, self.flag, self.logged(message), why, version)
-        messages.success(self.request, f"{message}.{self._new_subtotal(changed)}")
-        return HttpResponseRedirect(self.after())
-
-    def nothing_changed(self) -> HttpResponse:
-        """Leave the page, and say why nothing was saved."""
-        messages.info(self.request, "Nothing was changed: it is like that already.")
-        return HttpResponseRedirect(self.after())
-
-    def _new_subtotal(self, changed: Changed | None) -> str:
-        if not changed or changed.subtotal == self.cart.subtotal:
-            return ""
-        currency = self.cart.currency
-        return f" The subtotal is now {amount(changed.subtotal, currency)} {currency}."
+        subtotal, currency = "", self.cart.currency
+        if changed and changed.subtotal != self.cart.subtotal:
+            subtotal = f" The subtotal is now {amount(changed.subtotal, currency)} {currency}."
+        return self.leave(messages.success, f"{message}.{subtotal}")
 
     def _key(self) -> UUID | None:
         return parse_guid(self.request.POST.get("key", ""))
@@ -253,18 +258,6 @@ class ChangeView(View):
         # No partner's key is as long as this word.
         customer = self.cart.profile_key
         return IdempotencyRecord.claim(customer, "staff", str(key), request)[1]
-
-    def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self.cart, name) for name in CartForm.names}
-
-    def _load_opened(self) -> None:
-        missed = self.cart.version - self.since
-        between = {"version__gt": self.since, "version__lte": self.cart.version}
-        changes = list(self.cart.changes.filter(**between).reverse()) if missed else []
-        self.is_known, self.opened = bool(self.since) and len(changes) == missed, self.present()
-        if self.is_known:
-            fields = cart_before(self._fields(), changes)
-            self.opened = self.subject(items_before(self.items, changes), fields)
 
 
 class EditView(ChangeView):
@@ -285,7 +278,7 @@ class EditView(ChangeView):
 
         The form then marks these fields, and shows what all others are now.
         """
-        was, now, self.values = self.opened, self.present(), self.editor.values()
+        was, now, self.values = self.opened, self.now, self.editor.values()
         both = []
         for name, typed in self.values.items():
             if typed == was[name]:

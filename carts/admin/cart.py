@@ -9,8 +9,7 @@ from django.urls import reverse
 from carts.admin.base_view import WHY, ChangeView, EditView
 from carts.admin.formatting import amount, in_words, label_of
 from carts.admin.forms import CartForm
-from carts.admin.history import Items, change_of, lines_of, whole_in_one_line
-from carts.models import CartChange
+from carts.admin.history import State, change_of, in_one_line, lines_of, whole
 from carts.models.closing import OPEN
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
@@ -26,14 +25,11 @@ class ChangeCartView(EditView):
     def form(self, values: Mapping[str, Any] | None, data: Any = None) -> CartForm:
         return CartForm(data, initial=values)
 
-    def subject(self, items: Items, fields: Mapping[str, Any]) -> Any:
-        return fields
-
-    def is_about(self, change: CartChange) -> bool:
-        return not change.items
+    def subject(self, state: State) -> Any:
+        return state.fields
 
     def message(self) -> str:
-        changes = change_of(self.present(), self.values, self.cart.currency)
+        changes = change_of(self.now, self.values, self.cart.currency)
         return changes and f"Cart: {changes}"
 
     def change(self, carts: CartManager, version: int) -> Changed:
@@ -47,11 +43,8 @@ class WholeCartView(ChangeView):
     paid for, or still in use.
     """
 
-    def is_about(self, change: CartChange) -> bool:
-        return True
-
-    def clashes(self) -> bool:
-        return bool(self.cart.version != self.since)
+    def subject(self, state: State) -> int:
+        return state.version
 
 
 class AbandonView(WholeCartView):
@@ -95,26 +88,27 @@ class DeleteCartView(WholeCartView):
     """
 
     template = "delete"
+    title = "Delete this cart?"
     may = "has_delete_permission"
     flag = DELETION
     asks = WHY
 
     def context(self) -> dict[str, Any]:
         lines = lines_of(self._items(), self.cart.currency)
-        return {"title": "Delete this cart?", "lines": lines, "texts": self._texts()}
+        return {"title": self.title, "lines": lines, "texts": self._texts()}
 
     def message(self) -> str:
         return f"Cart {self.cart_id} deleted"
 
     def logged(self, message: str) -> str:
         cart = self.cart
-        items = [whole_in_one_line(item, cart.currency) for item in self._items()]
+        items = [in_one_line(whole(item, cart.currency)) for item in self._items()]
         was = "; ".join([*(items or ["it was empty"]), *self._texts()])
         subtotal = f"{amount(cart.subtotal, cart.currency)} {cart.currency}"
         return f"{message}, {subtotal}, restaurant {cart.restaurant_key}: {was}"
 
     def _items(self) -> list[Item]:
-        return [placed.item for placed in self.items.values()]
+        return [placed.item for placed in self.states[self.cart.version].items.values()]
 
     def _texts(self) -> list[str]:
         texts = {name: getattr(self.cart, name) for name in ("note", "special_instructions")}

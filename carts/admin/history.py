@@ -1,16 +1,17 @@
 """The history of a cart as the desk shows it: newest first, with what was and what is."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 from django.contrib.admin.models import LogEntry
 
-from carts.admin.activity import notes_of
+from carts.admin.activity import notes_of, version_of
 from carts.admin.formatting import amount, in_words, label_of, moment_in_words
 from carts.models import Cart, CartChange
-from carts.models.change import MAX_CHANGES, difference, items_before
+from carts.models.change import items_before
 from carts.values import CART_CHANGES, Item, Option, PlacedItem, completed
 
 Items = Mapping[UUID, PlacedItem]
@@ -22,12 +23,30 @@ PAGE_SIZE = 20
 LINES = 50
 
 
+class State(NamedTuple):
+    """A cart at one of its versions: its items by their ids, its own fields, what came `next`."""
+
+    version: int
+    items: Items
+    fields: Mapping[str, Any]
+    next: CartChange | None = None
+
+
 class Event(NamedTuple):
     """A change, or the creation, in words what was and what is, and staff's notes to it."""
 
     change: CartChange
     lines: list[str]
     notes: Iterable[LogEntry] = ()
+
+    @classmethod
+    def of(cls, change: CartChange, currency: str) -> Self:
+        was, now, several = change.was, change.now, [*change.items.values()]
+        if several and not change.item_id:
+            return cls(change, _cut(several, lambda one: _of_several(one[0], one[1], currency)))
+        if was.keys() != now.keys():
+            return cls(change, whole(completed(Item, was or now), currency))
+        return cls(change, differences(was, now, currency) or ["nothing was changed"])
 
     @property
     def can_be_undone(self) -> bool:
@@ -46,7 +65,7 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, A
     """
     end = min(before or cart.version + 1, cart.version + 1)
     changes = list(cart.changes.filter(version__lt=end).reverse()[: PAGE_SIZE + 1])
-    events = [_event(change, cart.currency) for change in changes[:PAGE_SIZE]]
+    events = [Event.of(change, cart.currency) for change in changes[:PAGE_SIZE]]
     oldest = events[-1].change.version if events else end
     rest = {"earlier": oldest}
     if len(changes) <= PAGE_SIZE:
@@ -54,12 +73,12 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, A
         if oldest <= 2 and end <= cart.version:
             changes = list(cart.changes.reverse())
         events.append(_creation(cart, items, changes))
-    notes = notes_of(cart.pk)
-    events = [event._replace(notes=notes.get(event.change.version, ())) for event in events]
-    if "missing" in rest:
-        # Those to changes that are no longer kept came after the creation, which stands last.
-        older = [note for version in notes if version < oldest for note in notes[version]]
-        events[-1] = events[-1]._replace(notes=older)
+    # Notes to changes that are no longer kept came after the creation, which stands last.
+    notes = [(version_of(note), note) for note in notes_of(cart.pk)]
+    for n, event in enumerate(events):
+        version = event.change.version
+        of_event = [note for seen, note in notes if version <= seen < end]
+        events[n], end = event._replace(notes=of_event), version
     return {"events": events, **rest}
 
 
@@ -72,107 +91,92 @@ def _creation(cart: Cart, items: Items, changes: Collection[CartChange]) -> Even
     return Event(creation, lines_of([placed.item for placed in created], cart.currency))
 
 
-def events_since(cart: Cart, version: int) -> list[Event]:
-    """Return the changes that are kept since the version, newest first."""
-    changes = cart.changes.filter(version__gt=version).reverse()[:MAX_CHANGES]
-    return [_event(change, cart.currency) for change in changes]
+def states_since(cart: Cart, items: Items, version: int) -> dict[int, State]:
+    """Return the cart now, with these `items`, and before each change since, by its versions.
 
-
-def cart_before(fields: Mapping[str, Any], changes: Iterable[CartChange]) -> dict[str, Any]:
-    """Return the cart's fields as they were before these changes, which come newest first."""
-    was = dict(fields)
-    for change in changes:
-        if not change.items:
-            was |= {name: value for name, value in change.was.items() if name in fields}
-    return was
+    The `version` is among them if all changes since are kept.
+    """
+    state = State(cart.version, items, {name: getattr(cart, name) for name in CART_CHANGES})
+    states = {cart.version: state}
+    if version < cart.version:
+        changes = cart.changes.filter(version__gt=version, version__lte=cart.version)
+        for change in changes.reverse():
+            was = {} if change.items else change.was
+            fields = {name: was.get(name, value) for name, value in state.fields.items()}
+            items = items_before(state.items, [change])
+            state = State(change.version - 1, items, fields, change)
+            states[state.version] = state
+    return states
 
 
 def change_of(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> str:
     """Return in one line what differs between what was and what is; "" if nothing does."""
-    return _in_one_line(_differences(*difference(was, now), currency))
+    return in_one_line(differences(was, now, currency))
 
 
-def whole_in_one_line(item: Item, currency: str) -> str:
-    return _in_one_line(_whole(item, currency))
-
-
-def _in_one_line(lines: Iterable[str]) -> str:
+def in_one_line(lines: Iterable[str]) -> str:
     return "; ".join(line.strip() for line in lines)
 
 
 def lines_of(items: Collection[Item], currency: str) -> list[str]:
     """Return the items in words. After `LINES` lines, the rest is only counted."""
-    return _cut((_whole(item, currency) for item in items), len(items))
+    return _cut(items, lambda item: whole(item, currency))
 
 
-def _cut(groups: Iterable[Iterable[str]], count: int) -> list[str]:
-    """Return the lines of so many groups. What comes after `LINES` lines is only counted."""
+def _cut(things: Collection[Any], words: Callable[[Any], list[str]]) -> list[str]:
+    """Return the things in words. After `LINES` lines, the rest is only counted."""
     lines: list[str] = []
-    for number, group in enumerate(groups):
+    for number, thing in enumerate(things):
         if len(lines) >= LINES:
-            return [*lines, f"… and {count - number:,} more"]
-        lines += group
+            return [*lines, f"… and {len(things) - number:,} more"]
+        lines += words(thing)
     return lines
 
 
-def _event(change: CartChange, currency: str) -> Event:
-    items = change.items
-    if items and not change.item_id:
-        groups = (_of_item(was, now, currency) for was, now in items.values())
-        return Event(change, _cut(groups, len(items)))
-    return Event(change, _lines(change.was, change.now, currency) or ["nothing was changed"])
-
-
-def _of_item(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> Iterable[str]:
+def _of_several(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:
     """Return how one of several items came, went or differs."""
     if was and now:
-        lines = _lines(*difference(was, now), currency) or ["at another place"]
-        return [f"{in_words(now['display_name'])}: {_in_one_line(lines)}"]
-    first, *others = _lines(was, now, currency)
+        change = change_of(was, now, currency) or "at another place"
+        return [f"{in_words(now['display_name'])}: {change}"]
+    first, *others = whole(completed(Item, was or now), currency)
     return [f"{'added' if now else 'removed'} {first}", *others]
 
 
-def _lines(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:
-    if was.keys() == now.keys():
-        return list(_differences(was, now, currency))
-    return list(_whole(completed(Item, was or now), currency))
+def whole(item: Item, currency: str) -> list[str]:
+    """Return the lines of an item: what was ordered, its options and its instructions."""
+    lines = [f"{item.quantity} × {item.display_name}, {amount(item.price, currency)}"]
+    lines += [f"    + {_option(option, currency)}" for option in item.options]
+    if item.special_instructions:
+        lines.append(f"    {in_words(item.special_instructions)}")
+    return lines
 
 
-def _differences(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> Iterator[str]:
-    for name in now:
-        if name in {"position", "closed_on"}:  # the order says it, and the time of the change
+def differences(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:
+    """Return a line for each value that differs, and for each option that came or went."""
+    lines: list[str] = []
+    for name, value in now.items():
+        # The order of the items says the position, and the time of the change when it was closed.
+        if value == was[name] or name in {"position", "closed_on"}:
             continue
         if name == "options":
-            yield from _options(was[name], now[name], currency)
-        else:
-            label = label_of(name).lower()
-            words: Callable[[Any], str] = in_words
-            if name == "price":
-                words = partial(amount, currency=currency)
-            elif name == "closed_until":
-                words = moment_in_words
-            yield f"{label} {words(was[name])} → {words(now[name])}"
+            lines += _options(was[name], value, currency)
+            continue
+        words: Callable[[Any], str] = in_words
+        if name == "price":
+            words = partial(amount, currency=currency)
+        elif name == "closed_until":
+            words = moment_in_words
+        lines.append(f"{label_of(name).lower()} {words(was[name])} → {words(value)}")
+    return lines
 
 
-def _whole(item: Item, currency: str) -> Iterator[str]:
-    yield f"{item.quantity} × {item.display_name}, {amount(item.price, currency)}"
-    yield from (f"    + {_option(option, currency)}" for option in item.options)
-    if item.special_instructions:
-        yield f"    {in_words(item.special_instructions)}"
-
-
-def _options(was: Collection[Option], now: Collection[Option], currency: str) -> Iterator[str]:
-    """Yield the options taken away and added; if there are none, that their order differs."""
-    gone, come = list(was), []
-    for option in now:
-        if option in gone:
-            gone.remove(option)
-        else:
-            come.append(option)
-    for sign, options in (("−", gone), ("+", come)):
-        yield from (f"{sign} option {_option(option, currency)}" for option in options)
-    if not gone and not come:
-        yield "options in another order"
+def _options(was: Collection[Option], now: Collection[Option], currency: str) -> list[str]:
+    """Return the options taken away and added; if there are none, that their order differs."""
+    # Of two that are equal, one may go.
+    gone, come = Counter(was) - Counter(now), Counter(now) - Counter(was)
+    lines = [f"− option {_option(option, currency)}" for option in gone.elements()]
+    lines += [f"+ option {_option(option, currency)}" for option in come.elements()]
+    return lines or ["options in another order"]
 
 
 def _option(option: Option, currency: str) -> str:

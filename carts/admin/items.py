@@ -10,13 +10,13 @@ from uuid_utils.compat import uuid7
 from carts.admin.base_view import ChangeView, EditView
 from carts.admin.formatting import cart_url, in_words
 from carts.admin.forms import ItemForm, offers
-from carts.admin.history import Items, change_of, whole_in_one_line
+from carts.admin.history import State, change_of, in_one_line, whole
 from carts.admin.terms import carts_with
 from carts.models import Cart
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
 from carts.models.writes import Changed
-from carts.values import Item, PlacedItem, completed
+from carts.values import Item, completed
 from cartsvc.text import parse_guid
 
 # The carts of a restaurant that tell what it offers, and the most items in one of them.
@@ -32,10 +32,10 @@ class ItemView(EditView):
     def form(self, values: Mapping[str, Any] | None, data: Any = None) -> ItemForm:
         return ItemForm(self.cart.currency, completed(Item, values) if values else None, data)
 
-    def subject(self, items: Items, fields: Mapping[str, Any]) -> Any:
+    def subject(self, state: State) -> Any:
         """Return the fields of the item, or those that a new one begins with."""
         like: Any = parse_guid(self.request.GET.get("like", ""))
-        placed = items.get(self.item_id or like)
+        placed = state.items.get(self.item_id or like)
         return placed and placed.item._asdict()
 
     def context(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class ItemView(EditView):
         """Keep what was typed, to be added, if only the item is gone."""
         if not self.cart or self.request.method != "POST":
             return super().gone()
-        self.item_id, self.opened = None, None
+        self.item_id = None
         self.action = reverse("admin:carts_item_add", args=[self.cart_id])
         self.editor = self.form(None, self.request.POST)
         return self.page(
@@ -78,7 +78,7 @@ class ItemView(EditView):
     def message(self) -> str:
         item = self.item()
         if not self.placed:
-            return f"Item added: {whole_in_one_line(item, self.cart.currency)}"
+            return f"Item added: {in_one_line(whole(item, self.cart.currency))}"
         before = self.placed.item
         changes = change_of(before._asdict(), item._asdict(), self.cart.currency)
         return changes and f"Item {in_words(before.display_name)}: {changes}"
@@ -93,7 +93,6 @@ class RemoveItemView(ChangeView):
     """The page that removes an item after a confirmation."""
 
     template = "remove"
-    placed: PlacedItem
 
     def context(self) -> dict[str, Any]:
         return {"title": f"Remove {self.placed.item.display_name}?"}
