@@ -5,7 +5,7 @@ write. A search by them, or by what the carts hold, looks through a bounded numb
 time, goes on for about a second, and reports how far it got.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
@@ -18,12 +18,12 @@ from django.db.models.functions import Concat
 from django.urls import reverse
 from django.utils import timezone
 
+from carts.admin import terms
 from carts.admin.activity import log_of
 from carts.admin.formatting import cart_url, event_url
-from carts.admin.terms import HIGHEST, ITEMS, LOWEST, Reading, carts_with, id_digits, readings
 from carts.models import Cart, CartChange, CartItem, DeletedCart
 from carts.models.closing import STATUSES, has_status
-from carts.models.reads import CartQuerySet, first_key_at, moment_of
+from carts.models.reads import first_key_at, moment_of
 
 # The carts of a page, and the most that are counted and that a file holds.
 PAGE_SIZE, MOST = 100, 1_000
@@ -91,20 +91,20 @@ class FindForm(forms.Form):
 class Page:
     """Carts, newest first, and the keys at which the newer and the older page begin.
 
-    `total` carts were found from here on, or more if there is an older page. `understood` is what
+    `total` carts were found from here on, or more if there is an older page. `reading` is what
     the term was taken for; `is_id` tells whether it looks like an id, and `made_on` when such an
     id was made. `opens` is the address of the one thing that it names. `deleted` are carts that it
     may mean, but that are gone.
     """
 
-    carts: list[Cart]
+    carts: list[Cart] = field(default_factory=list)
     newer: UUID | None = None
     older: UUID | None = None
     # How many carts were looked through, and when the last one was created, if more may match.
     looked: int = 0
     reached: datetime | None = None
     total: int = 0
-    understood: tuple[Reading, ...] = ()
+    reading: terms.Reading = field(default_factory=terms.Reading)
     is_id: bool = False
     made_on: datetime | None = None
     opens: str = ""
@@ -113,38 +113,41 @@ class Page:
 
 def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
     """Return the page of carts that the cleaned values of a `FindForm` ask for."""
-    term, page = values["q"], Page([])
-    digits = id_digits(term)
+    term, page = values["q"], Page()
+    digits = terms.id_digits(term)
     key = UUID(digits) if len(digits) == 32 else None
     if key and (opens := _opened(key)):
-        return Page([], opens=opens)
-    for alternatives in readings(term) if term else [_of_filter(values["partner_key"])]:
-        if alternatives:
-            page = _page(alternatives, values, size)
-            page.understood = tuple({reading.words: reading for reading in alternatives}.values())
-            page.deleted = alternatives[0].deleted or _deleted_by(alternatives[0].request_id)
+        return Page(opens=opens)
+    for reading in terms.readings(term) if term else [_of_filter(values["partner_key"])]:
+        page = _page(reading, values, size)
+        page.deleted = reading.deleted or _deleted_by(reading.request_id)
         if page.carts or page.reached or page.deleted:
             break
-    first = page.understood[0] if page.understood else Reading()
-    page.is_id = bool(digits and page.understood) and first.column != "restaurant_key"
-    page.made_on = moment_of(key) if key and page.is_id else None
+    reading = page.reading
+    page.is_id = bool(digits and reading.words) and reading.column != "restaurant_key"
+    page.made_on = moment_of(key) if key else None
     # Others begin like a deleted cart's. Of a customer's, the carts are listed.
     gone = {cart.pk for cart in page.deleted}
-    if key and not (page.carts and first.column) and (key in gone or log_of(key).exists()):
+    if key and not (page.carts and reading.column) and (key in gone or log_of(key).exists()):
         page.opens = reverse("admin:carts_cart_history", args=[key])
     elif len(page.carts) == 1 and not (page.newer or page.older or page.deleted):
         (cart,) = page.carts
-        if first.keys and first.words[0][1] in {digits, term.strip()}:
-            page.opens = cart_url(cart.pk, first.keys[cart.pk])
-        elif version := first.request_id and _version_by(first.request_id, cart):
-            page.opens = event_url(cart.pk, version)
+        if reading.keys and reading.words[0][1] in {digits, term.strip()}:
+            page.opens = cart_url(cart.pk, reading.keys[cart.pk])
+        elif reading.request_id:
+            changes = CartChange.objects.filter(cart=cart, request_id=reading.request_id)
+            is_creation = cart.created_request_id == reading.request_id
+            if made := 1 if is_creation else changes.values_list("version", flat=True).first():
+                page.opens = event_url(cart.pk, made)
     return page
 
 
-def _of_filter(partner_key: str) -> list[Reading]:
+def _of_filter(partner_key: str) -> terms.Reading:
     """Return the index to look into if there is no term."""
-    spellings = {partner_key, partner_key.upper(), partner_key.lower()}
-    return [Reading(column="partner_key", value=each) for each in spellings if each] or [Reading()]
+    if not partner_key:
+        return terms.Reading()
+    partner = terms.partner_of(partner_key, partner_key.upper(), partner_key.lower())
+    return terms.Reading(column="partner_key", value=partner or partner_key)
 
 
 def _opened(key: UUID) -> str:
@@ -159,55 +162,44 @@ def _deleted_by(request_id: str) -> tuple[DeletedCart, ...]:
     """Return the carts that the request deleted, of those in the window that were made last."""
     if not request_id:
         return ()
-    rows, _ = _in_window(DeletedCart.objects.order_by("-id"), upward=False)
-    return tuple(rows.filter(request_id=request_id)[:PAGE_SIZE])
+    carts = DeletedCart.objects.order_by("-id")
+    return tuple(
+        carts.filter(pk__in=carts.values("pk")[:WINDOW], request_id=request_id)[:PAGE_SIZE]
+    )
 
 
-def _version_by(request_id: str, cart: Cart) -> int:
-    """Return the version of the cart that this request has made, or 0."""
-    if cart.created_request_id == request_id:
-        return 1
-    made = CartChange.objects.filter(cart=cart, request_id=request_id).values_list("version")
-    return next((version for (version,) in made), 0)
-
-
-def _page(alternatives: list[Reading], values: dict[str, Any], size: int) -> Page:
-    upward = values["after"] is not None
-    start = beyond = values["after"] or values["before"]
-    page, keys, deadline = Page([]), list[UUID](), monotonic() + SECONDS
+def _page(reading: terms.Reading, values: dict[str, Any], size: int) -> Page:
+    way = "before" if values["after"] is None else "after"
+    start = beyond = values[way]
+    page, keys, deadline = Page(reading=reading), list[UUID](), monotonic() + SECONDS
     while True:
-        place = {"after" if upward else "before": beyond}
-        searches = [_look(reading, values | place, upward=upward) for reading in alternatives]
-        # Two searches may find the same cart.
-        found = sorted({key for some, _ in searches for key in some}, reverse=not upward)
-        if edges := [edge for _, edge in searches if edge]:
-            # Cut all searches where the first one stopped, so that they go on together.
-            beyond = min(edges) if upward else max(edges)
-            found = [key for key in found if (key <= beyond if upward else key >= beyond)]
-            page.looked += WINDOW
+        found, edge = _look(reading, values | {way: beyond})
         keys += found
-        if not edges or len(keys) > size or monotonic() >= deadline:
+        if edge:
+            beyond = edge
+            page.looked += WINDOW
+        if not edge or len(keys) > size or monotonic() >= deadline:
             break
     page.total = min(len(keys), MOST)
     if len(keys) > size:
         beyond = keys[size - 1]
-    elif edges:
+    elif edge:
         page.reached = Cart.objects.filter(pk=beyond).values_list("created_on", flat=True).first()
     else:
         beyond = None
     keys = keys[:size]
-    page.carts = _carts(keys, alternatives)
+    page.carts = _carts(keys, reading)
     behind = (keys[0] if keys else start) if start else None
-    page.newer, page.older = (beyond, behind) if upward else (behind, beyond)
+    page.newer, page.older = (behind, beyond) if way == "before" else (beyond, behind)
     return page
 
 
-def _carts(keys: list[UUID], alternatives: list[Reading]) -> list[Cart]:
+def _carts(keys: list[UUID], reading: terms.Reading) -> list[Cart]:
     """Return the carts, newest first, each with its first three `lines`: quantity and name."""
-    items = ITEMS
-    if shown := dict.fromkeys(each for reading in alternatives for each in reading.shown):
-        met: Any = sum((Case(When(each, then=1), default=0) for each in shown), Value(0))
-        items = ITEMS.order_by(met.desc(), "position")
+    items = terms.ITEMS
+    if reading.shown:
+        met: Any = sum((Case(When(each, then=1), default=0) for each in reading.shown), Value(0))
+        items = terms.ITEMS.order_by(met.desc(), "position")
     # As texts, which are read with the cart's row: as many, whatever the cart holds.
     line = Concat("quantity", Value(" "), "display_name", output_field=TextField())
     lines = {f"line_{n}": Subquery(items.values(line=line)[n : n + 1]) for n in range(3)}
@@ -218,44 +210,32 @@ def _carts(keys: list[UUID], alternatives: list[Reading]) -> list[Cart]:
     return carts
 
 
-def _range(reading: Reading, values: dict[str, Any]) -> CartQuerySet:
-    """Return the carts of that reading, oldest first, as one range of an index."""
-    starts = [values["after"], values["created_from"] and first_key_at(values["created_from"])]
-    # A cart that was last changed before a moment was also created before it.
-    moments = values["created_to"], values["changed_to"]
-    ends = [values["before"], *(moment and first_key_at(moment) for moment in moments)]
-    start = max(filter(None, starts), default=LOWEST)
-    end = min(filter(None, ends), default=HIGHEST)
-    if reading.column:
-        return carts_with(reading.column, reading.value, start, end)
-    carts = Cart.objects.filter(id__gt=start, id__lt=end).order_by("id")
-    return carts.filter(pk__in=reading.keys) if reading.keys else carts
-
-
-def _look(
-    reading: Reading, values: dict[str, Any], *, upward: bool
-) -> tuple[list[UUID], UUID | None]:
+def _look(reading: terms.Reading, values: dict[str, Any]) -> tuple[list[UUID], UUID | None]:
     """Return the first carts that match, and the last key looked at if carts are left.
 
     The key is None if all carts were looked at, or if there is no condition.
     """
-    conditions, carts = _conditions(values) & reading.holding, _range(reading, values)
-    if not upward:
-        carts = carts.reverse()
-    edge = None
-    if conditions:
-        if not reading.keys:
-            carts, edge = _in_window(carts, upward=upward)
-        carts = carts.filter(conditions)
-    return list(carts.values_list("id", flat=True)[: MOST + 1]), edge
-
-
-def _in_window(rows: Any, *, upward: bool) -> tuple[Any, UUID | None]:
-    """Return the rows to look through at a time, and the key where they end if more are left."""
-    edge = rows.values_list("id", flat=True)[WINDOW : WINDOW + 1].first()
-    if edge:
-        rows = rows.filter(Q(id__lte=edge) if upward else Q(id__gte=edge))
-    return rows, edge
+    starts = [values["after"], values["created_from"] and first_key_at(values["created_from"])]
+    # A cart that was last changed before a moment was also created before it.
+    moments = values["created_to"], values["changed_to"]
+    ends = [values["before"], *(moment and first_key_at(moment) for moment in moments)]
+    start = max(filter(None, starts), default=terms.LOWEST)
+    end = min(filter(None, ends), default=terms.HIGHEST)
+    if reading.column:
+        carts = terms.carts_with(reading.column, reading.value, start, end)
+    else:
+        carts = Cart.objects.filter(id__gt=start, id__lt=end).order_by("id")
+    last = "id__lte"
+    if values["after"] is None:
+        carts, last = carts.reverse(), "id__gte"
+    conditions, edge = _conditions(values) & reading.holding, None
+    if reading.keys:
+        carts = carts.filter(pk__in=reading.keys)
+    elif conditions:
+        edge = carts.values_list("id", flat=True)[WINDOW : WINDOW + 1].first()
+        if edge:
+            carts = carts.filter(**{last: edge})
+    return list(carts.filter(conditions).values_list("id", flat=True)[: MOST + 1]), edge
 
 
 def _conditions(values: dict[str, Any]) -> Q:

@@ -90,15 +90,15 @@ def id_digits(term: str) -> str:
     return ""
 
 
-def readings(term: str) -> Iterator[list[Reading]]:
-    """Yield what the term may mean, the likeliest first. What comes together is as likely."""
+def readings(term: str) -> Iterator[Reading]:
+    """Yield what the term may mean, the likeliest first."""
     digits, bare = id_digits(term), " ".join(term.translate(PASTED).split()).strip(AROUND)
     if keys := _of_reference(term, bare):
-        yield [Reading((("reference", term.strip()),), keys=keys)]
+        yield Reading((("reference", term.strip()),), keys=keys)
     if digits and not _is_restaurant(bare):
         yield from _of_id(digits)
     if len(digits) == 32:
-        yield [Reading((("request", bare),), holding=_of_request(bare), request_id=bare)]
+        yield Reading((("request", bare),), holding=_of_request(bare), request_id=bare)
     else:
         yield from _of_text(term, bare)
 
@@ -111,20 +111,20 @@ def _of_reference(term: str, bare: str) -> dict[UUID, UUID | None]:
     return dict.fromkeys(keys[:MAX_ALIKE])
 
 
-def _of_id(digits: str) -> Iterator[list[Reading]]:
+def _of_id(digits: str) -> Iterator[Reading]:
     if len(digits) == 32:
         key = UUID(digits)
         deleted = _deleted((key, key), "profile_key")
-        yield [Reading((("customer", key),), "profile_key", key, deleted=deleted)]
+        yield Reading((("customer", key),), "profile_key", key, deleted=deleted)
     for begins in sorted({digits, digits[:12], digits[:MIN_DIGITS]}, reverse=True):
         ends = UUID(begins.ljust(32, "0")), UUID(begins.ljust(32, "f"))
         deleted = _deleted(ends, "pk", "profile_key")
         # The deleted carts are keys as well: if there are no others, no cart is meant.
         if keys := _within(ends) | dict.fromkeys(gone.pk for gone in deleted):
-            yield [Reading((("an id that begins with", begins),), keys=keys, deleted=deleted)]
+            yield Reading((("an id that begins with", begins),), keys=keys, deleted=deleted)
 
 
-def _of_text(term: str, bare: str) -> Iterator[list[Reading]]:
+def _of_text(term: str, bare: str) -> Iterator[Reading]:
     restaurant, amounts, dish = _parsed(bare)
     words: Words = tuple(("dish", word) for word in dish)
     holding, shown = Q(), tuple(Q(display_name__iregex=pattern) for pattern in map(_pattern, dish))
@@ -136,22 +136,29 @@ def _of_text(term: str, bare: str) -> Iterator[list[Reading]]:
         words += (("subtotal", " or ".join(map(str, amounts))),)
         holding &= Q(subtotal__in=amounts)
     # A partner's key may itself begin or end with such a character.
-    known = [
-        Reading((("partner", bare),), "partner_key", spelling)
-        for spelling in {term, term.upper(), bare, bare.upper()}
-        if len(spelling) <= types_of(NewCart)["partner_key"].max_length
-    ]
-    if restaurant is not None:
+    partner = partner_of(term, term.upper(), bare, bare.upper())
+    if restaurant is not None and partner:
+        either = Q(partner_key=partner) | Q(restaurant_key=restaurant) & holding
+        yield Reading((("partner or restaurant", bare),), holding=either, shown=shown)
+    elif restaurant is not None:
         of = (("restaurant", restaurant), *words)
-        known.append(Reading(of, "restaurant_key", restaurant, holding=holding, shown=shown))
-    yield known
+        yield Reading(of, "restaurant_key", restaurant, holding=holding, shown=shown)
+    elif partner:
+        yield Reading((("partner", bare),), "partner_key", partner)
     if restaurant is not None or not words:
         return
     if REQUEST_ID.fullmatch(bare):
         words = (("dish or request", bare),)
-        yield [Reading(words, holding=holding | _of_request(bare), shown=shown, request_id=bare)]
+        yield Reading(words, holding=holding | _of_request(bare), shown=shown, request_id=bare)
     else:
-        yield [Reading(words, holding=holding, shown=shown)]
+        yield Reading(words, holding=holding, shown=shown)
+
+
+def partner_of(*spellings: str) -> str:
+    """Return the first spelling that is the key of a partner who has carts, or ""."""
+    longest = types_of(NewCart)["partner_key"].max_length
+    keys = (key for key in dict.fromkeys(spellings) if len(key) <= longest)
+    return next((key for key in keys if _is_held("partner_key", key)), "")
 
 
 def carts_with(
@@ -226,7 +233,11 @@ def _number(word: str) -> int | None:
 
 def _is_restaurant(word: str) -> bool:
     number = _number(word)
-    return number is not None and bool(carts_with("restaurant_key", number).values("pk").first())
+    return number is not None and _is_held("restaurant_key", number)
+
+
+def _is_held(column: str, value: Any) -> bool:
+    return bool(carts_with(column, value).values("pk").first())
 
 
 def _plain(text: str) -> str:
