@@ -6,7 +6,7 @@ else has changed meanwhile what the form changes, nothing is saved. The page the
 what was typed, and asks again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -22,7 +22,7 @@ from uuid_utils.compat import uuid7
 
 from carts.admin.activity import author_of, log
 from carts.admin.formatting import amount, cart_url, parse_version, refusal_in_words
-from carts.admin.forms import WhyForm
+from carts.admin.forms import RecordForm, WhyForm
 from carts.admin.history import Event, State, change_of, states_since
 from carts.cart_errors import CartClosed, IdempotencyKeyReused, VersionMismatch
 from carts.models import Cart, IdempotencyRecord
@@ -263,15 +263,13 @@ class ChangeView(View):
 class EditView(ChangeView):
     """The base of the pages with a form of the fields that they are about."""
 
+    form: type[RecordForm]
     values: dict[str, Any]  # what was typed, and of what nobody touched what is
-
-    def form(self, values: Mapping[str, Any] | None, data: Any = None) -> Any:
-        """Return the form of these values, with what was sent."""
-        raise NotImplementedError
 
     @cached_property
     def editor(self) -> Any:
-        return self.form(self.opened, self.request.POST or None)
+        sent = self.request.POST or None
+        return self.form(sent, initial=self.opened, currency=self.cart.currency)
 
     def clashes(self) -> bool:
         """Return whether somebody else has changed a field that was typed in.
@@ -286,10 +284,12 @@ class EditView(ChangeView):
             elif now[name] != typed and (now[name] != was[name] or not self.is_known):
                 both.append(name)
         if both:
-            self.editor = self.form({**now, **self.values})
+            values = {**now, **self.values}
+            self.editor = self.form(initial=values, currency=self.cart.currency)
             # The focus would scroll away from what the page says.
             del self.editor.fields[self.editor.first].widget.attrs["autofocus"]
         for name in both:
             told = change_of({name: was[name]}, {name: now[name]}, self.cart.currency)
-            self.editor.mark(name, f"Somebody else: {told or 'changed this'}")
+            marked = self.editor.options if name == "options" else self.editor.fields[name]
+            marked.help_text = f"Somebody else: {told or 'changed this'}"
         return bool(both)

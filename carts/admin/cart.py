@@ -1,6 +1,5 @@
 """The pages of a cart itself: they change it, close, reopen and delete it, and add a note."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.admin.models import ADDITION, DELETION
@@ -21,9 +20,7 @@ class ChangeCartView(EditView):
 
     template = "correct"
     title = "Change the cart"
-
-    def form(self, values: Mapping[str, Any] | None, data: Any = None) -> CartForm:
-        return CartForm(data, initial=values)
+    form = CartForm
 
     def subject(self, state: State) -> Any:
         return state.fields

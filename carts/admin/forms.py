@@ -33,15 +33,10 @@ class Paragraph(forms.CharField):
 
 
 class Amount(forms.DecimalField):
-    """A price in a `currency`, typed as on the pages, or with a comma for the point."""
+    """A price, typed as on the pages, or with a comma for the point."""
 
     widget = forms.TextInput({"inputmode": "decimal"})
-    default_error_messages: ClassVar = {
-        "invalid": "Enter a number, such as 9.50.",
-        "ambiguous": "This may be two amounts: type %(point)s or %(whole)s.",
-    }
-    currency = ""
-    untouched: Decimal | None = None
+    default_error_messages: ClassVar = {"invalid": "Enter a number, such as 9.50."}
 
     def to_python(self, value: Any) -> Any:
         typed = str(value or "").strip()
@@ -50,10 +45,6 @@ class Amount(forms.DecimalField):
         number = parse_amount(typed.removeprefix("-"))
         if number is None:
             raise ValidationError(self.error_messages["invalid"], code="invalid")
-        if is_ambiguous(typed, self.currency) and number != self.untouched:
-            point = amount(Decimal(typed.replace(",", ".")), self.currency)
-            both = {"point": point, "whole": re.sub("[.,]", "", typed)}
-            raise ValidationError(self.error_messages["ambiguous"] % both, code="ambiguous")
         return -number if typed.startswith("-") else number
 
 
@@ -94,31 +85,49 @@ def form_field(record: Record, name: str) -> forms.Field:
 
 
 class RecordForm(forms.Form):
-    """A form of some fields of a record, which returns untouched values unchanged."""
+    """A form of some fields of a record, which returns untouched values unchanged.
+
+    `first` is the field that is corrected most, and `offered` the list of names that the page
+    offers. A price is in the `currency`, and shown with as many decimals as that has.
+    """
 
     record: ClassVar[Record]
     names: ClassVar[tuple[str, ...]]
-    # The field that is corrected most, and the list of names that the page offers.
     first = ""
     offered = ""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, data: Any = None, *, currency: str, **kwargs: Any) -> None:
+        super().__init__(data, **kwargs)
+        self.currency = currency
+        self.initial = shown(self.initial, currency)
         self.fields |= {name: form_field(self.record, name) for name in self.names}
         if self.first:
             self.fields[self.first].widget.attrs["autofocus"] = True
         if self.offered:
             self.fields["display_name"].widget.attrs["list"] = self.offered
 
+    def clean_price(self) -> Decimal:
+        """Ask which amount is meant, if what was typed may be two."""
+        price: Decimal = self.cleaned_data["price"]
+        typed = self["price"].data.strip()
+        if is_ambiguous(typed, self.currency) and price != self.initial.get("price"):
+            point = amount(Decimal(typed.replace(",", ".")), self.currency)
+            whole = re.sub("[.,]", "", typed)
+            raise ValidationError(f"This may be two amounts: type {point} or {whole}.")
+        return price
+
     def values(self) -> dict[str, Any]:
         """Return the value of each field: the typed one, or the initial one if untouched."""
         sent = {name: self.cleaned_data[name] for name in self.names}
-        kept = self.initial.keys() - set(self.changed_data)
+        kept = self.initial.keys() & sent.keys() - set(self.changed_data)
         return sent | {name: self.initial[name] for name in kept}
 
-    def mark(self, name: str, text: str) -> None:
-        """Show a text below the field."""
-        self.fields[name].help_text = text
+
+def shown(values: Mapping[str, Any], currency: str) -> dict[str, Any]:
+    """Return the values of a record, a price with as many decimals as the currency has."""
+    if "price" not in values:
+        return {**values}
+    return {**values, "price": Decimal(amount(values["price"], currency).replace(",", ""))}
 
 
 def names_of(record: Record, *first: str) -> tuple[str, ...]:
@@ -171,16 +180,15 @@ class ItemForm(RecordForm):
     record, offered = Item, "offered-dishes"
     names = names_of(Item, "display_name", "quantity", "price", "special_instructions")
 
-    def __init__(self, currency: str, item: Item | None, data: Mapping[str, Any] | None) -> None:
-        self.first = "quantity" if item else "display_name"
-        initial = _initial(ItemForm, item, currency) if item else {"quantity": 1}
-        super().__init__(data, initial=initial)
-        rows = [_initial(OptionForm, option, currency) for option in item.options] if item else []
-        self.options: Any = OptionFormSet(data, prefix="options", initial=rows)
-        self.currency = currency
-        for form in (self, *self.options.forms):
-            price: Any = form.fields["price"]
-            price.currency, price.untouched = currency, form.initial.get("price")
+    def __init__(self, data: Any = None, *, currency: str, initial: Any = None) -> None:
+        self.first = "quantity" if initial else "display_name"
+        super().__init__(data, currency=currency, initial=initial or {"quantity": 1})
+        self.options: Any = OptionFormSet(
+            data,
+            prefix="options",
+            initial=[option._asdict() for option in self.initial.get("options", ())],
+            form_kwargs={"currency": currency},
+        )
 
     def is_valid(self) -> bool:
         # Both are called, so that all errors show.
@@ -195,18 +203,6 @@ class ItemForm(RecordForm):
         ]
         return super().values() | {"options": tuple(options)}
 
-    def mark(self, name: str, text: str) -> None:
-        if name == "options":
-            self.options.help_text = text
-        else:
-            super().mark(name, text)
-
-
-def _initial(form: type[RecordForm], record: Item | Option, currency: str) -> dict[str, Any]:
-    # Show as many decimals as the currency has.
-    price = Decimal(amount(record.price, currency).replace(",", ""))
-    return {name: getattr(record, name) for name in form.names} | {"price": price}
-
 
 def offers(items: Iterable[Item], currency: str) -> dict[str, dict[str, Any]]:
     """Return what the forms fill in if the name of a dish or an option is chosen, by the names."""
@@ -215,7 +211,7 @@ def offers(items: Iterable[Item], currency: str) -> dict[str, dict[str, Any]]:
         records: list[tuple[Any, Any]] = [(ItemForm, item)]
         records += [(OptionForm, option) for option in item.options]
         for form, record in records:
-            values = _initial(form, record, currency)
+            values = shown(record._asdict(), currency)
             # What is optional is one customer's wish.
             names = [n for n in form.names if n != "quantity" and not is_optional(form.record, n)]
             # As text, because a browser's numbers are doubles.

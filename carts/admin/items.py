@@ -1,6 +1,6 @@
 """The pages that correct, add and remove an item of a cart."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from django.http import HttpResponse
@@ -16,7 +16,7 @@ from carts.models import Cart
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
 from carts.models.writes import Changed
-from carts.values import Item, completed
+from carts.values import Item
 from cartsvc.text import parse_guid
 
 # The carts of a restaurant that tell what it offers, and the most items in one of them.
@@ -27,10 +27,8 @@ class ItemView(EditView):
     """The page that corrects an item or adds one, perhaps `like` another of the cart."""
 
     template = "item"
+    form = ItemForm
     action = ""  # where the form is sent, if not to its own page
-
-    def form(self, values: Mapping[str, Any] | None, data: Any = None) -> ItemForm:
-        return ItemForm(self.cart.currency, completed(Item, values) if values else None, data)
 
     def subject(self, state: State) -> Any:
         """Return the fields of the item, or those that a new one begins with."""
@@ -61,7 +59,7 @@ class ItemView(EditView):
             return super().gone()
         self.item_id = None
         self.action = reverse("admin:carts_item_add", args=[self.cart_id])
-        self.editor = self.form(None, self.request.POST)
+        self.editor = self.form(self.request.POST, currency=self.cart.currency)
         return self.page(
             error=f"{self.removed} Nothing was saved. Save what you typed to add it as an item."
         )
