@@ -24,6 +24,7 @@ from carts.admin.activity import author_of, log
 from carts.admin.formatting import amount, cart_url, parse_version, refusal_in_words
 from carts.admin.forms import RecordForm, WhyForm
 from carts.admin.history import Event, State, change_of, states_since
+from carts.admin.site import page
 from carts.cart_errors import CartClosed, IdempotencyKeyReused, VersionMismatch
 from carts.models import Cart, IdempotencyRecord
 from carts.models.closing import OPEN
@@ -53,18 +54,16 @@ WHY = "Why (for staff only)"
 class ChangeView(View):
     """The base of the pages that change a cart.
 
-    `desk` is the `CartAdmin`; `template` names the page, and `title` is its title; `may` is the
-    right that it needs; `flag` is that of the entry in the log of staff. `placed` is None if
-    the page is about no item of the cart. `removed` is what to say if the cart exists, but not
-    what the page is about. `editor` is the form of what is changed, with what was sent. A page
-    that only asks has none. `asks` is the label of the reason, if it must be given.
-    `takes_closed` tells whether a closed cart has this page.
+    `template` names the page, and `title` is its title; `right` is what it needs; `flag` is that
+    of the entry in the log of staff. `removed` is what to say if the cart exists, but not what the
+    page is about. `editor` is the form of what is changed, with what was sent. A page that only
+    asks has none. `asks` is the label of the reason, if it must be given. `takes_closed` tells
+    whether a closed cart has this page.
     """
 
-    desk: Any = None
     template = ""
     title = ""
-    may = "has_change_permission"
+    right = "carts.change_cart"
     flag: int = CHANGE
     removed = "This item was removed meanwhile."
     editor: Any = None
@@ -77,8 +76,7 @@ class ChangeView(View):
 
     def subject(self, state: State) -> Any:
         """Return what the page is about, of a cart in this state."""
-        placed = state.items.get(self.item_id)
-        return placed and placed.item
+        return state.items.get(self.item_id)
 
     def message(self) -> str:
         """Return in words what the change makes different, or "" if nothing would be."""
@@ -103,10 +101,11 @@ class ChangeView(View):
     def dispatch(
         self, request: HttpRequest, cart_id: UUID, item_id: UUID | None = None, **_: Any
     ) -> Any:
-        if not getattr(self.desk, self.may)(request):
+        if not request.user.has_perm(self.right):
             raise PermissionDenied
         self.cart_id: UUID = cart_id
         self.item_id: Any = item_id
+        self.key = parse_guid(request.POST.get("key", ""))
         self.why = WhyForm(request.POST or None)
         if self.asks:
             self.why.fields["why"].required, self.why.fields["why"].label = True, self.asks
@@ -150,14 +149,19 @@ class ChangeView(View):
         self.since = self.cart.version
         if self.request.method == "POST":
             self.since = parse_version(self.request.POST.get("version", "")) or 0
-        items = items_of(self.cart.items_json)
-        self.placed: Any = items.get(self.item_id)
-        self.states = states_since(self.cart, items, self.since)
-        return bool(self.placed or "item_id" not in self.kwargs)
+        self.placed = items_of(self.cart.items_json)
+        self.states = states_since(self.cart, self.placed, self.since)
+        self.is_known = self.since in self.states
+        return bool(self.item or "item_id" not in self.kwargs)
 
     def check_open(self) -> None:
         if not self.takes_closed:
             self.cart.state.check_open()
+
+    @property
+    def item(self) -> Any:
+        """The item that the page is about, if the cart has it."""
+        return self.states[self.cart.version].items.get(self.item_id)
 
     @property
     def now(self) -> Any:
@@ -168,10 +172,6 @@ class ChangeView(View):
     def opened(self) -> Any:
         """What it was about when its form was opened, or is about now if that is not known."""
         return self.subject(self.states[self.since]) if self.is_known else self.now
-
-    @property
-    def is_known(self) -> bool:
-        return self.since in self.states
 
     def clashes(self) -> bool:
         """Return whether what the page is about has changed since its form was opened."""
@@ -207,20 +207,19 @@ class ChangeView(View):
         If it is a `clash`, the page shows what has happened since its form was opened. `error`
         says why not, in words.
         """
-        return self.desk.page(
+        return page(
             self.request,
             self.template,
             cart=self.cart,
             cart_url=cart_url(self.cart_id, self.item_id),
-            item=self.placed and self.placed.item,
-            value=self.placed and self.placed.value,
+            item=self.item,
             editor=self.editor,
             why=self.why,
             is_closed=not self.takes_closed and self.cart.state.status != OPEN,
             # What happened since stays unseen, until the page shows it as a clash.
             version=self.cart.version if clash else self.since,
             # The same again, because what was refused may have been saved after all.
-            key=(error != SAVED and self._key()) or uuid7(),
+            key=(error != SAVED and self.key) or uuid7(),
             clash=clash,
             missed=self.events_since(self.since) if clash else [],
             error=error,
@@ -245,19 +244,16 @@ class ChangeView(View):
             subtotal = f" The subtotal is now {amount(changed.subtotal, currency)} {currency}."
         return self.leave(messages.success, f"{message}.{subtotal}")
 
-    def _key(self) -> UUID | None:
-        return parse_guid(self.request.POST.get("key", ""))
-
     def _claimed(self) -> bool:
         """Return whether the form is sent for the first time, by its key, as callers' keys are."""
-        if not (key := self._key()):
+        if not self.key:
             return True
         own = {"csrfmiddlewaretoken", "key", "version"}
         sent = [pair for pair in self.request.POST.lists() if pair[0] not in own]
         request = [self.request.get_full_path(), *sent]
         # No partner's key is as long as this word.
         customer = self.cart.profile_key
-        return IdempotencyRecord.claim(customer, "staff", str(key), request)[1]
+        return IdempotencyRecord.claim(customer, "staff", str(self.key), request)[1]
 
 
 class EditView(ChangeView):

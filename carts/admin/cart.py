@@ -86,12 +86,12 @@ class DeleteCartView(WholeCartView):
 
     template = "delete"
     title = "Delete this cart?"
-    may = "has_delete_permission"
+    right = "carts.delete_cart"
     flag = DELETION
     asks = WHY
 
     def context(self) -> dict[str, Any]:
-        lines = lines_of(self._items(), self.cart.currency)
+        lines = lines_of(self._items, self.cart.currency)
         return {"title": self.title, "lines": lines, "texts": self._texts()}
 
     def message(self) -> str:
@@ -99,13 +99,14 @@ class DeleteCartView(WholeCartView):
 
     def logged(self, message: str) -> str:
         cart = self.cart
-        items = [in_one_line(whole(item, cart.currency)) for item in self._items()]
+        items = [in_one_line(whole(item, cart.currency)) for item in self._items]
         was = "; ".join([*(items or ["it was empty"]), *self._texts()])
         subtotal = f"{amount(cart.subtotal, cart.currency)} {cart.currency}"
         return f"{message}, {subtotal}, restaurant {cart.restaurant_key}: {was}"
 
+    @property
     def _items(self) -> list[Item]:
-        return [placed.item for placed in self.states[self.cart.version].items.values()]
+        return [*self.states[self.cart.version].items.values()]
 
     def _texts(self) -> list[str]:
         texts = {name: getattr(self.cart, name) for name in ("note", "special_instructions")}

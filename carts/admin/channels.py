@@ -18,6 +18,7 @@ from carts.admin.formatting import refusal_in_words
 from carts.admin.forms import CHANNELS, WhyForm, form_field
 from carts.admin.history import change_of
 from carts.admin.search import PAGE_SIZE
+from carts.admin.site import page
 from carts.admin.terms import ITEMS
 from carts.models import Cart
 from carts.models.closing import OPEN
@@ -47,35 +48,33 @@ class ChannelsForm(WhyForm):
 class ChannelsView(View):
     """Ask for the new channels, show what they change in each cart, and change it."""
 
-    desk: Any = None
-
     def dispatch(self, request: HttpRequest) -> Any:
-        if not self.desk.has_change_permission(request):
+        if not request.user.has_perm("carts.change_cart"):
             raise PermissionDenied
         keys = filter(None, map(parse_guid, request.POST.getlist("cart")[:PAGE_SIZE]))
         dish = Subquery(ITEMS.values("display_name")[:1])
         carts = list(Cart.objects.filter(pk__in=list(keys)).order_by("-pk").annotate(dish=dish))
-        form = ChannelsForm(request.POST if "why" in request.POST else None)
-        is_sure, changes = "sure" in request.POST, form.changes() if form.is_valid() else {}
         found = request.POST.get("found", "")
         back = HttpResponseRedirect(f"{reverse('admin:carts_cart_changelist')}?{found}")
         if not carts:
             messages.warning(request, "No cart was selected.")
             return back
+        form = ChannelsForm(request.POST if "why" in request.POST else None)
+        changes, is_sure = form.changes() if form.is_valid() else {}, "sure" in request.POST
         lines = [(cart, self._told(cart, changes)) for cart in carts]
-        closed = {cart.pk for cart in carts if cart.state.status != OPEN}
-        tried = [(cart, told) for cart, told in lines if told and cart.pk not in closed]
+        tried = [(cart, told) for cart, told in lines if told and cart.state.status == OPEN]
         if changes and is_sure:
             errors = [(cart, self._change(cart, told, form)) for cart, told in tried]
             lines = tried = [(cart, error) for cart, error in errors if error]
-            stay = f" Closed ones that stay as they are: {len(closed)}." if closed else ""
+            closed = sum(cart.state.status != OPEN for cart in carts)
+            stay = f" Closed ones that stay as they are: {closed}." if closed else ""
             messages.success(request, f"Carts changed: {len(errors) - len(lines)}.{stay}")
             if not lines:
                 return back
             messages.error(request, f"Carts that could not be changed: {len(lines)}. See below.")
-        context = {"form": form, "lines": lines, "changes": changes, "found": found}
-        context |= {"closed": closed, "count": len(tried), "is_sure": is_sure}
-        return self.desk.page(request, "channels", title="Change channels", **context)
+        context: dict[str, Any] = {"form": form, "lines": lines, "changes": changes}
+        context |= {"found": found, "count": len(tried), "is_sure": is_sure}
+        return page(request, "channels", title="Change channels", **context)
 
     def _told(self, cart: Cart, changes: dict[str, str]) -> str:
         """Return in words what the changes make different in the cart, or "" if nothing."""

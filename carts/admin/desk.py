@@ -8,7 +8,6 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
@@ -20,6 +19,7 @@ from carts.admin.formatting import LABELS, amount, cart_url, parse_version
 from carts.admin.history import timeline
 from carts.admin.items import ItemView, RemoveItemView
 from carts.admin.put_back import PutBackView
+from carts.admin.site import page
 from carts.models import Cart, DeletedCart
 from carts.models.closing import OPEN
 from carts.models.reads import items_of
@@ -39,6 +39,19 @@ FORMULA = set("=+-@\t\r")
 MINUTE = "%Y-%m-%dT%H:%M"
 
 
+# The pages that change a cart.
+PAGES = (
+    ("correct/", ChangeCartView, "cart_correct"),
+    ("note/", NoteView, "cart_note"),
+    ("before/<int:version>/", PutBackView, "item_put_back"),
+    ("abandon/", AbandonView, "cart_abandon"),
+    ("reopen/", ReopenView, "cart_reopen"),
+    ("items/add/", ItemView, "item_add"),
+    ("items/<uuid:item_id>/", ItemView, "item_change"),
+    ("items/<uuid:item_id>/remove/", RemoveItemView, "item_remove"),
+)
+
+
 @admin.register(Cart)
 class CartAdmin(admin.ModelAdmin):
     """The pages that find a cart, show it, change it and delete it. Carts are not created here."""
@@ -50,34 +63,13 @@ class CartAdmin(admin.ModelAdmin):
         view = self.admin_site.admin_view
         return [
             path("activity/", view(self.activity_view), name="carts_activity"),
-            path("channels/", view(ChannelsView.as_view(desk=self)), name="carts_channels"),
+            path("channels/", view(ChannelsView.as_view()), name="carts_channels"),
             *(
-                path(
-                    f"<uuid:cart_id>/{route}",
-                    view(page.as_view(desk=self)),
-                    name=f"carts_{name}",
-                )
-                for route, page, name in (
-                    ("correct/", ChangeCartView, "cart_correct"),
-                    ("note/", NoteView, "cart_note"),
-                    ("before/<int:version>/", PutBackView, "item_put_back"),
-                    ("abandon/", AbandonView, "cart_abandon"),
-                    ("reopen/", ReopenView, "cart_reopen"),
-                    ("items/add/", ItemView, "item_add"),
-                    ("items/<uuid:item_id>/", ItemView, "item_change"),
-                    ("items/<uuid:item_id>/remove/", RemoveItemView, "item_remove"),
-                )
+                path(f"<uuid:cart_id>/{route}", view(change.as_view()), name=f"carts_{name}")
+                for route, change, name in PAGES
             ),
             *super().get_urls(),
         ]
-
-    def page(
-        self, request: HttpRequest, template: str, *, status: int = 200, **context: Any
-    ) -> HttpResponse:
-        """Return a page of the desk. `template` is a name in templates/admin/carts/cart/."""
-        template = f"admin/carts/cart/{template}.html"
-        context = {**self.admin_site.each_context(request), **context}
-        return TemplateResponse(request, template, context, status=status)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the search box and the carts found, or give them as a file of CSV.
@@ -99,7 +91,7 @@ class CartAdmin(admin.ModelAdmin):
         }
         context: dict[str, Any] = {"title": "Carts", "form": form, "page": found, "seen": seen}
         context |= {"periods": _periods(), "most": search.MOST, "kept_days": settings.CART_DAYS}
-        return self.page(request, "find", **context)
+        return page(request, "find", **context)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -112,7 +104,7 @@ class CartAdmin(admin.ModelAdmin):
             return _unknown(request, cart_id)
         items, of_staff = items_of(cart.items_json), "staff" in request.GET
         before = parse_version(request.GET.get("before", ""))
-        return self.page(
+        return page(
             request,
             "page",
             title=f"Cart {cart.id}",
@@ -133,7 +125,7 @@ class CartAdmin(admin.ModelAdmin):
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
         """Delete a cart after a confirmation."""
         if cart_id := parse_guid(object_id):
-            return DeleteCartView.as_view(desk=self)(request, cart_id=cart_id)
+            return DeleteCartView.as_view()(request, cart_id=cart_id)
         return _unknown(request, cart_id)
 
     def history_view(
@@ -149,7 +141,7 @@ class CartAdmin(admin.ModelAdmin):
         if not (deleted or staff) or Cart.objects.filter(pk=cart_id).exists():
             return HttpResponseRedirect(f"{cart_url(cart_id)}?staff")
         context: dict[str, Any] = {"deleted": deleted, "staff": staff, "versions": {}}
-        return self.page(request, "gone", title="A deleted cart", cart_id=cart_id, **context)
+        return page(request, "gone", title="A deleted cart", cart_id=cart_id, **context)
 
     def activity_view(self, request: HttpRequest) -> HttpResponse:
         """Show what staff did, newest first, by agent and day."""
@@ -157,7 +149,7 @@ class CartAdmin(admin.ModelAdmin):
             raise PermissionDenied
         form = activity.ActivityForm(request.GET)
         found = activity.page_of(**form.cleaned_data) if form.is_valid() else {}
-        return self.page(request, "activity", title="Staff activity", form=form, **found)
+        return page(request, "activity", title="Staff activity", form=form, **found)
 
     def _check_view(self, request: HttpRequest) -> None:
         if not self.has_view_or_change_permission(request):

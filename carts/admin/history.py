@@ -27,7 +27,7 @@ class State(NamedTuple):
     """A cart at one of its versions: its items by their ids, its own fields, what came `next`."""
 
     version: int
-    items: Items
+    items: Mapping[UUID, Item]
     fields: Mapping[str, Any]
     next: CartChange | None = None
 
@@ -96,16 +96,17 @@ def states_since(cart: Cart, items: Items, version: int) -> dict[int, State]:
 
     The `version` is among them if all changes since are kept.
     """
-    state = State(cart.version, items, {name: getattr(cart, name) for name in CART_CHANGES})
-    states = {cart.version: state}
-    if version < cart.version:
-        changes = cart.changes.filter(version__gt=version, version__lte=cart.version)
-        for change in changes.reverse():
+    between = {"version__gt": version, "version__lte": cart.version}
+    changes = cart.changes.filter(**between).reverse() if version < cart.version else []
+    fields, states = {name: getattr(cart, name) for name in CART_CHANGES}, {}
+    for change in [None, *changes]:
+        version = change.version - 1 if change else cart.version
+        if change:
+            items = items_before(items, [change])
             was = {} if change.items else change.was
-            fields = {name: was.get(name, value) for name, value in state.fields.items()}
-            items = items_before(state.items, [change])
-            state = State(change.version - 1, items, fields, change)
-            states[state.version] = state
+            fields = {name: was.get(name, value) for name, value in fields.items()}
+        held = {item_id: placed.item for item_id, placed in items.items()}
+        states[version] = State(version, held, fields, change)
     return states
 
 

@@ -33,14 +33,14 @@ class ItemView(EditView):
     def subject(self, state: State) -> Any:
         """Return the fields of the item, or those that a new one begins with."""
         like: Any = parse_guid(self.request.GET.get("like", ""))
-        placed = state.items.get(self.item_id or like)
-        return placed and placed.item._asdict()
+        item = state.items.get(self.item_id or like)
+        return item and item._asdict()
 
     def context(self) -> dict[str, Any]:
         name = self.opened and self.opened["display_name"]
         title = f"Add {name} again" if name else "Add an item"
-        if self.placed:
-            title = f"Correct {self.placed.item.display_name}"
+        if self.item:
+            title = f"Correct {self.item.display_name}"
         offered = offers(self._recent(), self.cart.currency)
         return {"title": title, "offered": offered, "action": self.action}
 
@@ -70,21 +70,20 @@ class ItemView(EditView):
         self.values = self.editor.values()
         return not self.is_known
 
-    def item(self) -> Item:
+    def typed(self) -> Item:
         return Item(**self.values, currency=self.cart.currency)
 
     def message(self) -> str:
-        item = self.item()
-        if not self.placed:
-            return f"Item added: {in_one_line(whole(item, self.cart.currency))}"
-        before = self.placed.item
-        changes = change_of(before._asdict(), item._asdict(), self.cart.currency)
-        return changes and f"Item {in_words(before.display_name)}: {changes}"
+        item, currency = self.typed(), self.cart.currency
+        if not self.item:
+            return f"Item added: {in_one_line(whole(item, currency))}"
+        changes = change_of(self.item._asdict(), item._asdict(), currency)
+        return changes and f"Item {in_words(self.item.display_name)}: {changes}"
 
     def change(self, carts: CartManager, version: int) -> Changed:
         if self.item_id:
-            return carts.replace_item(self.cart_id, self.item_id, self.item(), version=version)
-        return carts.add_item(self.cart_id, uuid7(), self.item())
+            return carts.replace_item(self.cart_id, self.item_id, self.typed(), version=version)
+        return carts.add_item(self.cart_id, uuid7(), self.typed())
 
 
 class RemoveItemView(ChangeView):
@@ -93,13 +92,13 @@ class RemoveItemView(ChangeView):
     template = "remove"
 
     def context(self) -> dict[str, Any]:
-        return {"title": f"Remove {self.placed.item.display_name}?"}
+        return {"title": f"Remove {self.item.display_name}?"}
 
     def message(self) -> str:
-        return f"Item {in_words(self.placed.item.display_name)} removed"
+        return f"Item {in_words(self.item.display_name)} removed"
 
     def change(self, carts: CartManager, version: int) -> Changed:
-        return carts.remove_item(self.cart_id, self.placed.id, version=version)
+        return carts.remove_item(self.cart_id, self.item_id, version=version)
 
     def after(self) -> str:
         return cart_url(self.cart_id)

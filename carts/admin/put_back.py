@@ -31,14 +31,13 @@ class PutBackView(ChangeView):
         """Read the cart, the change, and what was before. Return False if that is not known."""
         if not super().load():
             return False
-        version, items = self.kwargs["version"], self.states[self.cart.version].items
-        self.states = states_since(self.cart, items, min(self.since, version - 1))
-        before = self.states.get(version - 1)
+        version = self.kwargs["version"] - 1
+        self.states = states_since(self.cart, self.placed, min(self.since, version))
+        before = self.states.get(version)
         if not before or not before.next:
             return False
         self.undone = before.next
         self.item_id = self.undone.item_id
-        self.placed = items.get(self.item_id)
         self.back = self.subject(before)
         self.when = date_format(localtime(self.undone.at), "j M Y, H:i:s T")
         if self.item_id:
@@ -54,7 +53,7 @@ class PutBackView(ChangeView):
         if self.item_id:
             return super().subject(state)
         if self.undone.items:
-            return [(item_id, placed.item) for item_id, placed in state.items.items()]
+            return [*state.items.items()]
         return {name: value for name, value in state.fields.items() if name in self.undone.was}
 
     def get(self, request: HttpRequest) -> HttpResponse:
@@ -86,7 +85,7 @@ class PutBackView(ChangeView):
         # What was allowed then may be refused now.
         try:
             if self.item_id:
-                put = carts.replace_item if self.placed else carts.add_item
+                put = carts.replace_item if self.item else carts.add_item
                 item = Item(**self.back._asdict())
                 return put(self.cart_id, self.item_id, item, version=version)
             if self.undone.items:

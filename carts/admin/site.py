@@ -1,12 +1,20 @@
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.admin import AdminSite
-from django.http import HttpRequest, HttpResponseRedirect
+from django.contrib.admin import AdminSite, site
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from carts.models import Cart
 from cartsvc.identity.sign_in import has_ended, renew_session
+
+
+def page(request: HttpRequest, name: str, *, status: int = 200, **context: Any) -> HttpResponse:
+    """Return a page of the desk. `name` is that of a template in templates/admin/carts/cart/."""
+    template = f"admin/carts/cart/{name}.html"
+    context = {**site.each_context(request), **context}
+    return TemplateResponse(request, template, context, status=status)
 
 
 class Desk(AdminSite):

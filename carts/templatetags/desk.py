@@ -54,10 +54,8 @@ def menu_data(item: Item) -> str:
 @register.filter
 def each(value: Decimal, item: Item) -> Decimal | None:
     """Return what one costs with its options, if that is neither the price nor the item's value."""
-    if item.quantity == 1 or not item.options:
-        return None
     one = value / item.quantity
-    return one if one != item.price else None
+    return None if one in {value, item.price} else one
 
 
 @register.filter
