@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Case, Q, Subquery, TextField, Value, When
 from django.db.models.functions import Concat
 from django.urls import reverse
@@ -34,20 +34,17 @@ WINDOW, SECONDS = 20_000, 1.0
 NO_PLACE = {"invalid": "This address does not name a place in the list."}
 
 
-class Moment(forms.DateTimeField):
-    """A moment in the viewer's time zone. It must be within the calendar in UTC, too."""
-
-    # Without an end, browsers take six digits of a year.
-    widget = forms.DateTimeInput(
-        {"type": "datetime-local", "max": "9999-12-31T23:59"}, format="%Y-%m-%dT%H:%M"
-    )
-
-    def to_python(self, value: Any) -> Any:
-        moment = super().to_python(value)
-        try:
-            return moment and moment.astimezone(UTC)
-        except OverflowError as error:
-            raise ValidationError(self.error_messages["invalid"], code="invalid") from error
+# A moment in the viewer's time zone, which is within the calendar in any other. Without an end,
+# browsers take six digits of a year.
+BROWSERS = {"type": "datetime-local", "max": "9999-12-31T23:59"}
+MOMENT: Any = {
+    "required": False,
+    "widget": forms.DateTimeInput(BROWSERS, format="%Y-%m-%dT%H:%M"),
+    "validators": [
+        MinValueValidator(datetime(1, 1, 3, tzinfo=UTC)),
+        MaxValueValidator(datetime(9999, 12, 29, tzinfo=UTC)),
+    ],
+}
 
 
 class FindForm(forms.Form):
@@ -62,10 +59,10 @@ class FindForm(forms.Form):
     status = forms.ChoiceField(
         required=False, choices=[("", "any"), *((status, status) for status in STATUSES)]
     )
-    created_from = Moment(required=False, label="Created from")
-    created_to = Moment(required=False, label="Created before")
-    changed_from = Moment(required=False, label="Changed from")
-    changed_to = Moment(required=False, label="Changed before")
+    created_from = forms.DateTimeField(label="Created from", **MOMENT)
+    created_to = forms.DateTimeField(label="Created before", **MOMENT)
+    changed_from = forms.DateTimeField(label="Changed from", **MOMENT)
+    changed_to = forms.DateTimeField(label="Changed before", **MOMENT)
     # The page shows carts below the one key, or above the other.
     before = forms.UUIDField(required=False, error_messages=NO_PLACE)
     after = forms.UUIDField(required=False, error_messages=NO_PLACE)
