@@ -75,8 +75,8 @@ class ChangeView(View):
         return {"title": self.title}
 
     def subject(self, state: State) -> Any:
-        """Return what the page is about, of a cart in this state."""
-        return state.items.get(self.item_id)
+        """Return what the page is about, of a cart in this state: an item, or all that it holds."""
+        return state.items.get(self.item_id) if self.item_id else state.version
 
     def message(self) -> str:
         """Return in words what the change makes different, or "" if nothing would be."""
@@ -151,6 +151,7 @@ class ChangeView(View):
             self.since = parse_version(self.request.POST.get("version", "")) or 0
         self.placed = items_of(self.cart.items_json)
         self.states = states_since(self.cart, self.placed, self.since)
+        self.current = self.states[self.cart.version]
         self.is_known = self.since in self.states
         return bool(self.item or "item_id" not in self.kwargs)
 
@@ -161,12 +162,12 @@ class ChangeView(View):
     @property
     def item(self) -> Any:
         """The item that the page is about, if the cart has it."""
-        return self.states[self.cart.version].items.get(self.item_id)
+        return self.current.items.get(self.item_id)
 
     @property
     def now(self) -> Any:
         """What the page is about, as it is now."""
-        return self.subject(self.states[self.cart.version])
+        return self.subject(self.current)
 
     @property
     def opened(self) -> Any:
@@ -229,12 +230,16 @@ class ChangeView(View):
 
     def write(self, message: str) -> HttpResponse:
         """Change the cart and log it, in one transaction, once. Leave the page, and say so."""
-        author = author_of(self.request, self.reason())
+        customer = self.cart.profile_key
+        carts = Cart.objects.by(author_of(self.request, self.reason()), profile_key=customer)
+        own = {"csrfmiddlewaretoken", "key", "version"}
+        sent = [pair for pair in self.request.POST.lists() if pair[0] not in own]
+        form = [self.request.get_full_path(), *sent]
         with transaction.atomic():
-            if not self._claimed():
+            # Once for the form's key, as for callers' keys. No partner's key is as long as "staff".
+            if self.key and not IdempotencyRecord.claim(customer, "staff", str(self.key), form)[1]:
                 again = "This form was saved before. It was not saved again."
                 return self.leave(messages.info, again)
-            carts = Cart.objects.by(author, profile_key=self.cart.profile_key)
             changed = self.change(carts, self.cart.version)
             why = None if self.flag == ADDITION else self.why.cleaned_data["why"]
             version = changed.version if changed else None
@@ -244,28 +249,22 @@ class ChangeView(View):
             subtotal = f" The subtotal is now {amount(changed.subtotal, currency)} {currency}."
         return self.leave(messages.success, f"{message}.{subtotal}")
 
-    def _claimed(self) -> bool:
-        """Return whether the form is sent for the first time, by its key, as callers' keys are."""
-        if not self.key:
-            return True
-        own = {"csrfmiddlewaretoken", "key", "version"}
-        sent = [pair for pair in self.request.POST.lists() if pair[0] not in own]
-        request = [self.request.get_full_path(), *sent]
-        # No partner's key is as long as this word.
-        customer = self.cart.profile_key
-        return IdempotencyRecord.claim(customer, "staff", str(self.key), request)[1]
-
 
 class EditView(ChangeView):
     """The base of the pages with a form of the fields that they are about."""
 
     form: type[RecordForm]
+    name = ""  # what it calls what is changed
     values: dict[str, Any]  # what was typed, and of what nobody touched what is
 
     @cached_property
     def editor(self) -> Any:
         sent = self.request.POST or None
         return self.form(sent, initial=self.opened, currency=self.cart.currency)
+
+    def message(self) -> str:
+        changes = change_of(self.now, {**self.now, **self.values}, self.cart.currency)
+        return changes and f"{self.name}: {changes}"
 
     def clashes(self) -> bool:
         """Return whether somebody else has changed a field that was typed in.

@@ -8,11 +8,11 @@ from django.urls import reverse
 from carts.admin.base_view import WHY, ChangeView, EditView
 from carts.admin.formatting import amount, in_words, label_of
 from carts.admin.forms import CartForm
-from carts.admin.history import State, change_of, in_one_line, lines_of, whole
+from carts.admin.history import State, in_one_line, lines_of, whole
 from carts.models.closing import OPEN
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
-from carts.values import ABANDONED, Closing, Item
+from carts.values import ABANDONED, Closing
 
 
 class ChangeCartView(EditView):
@@ -20,31 +20,17 @@ class ChangeCartView(EditView):
 
     template = "correct"
     title = "Change the cart"
+    name = "Cart"
     form = CartForm
 
     def subject(self, state: State) -> Any:
         return state.fields
 
-    def message(self) -> str:
-        changes = change_of(self.now, self.values, self.cart.currency)
-        return changes and f"Cart: {changes}"
-
     def change(self, carts: CartManager, version: int) -> Changed:
         return carts.change_cart(self.cart_id, self.values, version=version)
 
 
-class WholeCartView(ChangeView):
-    """The base of the pages that end a cart or reopen it.
-
-    Whatever has happened to the cart since the page was opened is shown first: it may be being
-    paid for, or still in use.
-    """
-
-    def subject(self, state: State) -> int:
-        return state.version
-
-
-class AbandonView(WholeCartView):
+class AbandonView(ChangeView):
     """The page that closes a cart which the customer has left, after a confirmation."""
 
     template = "abandon"
@@ -57,7 +43,7 @@ class AbandonView(WholeCartView):
         return carts.close_cart(self.cart_id, Closing(outcome=ABANDONED), version=version)
 
 
-class ReopenView(WholeCartView):
+class ReopenView(ChangeView):
     """The page that opens a closed cart again. It asks why."""
 
     template = "reopen"
@@ -78,7 +64,7 @@ class ReopenView(WholeCartView):
         return carts.reopen_cart(self.cart_id, version=version)
 
 
-class DeleteCartView(WholeCartView):
+class DeleteCartView(ChangeView):
     """The page that deletes a cart with all that belongs to it, after a confirmation.
 
     It asks why. The log of staff then says what the cart was.
@@ -91,22 +77,18 @@ class DeleteCartView(WholeCartView):
     asks = WHY
 
     def context(self) -> dict[str, Any]:
-        lines = lines_of(self._items, self.cart.currency)
+        lines = lines_of(self.current.items.values(), self.cart.currency)
         return {"title": self.title, "lines": lines, "texts": self._texts()}
 
     def message(self) -> str:
         return f"Cart {self.cart_id} deleted"
 
     def logged(self, message: str) -> str:
-        cart = self.cart
-        items = [in_one_line(whole(item, cart.currency)) for item in self._items]
-        was = "; ".join([*(items or ["it was empty"]), *self._texts()])
+        cart, items = self.cart, self.current.items.values()
+        lines = [line for item in items for line in whole(item, cart.currency)]
+        was = in_one_line([*(lines or ["it was empty"]), *self._texts()])
         subtotal = f"{amount(cart.subtotal, cart.currency)} {cart.currency}"
         return f"{message}, {subtotal}, restaurant {cart.restaurant_key}: {was}"
-
-    @property
-    def _items(self) -> list[Item]:
-        return [*self.states[self.cart.version].items.values()]
 
     def _texts(self) -> list[str]:
         texts = {name: getattr(self.cart, name) for name in ("note", "special_instructions")}
@@ -127,6 +109,9 @@ class NoteView(ChangeView):
     flag = ADDITION
     asks = "Note (for staff only)"
     takes_closed = True
+
+    def subject(self, state: State) -> None:
+        """Return nothing: a note overwrites nothing."""
 
     def message(self) -> str:
         return f"Note: {in_words(self.why.cleaned_data['why'])}"

@@ -77,7 +77,7 @@ class CartAdmin(admin.ModelAdmin):
         A key opens the one thing that has it.
         """
         self._check_view(request)
-        form, found = search.FindForm(request.GET), search.Page([])
+        form, found = search.FindForm(request.GET), search.Page()
         if form.is_valid():
             as_csv = "csv" in request.GET
             found = search.find(form.cleaned_data, size=search.MOST if as_csv else search.PAGE_SIZE)
@@ -93,9 +93,7 @@ class CartAdmin(admin.ModelAdmin):
         context |= {"periods": _periods(), "most": search.MOST, "kept_days": settings.CART_DAYS}
         return page(request, "find", **context)
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *_: Any, **__: Any) -> HttpResponse:
         """Show a cart: the order, the two slips that will print, and the history or staff's log."""
         self._check_view(request)
         cart_id = parse_guid(object_id)
@@ -128,9 +126,7 @@ class CartAdmin(admin.ModelAdmin):
             return DeleteCartView.as_view()(request, cart_id=cart_id)
         return _unknown(request, cart_id)
 
-    def history_view(
-        self, request: HttpRequest, object_id: str, extra_context: Any = None
-    ) -> HttpResponse:
+    def history_view(self, request: HttpRequest, object_id: str, *_: Any) -> HttpResponse:
         """Show when a cart was deleted and by whom, and what staff did to it before."""
         self._check_view(request)
         cart_id = parse_guid(object_id)

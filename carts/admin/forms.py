@@ -206,14 +206,15 @@ class ItemForm(RecordForm):
 
 def offers(items: Iterable[Item], currency: str) -> dict[str, dict[str, Any]]:
     """Return what the forms fill in if the name of a dish or an option is chosen, by the names."""
-    found: dict[str, dict[str, Any]] = {ItemForm.offered: {}, OptionForm.offered: {}}
-    for item in items:
-        records: list[tuple[Any, Any]] = [(ItemForm, item)]
-        records += [(OptionForm, option) for option in item.options]
-        for form, record in records:
+    dishes = [*items]
+    options = [option for item in dishes for option in item.options]
+    found: dict[str, dict[str, Any]] = {}
+    for form, records in ((ItemForm, dishes), (OptionForm, options)):
+        # What is optional is one customer's wish.
+        names = [n for n in form.names if n != "quantity" and not is_optional(form.record, n)]
+        found[form.offered] = {}
+        for record in records:
             values = shown(record._asdict(), currency)
-            # What is optional is one customer's wish.
-            names = [n for n in form.names if n != "quantity" and not is_optional(form.record, n)]
             # As text, because a browser's numbers are doubles.
             texts = {name: str(values[name]) for name in names}
             found[form.offered].setdefault(record.display_name, texts)

@@ -24,7 +24,7 @@ LINES = 50
 
 
 class State(NamedTuple):
-    """A cart at one of its versions: its items by their ids, its own fields, what came `next`."""
+    """A cart as it was at a version: its items by their ids, its own fields, what came `next`."""
 
     version: int
     items: Mapping[UUID, Item]
@@ -51,10 +51,7 @@ class Event(NamedTuple):
     @property
     def can_be_undone(self) -> bool:
         """Return whether there is something to put back: not of an item that was added."""
-        change = self.change
-        if change.item_id or not change.items:
-            return bool(change.was.keys() & {*Item._fields, *CART_CHANGES})
-        return True
+        return bool(self.change.was.keys() & {"items", *Item._fields, *CART_CHANGES})
 
 
 def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, Any]:

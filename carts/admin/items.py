@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 from carts.admin.base_view import ChangeView, EditView
 from carts.admin.formatting import cart_url, in_words
 from carts.admin.forms import ItemForm, offers
-from carts.admin.history import State, change_of, in_one_line, whole
+from carts.admin.history import State, in_one_line, whole
 from carts.admin.terms import carts_with
 from carts.models import Cart
 from carts.models.manager import CartManager
@@ -74,11 +74,10 @@ class ItemView(EditView):
         return Item(**self.values, currency=self.cart.currency)
 
     def message(self) -> str:
-        item, currency = self.typed(), self.cart.currency
         if not self.item:
-            return f"Item added: {in_one_line(whole(item, currency))}"
-        changes = change_of(self.item._asdict(), item._asdict(), currency)
-        return changes and f"Item {in_words(self.item.display_name)}: {changes}"
+            return f"Item added: {in_one_line(whole(self.typed(), self.cart.currency))}"
+        self.name = f"Item {in_words(self.item.display_name)}"
+        return super().message()
 
     def change(self, carts: CartManager, version: int) -> Changed:
         if self.item_id:
