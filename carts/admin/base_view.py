@@ -28,7 +28,6 @@ from carts.admin.site import page
 from carts.cart_errors import CartClosed, IdempotencyKeyReused, VersionMismatch
 from carts.models import Cart, IdempotencyRecord
 from carts.models.closing import OPEN
-from carts.models.manager import CartManager
 from carts.models.reads import items_of
 from carts.models.writes import Changed
 from cartsvc.request_errors import ApiError
@@ -78,25 +77,9 @@ class ChangeView(View):
         """Return what the page is about, of a cart in this state: an item, or all that it holds."""
         return state.items.get(self.item_id) if self.item_id else state.version
 
-    def message(self) -> str:
-        """Return in words what the change makes different, or "" if nothing would be."""
+    def save(self) -> HttpResponse:
+        """Decide what to change, of the cart as it was read, and change it with `write`."""
         raise NotImplementedError
-
-    def logged(self, message: str) -> str:
-        """Return the message as the log of staff keeps it."""
-        return message
-
-    def change(self, carts: CartManager, version: int) -> Changed | None:
-        """Make the change with this manager, to the cart of this version."""
-        raise NotImplementedError
-
-    def reason(self) -> str | None:
-        """Return why the change is made, as its record says."""
-        return self.why.cleaned_data["why"]
-
-    def after(self) -> str:
-        """Return the address of the page that opens after the change."""
-        return cart_url(self.cart_id, self.item_id)
 
     def dispatch(
         self, request: HttpRequest, cart_id: UUID, item_id: UUID | None = None, **_: Any
@@ -127,8 +110,7 @@ class ChangeView(View):
                 self.check_open()
                 if self.clashes():
                     return self.page(clash=True)
-                message = self.message()
-                return self.write(message) if message else self.nothing_changed()
+                return self.save()
             except OperationalError:
                 pass
             except ApiError as refused:
@@ -198,9 +180,9 @@ class ChangeView(View):
         return self.leave(messages.info, "Nothing was changed: it is like that already.")
 
     def leave(self, tell: Callable[..., None], text: str, url: str = "") -> HttpResponse:
-        """Redirect to the address, or to the page after the change, and say why."""
+        """Redirect to the address, or else to the cart, and say why."""
         tell(self.request, text)
-        return HttpResponseRedirect(url or self.after())
+        return HttpResponseRedirect(url or cart_url(self.cart_id, self.item_id))
 
     def page(self, *, clash: bool = False, error: str = "") -> HttpResponse:
         """Return the page with status 200, or 409 if the change was not saved.
@@ -228,10 +210,24 @@ class ChangeView(View):
             **self.context(),
         )
 
-    def write(self, message: str) -> HttpResponse:
-        """Change the cart and log it, in one transaction, once. Leave the page, and say so."""
-        customer = self.cart.profile_key
-        carts = Cart.objects.by(author_of(self.request, self.reason()), profile_key=customer)
+    def write(
+        self,
+        message: str,
+        change: Callable[..., Changed | None],
+        *values: Any,
+        why: str | None = None,
+        logged: str = "",
+        url: str = "",
+    ) -> HttpResponse:
+        """Change the cart and log it, in one transaction, once. Leave the page, and say so.
+
+        `change` is a method of the manager that takes the cart's id, these `values` and its
+        `version`. `message` says in words what it makes different. The record of the change says
+        `why`, if not what was given, and the log of staff `logged`, if not the message. `url` is
+        the address of the page that opens then, if not the cart.
+        """
+        customer, given = self.cart.profile_key, self.why.cleaned_data["why"]
+        carts = Cart.objects.by(author_of(self.request, why or given), profile_key=customer)
         own = {"csrfmiddlewaretoken", "key", "version"}
         sent = [pair for pair in self.request.POST.lists() if pair[0] not in own]
         form = [self.request.get_full_path(), *sent]
@@ -240,21 +236,20 @@ class ChangeView(View):
             if self.key and not IdempotencyRecord.claim(customer, "staff", str(self.key), form)[1]:
                 again = "This form was saved before. It was not saved again."
                 return self.leave(messages.info, again)
-            changed = self.change(carts, self.cart.version)
-            why = None if self.flag == ADDITION else self.why.cleaned_data["why"]
+            changed = change(carts, self.cart_id, *values, version=self.cart.version)
             version = changed.version if changed else None
-            log(self.request, self.cart, self.flag, self.logged(message), why, version)
+            given = None if self.flag == ADDITION else given
+            log(self.request, self.cart, self.flag, logged or message, given, version)
         subtotal, currency = "", self.cart.currency
         if changed and changed.subtotal != self.cart.subtotal:
             subtotal = f" The subtotal is now {amount(changed.subtotal, currency)} {currency}."
-        return self.leave(messages.success, f"{message}.{subtotal}")
+        return self.leave(messages.success, f"{message}.{subtotal}", url)
 
 
 class EditView(ChangeView):
     """The base of the pages with a form of the fields that they are about."""
 
     form: type[RecordForm]
-    name = ""  # what it calls what is changed
     values: dict[str, Any]  # what was typed, and of what nobody touched what is
 
     @cached_property
@@ -262,9 +257,12 @@ class EditView(ChangeView):
         sent = self.request.POST or None
         return self.form(sent, initial=self.opened, currency=self.cart.currency)
 
-    def message(self) -> str:
+    def write_values(self, name: str, change: Callable[..., Changed], *values: Any) -> HttpResponse:
+        """Write what was typed, if anything differs from what is. `name` says of what."""
         changes = change_of(self.now, {**self.now, **self.values}, self.cart.currency)
-        return changes and f"{self.name}: {changes}"
+        if not changes:
+            return self.nothing_changed()
+        return self.write(f"{name}: {changes}", change, *values)
 
     def clashes(self) -> bool:
         """Return whether somebody else has changed a field that was typed in.

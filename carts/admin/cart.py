@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib.admin.models import ADDITION, DELETION
+from django.http import HttpResponse
 from django.urls import reverse
 
 from carts.admin.base_view import WHY, ChangeView, EditView
@@ -20,14 +21,13 @@ class ChangeCartView(EditView):
 
     template = "correct"
     title = "Change the cart"
-    name = "Cart"
     form = CartForm
 
     def subject(self, state: State) -> Any:
         return state.fields
 
-    def change(self, carts: CartManager, version: int) -> Changed:
-        return carts.change_cart(self.cart_id, self.values, version=version)
+    def save(self) -> HttpResponse:
+        return self.write_values("Cart", CartManager.change_cart, self.values)
 
 
 class AbandonView(ChangeView):
@@ -36,11 +36,9 @@ class AbandonView(ChangeView):
     template = "abandon"
     title = "Close this cart as abandoned?"
 
-    def message(self) -> str:
-        return "Cart closed as abandoned"
-
-    def change(self, carts: CartManager, version: int) -> Changed:
-        return carts.close_cart(self.cart_id, Closing(outcome=ABANDONED), version=version)
+    def save(self) -> HttpResponse:
+        closing = Closing(outcome=ABANDONED)
+        return self.write("Cart closed as abandoned", CartManager.close_cart, closing)
 
 
 class ReopenView(ChangeView):
@@ -55,13 +53,11 @@ class ReopenView(ChangeView):
     def load(self) -> bool:
         return super().load() and self.cart.state.status != OPEN
 
-    def message(self) -> str:
+    def save(self) -> HttpResponse:
         state = self.cart.state
         about = f", {in_words(state.reference)}" if state.reference else ""
-        return f"Cart reopened: it was {state.status}{about}"
-
-    def change(self, carts: CartManager, version: int) -> Changed:
-        return carts.reopen_cart(self.cart_id, version=version)
+        message = f"Cart reopened: it was {state.status}{about}"
+        return self.write(message, CartManager.reopen_cart)
 
 
 class DeleteCartView(ChangeView):
@@ -80,25 +76,18 @@ class DeleteCartView(ChangeView):
         lines = lines_of(self.current.items.values(), self.cart.currency)
         return {"title": self.title, "lines": lines, "texts": self._texts()}
 
-    def message(self) -> str:
-        return f"Cart {self.cart_id} deleted"
-
-    def logged(self, message: str) -> str:
-        cart, items = self.cart, self.current.items.values()
-        lines = [line for item in items for line in whole(item, cart.currency)]
+    def save(self) -> HttpResponse:
+        message, cart, items = f"Cart {self.cart_id} deleted", self.cart, self.current.items
+        lines = [line for item in items.values() for line in whole(item, cart.currency)]
         was = in_one_line([*(lines or ["it was empty"]), *self._texts()])
         subtotal = f"{amount(cart.subtotal, cart.currency)} {cart.currency}"
-        return f"{message}, {subtotal}, restaurant {cart.restaurant_key}: {was}"
+        logged = f"{message}, {subtotal}, restaurant {cart.restaurant_key}: {was}"
+        found = reverse("admin:carts_cart_changelist")
+        return self.write(message, CartManager.delete_cart, logged=logged, url=found)
 
     def _texts(self) -> list[str]:
         texts = {name: getattr(self.cart, name) for name in ("note", "special_instructions")}
         return [f"{label_of(name)} {in_words(text)}" for name, text in texts.items() if text]
-
-    def change(self, carts: CartManager, version: int) -> None:
-        carts.delete_cart(self.cart_id, version=version)
-
-    def after(self) -> str:
-        return reverse("admin:carts_cart_changelist")
 
 
 class NoteView(ChangeView):
@@ -113,8 +102,8 @@ class NoteView(ChangeView):
     def subject(self, state: State) -> None:
         """Return nothing: a note overwrites nothing."""
 
-    def message(self) -> str:
-        return f"Note: {in_words(self.why.cleaned_data['why'])}"
+    def save(self) -> HttpResponse:
+        def seen(*_: Any, version: int) -> Changed:
+            return Changed(version, self.cart.subtotal)
 
-    def change(self, carts: CartManager, version: int) -> Changed:
-        return Changed(version, self.cart.subtotal)
+        return self.write(f"Note: {in_words(self.why.cleaned_data['why'])}", seen)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpResponse
 from django.urls import reverse
@@ -70,19 +71,16 @@ class ItemView(EditView):
         self.values = self.editor.values()
         return not self.is_known
 
-    def typed(self) -> Item:
-        return Item(**self.values, currency=self.cart.currency)
+    def save(self) -> HttpResponse:
+        item = Item(**self.values, currency=self.cart.currency)
+        if self.item:
+            name = f"Item {in_words(self.item.display_name)}"
+            return self.write_values(name, CartManager.replace_item, self.item_id, item)
 
-    def message(self) -> str:
-        if not self.item:
-            return f"Item added: {in_one_line(whole(self.typed(), self.cart.currency))}"
-        self.name = f"Item {in_words(self.item.display_name)}"
-        return super().message()
+        def add(carts: CartManager, cart_id: UUID, **_: Any) -> Changed:
+            return carts.add_item(cart_id, uuid7(), item)  # to any version
 
-    def change(self, carts: CartManager, version: int) -> Changed:
-        if self.item_id:
-            return carts.replace_item(self.cart_id, self.item_id, self.typed(), version=version)
-        return carts.add_item(self.cart_id, uuid7(), self.typed())
+        return self.write(f"Item added: {in_one_line(whole(item, self.cart.currency))}", add)
 
 
 class RemoveItemView(ChangeView):
@@ -93,11 +91,7 @@ class RemoveItemView(ChangeView):
     def context(self) -> dict[str, Any]:
         return {"title": f"Remove {self.item.display_name}?"}
 
-    def message(self) -> str:
-        return f"Item {in_words(self.item.display_name)} removed"
-
-    def change(self, carts: CartManager, version: int) -> Changed:
-        return carts.remove_item(self.cart_id, self.item_id, version=version)
-
-    def after(self) -> str:
-        return cart_url(self.cart_id)
+    def save(self) -> HttpResponse:
+        message = f"Item {in_words(self.item.display_name)} removed"
+        cart = cart_url(self.cart_id)
+        return self.write(message, CartManager.remove_item, self.item_id, url=cart)

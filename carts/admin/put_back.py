@@ -13,7 +13,6 @@ from carts.admin.formatting import in_words, label_of
 from carts.admin.history import State, lines_of, states_since
 from carts.models.change import WHY_LENGTH
 from carts.models.manager import CartManager
-from carts.models.writes import Changed
 from carts.values import Item
 from cartsvc.request_errors import InvalidGuid
 
@@ -57,7 +56,7 @@ class PutBackView(ChangeView):
         return {name: value for name, value in state.fields.items() if name in self.undone.was}
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return super().get(request) if self.message() else self.nothing_changed()
+        return self.nothing_changed() if self.back == self.now else super().get(request)
 
     def context(self) -> dict[str, Any]:
         name = self.back.display_name if self.item_id else self.name.lower()
@@ -73,24 +72,22 @@ class PutBackView(ChangeView):
             return lines_of([item for _, item in subject], self.cart.currency)
         return [f"{label_of(name)}: {in_words(value)}" for name, value in subject.items()]
 
-    def message(self) -> str:
-        return "" if self.back == self.now else f"{self.name} put back as before {self.when}"
-
-    def reason(self) -> str:
-        """Return that this is a put-back, which its operation does not say, and why."""
-        back, why = f"Put back as before {self.when}", super().reason()
-        return f"{back}: {why}"[:WHY_LENGTH] if why else back
-
-    def change(self, carts: CartManager, version: int) -> Changed:
+    def save(self) -> HttpResponse:
+        if self.back == self.now:
+            return self.nothing_changed()
         # What was allowed then may be refused now.
+        change: tuple[Any, ...] = CartManager.change_cart, self.back
+        if self.item_id:
+            put = CartManager.replace_item if self.item else CartManager.add_item
+            change = put, self.item_id, Item(**self.back._asdict())
+        elif self.undone.items:
+            items = {item_id: Item(**item._asdict()) for item_id, item in self.back}
+            change = CartManager.replace_items, items
+        # The operation does not say that this is a put-back.
+        why, given = f"Put back as before {self.when}", self.why.cleaned_data["why"]
+        if given:
+            why = f"{why}: {given}"[:WHY_LENGTH]
         try:
-            if self.item_id:
-                put = carts.replace_item if self.item else carts.add_item
-                item = Item(**self.back._asdict())
-                return put(self.cart_id, self.item_id, item, version=version)
-            if self.undone.items:
-                items = {item_id: Item(**item._asdict()) for item_id, item in self.back}
-                return carts.replace_items(self.cart_id, items, version=version)
-            return carts.change_cart(self.cart_id, self.back, version=version)
+            return self.write(f"{self.name} put back as before {self.when}", *change, why=why)
         except IntegrityError as error:
             raise InvalidGuid("There is an item with this id already.") from error
