@@ -159,10 +159,6 @@ class OptionForm(RecordForm):
     record, offered = Option, "offered-options"
     names = names_of(Option, "display_name", "price")
 
-    def has_changed(self) -> bool:
-        """Return whether the row is filled in."""
-        return any(self.data.get(self.add_prefix(name)) for name in self.names)
-
 
 OptionFormSet = forms.formset_factory(
     OptionForm,
@@ -199,7 +195,7 @@ class ItemForm(RecordForm):
             Option(**form.values(), currency=self.currency)
             for form in self.options.forms
             # The blank row at the end is not an option.
-            if form not in self.options.deleted_forms and form.has_changed()
+            if form not in self.options.deleted_forms and (form.initial or form.has_changed())
         ]
         return super().values() | {"options": tuple(options)}
 
