@@ -61,7 +61,7 @@ class ChannelsView(View):
             return back
         form = ChannelsForm(request.POST if "why" in request.POST else None)
         changes, is_sure = form.changes() if form.is_valid() else {}, "sure" in request.POST
-        lines = [(cart, self._told(cart, changes)) for cart in carts]
+        lines = [(cart, change_of(vars(cart), changes, cart.currency)) for cart in carts]
         tried = [(cart, told) for cart, told in lines if told and cart.state.status == OPEN]
         if changes and is_sure:
             errors = [(cart, self._change(cart, told, form)) for cart, told in tried]
@@ -75,11 +75,6 @@ class ChannelsView(View):
         context: dict[str, Any] = {"form": form, "lines": lines, "changes": changes}
         context |= {"found": found, "count": len(tried), "is_sure": is_sure}
         return page(request, "channels", title="Change channels", **context)
-
-    def _told(self, cart: Cart, changes: dict[str, str]) -> str:
-        """Return in words what the changes make different in the cart, or "" if nothing."""
-        now = {name: getattr(cart, name) for name in CHANNELS}
-        return change_of(now, changes, cart.currency)
 
     def _change(self, cart: Cart, told: str, form: ChannelsForm) -> str:
         """Change a cart. Return why that failed, or ""."""
