@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from carts.admin.formatting import event_url, in_words
+from carts.admin.formatting import cart_url, in_words
 from carts.models import Cart
 from carts.models.change import MAX_CHANGES, Author
 
@@ -83,21 +83,14 @@ def notes_of(cart_id: UUID) -> QuerySet[LogEntry]:
     return notes.order_by("-pk")[:PAGE_SIZE]
 
 
-def _versions(entries: list[LogEntry]) -> dict[str | None, int]:
-    """Return the present versions of the carts that the entries are about, by their ids."""
-    carts = get_content_type_for_model(Cart)
-    keys = {entry.object_id for entry in entries if entry.content_type == carts}
-    return {str(cart.pk): cart.version for cart in Cart.objects.filter(pk__in=keys)}
-
-
 def event_of(entry: LogEntry, versions: Mapping[str | None, int]) -> str:
     """Return the address of the event, or of staff's part of the history if it is not kept."""
     if entry.content_type != get_content_type_for_model(Cart):
         return ""
     version = version_of(entry)
     if 1 < version <= versions.get(entry.object_id, 0) - MAX_CHANGES:
-        return f"{event_url(entry.object_id, 0)}?staff#history-heading"
-    return event_url(entry.object_id, version)
+        return f"{cart_url(entry.object_id)}?staff#history-heading"
+    return cart_url(entry.object_id, version=version)
 
 
 def page_of(agent: User | None, day: date | None, before: int | None) -> dict[str, Any]:
@@ -115,7 +108,11 @@ def page_of(agent: User | None, day: date | None, before: int | None) -> dict[st
     older = end if end > low else None
     if len(found) > PAGE_SIZE:
         older = found[PAGE_SIZE - 1].pk
-    return {"entries": found[:PAGE_SIZE], "older": older, "versions": _versions(found)}
+    of_carts = get_content_type_for_model(Cart)
+    cart_ids = {entry.object_id for entry in found if entry.content_type == of_carts}
+    carts = Cart.objects.filter(pk__in=cart_ids).values_list("pk", "version")
+    versions = {str(pk): version for pk, version in carts}
+    return {"entries": found[:PAGE_SIZE], "older": older, "versions": versions}
 
 
 def _first_at(moment: datetime) -> int:

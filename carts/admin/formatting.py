@@ -85,13 +85,11 @@ def parse_version(text: str) -> int | None:
     return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
 
 
-def cart_url(cart_id: UUID, item_id: UUID | None = None) -> str:
-    """Return the path of a cart's page, at one of its items if given."""
+def cart_url(
+    cart_id: UUID | str | None, item_id: UUID | None = None, *, version: int | None = None
+) -> str:
+    """Return the path of a cart's page: at an item, or at the event that made the version."""
     url = reverse("admin:carts_cart_change", args=[cart_id])
+    if version:
+        return f"{url}?before={version + 1}#version-{version}"
     return f"{url}#item-{item_id}" if item_id else url
-
-
-def event_url(cart_id: UUID | str | None, version: int) -> str:
-    """Return the path of a cart's page, at the event in its history that made the version."""
-    url = reverse("admin:carts_cart_change", args=[cart_id])
-    return f"{url}?before={version + 1}#version-{version}" if version else url

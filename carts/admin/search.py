@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from carts.admin import terms
 from carts.admin.activity import log_of
-from carts.admin.formatting import cart_url, event_url
+from carts.admin.formatting import cart_url
 from carts.models import Cart, CartChange, CartItem, DeletedCart
 from carts.models.closing import STATUSES, has_status
 from carts.models.reads import first_key_at, moment_of
@@ -115,7 +115,7 @@ def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
     key = UUID(digits) if len(digits) == 32 else None
     if key and (opens := _opened(key)):
         return Page(opens=opens)
-    for reading in terms.readings(term) if term else [_of_filter(values["partner_key"])]:
+    for reading in terms.readings(term, values["partner_key"]):
         page = _page(reading, values, size)
         page.deleted = reading.deleted or _deleted_by(reading.request_id)
         if page.carts or page.reached or page.deleted:
@@ -124,8 +124,8 @@ def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
     page.is_id = bool(digits and reading.words) and reading.column != "restaurant_key"
     page.made_on = moment_of(key) if key else None
     # Others begin like a deleted cart's. Of a customer's, the carts are listed.
-    gone = {cart.pk for cart in page.deleted}
-    if key and not (page.carts and reading.column) and (key in gone or log_of(key).exists()):
+    is_gone = any(cart.pk == key for cart in page.deleted)
+    if key and not (page.carts and reading.column) and (is_gone or log_of(key).exists()):
         page.opens = reverse("admin:carts_cart_history", args=[key])
     elif len(page.carts) == 1 and not (page.newer or page.older or page.deleted):
         (cart,) = page.carts
@@ -135,16 +135,8 @@ def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
             changes = CartChange.objects.filter(cart=cart, request_id=reading.request_id)
             is_creation = cart.created_request_id == reading.request_id
             if made := 1 if is_creation else changes.values_list("version", flat=True).first():
-                page.opens = event_url(cart.pk, made)
+                page.opens = cart_url(cart.pk, version=made)
     return page
-
-
-def _of_filter(partner_key: str) -> terms.Reading:
-    """Return the index to look into if there is no term."""
-    if not partner_key:
-        return terms.Reading()
-    partner = terms.partner_of(partner_key, partner_key.upper(), partner_key.lower())
-    return terms.Reading(column="partner_key", value=partner or partner_key)
 
 
 def _opened(key: UUID) -> str:

@@ -90,8 +90,12 @@ def id_digits(term: str) -> str:
     return ""
 
 
-def readings(term: str) -> Iterator[Reading]:
-    """Yield what the term may mean, the likeliest first."""
+def readings(term: str, partner_key: str) -> Iterator[Reading]:
+    """Yield what the term may mean, the likeliest first; if there is none, the partner's carts."""
+    if not term:
+        held = partner_key and _partner(partner_key, partner_key.upper(), partner_key.lower())
+        yield Reading(column="partner_key" if partner_key else "", value=held or partner_key)
+        return
     digits, bare = id_digits(term), " ".join(term.translate(PASTED).split()).strip(AROUND)
     if keys := _of_reference(term, bare):
         yield Reading((("reference", term.strip()),), keys=keys)
@@ -136,7 +140,7 @@ def _of_text(term: str, bare: str) -> Iterator[Reading]:
         words += (("subtotal", " or ".join(map(str, amounts))),)
         holding &= Q(subtotal__in=amounts)
     # A partner's key may itself begin or end with such a character.
-    partner = partner_of(term, term.upper(), bare, bare.upper())
+    partner = _partner(term, term.upper(), bare, bare.upper())
     if restaurant is not None and partner:
         either = Q(partner_key=partner) | Q(restaurant_key=restaurant) & holding
         yield Reading((("partner or restaurant", bare),), holding=either, shown=shown)
@@ -154,7 +158,7 @@ def _of_text(term: str, bare: str) -> Iterator[Reading]:
         yield Reading(words, holding=holding, shown=shown)
 
 
-def partner_of(*spellings: str) -> str:
+def _partner(*spellings: str) -> str:
     """Return the first spelling that is the key of a partner who has carts, or ""."""
     longest = types_of(NewCart)["partner_key"].max_length
     keys = (key for key in dict.fromkeys(spellings) if len(key) <= longest)
@@ -226,9 +230,8 @@ def _parsed(text: str) -> tuple[int | None, list[Decimal], list[str]]:
 
 
 def _number(word: str) -> int | None:
-    number = int(word) if re.fullmatch("-?[0-9]{1,10}", word) else None
-    is_int32 = number is not None and INT32.minimum <= number <= INT32.maximum
-    return number if is_int32 else None
+    is_number = re.fullmatch("-?[0-9]{1,10}", word)
+    return int(word) if is_number and INT32.minimum <= int(word) <= INT32.maximum else None
 
 
 def _is_restaurant(word: str) -> bool:
