@@ -36,8 +36,6 @@ CSV_COLUMNS = (
 # What makes a formula of a cell.
 FORMULA = set("=+-@\t\r")
 
-MINUTE = "%Y-%m-%dT%H:%M"
-
 
 # The pages that change a cart.
 PAGES = (
@@ -89,8 +87,15 @@ class CartAdmin(admin.ModelAdmin):
         seen = {
             name: sorted({getattr(cart, name) for cart in found.carts}) for name in form.SUGGESTED
         }
+        now = timezone.localtime()
+        today = now.replace(hour=0, minute=0)
+        periods = [
+            ("last hour", now - timedelta(hours=1), None),
+            ("today", today, None),
+            ("yesterday", today - timedelta(days=1), today),
+        ]
         context: dict[str, Any] = {"title": "Carts", "form": form, "page": found, "seen": seen}
-        context |= {"periods": _periods(), "most": search.MOST, "kept_days": settings.CART_DAYS}
+        context |= {"periods": periods, "most": search.MOST, "kept_days": settings.CART_DAYS}
         return page(request, "find", **context)
 
     def change_view(self, request: HttpRequest, object_id: str, *_: Any, **__: Any) -> HttpResponse:
@@ -155,20 +160,6 @@ class CartAdmin(admin.ModelAdmin):
 def _staff_log(request: HttpRequest, cart_id: UUID) -> Page:
     entries = log_of(cart_id).select_related("user", "content_type")
     return Paginator(entries, activity.PAGE_SIZE).get_page(request.GET.get("p"))
-
-
-def _periods() -> list[tuple[str, str, str]]:
-    """Return the filters of creation to click: what they are called, and from when to when."""
-    now = timezone.localtime()
-    today = now.replace(hour=0, minute=0)
-    spans = (
-        ("last hour", now - timedelta(hours=1), None),
-        ("today", today, None),
-        ("yesterday", today - timedelta(days=1), today),
-    )
-    return [
-        (name, f"{start:{MINUTE}}", f"{end:{MINUTE}}" if end else "") for name, start, end in spans
-    ]
 
 
 def _csv(carts: list[Any]) -> HttpResponse:
