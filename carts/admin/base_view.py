@@ -131,20 +131,17 @@ class ChangeView(View):
         self.since = self.cart.version
         if self.request.method == "POST":
             self.since = parse_version(self.request.POST.get("version", "")) or 0
-        self.placed = items_of(self.cart.items_json)
-        self.states = states_since(self.cart, self.placed, self.since)
-        self.current = self.states[self.cart.version]
+        # What a put-back undoes may be older than its form.
+        oldest = min(self.since, self.kwargs.get("version", self.since + 1) - 1)
+        self.states = states_since(self.cart, items_of(self.cart.items_json), oldest)
         self.is_known = self.since in self.states
+        self.current = self.states[self.cart.version]
+        self.item: Any = self.current.items.get(self.item_id)
         return bool(self.item or "item_id" not in self.kwargs)
 
     def check_open(self) -> None:
         if not self.takes_closed:
             self.cart.state.check_open()
-
-    @property
-    def item(self) -> Any:
-        """The item that the page is about, if the cart has it."""
-        return self.current.items.get(self.item_id)
 
     @property
     def now(self) -> Any:

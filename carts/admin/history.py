@@ -24,12 +24,16 @@ LINES = 50
 
 
 class State(NamedTuple):
-    """A cart as it was at a version: its items by their ids, its own fields, what came `next`."""
+    """A cart as it was at a version: its items in their places, its fields, what came `next`."""
 
     version: int
-    items: Mapping[UUID, Item]
+    placed: Items
     fields: Mapping[str, Any]
     next: CartChange | None = None
+
+    @property
+    def items(self) -> dict[UUID, Item]:
+        return {item_id: placed.item for item_id, placed in self.placed.items()}
 
 
 class Event(NamedTuple):
@@ -93,17 +97,14 @@ def states_since(cart: Cart, items: Items, version: int) -> dict[int, State]:
 
     The `version` is among them if all changes since are kept.
     """
-    between = {"version__gt": version, "version__lte": cart.version}
+    state = State(cart.version, items, {name: getattr(cart, name) for name in CART_CHANGES})
+    states, between = {cart.version: state}, {"version__gt": version, "version__lte": cart.version}
     changes = cart.changes.filter(**between).reverse() if version < cart.version else []
-    fields, states = {name: getattr(cart, name) for name in CART_CHANGES}, {}
-    for change in [None, *changes]:
-        version = change.version - 1 if change else cart.version
-        if change:
-            items = items_before(items, [change])
-            was = {} if change.items else change.was
-            fields = {name: was.get(name, value) for name, value in fields.items()}
-        held = {item_id: placed.item for item_id, placed in items.items()}
-        states[version] = State(version, held, fields, change)
+    for change in changes:
+        was = {} if change.items else change.was
+        fields = {name: was.get(name, value) for name, value in state.fields.items()}
+        placed = items_before(state.placed, [change])
+        state = states[change.version - 1] = State(change.version - 1, placed, fields, change)
     return states
 
 

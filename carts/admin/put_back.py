@@ -10,7 +10,7 @@ from django.utils.timezone import localtime
 
 from carts.admin.base_view import ChangeView
 from carts.admin.formatting import in_words, label_of
-from carts.admin.history import State, lines_of, states_since
+from carts.admin.history import State, lines_of
 from carts.models.change import WHY_LENGTH
 from carts.models.manager import CartManager
 from carts.values import Item
@@ -30,13 +30,12 @@ class PutBackView(ChangeView):
         """Read the cart, the change, and what was before. Return False if that is not known."""
         if not super().load():
             return False
-        version = self.kwargs["version"] - 1
-        self.states = states_since(self.cart, self.placed, min(self.since, version))
-        before = self.states.get(version)
+        before = self.states.get(self.kwargs["version"] - 1)
         if not before or not before.next:
             return False
         self.undone = before.next
         self.item_id = self.undone.item_id
+        self.item = self.current.items.get(self.item_id)
         self.back = self.subject(before)
         self.when = date_format(localtime(self.undone.at), "j M Y, H:i:s T")
         if self.item_id:
