@@ -204,12 +204,11 @@ def _look(reading: terms.Reading, values: dict[str, Any]) -> tuple[list[UUID], U
 
     The key is None if all carts were looked at, or if there is no condition.
     """
-    starts = [values["after"], values["created_from"] and first_key_at(values["created_from"])]
+    since = values["created_from"]
+    start = max(values["after"] or terms.LOWEST, first_key_at(since) if since else terms.LOWEST)
     # A cart that was last changed before a moment was also created before it.
-    moments = values["created_to"], values["changed_to"]
-    ends = [values["before"], *(moment and first_key_at(moment) for moment in moments)]
-    start = max(filter(None, starts), default=terms.LOWEST)
-    end = min(filter(None, ends), default=terms.HIGHEST)
+    ends = [first_key_at(values[name]) for name in ("created_to", "changed_to") if values[name]]
+    end = min(values["before"] or terms.HIGHEST, *ends, terms.HIGHEST)
     if reading.column:
         carts = terms.carts_with(reading.column, reading.value, start, end)
     else:

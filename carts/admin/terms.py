@@ -149,12 +149,10 @@ def _of_text(term: str, bare: str) -> Iterator[Reading]:
         yield Reading(of, "restaurant_key", restaurant, holding=holding, shown=shown)
     elif partner:
         yield Reading((("partner", bare),), "partner_key", partner)
-    if restaurant is not None or not words:
-        return
-    if REQUEST_ID.fullmatch(bare):
+    if restaurant is None and REQUEST_ID.fullmatch(bare):
         words = (("dish or request", bare),)
         yield Reading(words, holding=holding | _of_request(bare), shown=shown, request_id=bare)
-    else:
+    elif restaurant is None and words:
         yield Reading(words, holding=holding, shown=shown)
 
 
