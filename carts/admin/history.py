@@ -152,6 +152,8 @@ def whole(item: Item, currency: str) -> list[str]:
 
 def differences(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:
     """Return a line for each value that differs, and for each option that came or went."""
+    price = partial(amount, currency=currency)
+    words: dict[str, Callable[[Any], str]] = {"price": price, "closed_until": moment_in_words}
     lines: list[str] = []
     for name, value in now.items():
         # The order of the items says the position, and the time of the change when it was closed.
@@ -159,13 +161,9 @@ def differences(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -
             continue
         if name == "options":
             lines += _options(was[name], value, currency)
-            continue
-        words: Callable[[Any], str] = in_words
-        if name == "price":
-            words = partial(amount, currency=currency)
-        elif name == "closed_until":
-            words = moment_in_words
-        lines.append(f"{label_of(name).lower()} {words(was[name])} → {words(value)}")
+        else:
+            told = words.get(name, in_words)
+            lines.append(f"{label_of(name).lower()} {told(was[name])} → {told(value)}")
     return lines
 
 
