@@ -159,13 +159,9 @@ class ChangeView(View):
 
     def events_since(self, version: int) -> list[Event]:
         """Return the changes since the version of what the page is about, newest first."""
-        return [
-            Event.of(before.next, self.cart.currency)
-            for after, before in pairwise(self.states.values())
-            if before.next
-            and before.version >= version
-            and self.subject(before) != self.subject(after)
-        ]
+        pairs = pairwise(state for state in self.states.values() if state.version >= version)
+        changes = [old.next for new, old in pairs if self.subject(old) != self.subject(new)]
+        return [Event.of(change, self.cart.currency) for change in changes if change]
 
     def gone(self) -> HttpResponse:
         """Redirect to the cart, which tells if it is gone as well, and say so."""
@@ -273,13 +269,13 @@ class EditView(ChangeView):
                 self.values[name] = now[name]
             elif now[name] != typed and (now[name] != was[name] or not self.is_known):
                 both.append(name)
-        if both:
-            values = {**now, **self.values}
-            self.editor = self.form(initial=values, currency=self.cart.currency)
-            # The focus would scroll away from what the page says.
-            del self.editor.fields[self.editor.first].widget.attrs["autofocus"]
+        if not both:
+            return False
+        self.editor = self.form(initial={**now, **self.values}, currency=self.cart.currency)
+        # The focus would scroll away from what the page says.
+        del self.editor.fields[self.editor.first].widget.attrs["autofocus"]
         for name in both:
             told = change_of({name: was[name]}, {name: now[name]}, self.cart.currency)
             marked = self.editor.options if name == "options" else self.editor.fields[name]
             marked.help_text = f"Somebody else: {told or 'changed this'}"
-        return bool(both)
+        return True

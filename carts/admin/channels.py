@@ -32,10 +32,9 @@ class ChannelsForm(WhyForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        channels = {name: form_field(NewCart, name) for name in CHANNELS}
-        for field in channels.values():
-            field.required = False
-        self.fields = channels | self.fields
+        self.fields = {name: form_field(NewCart, name) for name in CHANNELS} | self.fields
+        for name in CHANNELS:
+            self.fields[name].required = False
 
     def clean(self) -> None:
         if not self.errors and not self.changes():

@@ -127,9 +127,8 @@ class CartAdmin(admin.ModelAdmin):
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
         """Delete a cart after a confirmation."""
-        if cart_id := parse_guid(object_id):
-            return DeleteCartView.as_view()(request, cart_id=cart_id)
-        return _unknown(request, cart_id)
+        cart_id, view = parse_guid(object_id), DeleteCartView.as_view()
+        return view(request, cart_id=cart_id) if cart_id else _unknown(request, None)
 
     def history_view(self, request: HttpRequest, object_id: str, *_: Any) -> HttpResponse:
         """Show when a cart was deleted and by whom, and what staff did to it before."""

@@ -85,9 +85,7 @@ def parse_version(text: str) -> int | None:
     return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
 
 
-def cart_url(
-    cart_id: UUID | str | None, item_id: UUID | None = None, *, version: int | None = None
-) -> str:
+def cart_url(cart_id: UUID | str | None, item_id: UUID | None = None, version: int = 0) -> str:
     """Return the path of a cart's page: at an item, or at the event that made the version."""
     url = reverse("admin:carts_cart_change", args=[cart_id])
     if version:

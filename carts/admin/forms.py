@@ -71,8 +71,7 @@ def form_field(record: Record, name: str) -> forms.Field:
     match kind:
         case Text():
             texts = Paragraph if kind.multiline else forms.CharField
-            empty = None if optional else ""
-            field = texts(strip=False, empty_value=empty, **options)
+            field = texts(strip=False, empty_value=None if optional else "", **options)
             # Without `maxlength`, at which browsers cut what is pasted, and count emoji as two.
             if name in CHANNELS:
                 field.widget.attrs |= {"list": f"seen-{name}", "autocomplete": "off"}
