@@ -53,17 +53,15 @@ WHY = "Why (for staff only)"
 class ChangeView(View):
     """The base of the pages that change a cart.
 
-    `template` names the page, and `title` is its title; `right` is what it needs; `flag` is that
-    of the entry in the log of staff. `removed` is what to say if the cart exists, but not what the
-    page is about. `editor` is the form of what is changed, with what was sent. A page that only
-    asks has none. `asks` is the label of the reason, if it must be given. `takes_closed` tells
-    whether a closed cart has this page.
+    `template` names the page, and `title` is its title; `right` is what it needs. `removed` is
+    what to say if the cart exists, but not what the page is about. `editor` is the form of what is
+    changed, with what was sent. A page that only asks has none. `asks` is the label of the reason,
+    if it must be given. `takes_closed` tells whether a closed cart has this page.
     """
 
     template = ""
     title = ""
     right = "carts.change_cart"
-    flag: int = CHANGE
     removed = "This item was removed meanwhile."
     editor: Any = None
     asks = ""
@@ -208,6 +206,7 @@ class ChangeView(View):
         message: str,
         change: Callable[..., Changed | None],
         *values: Any,
+        flag: int = CHANGE,
         why: str | None = None,
         logged: str = "",
         url: str = "",
@@ -216,8 +215,8 @@ class ChangeView(View):
 
         `change` is a method of the manager that takes the cart's id, these `values` and its
         `version`. `message` says in words what it makes different. The record of the change says
-        `why`, if not what was given, and the log of staff `logged`, if not the message. `url` is
-        the address of the page that opens then, if not the cart.
+        `why`, if not what was given, and the log of staff `logged`, if not the message, with the
+        `flag` of its entry. `url` is the address of the page that opens then, if not the cart.
         """
         customer, given = self.cart.profile_key, self.why.cleaned_data["why"]
         carts = Cart.objects.by(author_of(self.request, why or given), profile_key=customer)
@@ -231,8 +230,8 @@ class ChangeView(View):
                 return self.leave(messages.info, again)
             changed = change(carts, self.cart_id, *values, version=self.cart.version)
             version = changed.version if changed else None
-            given = None if self.flag == ADDITION else given
-            log(self.request, self.cart, self.flag, logged or message, given, version)
+            given = None if flag == ADDITION else given
+            log(self.request, self.cart, flag, logged or message, given, version)
         subtotal, currency = "", self.cart.currency
         if changed and changed.subtotal != self.cart.subtotal:
             subtotal = f" The subtotal is now {amount(changed.subtotal, currency)} {currency}."

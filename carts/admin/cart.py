@@ -69,7 +69,6 @@ class DeleteCartView(ChangeView):
     template = "delete"
     title = "Delete this cart?"
     right = "carts.delete_cart"
-    flag = DELETION
     asks = WHY
 
     def context(self) -> dict[str, Any]:
@@ -82,8 +81,8 @@ class DeleteCartView(ChangeView):
         was = in_one_line([*(lines or ["it was empty"]), *self._texts()])
         subtotal = f"{amount(cart.subtotal, cart.currency)} {cart.currency}"
         logged = f"{message}, {subtotal}, restaurant {cart.restaurant_key}: {was}"
-        found = reverse("admin:carts_cart_changelist")
-        return self.write(message, CartManager.delete_cart, logged=logged, url=found)
+        url = reverse("admin:carts_cart_changelist")
+        return self.write(message, CartManager.delete_cart, flag=DELETION, logged=logged, url=url)
 
     def _texts(self) -> list[str]:
         texts = {name: getattr(self.cart, name) for name in ("note", "special_instructions")}
@@ -95,7 +94,6 @@ class NoteView(ChangeView):
 
     template = "note"
     title = "Add a note to the history"
-    flag = ADDITION
     asks = "Note (for staff only)"
     takes_closed = True
 
@@ -106,4 +104,5 @@ class NoteView(ChangeView):
         def seen(*_: Any, version: int) -> Changed:
             return Changed(version, self.cart.subtotal)
 
-        return self.write(f"Note: {in_words(self.why.cleaned_data['why'])}", seen)
+        note = in_words(self.why.cleaned_data["why"])
+        return self.write(f"Note: {note}", seen, flag=ADDITION)

@@ -102,7 +102,7 @@ class CartAdmin(admin.ModelAdmin):
         """Show a cart: the order, the two slips that will print, and the history or staff's log."""
         self._check_view(request)
         cart_id = parse_guid(object_id)
-        cart = Cart.objects.with_items().filter(pk=cart_id).first() if cart_id else None
+        cart = Cart.objects.with_items().filter(pk=cart_id).first()
         if not cart:
             return _unknown(request, cart_id)
         items, of_staff = items_of(cart.items_json), "staff" in request.GET
