@@ -152,7 +152,7 @@ class Price:
             price = Decimal(f"{float(price):.15g}")
         if price > self.maximum:
             raise MaxValue(f"A price must not be above {self.maximum}.")
-        if price % self.smallest or (value and not price):  # it was too small for a double
+        if price % self.smallest or (value and price < self.smallest):  # too small to divide
             raise TooManyDecimals(limit=self.decimals)
         return price or Decimal(0)  # -0.0 is 0
 
