@@ -84,8 +84,9 @@ def database_at(url: str) -> dict[str, Any]:
     """
     if url.startswith("sqlite://"):
         file = urlsplit(url)
-        name = unquote(file.path[1:] or file.netloc)
-        if name != ":memory:" and (file.netloc or not name):
+        name = unquote(file.path[1:])
+        # In memory, each worker would have a database of its own, without tables.
+        if file.netloc or name in {"", ":memory:"}:
             raise ValueError(
                 "it must name a file: sqlite:///db.sqlite3 in the working directory, or "
                 "sqlite:////srv/db.sqlite3."

@@ -94,6 +94,7 @@ WRONG = [
     },
     {"DATABASE_URL": ("mysql://x/y", "it must begin with postgres:// or sqlite://.")},
     {"DATABASE_URL": ("postgres://u:p@h:5432", "it must name a database")},
+    {"DATABASE_URL": ("sqlite:///:memory:", "it must name a file")},
     {"DATABASE_ADMIN_URL": ("nonsense://x", "it must begin with postgres:// or sqlite://.")},
     {"DATABASE_ADMIN_URL": ("postgres://u:p@h:5432/x", "the database of DATABASE_URL")},
     {"THROTTLE_RATE": ("5/99999999999d", "must be such as 100/min, 10/s or 5/10s.")},
