@@ -34,7 +34,8 @@ class Argon2(Argon2PasswordHasher):
 def renew_session(request: HttpRequest) -> None:
     """Let the age of the session count from this page of a user."""
     last_login: Any = request.user.last_login  # type: ignore[union-attr]
-    if time() - request.session.get("renewed", last_login.timestamp()) > RENEWAL:
+    began = last_login.timestamp() if last_login else 0  # a superuser may have taken it away
+    if time() - request.session.get("renewed", began) > RENEWAL:
         request.session["renewed"] = int(time())
 
 
