@@ -7,10 +7,15 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
+from cartsvc.api.json_view import Negotiation
+
 # The styles of Swagger UI hold icons as data: URLs.
 docs = csp_update({"img-src": ["data:"]})(
     SpectacularSwaggerSplitView.as_view(
-        url_name="openapi", template_name="docs.html", http_method_names=["get", "head"]
+        url_name="openapi",
+        template_name="docs.html",
+        http_method_names=["get", "head"],
+        content_negotiation_class=Negotiation,
     )
 )
 

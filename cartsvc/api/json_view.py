@@ -46,6 +46,12 @@ class JsonParser(BaseParser):
 class Negotiation(BaseContentNegotiation):
     """Takes the media types of the operation. Accept is not negotiated: see `initial`."""
 
+    def select_renderer(
+        self, request: Request, renderers: Iterable[Any], format_suffix: Any = None
+    ) -> Any:
+        only, *_ = renderers
+        return only, only.media_type
+
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser:
         content_type: Any = request.content_type
         taken = request.parser_context["view"].operation.media_types

@@ -85,6 +85,13 @@ def test_docs_page_brings_its_own_files(client: Client, db: None) -> None:
             assert answer.status_code == 200
 
 
+@pytest.mark.parametrize("accepted", ["application/json", "image/png", "nonsense"])
+def test_docs_page_is_a_page_whatever_is_accepted(client: Client, db: None, accepted: str) -> None:
+    for path in ("/docs", "/docs?format=json"):
+        answer = client.get(path, headers={"Accept": accepted})
+        assert (answer.status_code, answer["Content-Type"]) == (200, "text/html; charset=utf-8")
+
+
 # Schemas
 
 DATA = {
