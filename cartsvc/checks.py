@@ -100,12 +100,28 @@ def _check_shared_key() -> Iterator[CheckMessage]:
             "JWT_SIGNING_KEY to it, or set JWT_ALGORITHM to RS256 or ES256 and JWT_VERIFYING_KEY "
             "or JWT_JWK_URL.",
         )
+    elif not _is_shared(key):
+        yield told(
+            "E012",
+            "JWT_SIGNING_KEY is of a pair of keys, but JWT_ALGORITHM is HS256.",
+            "Set JWT_ALGORITHM to what the issuer signs with, RS256 or ES256, and "
+            "JWT_VERIFYING_KEY to its public key.",
+        )
     if settings.JWT_VERIFYING_KEY or settings.JWT_JWK_URL:
         yield told(
             "E013",
             "JWT_VERIFYING_KEY or JWT_JWK_URL is set, but JWT_ALGORITHM is HS256.",
             "Set JWT_ALGORITHM to what the issuer signs with: RS256 or ES256.",
         )
+
+
+def _is_shared(key: str) -> bool:
+    """Return whether PyJWT takes the key for HS256. With another, it refuses every token."""
+    try:
+        jwt.get_algorithm_by_name("HS256").prepare_key(key)
+    except jwt.PyJWTError:
+        return False
+    return True
 
 
 def _check_public_key() -> Iterator[CheckMessage]:
