@@ -52,7 +52,9 @@ CORS_ALLOWED_ORIGINS: list[str] = env.list(
 JWT_ALGORITHM = env.str(
     "JWT_ALGORITHM", "HS256", validate=validate.OneOf(["HS256", "RS256", "ES256"])
 )
-JWT_SIGNING_KEY = env.str("JWT_SIGNING_KEY", "").replace("\\n", "\n")
+JWT_SIGNING_KEY = env.str("JWT_SIGNING_KEY", "")
+if JWT_ALGORITHM != "HS256":  # whose key may be any text
+    JWT_SIGNING_KEY = JWT_SIGNING_KEY.replace("\\n", "\n")
 JWT_VERIFYING_KEY = env.str("JWT_VERIFYING_KEY", "").replace("\\n", "\n")
 JWT_JWK_URL = env.text("JWT_JWK_URL", "", KEYS_ADDRESS, "must be an https:// address.")
 JWT_ISSUER = env.str("JWT_ISSUER", "")

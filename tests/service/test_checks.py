@@ -42,6 +42,7 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
     "short signing key": ("E011", {"JWT_SIGNING_KEY": SHARED[:31]}),
     "one character as a key": ("E011", {"JWT_SIGNING_KEY": "k" * 64}),
     "a public key to share": ("E012", {"JWT_SIGNING_KEY": PUBLIC_KEY}),
+    "one with \\n for line breaks": ("E012", {"JWT_SIGNING_KEY": PUBLIC_KEY.replace("\n", r"\n")}),
     "shared and public key": ("E013", {"JWT_VERIFYING_KEY": PUBLIC_KEY}),
     "shared key and key address": ("E013", {"JWT_JWK_URL": JWKS["JWT_JWK_URL"]}),
     "no public key": ("E014", {"JWT_ALGORITHM": "RS256"}),

@@ -137,6 +137,15 @@ def test_a_value_may_stand_in_a_file(tmp_path: Path) -> None:
     assert shown(values, **others, **files) == f"{PUBLIC['SECRET_KEY']} of-the-file"
 
 
+@pytest.mark.parametrize(("algorithm", "line_break"), [("HS256", r"\n"), ("RS256", "\n")])
+def test_only_a_key_in_pem_has_line_breaks(algorithm: str, line_break: str) -> None:
+    values = {"JWT_ALGORITHM": algorithm, "JWT_SIGNING_KEY": r"k3y-of-32-characters-\nand-more"}
+    if algorithm != "HS256":
+        values |= {"JWT_JWK_URL": "https://id.example.com/keys", "JWT_AUDIENCE": "carts"}
+    kept = values["JWT_SIGNING_KEY"].replace(r"\n", line_break)
+    assert shown("repr(settings.JWT_SIGNING_KEY)", **values) == repr(kept)
+
+
 def test_former_keys_are_a_list() -> None:
     former, older = "former" * 8, "older" * 8
     keys = shown("settings.SECRET_KEY_FALLBACKS", SECRET_KEY_FALLBACKS=f"{former}, {older}")
