@@ -13,7 +13,7 @@ from cartsvc.request_errors import API_ERRORS, ApiError
 @cache  # who asks for no document does not wait for it
 def samples() -> dict[str, Any]:
     """Return examples.yaml. A test compares it with what the service answers."""
-    return yaml.safe_load(Path(__file__).with_name("examples.yaml").read_text())
+    return yaml.safe_load(Path(__file__).with_name("examples.yaml").read_text("utf-8"))
 
 
 def example(schema: dict[str, Any]) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def skeleton() -> Schema:
         "key": KEY_MAX_LENGTH,
         "codes": ", ".join(sorted(API_ERRORS)),
     }
-    return yaml.safe_load(Path(__file__).with_name("document.yaml").read_text() % known)
+    return yaml.safe_load(Path(__file__).with_name("document.yaml").read_text("utf-8") % known)
 
 
 def ref(name: str) -> Schema:

@@ -169,3 +169,11 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path, command: str) -> Non
 
 def test_a_file_that_cannot_be_read_or_written_is_told() -> None:
     assert "DATABASE_URL names no file of a disk" in refused("sqlite:////dev/null", "migrate")
+
+
+def test_the_api_document_does_not_depend_on_the_locale(tmp_path: Path) -> None:
+    ascii_only = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    file = tmp_path / "openapi.yaml"
+    done = manage("spectacular", "--file", str(file), **RIGHT, **ascii_only)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "2⁵³" in file.read_text("utf-8")
