@@ -86,10 +86,10 @@ def database_at(url: str) -> dict[str, Any]:
         file = urlsplit(url)
         name = unquote(file.path[1:])
         # In memory, each worker would have a database of its own, without tables.
-        if file.netloc or name in {"", ":memory:"}:
+        if file.netloc or file.query or file.fragment or name in {"", ":memory:"}:
             raise ValueError(
-                "it must name a file: sqlite:///db.sqlite3 in the working directory, or "
-                "sqlite:////srv/db.sqlite3."
+                "it must name a file, and nothing else: sqlite:///db.sqlite3 in the working "
+                "directory, or sqlite:////srv/db.sqlite3."
             )
         return {"ENGINE": SQLITE, "NAME": name, "OPTIONS": {}}
     if not url.startswith(("postgres://", "postgresql://")):

@@ -48,6 +48,8 @@ def test_a_file_of_sqlite() -> None:
         "sqlite://s3cret.sqlite3",
         "sqlite://",
         "sqlite://:memory:",
+        "sqlite:////srv/db.sqlite3?mode=ro",
+        "sqlite:////srv/db#1.sqlite3",
         "postgres://u:s3cret@h:abc/n",
         "postgres://u:x@s3cret@h/n",
         "postgres://u:x/s3cret@h/n",
