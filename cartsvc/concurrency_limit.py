@@ -24,7 +24,7 @@ from time import monotonic
 
 from django.conf import settings
 
-from cartsvc.db.deadlines import request_deadline
+from cartsvc.db.postgresql.base import request_deadline
 from cartsvc.request_errors import Unavailable
 
 

@@ -26,7 +26,7 @@ django_application = get_wsgi_application()
 
 # This needs the settings.
 from cartsvc.api.headers import media_type, plain_cookies  # noqa: E402
-from cartsvc.db.deadlines import connect_for_requests  # noqa: E402
+from cartsvc.db.database_url import connect_for_requests  # noqa: E402
 from cartsvc.serving.health import newest_migrations  # noqa: E402
 
 connect_for_requests()

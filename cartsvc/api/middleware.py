@@ -17,7 +17,7 @@ from django.urls import resolve
 from cartsvc.api.exception_handler import handle
 from cartsvc.api.json_view import RECEIVED, has_body
 from cartsvc.api.throttling import usage_of
-from cartsvc.db.deadlines import deadline
+from cartsvc.db.postgresql.base import deadline
 from cartsvc.request_errors import (
     ADDRESS_MAX_LENGTH,
     HEADER_MAX_LENGTH,

@@ -4,9 +4,12 @@ PostgreSQL's own library reads the URL, lists of hosts included.
 """
 
 import re
+from functools import cache
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from django.conf import settings
+from django.db import connection
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
@@ -116,3 +119,13 @@ def database_at(url: str) -> dict[str, Any]:
         for key in ("name", "user", "password", "host", "port")
     }
     return {"ENGINE": POSTGRESQL, **address, "OPTIONS": parts}
+
+
+@cache
+def connect_for_requests() -> None:
+    """Let this process connect as requests do: in time, and through the pooler if there is one.
+
+    What serves requests calls this before it connects. All else has no timeouts.
+    """
+    connection.close()
+    connection.settings_dict.update(settings.DATABASE_OF_REQUESTS)  # which all threads share

@@ -12,8 +12,8 @@ from django.conf import settings
 from django.db import OperationalError, close_old_connections, connection, connections
 
 from carts.models import Cart
-from cartsvc.db import deadlines
-from cartsvc.db.deadlines import deadline
+from cartsvc.db.postgresql import base
+from cartsvc.db.postgresql.base import deadline
 from cartsvc.db.statements import one_exchange
 from tests.desk.conftest import CARTS, staff
 from tests.support.callers import PROFILE, Api
@@ -112,7 +112,7 @@ def column_type(changed: str) -> Iterator[None]:
 def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Allow a request half a second."""
     connection.close()
-    monkeypatch.setattr(deadlines, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr(base, "REQUEST_SECONDS", 0.5)
     yield
     connection.close()
 

@@ -1,5 +1,15 @@
 """Django's PostgreSQL backend: an end to waiting, and a cheaper health check.
 
+A frozen server's kernel goes on acknowledging what it is sent, and none of the server's own
+timeouts runs. None bounds a COMMIT that waits for its standby either. So this side does: the
+database may keep one request waiting for REQUEST_SECONDS, with all its statements together. The
+clock starts when a request first waits, because its body may take any time to arrive. What runs
+outside of a request is not timed.
+
+This leans on a part of psycopg 3.3 that is not documented: `wait`, through which every exchange
+with the server goes, takes a timeout that nobody passes. If it moves, `tests/api/test_outage.py`
+fails.
+
 The framework sends `SELECT 1` before the first statement of every request. In a read, that is
 one of two round trips. It is not needed: a server that ends a connection sends a message that
 this backend can look for. `is_usable` is the framework's own hook, on Django 5.2 to 6.1.
@@ -7,20 +17,24 @@ this backend can look for. `is_usable` is the framework's own hook, on Django 5.
 """
 
 import logging
+import math
 import os
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from functools import cached_property
+from contextvars import ContextVar
+from functools import cached_property, partial
 from itertools import count
 from select import POLLIN, poll
 from typing import Any
 
+import psycopg
 from django.db import connections
 from django.db.backends.postgresql import base
 from psycopg import IsolationLevel, OperationalError
+from psycopg.errors import Diagnostic
 
-from cartsvc.db.deadlines import Connection, request_deadline
+from cartsvc.db.database_url import REQUEST_SECONDS
 
 # psycopg reads no other timestamps, and a role may have a style of its own. libpq sends it as it
 # connects, which a pooler understands, too.
@@ -30,6 +44,59 @@ logger = logging.getLogger(__name__)
 
 # Between two attempts at the lock of a migration.
 PAUSE_SECONDS = 0.5
+
+# When the request's time is up. The middleware sets None: it has not waited yet.
+deadline: ContextVar[float | None] = ContextVar("deadline", default=math.inf)
+
+
+def request_deadline() -> float:
+    """Return when the request's time is up: in REQUEST_SECONDS, if it has not waited yet."""
+    end = deadline.get()
+    if end is None:
+        end = time.monotonic() + REQUEST_SECONDS
+        deadline.set(end)
+    return end
+
+
+class Connection(psycopg.Connection[Any]):
+    """A connection to PostgreSQL that ends itself when the request's time is up.
+
+    It does not ask the server to cancel: a frozen one would not answer that either.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.warnings: list[str] = []
+        self.add_notice_handler(partial(_keep_warning, self.warnings))
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """Complete an exchange with the server in time.
+
+        After that, nobody knows whether the server did what it was asked: all of it, or nothing.
+        """
+        end = request_deadline()
+        try:
+            return psycopg.Connection.wait(self, gen, interval, end - time.monotonic())
+        except OperationalError:
+            if time.monotonic() >= end:
+                self.pgconn.finish()
+            raise
+
+    def commit(self) -> None:
+        """Fail if what is committed on this server may be lost in a failover.
+
+        The server has given up waiting for its standby then, and says so in a mere warning.
+        """
+        self.warnings.clear()
+        super().commit()
+        if self.warnings:
+            raise OperationalError(self.warnings[0])
+
+
+def _keep_warning(warnings: list[str], notice: Diagnostic) -> None:
+    # Only while it is handled can a notice be read.
+    if notice.severity_nonlocalized == "WARNING":
+        warnings.append(str(notice.message_primary))
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

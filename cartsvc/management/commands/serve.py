@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connection, connections
 from django.http.request import split_domain_port, validate_host
 
-from cartsvc.db.deadlines import connect_for_requests
+from cartsvc.db.database_url import connect_for_requests
 from cartsvc.db.outages import is_refused_by_pooler
 from cartsvc.identity.bearer_tokens import fetch_issuer_keys
 from cartsvc.serving import metrics, server
