@@ -307,12 +307,6 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
 
-SIMPLE_JWT = {
-    # Other issuers' tokens have neither claim.
-    "TOKEN_TYPE_CLAIM": None,
-    "JTI_CLAIM": None,
-}
-
 # Operations
 
 LOGGING = logs.LOGGING

@@ -9,13 +9,14 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
 from jwt.exceptions import (
+    ExpiredSignatureError,
     ImmatureSignatureError,
     InvalidAudienceError,
     InvalidIssuedAtError,
@@ -28,8 +29,7 @@ from jwt.exceptions import (
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework_simplejwt.backends import TokenBackend
-from rest_framework_simplejwt.exceptions import ExpiredTokenError, TokenError
-from rest_framework_simplejwt.tokens import Token
+from rest_framework_simplejwt.exceptions import TokenBackendError, TokenBackendExpiredToken
 
 from cartsvc.identity.issuer_keys import IssuerKeys
 from cartsvc.request_errors import InvalidToken, NotAuthenticated, Unavailable
@@ -61,12 +61,11 @@ _logged_at: dict[str, float] = {}
 
 # The exceptions that the libraries raise for a malformed token.
 MALFORMED_TOKEN = (
-    TokenError,
+    TokenBackendError,
     PyJWTError,
     ValueError,
     TypeError,
     OverflowError,
-    OSError,  # an `exp` that the C library cannot turn into a date
     RecursionError,
 )
 
@@ -83,25 +82,6 @@ class Bearer:
     scopes: frozenset[str]
     profile_key: UUID | None
     partner_key: str | None
-
-
-class BearerToken(Token):
-    """An access token, ours or another issuer's. It must carry `exp` and `sub`."""
-
-    token_type = "access"  # noqa: S105
-    lifetime = timedelta(hours=1)
-
-    def get_token_backend(self) -> TokenBackend:
-        return token_backend()
-
-    def verify(self) -> None:
-        """Check the token's end. Its signature has been verified."""
-        try:
-            super().verify()
-        except ExpiredTokenError:
-            raise
-        except (TokenError, OverflowError, OSError, TypeError, ValueError):
-            raise InvalidClaim("The claim exp is missing, or is no time in seconds.") from None
 
 
 @cache
@@ -148,7 +128,7 @@ class BearerAuthentication(BaseAuthentication):
             raise InvalidToken(TWICE, headers={"WWW-Authenticate": INVALID})
         try:
             return _verified(credentials), None
-        except ExpiredTokenError as error:  # raised only after the signature has been verified
+        except (ExpiredSignatureError, TokenBackendExpiredToken) as error:  # of a good signature
             raise InvalidToken(
                 EXPIRED, headers={"WWW-Authenticate": f'{INVALID}, error_description="{EXPIRED}"'}
             ) from error
@@ -174,15 +154,19 @@ def _verified(credentials: str) -> Bearer:
     keys = backend.jwks_client.get_jwk_set() if backend.jwks_client else backend
     bearer, ends = _verify(credentials, keys)
     if ends <= time.time():  # since it was verified
-        raise ExpiredTokenError(EXPIRED)
+        raise ExpiredSignatureError(EXPIRED)
     return bearer
 
 
 @lru_cache(MAX_REMEMBERED_TOKENS)
 def _verify(credentials: str, _keys: object) -> tuple[Bearer, int]:
     """Return the bearer of a token, and its end. It is verified again only after new `_keys`."""
-    claims = BearerToken(cast("Token", credentials)).payload  # it takes the text, too
-    if claims.get("token_type", BearerToken.token_type) != BearerToken.token_type:
+    claims = token_backend().decode(cast("Any", credentials))  # it takes the text
+    try:
+        datetime.fromtimestamp(claims["exp"], UTC)
+    except (KeyError, OSError, OverflowError, TypeError, ValueError):
+        raise InvalidClaim("The claim exp is missing, or is no time in seconds.") from None
+    if claims.get("token_type", "access") != "access":  # other issuers' have none
         raise InvalidClaim("The claim token_type is not access.")
     partner_key = _text(claims, "partnerKey") if "partnerKey" in claims else None
     bearer = Bearer(_text(claims, "sub"), _scopes(claims), _profile_key(claims), partner_key)
