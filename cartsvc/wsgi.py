@@ -3,10 +3,8 @@
 import codecs
 import os
 import sys
-from collections.abc import Iterable
 from importlib import import_module
 from io import StringIO
-from typing import Any
 
 from django.conf import settings
 from django.core.cache import close_caches
@@ -18,15 +16,17 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, reset_queries
 from django.template.loader import get_template
 from django.template.utils import get_app_template_dirs
-from drf_spectacular.settings import spectacular_settings
+
+from cartsvc.api.headers import PlainHeaders
+from cartsvc.db.database_url import connect_for_requests
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
 
-django_application = get_wsgi_application()
+application = PlainHeaders(get_wsgi_application())
 
-# This needs the settings.
-from cartsvc.api.headers import media_type, plain_cookies  # noqa: E402
-from cartsvc.db.database_url import connect_for_requests  # noqa: E402
+# These need the settings.
+from drf_spectacular.settings import spectacular_settings  # noqa: E402
+
 from cartsvc.serving.health import newest_migrations  # noqa: E402
 
 connect_for_requests()
@@ -36,20 +36,6 @@ request_finished.disconnect(close_caches)
 request_started.disconnect(close_old_connections)
 if not settings.DEBUG:
     request_started.disconnect(reset_queries)
-
-
-def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Answer a request, without what Django would read too kindly before any middleware runs.
-
-    It would look for a charset's name on disk, decode the query with it, and fail with no envelope.
-    """
-    if not environ["REQUEST_METHOD"].isupper():
-        environ["REQUEST_METHOD"] = "-"  # Django would take `get` for GET
-    environ["CONTENT_TYPE"] = media_type(environ.get("CONTENT_TYPE", ""))
-    if "HTTP_COOKIE" in environ:
-        environ["HTTP_COOKIE"] = plain_cookies(environ["HTTP_COOKIE"])
-    return django_application(environ, start_response)
-
 
 # The check runs here so that it holds for every server that loads this module.
 try:

@@ -1,6 +1,8 @@
 """Request headers: media types, cookies, entity tags, preferences."""
 
 import re
+from collections.abc import Callable, Iterable
+from typing import Any
 from urllib.request import parse_http_list
 
 from django.utils.http import parse_header_parameters
@@ -24,6 +26,24 @@ TAGS_MAX_LENGTH = PREFERENCES_MAX_LENGTH = 1000
 PREFERENCE = re.compile(
     r'(handling|return)\s*+(?:=\s*+("[^"]*+"|[^\s;]*+)\s*+)?(?:;.*+)?', re.IGNORECASE | re.DOTALL
 )
+
+
+class PlainHeaders:
+    """A WSGI application, without what Django would read too kindly before any middleware runs.
+
+    It would look for a charset's name on disk, decode the query with it, and fail with no envelope.
+    """
+
+    def __init__(self, application: Callable[..., Iterable[bytes]]) -> None:
+        self.application = application
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        if not environ["REQUEST_METHOD"].isupper():
+            environ["REQUEST_METHOD"] = "-"  # Django would take `get` for GET
+        environ["CONTENT_TYPE"] = media_type(environ.get("CONTENT_TYPE", ""))
+        if "HTTP_COOKIE" in environ:
+            environ["HTTP_COOKIE"] = plain_cookies(environ["HTTP_COOKIE"])
+        return self.application(environ, start_response)
 
 
 def media_type(content_type: str) -> str:

@@ -115,7 +115,11 @@ def test_each_check_has_an_id_of_its_own_and_a_section_to_read() -> None:
 
 @pytest.mark.parametrize(
     "program",
-    [("manage.py", "check"), ("manage.py", "serve"), ("-c", "import cartsvc.wsgi")],
+    [
+        ("manage.py", "check"),
+        ("manage.py", "serve"),
+        ("-c", "import os; del os.environ['DJANGO_SETTINGS_MODULE']; import cartsvc.wsgi"),
+    ],
     ids=["check", "serve", "any server that loads the application"],
 )
 def test_half_made_configuration_is_refused_with_all_its_hints(program: tuple[str, ...]) -> None:
