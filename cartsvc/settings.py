@@ -281,7 +281,8 @@ SCOPES_ON_REQUEST = {ANY_PROFILE_SCOPE, "Cart.Close"}
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["cartsvc.identity.bearer_tokens.BearerAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["cartsvc.api.permissions.HasScopeAndProfile"],
+    # Opens no view to a bearer: operations have permissions of their own (`OperationViewSet`).
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAdminUser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_THROTTLE_CLASSES": ["cartsvc.api.throttling.BearerThrottle"] if THROTTLE_RATE else [],
     "EXCEPTION_HANDLER": "cartsvc.api.exception_handler.handle",

@@ -1,4 +1,4 @@
-"""The base of the operations' views: JSON in and JSON out, and how a body is read."""
+"""The base of the operations' views: what a bearer may do, and how a body is read."""
 
 import json
 from collections import Counter
@@ -6,9 +6,12 @@ from collections.abc import Hashable, Iterable
 from decimal import Decimal, InvalidOperation
 from math import isinf
 from typing import Any, Never
+from uuid import UUID
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
+from django.urls.converters import StringConverter
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
@@ -18,8 +21,17 @@ from rest_framework.viewsets import ViewSetMixin
 from cartsvc.api.headers import media_type
 from cartsvc.api.operation import Operation
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING
-from cartsvc.request_errors import MalformedJson, PayloadTooLarge, UnsupportedMediaType
-from cartsvc.text import shortened
+from cartsvc.identity.bearer_tokens import REALM
+from cartsvc.request_errors import (
+    ApiErrors,
+    InsufficientScope,
+    InvalidGuid,
+    MalformedJson,
+    PayloadTooLarge,
+    ProfileMismatch,
+    UnsupportedMediaType,
+)
+from cartsvc.text import camel_case, parse_guid, shortened
 from cartsvc.value_errors import InvalidType
 
 # In the WSGI environ of a request whose body was read.
@@ -71,6 +83,13 @@ class JsonRequest(Request):
         return self.META["wsgi.input"] if is_chunked(self) else self._request
 
 
+class GuidConverter(StringConverter):
+    """Takes any part of a path. `check_permissions` refuses what is no GUID, in its turn."""
+
+    def to_python(self, value: str) -> Any:
+        return parse_guid(value) or value
+
+
 class OperationViewSet(ViewSetMixin, APIView):
     """Views whose methods serve declared operations."""
 
@@ -90,6 +109,33 @@ class OperationViewSet(ViewSetMixin, APIView):
             negotiator=self.get_content_negotiator(),
             parser_context=self.get_parser_context(request),
         )
+
+    def check_permissions(self, request: Any) -> None:
+        """Require a scope of the operation, GUIDs in the path, and the token's own profile there.
+
+        These are checked in this order.
+        """
+        bearer, operation = request.user, self.operation
+        if self.action:  # else the path does not have this method
+            if operation is None:
+                view_name = type(self).__name__
+                raise ImproperlyConfigured(f"{view_name} declares no operation: {self.action}.")
+            if bearer.scopes.isdisjoint(operation.scopes):
+                challenge = f'{REALM}, error="insufficient_scope", scope="{operation.scopes[-1]}"'
+                raise InsufficientScope(
+                    scopes=" or ".join(operation.scopes), headers={"WWW-Authenticate": challenge}
+                )
+        keys = self.kwargs.items()
+        if wrong := [camel_case(name) for name, value in keys if not isinstance(value, UUID)]:
+            raise ApiErrors([InvalidGuid(name=name, field=name) for name in wrong])
+        if bearer.profile_key is None:
+            # An issuer may have dropped the claim without a word.
+            scope = settings.ANY_PROFILE_SCOPE
+            if settings.JWT_REQUIRE_PROFILE and scope not in bearer.scopes:
+                text = f"The token has neither a profileKey claim nor the scope {scope}."
+                raise ProfileMismatch(text, field="profileKey")
+        elif bearer.profile_key != self.kwargs["profile_key"]:
+            raise ProfileMismatch(field="profileKey")
 
 
 def has_body(request: HttpRequest | Request) -> bool:
