@@ -284,7 +284,6 @@ REST_FRAMEWORK = {
     # Opens no view to a bearer: operations have permissions of their own (`OperationViewSet`).
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAdminUser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_THROTTLE_CLASSES": ["cartsvc.api.throttling.BearerThrottle"] if THROTTLE_RATE else [],
     "EXCEPTION_HANDLER": "cartsvc.api.exception_handler.handle",
     "UNAUTHENTICATED_USER": None,
 }

@@ -18,6 +18,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
+from cartsvc.api import throttling
 from cartsvc.api.headers import media_type
 from cartsvc.api.operation import Operation
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING
@@ -136,6 +137,10 @@ class OperationViewSet(ViewSetMixin, APIView):
                 raise ProfileMismatch(text, field="profileKey")
         elif bearer.profile_key != self.kwargs["profile_key"]:
             raise ProfileMismatch(field="profileKey")
+
+    def check_throttles(self, request: Any) -> None:
+        if settings.THROTTLE_RATE:
+            throttling.count(request)
 
 
 def has_body(request: HttpRequest | Request) -> bool:

@@ -14,9 +14,9 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
 
+from cartsvc.api import throttling
 from cartsvc.api.exception_handler import handle
 from cartsvc.api.json_view import RECEIVED, has_body
-from cartsvc.api.throttling import usage_of
 from cartsvc.db.postgresql.base import deadline
 from cartsvc.request_errors import (
     ADDRESS_MAX_LENGTH,
@@ -72,8 +72,8 @@ class ApiMiddleware:
         logs.request_ids.set(ids)
         started = perf_counter()
         response = cast("HttpResponse", self.api(request))
-        if settings.THROTTLE_RATE and (usage := usage_of(request)):
-            for name, value in usage.headers().items():
+        if settings.THROTTLE_RATE:
+            for name, value in throttling.headers(request).items():
                 response[name] = value
         response["X-Request-ID"] = request_id
         response["Cache-Control"] = "no-store"

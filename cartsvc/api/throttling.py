@@ -14,7 +14,6 @@ from django.conf import settings
 from django.core.cache import cache
 from django.http import HttpRequest
 from redis import RedisError
-from rest_framework.throttling import BaseThrottle
 
 from cartsvc.environment import RATE
 from cartsvc.identity.bearer_tokens import Bearer
@@ -41,35 +40,28 @@ class Usage(NamedTuple):
     sent: int
     seconds_left: int
 
-    def headers(self) -> dict[str, str]:
-        return {
-            "RateLimit-Limit": str(self.limit),
-            "RateLimit-Remaining": str(max(0, self.limit - self.sent)),
-            "RateLimit-Reset": str(self.seconds_left),
-        }
+
+def count(request: Any) -> None:
+    """Count a request of a bearer, its user. Refuse it above THROTTLE_RATE."""
+    usage = request.META[USAGE] = _usage(request.user, counting=True)
+    if usage and usage.sent > usage.limit:
+        seconds = usage.seconds_left
+        raise Throttled(seconds=seconds, headers={"Retry-After": str(seconds)})
 
 
-class BearerThrottle(BaseThrottle):
-    """Limits each bearer to THROTTLE_RATE."""
-
-    # The framework's own types would be imported in a circle.
-    def allow_request(self, request: Any, view: Any) -> bool:
-        if isinstance(request.user, Bearer):  # the page that tries the API is open to everyone
-            usage = request.META[USAGE] = _usage(request.user, counting=True)
-            if usage and usage.sent > usage.limit:
-                seconds = usage.seconds_left
-                raise Throttled(seconds=seconds, headers={"Retry-After": str(seconds)})
-        return True
-
-
-def usage_of(request: HttpRequest) -> Usage | None:
-    """Return the bearer's usage, or None. What was refused before the rate limit is not counted."""
+def headers(request: HttpRequest) -> dict[str, str]:
+    """Return what tells a known bearer what is left. What was refused before is not counted."""
     bearer = getattr(request, "user", None)
     if not isinstance(bearer, Bearer):
-        return None
-    if USAGE not in request.META:
-        request.META[USAGE] = _usage(bearer, counting=False)
-    return request.META[USAGE]
+        return {}
+    usage = request.META[USAGE] if USAGE in request.META else _usage(bearer, counting=False)
+    if usage is None:
+        return {}
+    return {
+        "RateLimit-Limit": str(usage.limit),
+        "RateLimit-Remaining": str(max(0, usage.limit - usage.sent)),
+        "RateLimit-Reset": str(usage.seconds_left),
+    }
 
 
 def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:

@@ -9,9 +9,7 @@ from django.core.cache.backends.locmem import LocMemCache
 from django.http import HttpResponse
 from django.test import Client
 from pytest_django import Settings
-from rest_framework.views import APIView
 
-from cartsvc.api.throttling import BearerThrottle
 from tests.support import bodies
 from tests.support.answers import errors_of
 from tests.support.callers import STRANGER, Api
@@ -20,10 +18,9 @@ from tests.support.stored import Unchanged
 
 
 @pytest.fixture
-def limited(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+def limited(settings: Settings) -> None:
     caches["default"].clear()
     settings.THROTTLE_RATE = "2/d"
-    monkeypatch.setattr(APIView, "throttle_classes", [BearerThrottle])
 
 
 def remaining(response: HttpResponse) -> str | None:
