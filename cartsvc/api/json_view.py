@@ -49,9 +49,9 @@ class JsonParser(BaseParser):
 
     def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
         """Return the JSON object that the body is, unless too many bodies came at once."""
-        request, view = parser_context["request"], parser_context["view"]
+        view = parser_context["view"]
         with RECEIVING.place_for(view.caller):
-            body = _received(request, stream)
+            body = _received(stream)
         with COMPUTING.place_for(view.caller):
             return json_object(body)
 
@@ -80,8 +80,8 @@ class Negotiation(BaseContentNegotiation):
 class JsonRequest(Request):
     @property
     def stream(self) -> Any:
-        """The body. The framework takes a chunked one for none, and none for an empty object."""
-        return self.META["wsgi.input"] if is_chunked(self) else self._request
+        """What the parser reads. The framework takes a chunked body for none, and none for {}."""
+        return self._request
 
 
 class GuidConverter(StringConverter):
@@ -153,13 +153,15 @@ def is_chunked(request: HttpRequest | Request) -> bool:
     return "HTTP_TRANSFER_ENCODING" in meta and bool(meta.get("wsgi.input_terminated"))
 
 
-def _received(request: Request, stream: Any) -> bytes:
+def _received(request: HttpRequest) -> bytes:
     """Return the body. Refuse one that is encoded, too large or not whole."""
     if "HTTP_CONTENT_ENCODING" in request.META:
         raise UnsupportedMediaType(
             "The body must be sent without a Content-Encoding.", field="Content-Encoding"
         )
     limit, chunked = settings.MAX_BODY_BYTES, is_chunked(request)
+    # The framework ends a body where its length says, so it takes a chunked one for none.
+    stream: Any = request.META["wsgi.input"] if chunked else request
     try:
         length = int(request.META.get("CONTENT_LENGTH") or 0)
         body: bytes = stream.read(limit + 1) if length <= limit else b""
