@@ -9,7 +9,6 @@ from typing import Any, Never
 from uuid import UUID
 
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
 from django.urls.converters import StringConverter
 from rest_framework.negotiation import BaseContentNegotiation
@@ -101,8 +100,8 @@ class OperationViewSet(ViewSetMixin, APIView):
 
     def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
         self.action: Any = self.action_map.get(request.method.lower())
-        method = getattr(self, self.action or "", None)
-        self.operation = request.META["cartsvc.operation"] = getattr(method, "operation", None)
+        self.operation = getattr(self, self.action).operation if self.action else None
+        request.META["cartsvc.operation"] = self.operation
         return JsonRequest(
             request,
             parsers=self.get_parsers(),
@@ -117,15 +116,11 @@ class OperationViewSet(ViewSetMixin, APIView):
         These are checked in this order.
         """
         bearer, operation = request.user, self.operation
-        if self.action:  # else the path does not have this method
-            if operation is None:
-                view_name = type(self).__name__
-                raise ImproperlyConfigured(f"{view_name} declares no operation: {self.action}.")
-            if bearer.scopes.isdisjoint(operation.scopes):
-                challenge = f'{REALM}, error="insufficient_scope", scope="{operation.scopes[-1]}"'
-                raise InsufficientScope(
-                    scopes=" or ".join(operation.scopes), headers={"WWW-Authenticate": challenge}
-                )
+        if operation and bearer.scopes.isdisjoint(operation.scopes):
+            challenge = f'{REALM}, error="insufficient_scope", scope="{operation.scopes[-1]}"'
+            raise InsufficientScope(
+                scopes=" or ".join(operation.scopes), headers={"WWW-Authenticate": challenge}
+            )
         keys = self.kwargs.items()
         if wrong := [camel_case(name) for name, value in keys if not isinstance(value, UUID)]:
             raise ApiErrors([InvalidGuid(name=name, field=name) for name in wrong])
