@@ -28,9 +28,9 @@ class Proxies:
                 environ["wsgi.url_scheme"] = scheme
             # What stands before the last entry that is no proxy's was written by a caller. `*` is
             # about who connects: no entry is a proxy's because of it.
-            entries = [each.strip() for each in environ.get("HTTP_X_FORWARDED_FOR", "").split(",")]
-            callers = (each for each in reversed(entries) if not _is_proxy(each, proxies))
-            caller = next(callers, entries[0])
+            for entry in reversed(environ.get("HTTP_X_FORWARDED_FOR", "").split(",")):
+                if not _is_proxy(caller := entry.strip(), proxies):
+                    break
             # Nobody's, rather than the proxy's own, which would make all its callers one.
             environ["REMOTE_ADDR"] = caller if _address(caller) else ""
         return self.get_response(request)

@@ -41,7 +41,7 @@ class PlainHeaders:
         if not environ["REQUEST_METHOD"].isupper():
             environ["REQUEST_METHOD"] = "-"  # Django would take `get` for GET
         environ["CONTENT_TYPE"] = media_type(environ.get("CONTENT_TYPE", ""))
-        if "HTTP_COOKIE" in environ:
+        if "\\" in environ.get("HTTP_COOKIE", ""):
             environ["HTTP_COOKIE"] = plain_cookies(environ["HTTP_COOKIE"])
         return self.application(environ, start_response)
 
