@@ -5,7 +5,6 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from shutil import disk_usage
-from typing import Any
 
 from django.db import Error as DatabaseError
 from django.db import connection
@@ -51,7 +50,7 @@ def _readiness() -> tuple[int, str]:
     is_file, file = connection.vendor == "sqlite", connection.settings_dict["NAME"]
     if reads_only or (is_file and not os.access(file, os.W_OK)):
         return 503, "database read-only"
-    if is_file and not _has_room(file):
+    if is_file and disk_usage(Path(file).parent).free < MIN_FREE_BYTES:
         return 503, "disk full"
     if not MIGRATED and not is_migrated():
         return 503, "migrations pending"
@@ -70,11 +69,6 @@ def is_migrated() -> bool:
     with suppress(DatabaseError):
         return newest_migrations() <= MigrationRecorder(connection).applied_migrations().keys()
     return False
-
-
-def _has_room(file: Any) -> bool:
-    folder = Path(file).parent
-    return not folder.is_dir() or disk_usage(folder).free > MIN_FREE_BYTES
 
 
 def _answer(status: int, text: str, **more: str) -> JsonResponse:
