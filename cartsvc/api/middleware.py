@@ -31,7 +31,7 @@ from cartsvc.serving import drain, health, logs, metrics
 # Where people look; every other path is the API's.
 PAGES = re.compile(r"/docs|/(admin|static)/.*|/admin", re.DOTALL)
 # Whoever looks here is led to the page that tries the API.
-WAYS_TO_DOCS = {("GET", "/"), ("HEAD", "/"), ("GET", "/docs/"), ("HEAD", "/docs/")}
+WAYS_TO_DOCS = {"/", "/docs/"}
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
@@ -61,7 +61,8 @@ class ApiMiddleware:
         sent = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
         request.META["cartsvc.request_id"] = request_id
-        is_page = PAGES.fullmatch(path) or (request.method, path) in WAYS_TO_DOCS
+        is_way = path in WAYS_TO_DOCS and request.method in {"GET", "HEAD"}
+        is_page = is_way or PAGES.fullmatch(path)
         if is_page and not head_error(request.META):
             page = self.pages(request)
             page.headers.setdefault("Cache-Control", "no-store")  # it may show customers' data
