@@ -31,7 +31,7 @@ def handle(error: Exception, context: Mapping[str, Any] | None = None) -> HttpRe
     behind: BaseException = error
     while behind.__cause__:
         behind = behind.__cause__
-    metrics.ERRORS.inc(api_error.errors[0].code, type(behind).__name__)
+    metrics.ERRORS.add(api_error.errors[0].code, type(behind).__name__)
     response = Failure(api_error.errors, api_error.warnings)
     for name, value in api_error.headers.items():
         response[name] = value
@@ -57,7 +57,7 @@ def _api_error(error: Exception, context: Mapping[str, Any]) -> ApiError | None:
             return errors.InvalidHeader()
         case DatabaseError() if is_outage(error):
             logger.warning("The database did not serve a request: %s", error)
-            metrics.DATABASE_ERRORS.inc()
+            metrics.DATABASE_ERRORS.add()
             return errors.Unavailable()
     return None
 

@@ -90,7 +90,7 @@ def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:
                 sent = 1
     except (OSError, RedisError, ValueError) as error:
         logger.warning("The cache did not answer, so nobody is limited: %s", error)
-        metrics.UNREACHABLE.inc("cache")
+        metrics.UNREACHABLE.add("cache")
         _rests_until[address] = time.monotonic() + REST_SECONDS
         return None
     return Usage(int(limit), sent, seconds - passed)

@@ -56,7 +56,7 @@ class IssuerKeys(PyJWKClient):
             self.keys = self.fetch_data()
         except Exception as error:  # noqa: BLE001 (whatever it sends, it is asked again)
             logger.warning("The issuer's keys cannot be fetched: %r", error)
-            metrics.UNREACHABLE.inc("issuer")
+            metrics.UNREACHABLE.add("issuer")
             return False
         self.fetched_at = time.monotonic()
         return True

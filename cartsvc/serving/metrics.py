@@ -16,6 +16,7 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import prometheus_client
 from django.http import HttpResponse
+from prometheus_client import Counter, Histogram
 
 from cartsvc import __version__
 from cartsvc.serving.logs import instance_name
@@ -28,60 +29,50 @@ SCRAPE_TIMEOUT_SECONDS = 2
 REGISTRY = prometheus_client.CollectorRegistry()
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
-# What is counted, by its name.
-_kept: dict[str, prometheus_client.Counter | prometheus_client.Histogram] = {}
+# The package's metrics by their names.
+_kept: dict[str, Any] = {}
 # The pipe into which a process writes what it counts, if METRICS_BIND is set.
 _writer: int | None = None
 
 
-class Counter:
-    """A counter of the whole service: workers add to it in their parent."""
+class Metric:
+    """A metric of the whole service: workers add to it in their parent."""
 
-    def __init__(self, name: str, text: str, labels: Sequence[str] = ()) -> None:
+    def __init__(self, kind: Any, name: str, text: str, *labels: str, **more: Any) -> None:
         self.name = name
-        _kept[name] = prometheus_client.Counter(name, text, labels, registry=REGISTRY)
+        _kept[name] = kind(name, text, labels, namespace="cartsvc", registry=REGISTRY, **more)
 
-    def inc(self, *labels: object) -> None:
-        _add([self.name, labels, None])
+    def add(self, *labels: object, seconds: float | None = None) -> None:
+        counted = self.name, labels, seconds
+        if _writer is None:
+            _keep(*counted)
+        else:
+            with suppress(OSError):  # it is full
+                os.write(_writer, json.dumps(counted).encode() + b"\n")
 
 
-REQUESTS = Counter("cartsvc_requests", "Requests answered.", ["operation", "status"])
-REPLAYS = Counter("cartsvc_replays", "Requests answered from their Idempotency-Key's record.")
-ERRORS = Counter(
-    "cartsvc_errors",
-    "Requests refused, by the first error's code and the exception behind it.",
-    ["code", "exception"],
+BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
+SECONDS = Metric(
+    Histogram, "request_seconds", "Seconds to answer a request.", "operation", buckets=BUCKETS
 )
-DATABASE_ERRORS = Counter("cartsvc_database_errors", "Requests that the database did not serve.")
-UNREACHABLE = Counter("cartsvc_unreachable", "Failed attempts to ask another server.", ["server"])
-SECONDS = "cartsvc_request_seconds"
-_kept[SECONDS] = prometheus_client.Histogram(
-    SECONDS,
-    "Seconds to answer a request.",
-    ["operation"],
-    registry=REGISTRY,
-    buckets=(0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
-)
+REQUESTS = Metric(Counter, "requests", "Requests answered.", "operation", "status")
+REPLAYS = Metric(Counter, "replays", "Requests answered from their Idempotency-Key's record.")
+REFUSED = "Requests refused, by the first error's code and the exception behind it."
+ERRORS = Metric(Counter, "errors", REFUSED, "code", "exception")
+DATABASE_ERRORS = Metric(Counter, "database_errors", "Requests that the database did not serve.")
+UNREACHABLE = Metric(Counter, "unreachable", "Failed attempts to ask another server.", "server")
 
 
 def count(operation: str, response: HttpResponse, seconds: float) -> None:
     """Count an answered request."""
-    REQUESTS.inc(operation, response.status_code)
-    _add([SECONDS, [operation], seconds])
+    REQUESTS.add(operation, response.status_code)
+    SECONDS.add(operation, seconds=seconds)
     if "Idempotent-Replayed" in response:
-        REPLAYS.inc()
-
-
-def _add(counted: list[Any]) -> None:
-    if _writer is None:
-        _keep(*counted)
-    else:
-        with suppress(OSError):  # it is full
-            os.write(_writer, json.dumps(counted).encode() + b"\n")
+        REPLAYS.add()
 
 
 def _keep(name: str, labels: Sequence[object], seconds: float | None) -> None:
-    metric: Any = _kept[name].labels(*labels) if labels else _kept[name]
+    metric = _kept[name].labels(*labels) if labels else _kept[name]
     if seconds is None:
         metric.inc()
     else:
