@@ -5,14 +5,14 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import jwt
 from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Tags, register
-from django.db import connections
+from django.db import connection
 from redis import ConnectionPool
 
 from cartsvc.environment import DIFFERENT_CHARACTERS
@@ -173,18 +173,15 @@ def check_deployment(**_kwargs: Any) -> list[CheckMessage]:
 
 
 @register(Tags.database)
-def check_databases(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
-    """Return what is wrong with each PostgreSQL server. A file of SQLite is not touched.
+def check_database(databases: Any = None, **_kwargs: Any) -> Iterator[CheckMessage]:
+    """Tell what is wrong with the PostgreSQL server. A file of SQLite is not touched.
 
     `serve`, `migrate` and `manage.py check --database default` run this check.
     """
-    servers = [alias for alias in databases or () if connections[alias].vendor == "postgresql"]
-    return [found for alias in servers for found in _check_server(alias)]
-
-
-def _check_server(alias: str) -> Iterator[CheckMessage]:
-    asked_for = connections[alias].settings_dict["SESSION"]
-    with connections[alias].cursor() as cursor:
+    if not databases or connection.vendor != "postgresql":
+        return
+    asked_for = connection.settings_dict["SESSION"]
+    with connection.cursor() as cursor:
         cursor.execute(SESSION, [list(asked_for)])
         session = cursor.fetchall()
         cursor.execute("SHOW server_encoding")
@@ -194,7 +191,7 @@ def _check_server(alias: str) -> Iterator[CheckMessage]:
         if found != (wanted := asked_for[name]):
             yield told(
                 "E034",
-                f"A session on {alias!r} has {name} = {found}, not {wanted}.",
+                f"A session on {connection.alias!r} has {name} = {found}, not {wanted}.",
                 f"ALTER ROLE {role} SET {name} = '{wanted}'; then have the pooler connect anew. "
                 "Without a pooler, find out what drops the `options` of a connection.",
                 "A pooler",
@@ -203,7 +200,7 @@ def _check_server(alias: str) -> Iterator[CheckMessage]:
     if encoding != "UTF8":
         yield told(
             "E035",
-            f"The database at {alias!r} is encoded in {encoding}, not UTF8.",
+            f"The database at {connection.alias!r} is encoded in {encoding}, not UTF8.",
             "Make it with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0, and move the data "
             "there.",
             "Production",
