@@ -30,17 +30,10 @@ class Drainable:
 
     def __init__(self, application: Application) -> None:
         self.application = application
-        self.begun = mmap.mmap(-1, 1)
+        self.begun = mmap.mmap(-1, 1)  # its byte is not 0 from then on
         self.parent = os.getpid()
         # The server will set its own handler.
         self.under_nohup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-
-    @property
-    def drains(self) -> bool:
-        return bool(self.begun[0])
-
-    def begin(self) -> None:
-        self.begun[0] = 1
 
     def begin_at_signals(self) -> None:
         """Let SIGTERM and SIGHUP begin the drain. When it ends, or at a second one, all stops.
@@ -52,8 +45,8 @@ class Drainable:
         def drain_or_stop(number: int, frame: FrameType | None) -> None:
             if os.getpid() != self.parent:  # a worker that has only just been forked
                 os._exit(0)
-            now = self.drains or number == signal.SIGINT or not settings.DRAIN_SECONDS
-            self.begin()
+            now = self.begun[0] or number == signal.SIGINT or not settings.DRAIN_SECONDS
+            self.begun[0] = 1
             if now:
                 stop(number, frame)
             else:
@@ -65,7 +58,7 @@ class Drainable:
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        if self.drains:
+        if self.begun[0]:
             environ[DRAINING] = environ[LAST] = True
 
         def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:

@@ -48,7 +48,7 @@ def run(address: dict[str, Any], prepare: Callable[[], None]) -> None:
                 left.terminate()
                 left.join(GRACEFUL_TIMEOUT_SECONDS)
                 left.kill()
-        if drainable.drains:
+        if drainable.begun[0]:
             return
     sys.exit("The workers die again and again: the lines above say why.")
 
@@ -73,7 +73,7 @@ def _serve(address: dict[str, Any], drainable: Drainable, prepare: Callable[[], 
     )
     server.on_startup(drainable.begin_at_signals)
     server.serve(target_loader=partial(_start_worker, drainable, prepare), wrap_loader=False)
-    drainable.begin()
+    drainable.begun[0] = 1
 
 
 def _start_worker(drainable: Drainable, prepare: Callable[[], None]) -> Drainable:
