@@ -87,17 +87,12 @@ class Select:
         return self.queryset().query.get_compiler(DEFAULT_DB_ALIAS)
 
     @cached_property
-    def compiled(self) -> tuple[str, list[Any], list[Any]]:
-        """The text, its parameters, and their fields."""
+    def compiled(self) -> tuple[str, list[Any], list[Any], dict[int, Any]]:
+        """The text, its parameters, their fields, and what converts the columns, if anything."""
         sql, parameters = self.compiler.as_sql()
         fields = [getattr(parameter, "output_field", Field()) for parameter in parameters]
-        return sql, list(parameters), fields
-
-    @cached_property
-    def converters(self) -> dict[int, Any]:
-        """What converts the columns, if anything: known once it is compiled."""
         columns = [column for column, _, _ in self.compiler.select]
-        return self.compiler.get_converters(columns)
+        return sql, list(parameters), fields, self.compiler.get_converters(columns)
 
     def rows(self, **values: Any) -> Rows:
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
@@ -106,17 +101,18 @@ class Select:
 
     def send(self, cursor: Any, values: Mapping[str, Any]) -> None:
         """Run the SELECT on this cursor. In `one_exchange` it is only sent."""
-        sql, parameters, fields = self.compiled
+        sql, parameters, fields, _ = self.compiled
         sent = [values[one.name] if type(one) is Parameter else one for one in parameters]
         cursor.execute(sql, _prepared(fields, sent, cursor.db))
 
     def received(self, cursor: Any) -> Rows:
         rows: Rows = cursor.fetchall()
-        if not self.converters:
+        *_, converters = self.compiled
+        if not converters:
             return rows
         # The compiler's own connection may be another thread's.
         compiler = self.compiler.query.get_compiler(connection=cursor.db)
-        return list(compiler.apply_converters(rows, self.converters))
+        return list(compiler.apply_converters(rows, converters))
 
 
 class Statement:
