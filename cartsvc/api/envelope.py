@@ -39,10 +39,10 @@ def entity_tag(version: int) -> str:
 class Failure(HttpResponse):
     """An error answer. Its status, and its `code` for the log, are those of the first error."""
 
-    def __init__(self, errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) -> None:
-        text, status = failure_text(errors, warnings), errors[0].status
-        super().__init__(text, content_type="application/json", status=status)
-        self.code = errors[0].code
+    def __init__(self, error: ApiError) -> None:
+        text, first = failure_text(error.errors, error.warnings), error.errors[0]
+        super().__init__(text, "application/json", first.status, headers=error.headers)
+        self.code = first.code
 
 
 def failure_text(errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) -> str:

@@ -32,10 +32,7 @@ def handle(error: Exception, context: Mapping[str, Any] | None = None) -> HttpRe
     while behind.__cause__:
         behind = behind.__cause__
     metrics.ERRORS.add(api_error.errors[0].code, type(behind).__name__)
-    response = Failure(api_error.errors, api_error.warnings)
-    for name, value in api_error.headers.items():
-        response[name] = value
-    return response
+    return Failure(api_error)
 
 
 def _api_error(error: Exception, context: Mapping[str, Any]) -> ApiError | None:  # noqa: PLR0911 (one line a kind)

@@ -93,7 +93,7 @@ def test_the_texts_are_the_declared_ones() -> None:
         if declared is Unavailable:  # nothing here knows of the database
             assert told["text"] != str(error)
             error = declared(told["text"])
-        assert (int(status), body) == (error.status, Failure([error]).text)
+        assert (int(status), body) == (error.status, Failure(error).text)
 
 
 def test_a_service_that_is_down_is_503_and_no_log_of_nginx_has_a_path(proxy: Proxy) -> None:
