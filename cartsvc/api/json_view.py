@@ -161,11 +161,11 @@ def _received(request: HttpRequest) -> bytes:
         length = int(request.META.get("CONTENT_LENGTH") or 0)
         body: bytes = stream.read(limit + 1) if length <= limit else b""
     except (OSError, ValueError):
-        _malformed("The body did not arrive whole.")
+        raise MalformedJson("The body did not arrive whole.") from None
     if max(length, len(body)) > limit:
         raise PayloadTooLarge(limit=limit)
     if not chunked and len(body) < length:
-        _malformed("The body did not arrive whole.")
+        raise MalformedJson("The body did not arrive whole.")
     request.META[RECEIVED] = True
     return body
 
@@ -173,43 +173,40 @@ def _received(request: HttpRequest) -> bytes:
 def json_object(body: bytes) -> dict[str, Any]:
     """Return the JSON object, or refuse what is none. Numbers with a point come as Decimal."""
     if not body:
-        _malformed("The request has no body.")
+        raise MalformedJson("The request has no body.")
     try:
         value = _decode(body.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        _malformed("The body is not UTF-8.")
+        raise MalformedJson("The body is not UTF-8.") from None
     except json.JSONDecodeError as error:
         # Some of its messages end with "at", some do not.
         what, where = error.msg.removesuffix(" at"), f"line {error.lineno}, column {error.colno}"
-        _malformed(f"The body is not JSON: {what} at {where}.")
+        raise MalformedJson(f"The body is not JSON: {what} at {where}.") from None
     except RecursionError:
-        _malformed("The body is nested too deep.")
+        raise MalformedJson("The body is nested too deep.") from None
     if not isinstance(value, dict):
         raise InvalidType("The body must be a JSON object.", field=())
     return value
-
-
-def _malformed(text: str) -> Never:
-    raise MalformedJson(text)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
         [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
-        _malformed(f"The body has an object that names the same member twice: {shortened(twice)}.")
+        text = f"The body has an object that names the same member twice: {shortened(twice)}."
+        raise MalformedJson(text)
     return members
 
 
 def _integer(literal: str) -> int:
     if len(literal) > SAFE_DIGITS and isinf(float(literal)):
-        _malformed(f"The body has a number that is out of range: {shortened(literal)}.")
+        raise MalformedJson(f"The body has a number that is out of range: {shortened(literal)}.")
     return int(literal)
 
 
 def _decimal(literal: str) -> Decimal:
     if isinf(float(literal)):
-        _malformed(f"The body has a number that is out of range: {shortened(literal)}.")
+        raise MalformedJson(f"The body has a number that is out of range: {shortened(literal)}.")
     try:
         return Decimal(literal)
     except InvalidOperation:  # the exponent has more digits than a Decimal's: it is all but 0
@@ -217,7 +214,7 @@ def _decimal(literal: str) -> Decimal:
 
 
 def _constant(literal: str) -> Never:
-    _malformed(f"The body has {literal}, which is not a JSON number.")
+    raise MalformedJson(f"The body has {literal}, which is not a JSON number.")
 
 
 _decode = json.JSONDecoder(
