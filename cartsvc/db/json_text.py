@@ -92,10 +92,6 @@ def _object(concatenated: Callable[[Iterable[str]], str], members: Mapping[str, 
     return concatenated([*pieces, "'}'"])
 
 
-def _concat(pieces: Iterable[str]) -> str:
-    return f"concat({', '.join(pieces)})"
-
-
 def postgresql_text(field: Any, column: str) -> str:
     match field:
         case models.UUIDField():
@@ -129,6 +125,6 @@ UUID_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 
 # How each database writes the JSON of a column, joins rows, and joins pieces of text.
 DIALECTS: dict[str, tuple[TextOf, str, Callable[[Iterable[str]], str]]] = {
-    "postgresql": (postgresql_text, "string_agg", _concat),
+    "postgresql": (postgresql_text, "string_agg", lambda pieces: f"concat({', '.join(pieces)})"),
     "sqlite": (sqlite_text, "group_concat", " || ".join),
 }

@@ -42,11 +42,6 @@ def is_row_held(error: Error) -> bool:
     return isinstance(cause, errors.LockNotAvailable) and cause.diag.context is not None
 
 
-def is_refused_by_pooler(error: Error) -> bool:
-    """Return whether a pooler has refused the connection, because it takes no settings."""
-    return UNSUPPORTED in str(error)
-
-
 def is_refused_by_server(error: Error) -> bool:
     """Return whether the server refuses who connects, so that it would refuse again."""
     return any(re.search(text, str(error)) for text in REFUSED)
@@ -59,6 +54,7 @@ def remedy(error: Error) -> str | None:
     return next((told for text, told in REMEDIES.items() if re.search(text, str(error))), None)
 
 
+# What a pooler says that takes no settings.
 UNSUPPORTED = "unsupported startup parameter"
 REFUSED = {
     UNSUPPORTED: "DATABASE_URL leads to a pooler: set DATABASE_ADMIN_URL to the database itself.",

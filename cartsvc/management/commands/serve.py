@@ -14,7 +14,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connectio
 from django.http.request import split_domain_port, validate_host
 
 from cartsvc.db.database_url import connect_for_requests
-from cartsvc.db.outages import is_refused_by_pooler
+from cartsvc.db.outages import UNSUPPORTED
 from cartsvc.identity.bearer_tokens import fetch_issuer_keys
 from cartsvc.serving import metrics, server
 from cartsvc.serving.addresses import address_of, claimed
@@ -83,7 +83,7 @@ class Command(BaseCommand):
             if not is_migrated():
                 self.stderr.write("Some migrations are not applied: run manage.py migrate.")
         except DatabaseError as error:
-            if is_refused_by_pooler(error):
+            if UNSUPPORTED in str(error):
                 raise
             self.stderr.write(f"The database does not answer yet: {error}")
         finally:
