@@ -53,7 +53,7 @@ class ApiMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         path = request.path_info
-        logs.request_ids.set(logs.NO_REQUEST)
+        logs.request_ids.set({})
         deadline.set(None)
         if check := health.CHECKS.get(path):
             # A load balancer asks by address and without HTTPS.

@@ -13,8 +13,6 @@ from typing import Any
 
 from django.conf import settings
 
-Application = Callable[..., Iterable[bytes]]
-
 # In the WSGI environ of a request that arrives during the drain.
 DRAINING = "cartsvc.draining"
 # In that of the last request of its connection. The server closes it when a body was not read,
@@ -28,7 +26,7 @@ class Drainable:
     It is made before the workers are forked, because they share its byte of memory.
     """
 
-    def __init__(self, application: Application) -> None:
+    def __init__(self, application: Callable[..., Iterable[bytes]]) -> None:
         self.application = application
         self.begun = mmap.mmap(-1, 1)  # its byte is not 0 from then on
         self.parent = os.getpid()

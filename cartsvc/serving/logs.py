@@ -11,7 +11,6 @@ from functools import cache, lru_cache
 from io import FileIO, TextIOWrapper
 from select import PIPE_BUF, select
 from socket import gethostname
-from types import MappingProxyType
 from typing import Any
 
 from django.conf import settings
@@ -24,19 +23,14 @@ UNKNOWN_HOST = "A request was refused: ALLOWED_HOSTS does not list its Host."
 
 access = logging.getLogger("cartsvc.access")
 
-HOST = gethostname()
-
-_encode = json.JSONEncoder().encode
-
 # What each log line says of the API request that this thread is serving.
-NO_REQUEST: Mapping[str, str] = MappingProxyType({})
-request_ids: ContextVar[Mapping[str, str]] = ContextVar("request_ids", default=NO_REQUEST)
+request_ids: ContextVar[Mapping[str, str]] = ContextVar("request_ids")
 
 
 @cache  # it is in every line
 def instance_name() -> str:
     """Return this machine's name with the port or the socket's path: it may have several."""
-    return f"{HOST}:{settings.BIND.rpartition(':')[2]}"
+    return f"{gethostname()}:{settings.BIND.rpartition(':')[2]}"
 
 
 class Lossy(FileIO):
@@ -70,7 +64,7 @@ class PageLines(logging.Filter):
         if 400 <= (status := getattr(record, "status_code", 0)) < 500:
             record.msg, record.args, record.exc_info = "Page refused: %s", (status,), None
         request = getattr(record, "request", None)
-        return not request_ids.get() and getattr(request, "path", None) != "/readyz"
+        return not request_ids.get({}) and getattr(request, "path", None) != "/readyz"
 
 
 class UnknownHosts(logging.Filter):
@@ -96,12 +90,12 @@ class LineFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
             **getattr(record, "members", {}),
-            **request_ids.get(),
+            **request_ids.get({}),
             "instance": instance_name(),
         }
         if record.exc_info:
             line["exc_info"] = self.formatException(record.exc_info)
-        return _encode(line)
+        return json.dumps(line)
 
 
 # The setting of Django.
