@@ -21,7 +21,7 @@ from cartsvc.api import throttling
 from cartsvc.api.headers import media_type
 from cartsvc.api.operation import Operation
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING
-from cartsvc.identity.bearer_tokens import REALM
+from cartsvc.identity.bearer_tokens import REALM, bearer_of
 from cartsvc.request_errors import (
     ApiErrors,
     InsufficientScope,
@@ -109,6 +109,9 @@ class OperationViewSet(ViewSetMixin, APIView):
             negotiator=self.get_content_negotiator(),
             parser_context=self.get_parser_context(request),
         )
+
+    def perform_authentication(self, request: Any) -> None:
+        request.user = bearer_of(request.META.get("HTTP_AUTHORIZATION", ""))
 
     def check_permissions(self, request: Any) -> None:
         """Require a scope of the operation, GUIDs in the path, and the token's own profile there.

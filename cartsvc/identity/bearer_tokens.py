@@ -26,8 +26,6 @@ from jwt.exceptions import (
     MissingRequiredClaimError,
     PyJWTError,
 )
-from rest_framework.authentication import BaseAuthentication
-from rest_framework.request import Request
 from rest_framework_simplejwt.backends import TokenBackend
 from rest_framework_simplejwt.exceptions import TokenBackendError, TokenBackendExpiredToken
 
@@ -110,31 +108,28 @@ def fetch_issuer_keys() -> None:
             client.get_jwk_set()
 
 
-class BearerAuthentication(BaseAuthentication):
-    """Accepts `Authorization: Bearer <token>` and nothing else."""
+def bearer_of(authorization: str) -> Bearer:
+    """Return the bearer of a request with this Authorization: `Bearer <token>` and nothing else.
 
-    def authenticate(self, request: Request) -> tuple[Bearer, None]:
-        """Return the bearer of a request.
-
-        Raises:
-            ApiError: `not_authenticated`, `invalid_token`, or `unavailable` when the issuer's
-                keys cannot be fetched.
-        """
-        scheme, _, credentials = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
-        credentials = credentials.strip(" ")
-        if scheme.lower() != "bearer" or not credentials:
-            raise NotAuthenticated(headers={"WWW-Authenticate": REALM})
-        if credentials[:7].lower() == "bearer ":
-            raise InvalidToken(TWICE, headers={"WWW-Authenticate": INVALID})
-        try:
-            return _verified(credentials), None
-        except (ExpiredSignatureError, TokenBackendExpiredToken) as error:  # of a good signature
-            raise InvalidToken(
-                EXPIRED, headers={"WWW-Authenticate": f'{INVALID}, error_description="{EXPIRED}"'}
-            ) from error
-        except MALFORMED_TOKEN as error:
-            _log_claim(error)
-            raise InvalidToken(headers={"WWW-Authenticate": INVALID}) from error
+    Raises:
+        ApiError: `not_authenticated`, `invalid_token`, or `unavailable` when the issuer's keys
+            cannot be fetched.
+    """
+    scheme, _, credentials = authorization.partition(" ")
+    credentials = credentials.strip(" ")
+    if scheme.lower() != "bearer" or not credentials:
+        raise NotAuthenticated(headers={"WWW-Authenticate": REALM})
+    if credentials[:7].lower() == "bearer ":
+        raise InvalidToken(TWICE, headers={"WWW-Authenticate": INVALID})
+    try:
+        return _verified(credentials)
+    except (ExpiredSignatureError, TokenBackendExpiredToken) as error:  # of a good signature
+        raise InvalidToken(
+            EXPIRED, headers={"WWW-Authenticate": f'{INVALID}, error_description="{EXPIRED}"'}
+        ) from error
+    except MALFORMED_TOKEN as error:
+        _log_claim(error)
+        raise InvalidToken(headers={"WWW-Authenticate": INVALID}) from error
 
 
 def _log_claim(error: BaseException) -> None:
