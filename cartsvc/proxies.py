@@ -36,11 +36,11 @@ class Proxies:
         return self.get_response(request)
 
 
-def client_network(request: HttpRequest) -> str | None:
-    """Return the caller's IPv4 address or IPv6 /64, or None if only a proxy's is known."""
+def client_network(request: HttpRequest) -> str:
+    """Return the caller's IPv4 address or IPv6 /64, or `::` if only a proxy's is known."""
     address = _address(request.META.get("REMOTE_ADDR", ""))
     if address is None:
-        return None
+        return "::"
     return str(ip_network((address, 64 if address.version == 6 else 32), strict=False)[0])
 
 

@@ -253,7 +253,7 @@ CONTENT_SECURITY_POLICY = {
 # Strangers elsewhere cannot lock a member of staff out. nginx bounds what each of them may try.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_USERNAME_CALLABLE = "cartsvc.identity.sign_in.attempted_name"
-AXES_CLIENT_IP_CALLABLE = "cartsvc.identity.sign_in.recorded_address"
+AXES_CLIENT_IP_CALLABLE = "cartsvc.proxies.client_network"
 AXES_LOCKOUT_CALLABLE = "cartsvc.identity.sign_in.locked_out"
 SILENCED_SYSTEM_CHECKS = [
     # Other names of the domain are not ours to bind, and a preloaded one cannot be taken back.

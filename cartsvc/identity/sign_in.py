@@ -14,8 +14,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from cartsvc.proxies import client_network
-
 # Seconds. To renew a session with every page would cost each page a write.
 RENEWAL = 600
 
@@ -56,8 +54,3 @@ def locked_out(request: HttpRequest, *_: Any) -> HttpResponse:
 def attempted_name(_request: HttpRequest, credentials: Mapping[str, Any] | None) -> str:
     """Return the name that django-axes counts. It fits the column, as every real name does."""
     return str((credentials or {}).get("username") or "")[:200]
-
-
-def recorded_address(request: HttpRequest) -> str:
-    """Return the address that django-axes records. It keeps one row for each name and address."""
-    return client_network(request) or "::"
