@@ -24,10 +24,7 @@ logger = logging.getLogger(__name__)
 
 def handle(error: Exception, context: Mapping[str, Any] | None = None) -> HttpResponse:
     """Answer any exception of an API request (the framework's EXCEPTION_HANDLER)."""
-    api_error = error if isinstance(error, ApiError) else _api_error(error, context or {})
-    if api_error is None:
-        logger.error("Unexpected error in an API request", exc_info=error)
-        api_error = errors.InternalError()
+    api_error = _api_error(error, context or {})
     behind: BaseException = error
     while behind.__cause__:
         behind = behind.__cause__
@@ -35,8 +32,10 @@ def handle(error: Exception, context: Mapping[str, Any] | None = None) -> HttpRe
     return Failure(api_error)
 
 
-def _api_error(error: Exception, context: Mapping[str, Any]) -> ApiError | None:  # noqa: PLR0911 (one line a kind)
+def _api_error(error: Exception, context: Mapping[str, Any]) -> ApiError:  # noqa: PLR0911 (one line a kind)
     match error:
+        case ApiError():
+            return error
         case ValidationError():
             return errors.ApiErrors(errors_of(error))
         case MethodNotAllowed():
@@ -56,7 +55,8 @@ def _api_error(error: Exception, context: Mapping[str, Any]) -> ApiError | None:
             logger.warning("The database did not serve a request: %s", error)
             metrics.DATABASE_ERRORS.add()
             return errors.Unavailable()
-    return None
+    logger.error("Unexpected error in an API request", exc_info=error)
+    return errors.InternalError()
 
 
 def errors_of(error: Exception) -> list[ApiError]:

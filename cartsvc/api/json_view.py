@@ -105,7 +105,6 @@ class OperationViewSet(ViewSetMixin, APIView):
         return JsonRequest(
             request,
             parsers=self.get_parsers(),
-            authenticators=self.get_authenticators(),
             negotiator=self.get_content_negotiator(),
             parser_context=self.get_parser_context(request),
         )
