@@ -37,8 +37,8 @@ class ConcurrencyLimit:
 
     def __init__(self, each: int, everyone: float = inf, seconds: float = 1) -> None:
         self.each, self.everyone, self.seconds = each, everyone, seconds
-        # When the places that a caller holds were taken: as many moments as places.
-        self._taken: dict[Hashable, list[float]] = {}
+        # When each place was taken, and whose it is, in this order.
+        self._taken: list[tuple[float, Hashable]] = []
         self._freed = Condition()
 
     @contextmanager
@@ -58,24 +58,22 @@ class ConcurrencyLimit:
                 if left <= 0:
                     raise Busy("Too many requests have come at once. Try again.")
                 self._freed.wait(left)
-            self._taken.setdefault(caller, []).append(monotonic())
+            place = monotonic(), caller
+            self._taken.append(place)
         try:
             yield
         finally:
             with self._freed:
-                self._taken[caller].pop()
-                if not self._taken[caller]:
-                    del self._taken[caller]
+                self._taken.remove(place)
                 self._freed.notify_all()
 
     def _full_since(self, caller: Hashable) -> float | None:
         """Return since when there has been no place for the caller; None if there is one."""
         # The latest place that was taken is the one that filled them.
-        if len(self._taken.get(caller, ())) >= self.each:
-            return self._taken[caller][-1]
-        if sum(map(len, self._taken.values())) >= self.everyone:
-            return max(moments[-1] for moments in self._taken.values())
-        return None
+        own = [moment for moment, holder in self._taken if holder == caller]
+        if len(own) >= self.each:
+            return own[-1]
+        return self._taken[-1][0] if len(self._taken) >= self.everyone else None
 
 
 # A body that is there is received in milliseconds. One that is not may stand still, and so would
