@@ -301,7 +301,6 @@ CORS_EXPOSE_HEADERS = [
 
 SPECTACULAR_SETTINGS = {
     "DEFAULT_GENERATOR_CLASS": "carts.openapi.document.DocumentGenerator",
-    "SERVE_AUTHENTICATION": [],
     "SWAGGER_UI_SETTINGS": "docsSettings",  # of docs.js
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
