@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
+from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from pytest_django import Settings
 
@@ -57,6 +58,7 @@ def unchanged(unchanged: Unchanged) -> Iterator[Unchanged]:
 
 @pytest.fixture
 def viewer(db: None) -> Client:
+    ContentType.objects.get_for_model(Cart)  # asked once in the life of a process
     return staff("Cart support", name="ben")
 
 

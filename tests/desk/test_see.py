@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
-from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
@@ -177,7 +176,6 @@ def test_a_page_takes_7_queries(
     carts = Cart.objects.by(Author("staff", "anna"))
     carts.add_item(cart.pk, uuid7(), new_item())
     carts.remove_item(cart.pk, cart.items.last().pk)
-    ContentType.objects.get_for_model(Cart)  # asked once in the life of a process
     # session, user, two for the rights, the cart with all it holds, its changes, the notes of staff
     with django_assert_num_queries(7):
         response = viewer.get(page_of(cart))
