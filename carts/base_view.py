@@ -21,8 +21,8 @@ from carts.models.writes import Changed
 from carts.record_serializers import InvalidBody
 from cartsvc.api.envelope import entity_tag, success
 from cartsvc.api.headers import preferences, versions
-from cartsvc.api.json_view import OperationViewSet
 from cartsvc.api.operation import Operation
+from cartsvc.api.operation_view import OperationViewSet
 from cartsvc.concurrency_limit import COMPUTING, WAITING
 from cartsvc.identity.bearer_tokens import Bearer
 from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors, InvalidHeader

@@ -19,8 +19,8 @@ from rest_framework.views import APIView
 from carts.openapi.examples import errors_shown, example
 from carts.openapi.schemas import Schema, complete, envelope_name, ref, schema_name, skeleton
 from cartsvc.api.envelope import failure_text, success
-from cartsvc.api.json_view import OperationViewSet
 from cartsvc.api.operation import Operation
+from cartsvc.api.operation_view import OperationViewSet
 from cartsvc.text import camel_case
 
 # Headers of every answer, and of answers with these statuses.
