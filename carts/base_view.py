@@ -12,10 +12,16 @@ from django.db import transaction
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from carts.cart_errors import IdempotencyKeyReused, RequestInProgress, VersionMismatch
+from carts.cart_errors import (
+    IdempotencyKeyReused,
+    ListedItemNotFound,
+    RequestInProgress,
+    VersionMismatch,
+)
 from carts.models import Cart, IdempotencyRecord
 from carts.models.change import Author
 from carts.models.idempotency import KEY_MAX_LENGTH
+from carts.models.locked_cart import Place
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
 from carts.record_serializers import InvalidBody
@@ -107,7 +113,7 @@ class CartServiceViewSet(OperationViewSet):
             self.returns_cart = not self.bearer.scopes.isdisjoint(READING_SCOPES)
 
     def handle_exception(self, exc: Exception) -> Any:
-        """Answer a replay. Name the header that an error of the models is about."""
+        """Answer a replay. Name what an error of the models is about as the caller does."""
         match exc:
             case Replayed():
                 self.headers["Idempotent-Replayed"] = "true"
@@ -116,6 +122,9 @@ class CartServiceViewSet(OperationViewSet):
                 exc.field, exc.headers = "If-Match", {"ETag": entity_tag(exc.details["version"])}
             case IdempotencyKeyReused() | RequestInProgress():
                 exc.field = "Idempotency-Key"
+            case ApiErrors(errors=[ListedItemNotFound(), *_]):
+                for error in exc.errors:
+                    error.field = (*cast("Place", error.field)[:-1], "itemId")
         return super().handle_exception(exc)
 
     def validated(self) -> Any:

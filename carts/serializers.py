@@ -91,7 +91,7 @@ class ReplaceItemsSerializer(RecordSerializer):
         fields = ("items",)
 
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
-        check_named_once(item_id for item_id, _ in values["items"])
+        check_named_once((item_id for item_id, _ in values["items"]), "itemId")
         return values
 
 

@@ -169,23 +169,24 @@ class Closing(NamedTuple):
             values["seconds"] = CHECKOUT_SECONDS
 
 
-def checked_key(name: str, value: Any) -> UUID:
-    """Return a key that is a UUID, or the text of one."""
+def checked_key(name: str, value: Any, *place: str | int) -> UUID:
+    """Return a key that is a UUID, or the text of one. `place` is where the caller wrote it."""
     try:
         return value if isinstance(value, UUID) else UUID(value)
     except (AttributeError, TypeError, ValueError):
-        raise InvalidValues([InvalidGuid(name=name, field=(name,))]) from None
+        raise InvalidValues([InvalidGuid(name=name, field=(*place, name))]) from None
 
 
-def check_named_once(item_ids: Iterable[UUID | None]) -> None:
-    """Raise an error for each item of a list that an earlier one names already."""
-    seen: set[UUID | None] = {None}
+def check_named_once(item_ids: Iterable[UUID | None], name: str) -> None:
+    """Raise an error for each item whose id, which the caller calls `name`, an earlier one has."""
+    seen: set[UUID] = set()
     errors: list[ApiError] = []
     for number, item_id in enumerate(item_ids):
-        if item_id in seen and item_id is not None:
+        if item_id in seen:
             text = "Another item of the list has this id."
-            errors.append(InvalidGuid(text, field=("items", number, "item_id")))
-        seen.add(item_id)
+            errors.append(InvalidGuid(text, field=("items", number, name)))
+        elif item_id:
+            seen.add(item_id)
     if errors:
         raise ApiErrors(errors)
 
@@ -242,8 +243,10 @@ def checked_items(items: Iterable[Any]) -> list[tuple[UUID | None, Item]]:
     """Return items of any number, each with the `id` that it names. See `checked_changes`."""
     sent = [dict(one) if isinstance(one, Mapping) else one for one in items]
     ids = [one.pop("id", None) if isinstance(one, dict) else None for one in sent]
-    keys = [None if one is None else checked_key("id", one) for one in ids]
-    check_named_once(keys)
+    keys = [
+        None if one is None else checked_key("id", one, "items", n) for n, one in enumerate(ids)
+    ]
+    check_named_once(keys, "id")
     return list(zip(keys, checked_changes(ItemList, {"items": sent})["items"], strict=True))
 
 

@@ -163,7 +163,7 @@ class CartManager(CartWriter):
             before = {placed.id: placed for placed in statements.placed_items(rows)}
             missing = (n for n, key in enumerate(items) if key in kept and key not in before)
             if listed := [
-                ListedItemNotFound(field=("items", n, "item_id"))
+                ListedItemNotFound(field=("items", n, "id"))
                 for n in islice(missing, MAX_ERRORS + 1)
             ]:
                 raise ApiErrors(listed)

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 from django.db.transaction import atomic
+from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CurrencyMismatch
 from carts.models import Cart, CartChange
@@ -22,6 +23,8 @@ from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new
 from tests.support.stored import Unchanged
 
 pytestmark = pytest.mark.django_db
+
+SOME_ID = uuid7()
 
 README = Path(settings.BASE_DIR) / "carts/README.md"
 
@@ -167,6 +170,35 @@ def test_an_error_says_where_it_is(cart: Any, unchanged: Unchanged) -> None:
         "items[0].currency: The cart's currency is EUR. "
         "items[2].currency: The cart's currency is EUR."
     )
+
+
+@pytest.mark.parametrize("write", ["add_items", "replace_items"])
+@pytest.mark.parametrize(
+    ("ids", "text"),
+    [
+        ([None, None, "x"], "items[2].id: id must be a GUID: 8-4-4-4-12 hexadecimal digits."),
+        ([SOME_ID, None, SOME_ID], "items[2].id: Another item of the list has this id."),
+    ],
+)
+def test_an_error_of_an_id_in_a_list_says_whose_it_is(
+    cart: Any, unchanged: Unchanged, write: str, ids: list[Any], text: str
+) -> None:
+    items = [ItemFactory() | {"id": key} for key in ids]
+    unchanged()
+    with pytest.raises(ApiErrors) as refused:
+        getattr(cart, write)(items)
+    assert str(refused.value) == text
+
+
+def test_items_that_the_cart_does_not_have_are_told_by_the_name_of_their_id(
+    cart: Any, unchanged: Unchanged
+) -> None:
+    items = [ItemFactory() | {"id": key} for key in (uuid7(), cart.items.get().pk, uuid7())]
+    unchanged()
+    with pytest.raises(ApiErrors) as refused:
+        cart.replace_items(items)
+    text = "The cart has no such item."
+    assert str(refused.value) == f"items[0].id: {text} items[2].id: {text}"
 
 
 @pytest.mark.parametrize(
