@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import cache, wraps
-from typing import Annotated, Any, NamedTuple, Self, TypeVar, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 from uuid import UUID
 
 from carts.cart_errors import CannotChange
@@ -101,10 +101,6 @@ class PlacedItem(NamedTuple):
     position: int
     item: Item
     value: Decimal
-
-    @classmethod
-    def of(cls, item_id: UUID, position: int, item: Item) -> Self:
-        return cls(item_id, position, item, item.value)
 
 
 @checks_values

@@ -180,7 +180,8 @@ def items_before(
 
 
 def _placed(item_id: UUID, fields: Mapping[str, Any]) -> PlacedItem:
-    return PlacedItem.of(item_id, fields["position"], completed(Item, fields))
+    item = completed(Item, fields)
+    return PlacedItem(item_id, fields["position"], item, item.value)
 
 
 def item_differences(

@@ -18,7 +18,6 @@ from carts.values import (
     Closing,
     Item,
     NewCart,
-    PlacedItem,
     checked_changes,
     checked_key,
 )
@@ -58,7 +57,7 @@ class CartManager(CartWriter):
         """Create a cart (specification: Create Cart)."""
         author, moment = self.author or Author.shell(), self.current_time()
         empty = LockedCart(cart_id, profile_key, new.currency, moment)
-        items = [PlacedItem.of(uuid7(), position, item) for position, item in enumerate(new.items)]
+        items = statements.in_order({uuid7(): item for item in new.items}).values()
         cart = empty.next_version([], items, moment, ("items",))
         with change_transaction() as cursor, one_exchange(cursor):
             statements.insert_cart(self.model).run(
@@ -78,7 +77,7 @@ class CartManager(CartWriter):
         """Add an item after the cart's last one."""
         with change_transaction() as cursor:
             cart, last = self._lock_open(cursor, cart_id, version, statements.LAST_POSITION)
-            placed = PlacedItem.of(item_id, last[0][0] + 1 if last else 0, item)
+            [placed] = statements.in_order({item_id: item}, last).values()
             new, now = cart.next_version([], [placed], self.current_time()), whole(placed)
             with self._recorded(cursor, cart, new, "Add Item", {}, now, placed) as changed:
                 self._insert_items(cursor, cart, [placed])
@@ -92,8 +91,7 @@ class CartManager(CartWriter):
             cart, last = self._lock_open(cursor, cart_id, version, statements.LAST_POSITION)
             if not items:
                 return self._unchanged(cart)
-            numbered = enumerate(items.items(), last[0][0] + 1 if last else 0)
-            after = {key: PlacedItem.of(key, n, item) for n, (key, item) in numbered}
+            after = statements.in_order(items, last)
             was, now = item_differences({}, after)
             new = cart.next_version([], after.values(), self.current_time(), ("items",))
             with self._recorded(cursor, cart, new, "Add Items", was, now) as changed:
@@ -169,9 +167,7 @@ class CartManager(CartWriter):
                 raise ApiErrors(listed)
             if list(items.items()) == [(placed.id, placed.item) for placed in before.values()]:
                 return self._unchanged(cart)
-            after = {
-                key: PlacedItem.of(key, n, item) for n, (key, item) in enumerate(items.items())
-            }
+            after = statements.in_order(items)
             was, now = item_differences(before, after)
             moment = self.current_time()
             new = cart.next_version(before.values(), after.values(), moment, ("items",))

@@ -1,10 +1,11 @@
 """The statements of changes: lock, look, and write. Each is built once per process."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
+from uuid import UUID
 
 from django.db import models
 from django.db.models import FilteredRelation, Q
@@ -105,6 +106,12 @@ def placed_items(rows: Iterable[Sequence[Any]]) -> Iterator[PlacedItem]:
         values = dict(zip(ITEM_COLUMNS, columns, strict=True))
         values["options"] = tuple([Option._make(row[end + 1 :]) for row in chosen])
         yield PlacedItem(item_id, position, Item._make(map(values.get, Item._fields)), value)
+
+
+def in_order(items: Mapping[UUID, Item], last: Sequence[Any] = ()) -> dict[UUID, PlacedItem]:
+    """Return the items, by their ids, in their places: after the row of `LAST_POSITION`, if any."""
+    numbered = enumerate(items.items(), last[0][0] + 1 if last else 0)
+    return {key: PlacedItem(key, number, item, item.value) for number, (key, item) in numbered}
 
 
 @cache

@@ -99,7 +99,7 @@ class CartWriter(CartReader):
     def _write_item(
         self, cursor: Any, cart: LockedCart, operation: str, before: PlacedItem, item: Item
     ) -> Changed:
-        after = PlacedItem.of(before.id, before.position, item)
+        after = before._replace(item=item, value=item.value)
         new = cart.next_version([before], [after], self.current_time())
         was, now = difference(before.item._asdict(), item._asdict())
         keys = cart.keys | {"id": before.id, "item_id": before.id}

@@ -34,20 +34,18 @@ SEEDS = 20 if os.environ.get("CI") else 8
 Items = dict[UUID, PlacedItem]
 
 
+def item_of(row: Any) -> Item:
+    options = [
+        Option(**{name: getattr(option, name) for name in OPTION_COLUMNS})
+        for option in row.options.all()
+    ]
+    return Item(**{name: getattr(row, name) for name in ITEM_COLUMNS}, options=options)
+
+
 def items_of(cart: Cart) -> Items:
     return {
-        item.pk: PlacedItem.of(
-            item.pk,
-            item.position,
-            Item(
-                **{name: getattr(item, name) for name in ITEM_COLUMNS},
-                options=[
-                    Option(**{name: getattr(option, name) for name in OPTION_COLUMNS})
-                    for option in item.options.all()
-                ],
-            ),
-        )
-        for item in cart.items.prefetch_related("options")
+        row.pk: PlacedItem(row.pk, row.position, item := item_of(row), item.value)
+        for row in cart.items.prefetch_related("options")
     }
 
 

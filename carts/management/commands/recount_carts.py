@@ -69,7 +69,7 @@ def _mended(cart: Cart) -> str:
 def _recounted(cart: Any) -> tuple[Totals, list[PlacedItem]]:
     """Return the totals of a cart's items, and those items whose stored value is wrong, mended."""
     items = items_of(cart.items_json).values()
-    right = [PlacedItem.of(placed.id, placed.position, placed.item) for placed in items]
+    right = [placed._replace(value=placed.item.value) for placed in items]
     wrong = [new for old, new in zip(items, right, strict=True) if old.value != new.value]
     return Totals.of(right), wrong
 
