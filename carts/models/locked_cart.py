@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 from uuid import UUID
 
 from django.conf import settings
@@ -39,11 +39,6 @@ class LockedCart(NamedTuple):
     closed_on: datetime | None = None
     closed_until: datetime | None = None
     reference: str | None = None
-
-    @property
-    def keys(self) -> dict[str, Any]:
-        """What statements know it by, and what belongs to it."""
-        return {"id": self.id, "cart_id": self.id, "profile_key": self.profile_key}
 
     def check_version(self, expected: Expected) -> None:
         if expected is None:

@@ -106,7 +106,8 @@ class CartManager(CartWriter):
         The item keeps its id and its position.
         """
         with change_transaction() as cursor:
-            cart, before = self._lock_item(cursor, cart_id, item_id, version)
+            cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, item_id)
+            [before] = statements.placed_items(rows)
             return self._write_item(cursor, cart, "Update Item", before, item)
 
     def change_item(
@@ -123,7 +124,8 @@ class CartManager(CartWriter):
         """
         checked = checked_changes(Item, changes)
         with change_transaction() as cursor:
-            cart, before = self._lock_item(cursor, cart_id, item_id, version)
+            cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, item_id)
+            [before] = statements.placed_items(rows)
             # What is not named is not checked: it may be above a limit that was lowered since.
             item = Item._make(map(checked.get, Item._fields, before.item))
             if item == before.item:
@@ -133,15 +135,14 @@ class CartManager(CartWriter):
     def remove_item(self, cart_id: UUID, item_id: UUID, *, version: Expected = None) -> Changed:
         """Remove an item and its options."""
         with change_transaction() as cursor:
-            cart, before = self._lock_item(cursor, cart_id, item_id, version)
+            cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, item_id)
+            [before] = statements.placed_items(rows)
             new = cart.next_version([before], [], self.current_time())
-            keys = cart.keys | {"id": item_id, "item_id": item_id}
-            with self._recorded(
-                cursor, cart, new, "Remove Item", whole(before), {}, before
-            ) as changed:
+            was, key = whole(before), {"profile_key": cart.profile_key}
+            with self._recorded(cursor, cart, new, "Remove Item", was, {}, before) as changed:
                 if before.item.options:
-                    statements.DELETE_OPTIONS.run(cursor, **keys)
-                statements.DELETE_ITEM.run(cursor, **keys)
+                    statements.DELETE_OPTIONS.run(cursor, item_id=item_id, **key)
+                statements.DELETE_ITEM.run(cursor, id=item_id, **key)
             return changed
 
     def replace_items(
@@ -172,8 +173,7 @@ class CartManager(CartWriter):
             moment = self.current_time()
             new = cart.next_version(before.values(), after.values(), moment, ("items",))
             with self._recorded(cursor, cart, new, "Replace Items", was, now) as changed:
-                statements.DELETE_OPTIONS_OF_CART.run(cursor, **cart.keys)
-                statements.DELETE_ITEMS.run(cursor, **cart.keys)
+                self._delete_items(cursor, cart)
                 self._insert_items(cursor, cart, after.values())
             return changed
 
@@ -219,14 +219,14 @@ class CartManager(CartWriter):
         author = self.author or Author.shell()
         with change_transaction() as cursor:
             cart, _ = self._lock_open(cursor, cart_id, version)
+            keys = {"id": cart.id, "cart_id": cart.id, "profile_key": cart.profile_key}
             with one_exchange(cursor):
-                statements.DELETE_OPTIONS_OF_CART.run(cursor, **cart.keys)
-                statements.DELETE_ITEMS.run(cursor, **cart.keys)
-                statements.DELETE_CHANGES.run(cursor, **cart.keys)
-                statements.delete_cart(self.model).run(cursor, **cart.keys)
+                self._delete_items(cursor, cart)
+                statements.DELETE_CHANGES.run(cursor, **keys)
+                statements.delete_cart(self.model).run(cursor, **keys)
                 statements.INSERT_DELETED.run(
                     cursor,
-                    **cart.keys,
+                    **keys,
                     deleted_on=max(cart.modified_on, self.current_time()),
                     **author.columns,
                 )

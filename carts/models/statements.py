@@ -18,6 +18,7 @@ from carts.models.reads import CUSTOMER, carts_by
 from carts.values import CART_CHANGES, Item, Option, PlacedItem
 from cartsvc.db.statements import (
     Insert,
+    Parameter,
     Select,
     Statement,
     delete,
@@ -30,15 +31,15 @@ from cartsvc.db.statements import (
 KEYS = ("id", "profile_key")
 
 
-def _items(*keys: str) -> Select:
-    """Return the SELECT of items: a row for each option, or one row if there is none.
+def _items(**one: Parameter) -> Select:
+    """Return the SELECT of a cart's items: a row for each option, or one row if there is none.
 
     A join names the customer of both sides: otherwise a database that is spread by customer would
     refuse it.
     """
     return Select(
         lambda: (
-            CartItem.objects.filter(**parameters(CartItem, keys))
+            CartItem.objects.filter(**one, **parameters(CartItem, ["cart_id", "profile_key"]))
             .alias(chosen=FilteredRelation("options", condition=Q(options__profile_key=CUSTOMER)))
             .order_by("position", "chosen__position")
             .values_list(
@@ -49,8 +50,8 @@ def _items(*keys: str) -> Select:
     )
 
 
-ITEM = _items("id", "cart_id", "profile_key")
-ITEMS = _items("cart_id", "profile_key")
+ITEM = _items(id=Parameter("item_id", models.UUIDField()))
+ITEMS = _items()
 LAST_POSITION = Select(
     lambda: (
         CartItem.objects.filter(**parameters(CartItem, ["cart_id", "profile_key"]))

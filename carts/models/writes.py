@@ -46,12 +46,16 @@ class CartWriter(CartReader):
     returns_cart = False  # as JSON, read in the transaction of the change
 
     def _lock(
-        self, cursor: Any, cart_id: UUID, look: Select | None = None, **looked_for: Any
+        self,
+        cursor: Any,
+        cart_id: UUID,
+        look: Select | None = None,
+        item_id: UUID | None = None,
     ) -> tuple[LockedCart, Rows]:
         """Lock the cart until the transaction ends; return it with the rows of `look`, if given.
 
-        `looked_for` are values of `look` beside the cart's keys. Both are sent at once. The second
-        statement runs when the lock is held, so it sees what the last change has left.
+        Both are sent at once. The second statement runs when the lock is held, so it sees what the
+        last change has left. `ITEM` looks for the item, which the cart must have.
         """
         keys = {**self.keys, "id": cart_id}
         if "profile_key" not in keys:
@@ -66,35 +70,23 @@ class CartWriter(CartReader):
             with one_exchange(cursor):
                 lock.send(cursor, keys)
                 if look:
-                    look.send(other, {**keys, "cart_id": cart_id, **looked_for})
+                    look.send(other, {**keys, "cart_id": cart_id, "item_id": item_id})
             carts, rows = lock.received(cursor), look.received(other) if look else []
         if not carts:
             raise CartNotFound
+        if look is statements.ITEM and not rows:
+            raise ItemNotFound
         return LockedCart._make(carts[0]), rows
 
     def _lock_open(
-        self, cursor: Any, cart_id: UUID, version: Expected, look: Select | None = None
+        self, cursor: Any, cart_id: UUID, version: Expected, *look: Any
     ) -> tuple[LockedCart, Rows]:
         """Do as `_lock`, for a change that needs an open cart."""
-        cart, rows = self._lock(cursor, cart_id, look)
-        self._check_open(cart, version)
-        return cart, rows
-
-    def _lock_item(
-        self, cursor: Any, cart_id: UUID, item_id: UUID, version: Expected
-    ) -> tuple[LockedCart, PlacedItem]:
-        """Do as `_lock_open`, for a change of an item that the cart must have."""
-        cart, rows = self._lock(cursor, cart_id, statements.ITEM, id=item_id)
-        if not rows:
-            raise ItemNotFound
-        self._check_open(cart, version)
-        [placed] = statements.placed_items(rows)
-        return cart, placed
-
-    def _check_open(self, cart: LockedCart, version: Expected) -> None:
+        cart, rows = self._lock(cursor, cart_id, *look)
         if cart.status != OPEN:
             CartStatus.of(cart, self.current_time()).check_open()
         cart.check_version(version)
+        return cart, rows
 
     def _write_item(
         self, cursor: Any, cart: LockedCart, operation: str, before: PlacedItem, item: Item
@@ -102,13 +94,15 @@ class CartWriter(CartReader):
         after = before._replace(item=item, value=item.value)
         new = cart.next_version([before], [after], self.current_time())
         was, now = difference(before.item._asdict(), item._asdict())
-        keys = cart.keys | {"id": before.id, "item_id": before.id}
+        key = {"profile_key": cart.profile_key}
         with self._recorded(cursor, cart, new, operation, was, now, after) as changed:
             # The most frequent change is a new quantity, which leaves the options alone.
             new_options = item.options != before.item.options
             if new_options and before.item.options:
-                statements.DELETE_OPTIONS.run(cursor, **keys)
-            statements.UPDATE_ITEM.run(cursor, **keys, value=after.value, **item._asdict())
+                statements.DELETE_OPTIONS.run(cursor, item_id=before.id, **key)
+            statements.UPDATE_ITEM.run(
+                cursor, id=before.id, **key, value=after.value, **item._asdict()
+            )
             if new_options:
                 rows = statements.option_rows([after])
                 statements.INSERT_OPTIONS.run(cursor, rows, cart.profile_key)
@@ -129,13 +123,18 @@ class CartWriter(CartReader):
             return self._unchanged(cart)
         new = cart.next_version([], [], moment)
         with self._recorded(cursor, cart, new, operation, was, now) as changed:
-            statements.update_cart(self.model, tuple(after)).run(cursor, **cart.keys, **after)
+            write = statements.update_cart(self.model, tuple(after))
+            write.run(cursor, id=cart.id, profile_key=cart.profile_key, **after)
         return changed
 
     def _insert_items(self, cursor: Any, cart: LockedCart, placed: Collection[PlacedItem]) -> None:
         items, options = statements.item_rows(placed), statements.option_rows(placed)
         statements.INSERT_ITEMS.run(cursor, items, cart.profile_key, cart.id)
         statements.INSERT_OPTIONS.run(cursor, options, cart.profile_key)
+
+    def _delete_items(self, cursor: Any, cart: LockedCart) -> None:
+        for delete in (statements.DELETE_OPTIONS_OF_CART, statements.DELETE_ITEMS):
+            delete.run(cursor, cart_id=cart.id, profile_key=cart.profile_key)
 
     @contextmanager
     def _recorded(
@@ -153,6 +152,7 @@ class CartWriter(CartReader):
         The record of the change that is too old to be kept is deleted.
         """
         author = self.author or Author.shell()
+        keys = {"cart_id": cart.id, "profile_key": cart.profile_key}
         changed = Changed(new.version, new.subtotal)
         shown = None
         with one_exchange(cursor):
@@ -161,7 +161,7 @@ class CartWriter(CartReader):
             written.run(cursor, **new._asdict())
             statements.INSERT_CHANGE.run(
                 cursor,
-                **cart.keys,
+                **keys,
                 version=new.version,
                 at=new.modified_on,
                 **author.columns,
@@ -175,11 +175,11 @@ class CartWriter(CartReader):
             )
             if new.version > MAX_CHANGES + 1:
                 old = new.version - MAX_CHANGES
-                statements.DELETE_CHANGE.run(cursor, **cart.keys, version=old)
+                statements.DELETE_CHANGE.run(cursor, **keys, version=old)
             if self.returns_cart:
                 shown = cursor.db.cursor()
                 show = get_cart(self.model, statements.KEYS, status_columns())
-                show.send(shown, cart.keys)
+                show.send(shown, {"id": cart.id, **keys})
         if shown:
             [(_, text, *status)] = show.received(shown)
             changed.json = with_status(text, status, self.current_time())
