@@ -8,7 +8,6 @@ its type, and no more errors are looked for than an answer lists. A serializer k
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
 
 from django.core.exceptions import ValidationError as DjangoValidationError
@@ -19,7 +18,7 @@ from carts.cart_errors import CannotChange
 from carts.models.closing import LAST_MEMBERS
 from carts.models.reads import SHOWN_ONLY
 from carts.types import ListOf, invalid_type
-from carts.values import Record, is_optional, not_sent, types_of
+from carts.values import Item, NewCart, Record, is_optional, not_sent, types_of
 from cartsvc.api.exception_handler import errors_of
 from cartsvc.request_errors import (
     MAX_ERRORS,
@@ -81,31 +80,24 @@ class Member(NamedTuple):
 
 
 class RecordSerializer(serializers.Serializer):
-    """A JSON object with the fields of a record, or some of them (`Meta.fields`).
+    """A JSON object with the fields of a record, which is what is validated."""
 
-    What is validated is the record itself, or a dict of those fields by their names.
-    """
-
-    # What may be sent back and sets nothing, and what is refused, whatever it holds.
-    sent_back: ClassVar[frozenset[str]] = READ_ONLY_MEMBERS
-    fixed: ClassVar[frozenset[str]] = frozenset()
+    # What is known beside the fields, and sets nothing.
+    beside: ClassVar[frozenset[str]] = READ_ONLY_MEMBERS
+    # If it is a method, it finds an error for each member that is refused, whatever it holds.
+    refused: ClassVar[Any] = None
 
     class Meta:
         record: Record
-        # Without `fields`: all, required as the record has it. With them, none is required.
-
-    @cached_property
-    def makes_record(self) -> bool:
-        return not hasattr(self.Meta, "fields")
 
     def get_fields(self) -> dict[str, Any]:
         declared: dict[str, Any] = super().get_fields()
         record = self.Meta.record
         found = {}
-        for source in getattr(self.Meta, "fields", record._fields):
+        for source in record._fields:
             name, optional = camel_case(source), is_optional(record, source)
             options: dict[str, Any] = {
-                "required": self.makes_record and not optional,
+                "required": not optional,
                 "allow_null": optional,
                 "source": None if source == name else source,
             }
@@ -127,9 +119,9 @@ class RecordSerializer(serializers.Serializer):
         return found
 
     @cached_property
-    def in_order(self) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
-        """What takes the record's values out of a dict. Of a single one it would make no tuple."""
-        return itemgetter(*self.Meta.record._fields)
+    def unsent(self) -> dict[str, Any]:
+        """What fields hold that are not sent, by their names."""
+        return not_sent(self.Meta.record)
 
     @cached_property
     def lists(self) -> dict[str, Any]:
@@ -139,11 +131,11 @@ class RecordSerializer(serializers.Serializer):
 
     @cached_property
     def known(self) -> frozenset[str]:
-        """What may be sent: the members of the object, and those that a read shows."""
-        return self.sent_back.union(self.fixed, self.fields)
+        """The members that nobody is told are unknown."""
+        return self.beside.union(self.fields)
 
     def run_validation(self, data: Any = empty) -> Any:
-        """Return the record; or if it is only some of the record's fields, their values by name.
+        """Return the record, or what else `to_record` makes.
 
         Raises:
             InvalidBody: with a place for each wrong value, up to `MAX_ERRORS`.
@@ -158,17 +150,14 @@ class RecordSerializer(serializers.Serializer):
         return self.to_record(values)
 
     def to_record(self, values: dict[str, Any]) -> Any:
-        return self.Meta.record._make(self.in_order(values)) if self.makes_record else values
-
-    def refused(self, data: dict[str, Any]) -> list[ApiError]:
-        """Return an error for each member that is refused, whatever it holds."""
-        return [CannotChange(field=(name,)) for name in data if name in self.fixed]
+        record = self.Meta.record
+        return record._make(map(values.get, record._fields))
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if type(data) is not dict:
             raise InvalidBody([invalid_type("an object", data)])
-        values = not_sent(self.Meta.record).copy() if self.makes_record else {}
-        errors = self.refused(data) if self.fixed else []
+        values = self.unsent.copy()
+        errors = self.refused(data) if self.refused else []
         if errors:
             told = {error.field for error in errors}
             data = {name: value for name, value in data.items() if (name,) not in told}
@@ -212,6 +201,36 @@ class RecordSerializer(serializers.Serializer):
                 for position, element in enumerate(value):
                     if type(element) is dict and not (plain and plain.issuperset(element)):
                         yield from child.unknown_members(element, f"{pointer}/{name}/{position}")
+
+
+class ChangeSerializer(RecordSerializer):
+    """A JSON object with some fields of a record (`Meta.fields`), none of which is required.
+
+    What is validated is a dict of those that are sent, by their names. What else a cart or an item
+    has is refused: the change would not change it.
+    """
+
+    @cached_property
+    def beside(self) -> frozenset[str]:  # type: ignore[override]
+        others = {*NewCart._fields, *Item._fields}.difference(self.Meta.fields)
+        return READ_ONLY_MEMBERS.union(map(camel_case, others))
+
+    def get_fields(self) -> dict[str, Any]:
+        every = super().get_fields()
+        found = {name: field for name, field in every.items() if name not in self.beside}
+        for field in found.values():
+            field.required = False
+        return found
+
+    @cached_property
+    def unsent(self) -> dict[str, Any]:
+        return {}
+
+    def refused(self, data: dict[str, Any]) -> list[ApiError]:
+        return [CannotChange(field=(name,)) for name in data if name in self.beside]
+
+    def to_record(self, values: dict[str, Any]) -> Any:
+        return values
 
 
 class RecordListSerializer(serializers.ListSerializer):

@@ -1,11 +1,10 @@
 """The request bodies of the operations. The API document shows their docstrings."""
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 from uuid import UUID
 
 from carts.record_serializers import (
-    READ_ONLY_MEMBERS,
+    ChangeSerializer,
     RecordListSerializer,
     RecordSerializer,
     TypedField,
@@ -14,6 +13,7 @@ from carts.types import Guid
 from carts.values import (
     CART_CHANGES,
     ITEM_CHANGES,
+    AddedItems,
     Closing,
     Item,
     ItemList,
@@ -22,13 +22,6 @@ from carts.values import (
     check_named_once,
 )
 from cartsvc.request_errors import ApiError
-from cartsvc.text import camel_case
-
-
-def fixed_members(changeable: Sequence[str]) -> frozenset[str]:
-    """Return the members of carts and items that a change refuses: it would not change them."""
-    others = {*NewCart._fields, *Item._fields}.difference(changeable)
-    return READ_ONLY_MEMBERS.union(map(camel_case, others))
 
 
 class CartItemOptionSerializer(RecordSerializer):
@@ -77,8 +70,7 @@ class AddItemsSerializer(RecordSerializer):
     items = CartItemSerializer(many=True, allow_empty=False)
 
     class Meta:
-        record = NewCart
-        fields = ("items",)
+        record = AddedItems
 
 
 class ReplaceItemsSerializer(RecordSerializer):
@@ -88,7 +80,6 @@ class ReplaceItemsSerializer(RecordSerializer):
 
     class Meta:
         record = ItemList
-        fields = ("items",)
 
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
         check_named_once((item_id for item_id, _ in values["items"]), "itemId")
@@ -99,8 +90,7 @@ class CloseCartSerializer(RecordSerializer):
     """The request body of Close Cart."""
 
     # Who sends the `status` that a read shows means another outcome, and must hear of it.
-    sent_back: ClassVar[frozenset[str]] = frozenset()
-    fixed: ClassVar[frozenset[str]] = frozenset({"seconds"})  # unless it is a checkout
+    beside: ClassVar[frozenset[str]] = frozenset()
 
     class Meta:
         record = Closing
@@ -113,21 +103,17 @@ class CloseCartSerializer(RecordSerializer):
         return values
 
 
-class ChangeCartSerializer(RecordSerializer):
+class ChangeCartSerializer(ChangeSerializer):
     """The request body of Change Cart. What is not sent stays as it is."""
 
     class Meta:
         record = NewCart
         fields = CART_CHANGES
 
-    fixed = fixed_members(CART_CHANGES)
 
-
-class ChangeCartItemSerializer(RecordSerializer):
+class ChangeCartItemSerializer(ChangeSerializer):
     """The request body of Change Item. What is not sent stays as it is."""
 
     class Meta:
         record = Item
         fields = ITEM_CHANGES
-
-    fixed = fixed_members(ITEM_CHANGES)

@@ -118,6 +118,12 @@ class NewCart(NamedTuple):
     special_instructions: Annotated[str | None, Paragraph(300)] = None
 
 
+class AddedItems(NamedTuple):
+    """Items that are added to a cart at once."""
+
+    items: Annotated[tuple[Item, ...], ListOf(Item, "items in a cart", "MAX_ITEMS")]
+
+
 # The fields that Change Cart and Change Item may change.
 CART_CHANGES = (
     *("platform", "ordering_channel", "fulfilment_channel"),

@@ -11,7 +11,7 @@ from carts.models.idempotency import KEPT_HOURS, KEY_MAX_LENGTH
 from carts.openapi.examples import samples
 from carts.record_serializers import RecordSerializer
 from carts.types import INT64, Choice, Currency, Guid, Integer, Line, ListOf, Price
-from carts.values import Closing, Item, ItemList, NewCart, Option
+from carts.values import AddedItems, Closing, Item, ItemList, NewCart, Option
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
 from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.request_errors import API_ERRORS
@@ -22,6 +22,7 @@ Schema = dict[str, Any]
 # The schemas that have the words for what serializers of these records take.
 READ: dict[Any, str] = {
     NewCart: "Cart",
+    AddedItems: "Cart",
     ItemList: "Cart",
     Item: "CartItemRead",
     Option: "CartItemOptionRead",
