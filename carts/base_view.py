@@ -154,9 +154,10 @@ class CartServiceViewSet(OperationViewSet):
         `values` are the body's, which a replay must repeat. The block may wait for a cart that
         somebody else holds.
         """
+        answer = Answer()
         with WAITING.place_for(self.caller):
             if self.key is None:
-                yield Answer()
+                yield answer
                 return
             # The path and the partner must be the same, too.
             partner, profile_key = self.bearer.partner_key, self.kwargs["profile_key"]
@@ -166,12 +167,10 @@ class CartServiceViewSet(OperationViewSet):
             with transaction.atomic():
                 record, is_new = IdempotencyRecord.claim(profile_key, partner, self.key, request)
                 if is_new:
-                    answer = Answer()
                     yield answer
                     record.answered(answer.data, answer.version)
-                    return
-            # The transaction has committed its lock: see `claim`.
-            raise Replayed(Answer(record.data, record.version))
+            if not is_new:  # The transaction has committed its lock: see `claim`.
+                raise Replayed(Answer(record.data, record.version))
 
     @property
     def carts(self) -> CartManager:
