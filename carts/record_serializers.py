@@ -75,7 +75,6 @@ class Member(NamedTuple):
     source: str
     field: Any
     check: Callable[[Any], Any]
-    null: Any  # what null stands for
     hook: Callable[[Any], Any] | None  # the serializer's own method for this member
 
 
@@ -113,9 +112,8 @@ class RecordSerializer(serializers.Serializer):
         for name, field in self.fields.items():
             plain = isinstance(field, TypedField) and not field.validators
             check = field.kind.check if plain else field.run_validation
-            null = () if isinstance(field, RecordListSerializer) else None
             hook = getattr(self, f"validate_{name}", None)
-            found.append(Member(name, str(field.source), field, check, null, hook))
+            found.append(Member(name, str(field.source), field, check, hook))
         return found
 
     @cached_property
@@ -161,13 +159,13 @@ class RecordSerializer(serializers.Serializer):
         if errors:
             told = {error.field for error in errors}
             data = {name: value for name, value in data.items() if (name,) not in told}
-        for name, source, field, check, null, hook in self.members:
+        for name, source, field, check, hook in self.members:
             sent = data.get(name)
             try:
                 if sent is not None:
                     value = check(sent)
                 elif name in data and field.allow_null:
-                    value = null
+                    value = self.unsent.get(source)
                 elif name in data or field.required:
                     raise Null if name in data else Required
                 else:
