@@ -55,8 +55,8 @@ def checks_values(record: type[RecordT]) -> type[RecordT]:
         return type(self)(**{**self._asdict(), **changes})
 
     # A NamedTuple's own may not be in its body.
-    setattr(record, "__new__", new)  # noqa: B010
-    setattr(record, "_replace", replace)  # noqa: B010
+    changed: Any = record
+    changed.__new__, changed._replace = new, replace
     return record
 
 
