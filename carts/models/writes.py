@@ -85,7 +85,8 @@ class CartWriter(CartReader):
         cart, rows = self._lock(cursor, cart_id, *look)
         if cart.status != OPEN:
             CartStatus.of(cart, self.current_time()).check_open()
-        cart.check_version(version)
+        if version is not None:
+            cart.check_version(version)
         return cart, rows
 
     def _write_item(
