@@ -190,16 +190,11 @@ class ListOf:
     plural: str
     setting: str | None
 
-    @property
-    def max_count(self) -> int | None:
-        return getattr(settings, self.setting) if self.setting else None
-
     def check_count(self, values: Any) -> None:
         """Raise `invalid_type` or `too_many`, before anything in the list is looked at."""
         if type(values) is not list:
             raise invalid_type("an array", values)
-        limit = self.max_count
-        if limit is not None and len(values) > limit:
+        if self.setting and len(values) > (limit := getattr(settings, self.setting)):
             raise TooMany(limit=limit, plural=self.plural)
 
 

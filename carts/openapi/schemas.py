@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from django.conf import settings
 
 from carts.models.idempotency import KEPT_HOURS, KEY_MAX_LENGTH
 from carts.openapi.examples import samples
@@ -110,7 +111,7 @@ def _sent(field: Any, read: Schema) -> Schema:
             items = ref(schema_name(field.child))
             schema = {"type": "array", "items": items}
             schema |= {} if field.allow_empty else {"minItems": 1}
-            schema |= {"maxItems": kind.max_count} if kind.max_count else {}
+            schema |= {"maxItems": getattr(settings, kind.setting)} if kind.setting else {}
         case Integer(minimum=lowest, maximum=highest):
             size = "int64" if kind == INT64 else "int32"
             schema = {"type": "integer", "format": size, "minimum": lowest, "maximum": highest}
