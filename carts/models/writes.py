@@ -79,10 +79,15 @@ class CartWriter(CartReader):
         return LockedCart._make(carts[0]), rows
 
     def _lock_open(
-        self, cursor: Any, cart_id: UUID, version: Expected, *look: Any
+        self,
+        cursor: Any,
+        cart_id: UUID,
+        version: Expected,
+        look: Select | None = None,
+        item_id: UUID | None = None,
     ) -> tuple[LockedCart, Rows]:
         """Do as `_lock`, for a change that needs an open cart."""
-        cart, rows = self._lock(cursor, cart_id, *look)
+        cart, rows = self._lock(cursor, cart_id, look, item_id)
         if cart.status != OPEN:
             CartStatus.of(cart, self.current_time()).check_open()
         if version is not None:
