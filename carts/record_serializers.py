@@ -8,6 +8,7 @@ its type, and no more errors are looked for than an answer lists. A serializer k
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
 
 from django.core.exceptions import ValidationError as DjangoValidationError
@@ -117,6 +118,11 @@ class RecordSerializer(serializers.Serializer):
         return found
 
     @cached_property
+    def in_order(self) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
+        """What takes the record's values out of a dict. Of a single one it would make no tuple."""
+        return itemgetter(*self.Meta.record._fields)
+
+    @cached_property
     def unsent(self) -> dict[str, Any]:
         """What fields hold that are not sent, by their names."""
         return not_sent(self.Meta.record)
@@ -148,8 +154,7 @@ class RecordSerializer(serializers.Serializer):
         return self.to_record(values)
 
     def to_record(self, values: dict[str, Any]) -> Any:
-        record = self.Meta.record
-        return record._make(map(values.get, record._fields))
+        return self.Meta.record._make(self.in_order(values))
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if type(data) is not dict:

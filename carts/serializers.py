@@ -72,8 +72,11 @@ class AddItemsSerializer(RecordSerializer):
     class Meta:
         record = AddedItems
 
+    def to_record(self, values: dict[str, Any]) -> Any:
+        return values["items"]
 
-class ReplaceItemsSerializer(RecordSerializer):
+
+class ReplaceItemsSerializer(AddItemsSerializer):
     """The request body of Replace Items. What is not sent is not kept."""
 
     items = PlacedCartItemSerializer(many=True)

@@ -193,7 +193,7 @@ class CartItemViewSet(CartServiceViewSet):
         errors=CART_ERRORS,
     )
     def create_several(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        sent = self.validated().items
+        sent = self.validated()
         items = {uuid7(): item for item in sent}
         with self.change(sent) as answer:
             added = self.carts.add_items(cart_id, items, version=self.expected)
@@ -212,7 +212,7 @@ class CartItemViewSet(CartServiceViewSet):
         errors=(errors.ListedItemNotFound, *CART_ERRORS),
     )
     def update_all(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        sent = self.validated().items
+        sent = self.validated()
         items = {item_id or uuid7(): item for item_id, item in sent}
         with self.change(sent) as answer:
             kept = {item_id for item_id, _ in sent if item_id}
