@@ -155,7 +155,8 @@ class CartWriter(CartReader):
     ) -> Iterator[Changed]:
         """Send the block's statements, and with them the cart and the record of its change.
 
-        The record of the change that is too old to be kept is deleted.
+        What is yielded has the cart's JSON once the block has ended. The record of the change that
+        is too old to be kept is deleted.
         """
         author = self.author or Author.shell()
         keys = {"cart_id": cart.id, "profile_key": cart.profile_key}
