@@ -84,8 +84,6 @@ class RecordSerializer(serializers.Serializer):
 
     # What is known beside the fields, and sets nothing.
     beside: ClassVar[frozenset[str]] = READ_ONLY_MEMBERS
-    # If it is a method, it finds an error for each member that is refused, whatever it holds.
-    refused: ClassVar[Any] = None
 
     class Meta:
         record: Record
@@ -156,12 +154,15 @@ class RecordSerializer(serializers.Serializer):
     def to_record(self, values: dict[str, Any]) -> Any:
         return self.Meta.record._make(self.in_order(values))
 
+    def refused(self, data: dict[str, Any]) -> list[ApiError]:
+        """Return an error for each member that is refused, whatever it holds."""
+        return []
+
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if type(data) is not dict:
             raise InvalidBody([invalid_type("an object", data)])
         values = self.unsent.copy()
-        errors = self.refused(data) if self.refused else []
-        if errors:
+        if errors := self.refused(data):
             told = {error.field for error in errors}
             data = {name: value for name, value in data.items() if (name,) not in told}
         for name, source, field, check, hook in self.members:
