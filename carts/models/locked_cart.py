@@ -40,7 +40,9 @@ class LockedCart(NamedTuple):
     closed_until: datetime | None = None
     reference: str | None = None
 
-    def check_version(self, expected: int | Collection[int]) -> None:
+    def check_version(self, expected: Expected) -> None:
+        if expected is None:
+            return
         versions = [expected] if isinstance(expected, int) else expected
         if not isinstance(versions, Collection) or any(type(one) is not int for one in versions):
             raise TypeError("A version is an integer, such as cart.version.")

@@ -200,8 +200,7 @@ class CartManager(CartWriter):
             moment = max(cart.modified_on, self.current_time())
             old = CartStatus.of(cart, moment)
             new = old.closed(closing, moment)
-            if version is not None:
-                cart.check_version(version)
+            cart.check_version(version)
             # All columns: a checkout that has run out counts as open, but has left its own.
             before, after = old._asdict(), new._asdict()
             return self._write_cart(cursor, cart, "Close Cart", before, after, moment)
@@ -210,8 +209,7 @@ class CartManager(CartWriter):
         """Open a closed cart. Of an open one, this changes nothing."""
         with change_transaction() as cursor:
             cart, _ = self._lock(cursor, cart_id)
-            if version is not None:
-                cart.check_version(version)
+            cart.check_version(version)
             moment = self.current_time()
             before, after = CartStatus.of(cart, moment)._asdict(), CartStatus(OPEN)._asdict()
             return self._write_cart(cursor, cart, "Reopen Cart", before, after, moment)

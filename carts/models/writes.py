@@ -55,7 +55,7 @@ class CartWriter(CartReader):
         """Lock the cart until the transaction ends; return it with the rows of `look`, if given.
 
         Both are sent at once. The second statement runs when the lock is held, so it sees what the
-        last change has left. `ITEM` looks for the item, which the cart must have.
+        last change has left. An item whose id is given is looked for, and the cart must have it.
         """
         keys = {**self.keys, "id": cart_id}
         if "profile_key" not in keys:
@@ -74,7 +74,7 @@ class CartWriter(CartReader):
             carts, rows = lock.received(cursor), look.received(other) if look else []
         if not carts:
             raise CartNotFound
-        if look is statements.ITEM and not rows:
+        if item_id and not rows:
             raise ItemNotFound
         return LockedCart._make(carts[0]), rows
 
@@ -90,8 +90,7 @@ class CartWriter(CartReader):
         cart, rows = self._lock(cursor, cart_id, look, item_id)
         if cart.status != OPEN:
             CartStatus.of(cart, self.current_time()).check_open()
-        if version is not None:
-            cart.check_version(version)
+        cart.check_version(version)
         return cart, rows
 
     def _write_item(
