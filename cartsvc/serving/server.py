@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from threading import Thread, main_thread
+from threading import Thread, get_ident
 from typing import Any
 
 from django.conf import settings
@@ -80,18 +80,21 @@ def _start_worker(drainable: Drainable, prepare: Callable[[], None]) -> Drainabl
     # A terminal sends these to all processes. Granian's handler would fail at the SIGTERM after it.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     signal.signal(signal.SIGURG, lambda *_: None)  # wakes the main thread
-    Thread(target=_stop_without, args=[drainable.parent], daemon=True).start()
+    Thread(target=_watch, args=[drainable.parent, get_ident()], daemon=True).start()
     sys.setswitchinterval(0.001)  # Python's 5 ms would be long for who runs beside a large request
     prepare()
     return drainable
 
 
-def _stop_without(parent: int) -> None:
-    """Stop when the parent is gone: a worker alone would serve on, and keep the port."""
+def _watch(parent: int, main_thread: int) -> None:
+    """Stop when the parent is gone: a worker alone would serve on, and keep the port.
+
+    The main thread handles all signals, but sleeps through one that comes just as it falls asleep.
+    Until then, it is woken each second.
+    """
     while os.getppid() == parent:
         time.sleep(1)
-        # It handles all signals, but sleeps through one that comes just as it falls asleep.
-        signal.pthread_kill(main_thread().ident or 0, signal.SIGURG)
+        signal.pthread_kill(main_thread, signal.SIGURG)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACEFUL_TIMEOUT_SECONDS)
     os._exit(1)
