@@ -44,7 +44,7 @@ def run() -> None:
     from django.core.management import execute_from_command_line  # noqa: PLC0415
     from django.db import DatabaseError  # noqa: PLC0415
 
-    from cartsvc.db.outages import is_outage, remedy  # noqa: PLC0415
+    from cartsvc.db.database_errors import is_outage, remedy  # noqa: PLC0415
 
     try:
         execute_from_command_line(sys.argv)

@@ -35,7 +35,7 @@ class DeskConfig(admin_apps.AdminConfig):
     def ready(self) -> None:
         super().ready()
         # Not in `carts.admin`, which Django imports before it has made the site.
-        for name in ("desk", "accounts"):
+        for name in ("cart_admin", "accounts"):
             import_module(f"carts.admin.{name}")
 
 

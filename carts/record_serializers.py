@@ -1,4 +1,4 @@
-"""Serializers of records: camelCase outside, the records of `carts.values` inside.
+"""Serializers of records: camelCase outside, the records of `carts.records` inside.
 
 `is_valid`, `validated_data`, `validate` and `validate_<member>` are the framework's. Its own loop
 over the fields is replaced: the members of a class are looked up once, a value is checked once by
@@ -18,16 +18,16 @@ from rest_framework.fields import empty
 from carts.cart_errors import CannotChange
 from carts.models.closing import LAST_MEMBERS
 from carts.models.reads import SHOWN_ONLY
-from carts.types import ListOf, invalid_type
-from carts.values import Item, NewCart, Record, is_optional, not_sent, types_of
+from carts.records import Item, NewCart, Record, is_optional, not_sent, types_of
+from carts.value_types import ListOf, invalid_type
 from cartsvc.api.exception_handler import errors_of
+from cartsvc.member_names import camel_case, shortened
 from cartsvc.request_errors import (
     MAX_ERRORS,
     ApiError,
     ApiErrors,
     UnknownMember,
 )
-from cartsvc.text import camel_case, shortened
 from cartsvc.value_errors import Null, Required
 
 # What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.

@@ -9,8 +9,7 @@ from carts.record_serializers import (
     RecordSerializer,
     TypedField,
 )
-from carts.types import Guid
-from carts.values import (
+from carts.records import (
     CART_CHANGES,
     ITEM_CHANGES,
     AddedItems,
@@ -21,6 +20,7 @@ from carts.values import (
     Option,
     check_named_once,
 )
+from carts.value_types import Guid
 from cartsvc.request_errors import ApiError
 
 

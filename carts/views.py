@@ -11,14 +11,15 @@ from uuid_utils.compat import uuid7
 
 from carts import cart_errors as errors
 from carts import serializers
-from carts.base_view import MAX_WARNINGS, READING_SCOPES, Answer, CartServiceViewSet
 from carts.models.closing import STATUSES
+from carts.operation_view import MAX_WARNINGS, READING_SCOPES, Answer, CartServiceViewSet
 from cartsvc.api.envelope import entity_tag
 from cartsvc.api.headers import versions
 from cartsvc.api.operation import Operation
 from cartsvc.concurrency_limit import WAITING
+from cartsvc.guids import parse_guid
+from cartsvc.member_names import shortened
 from cartsvc.request_errors import ApiErrors, InvalidParameter, UnknownParameter
-from cartsvc.text import parse_guid, shortened
 
 PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
 PAGE_PARAMETERS = ("limit", "cursor", "status")

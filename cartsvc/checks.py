@@ -15,7 +15,7 @@ from django.core.checks import CheckMessage, Tags, register
 from django.db import connection
 from redis import ConnectionPool
 
-from cartsvc.environment import DIFFERENT_CHARACTERS
+from cartsvc.environment_variables import DIFFERENT_CHARACTERS
 
 # RFC 7518, section 3.2: the key is at least as long as the hash output.
 MIN_HS256_BYTES = 32

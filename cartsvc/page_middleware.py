@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.log import log_response
 
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING, WAITING
-from cartsvc.db.outages import is_outage
+from cartsvc.db.database_errors import is_outage
 from cartsvc.proxies import client_network
 from cartsvc.request_errors import Unavailable
 

@@ -7,7 +7,7 @@ tests read the class.
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-from cartsvc.text import camel_case, snake_case
+from cartsvc.member_names import camel_case, snake_case
 
 # An answer lists this many errors. Checks stop looking after one more.
 MAX_ERRORS = 99

@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from environs import validate
 
 from cartsvc.db.database_url import SQLITE, connection_settings
-from cartsvc.environment import (
+from cartsvc.environment_variables import (
     KEYS_ADDRESS,
     LOOPBACK,
     RATE,

@@ -7,7 +7,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from cartsvc.api.operation_view import Negotiation
+from cartsvc.api.json_body import Negotiation
 
 # The styles of Swagger UI hold icons as data: URLs.
 docs = csp_update({"img-src": ["data:"]})(

@@ -15,7 +15,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from cartsvc.db.database_url import connect_for_requests, database_at
 from cartsvc.db.postgresql import base
 from tests.support.callers import Api
-from tests.support.stored import Unchanged, stored
+from tests.support.table_contents import Unchanged, stored
 
 # The same inputs in every run, so that a run can be repeated. `long` looks for new ones, and
 # prints how to repeat a failure.

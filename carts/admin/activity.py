@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from carts.admin.formatting import cart_url, in_words
 from carts.models import Cart
-from carts.models.change import MAX_CHANGES, Author
+from carts.models.cart_change import MAX_CHANGES, Author
 
 PAGE_SIZE = 100
 

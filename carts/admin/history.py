@@ -11,8 +11,8 @@ from django.contrib.admin.models import LogEntry
 from carts.admin.activity import notes_of, version_of
 from carts.admin.formatting import amount, in_words, label_of, moment_in_words
 from carts.models import Cart, CartChange
-from carts.models.change import items_before
-from carts.values import CART_CHANGES, Item, Option, PlacedItem, completed
+from carts.models.cart_change import items_before
+from carts.records import CART_CHANGES, Item, Option, PlacedItem, completed
 
 Items = Mapping[UUID, PlacedItem]
 

@@ -18,7 +18,7 @@ from django.db.models.functions import Concat
 from django.urls import reverse
 from django.utils import timezone
 
-from carts.admin import terms
+from carts.admin import search_terms
 from carts.admin.activity import log_of
 from carts.admin.formatting import cart_url
 from carts.models import Cart, CartChange, CartItem, DeletedCart
@@ -101,7 +101,7 @@ class Page:
     looked: int = 0
     reached: datetime | None = None
     total: int = 0
-    reading: terms.Reading = field(default_factory=terms.Reading)
+    reading: search_terms.Reading = field(default_factory=search_terms.Reading)
     is_id: bool = False
     made_on: datetime | None = None
     opens: str = ""
@@ -111,11 +111,11 @@ class Page:
 def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
     """Return the page of carts that the cleaned values of a `FindForm` ask for."""
     term, page = values["q"], Page()
-    digits = terms.id_digits(term)
+    digits = search_terms.id_digits(term)
     key = UUID(digits) if len(digits) == 32 else None
     if key and (opens := _opened(key)):
         return Page(opens=opens)
-    for reading in terms.readings(term, values["partner_key"]):
+    for reading in search_terms.readings(term, values["partner_key"]):
         page = _page(reading, values, size)
         page.deleted = reading.deleted or _deleted_by(reading.request_id)
         if page.carts or page.reached or page.deleted:
@@ -157,7 +157,7 @@ def _deleted_by(request_id: str) -> tuple[DeletedCart, ...]:
     )
 
 
-def _page(reading: terms.Reading, values: dict[str, Any], size: int) -> Page:
+def _page(reading: search_terms.Reading, values: dict[str, Any], size: int) -> Page:
     way = "before" if values["after"] is None else "after"
     start = beyond = values[way]
     page, keys, deadline = Page(reading=reading), list[UUID](), monotonic() + SECONDS
@@ -183,12 +183,12 @@ def _page(reading: terms.Reading, values: dict[str, Any], size: int) -> Page:
     return page
 
 
-def _carts(keys: list[UUID], reading: terms.Reading) -> list[Cart]:
+def _carts(keys: list[UUID], reading: search_terms.Reading) -> list[Cart]:
     """Return the carts, newest first, each with its first three `lines`: quantity and name."""
-    items = terms.ITEMS
+    items = search_terms.ITEMS
     if reading.shown:
         met: Any = sum((Case(When(each, then=1), default=0) for each in reading.shown), Value(0))
-        items = terms.ITEMS.order_by(met.desc(), "position")
+        items = search_terms.ITEMS.order_by(met.desc(), "position")
     # As texts, which are read with the cart's row: as many, whatever the cart holds.
     line = Concat("quantity", Value(" "), "display_name", output_field=TextField())
     lines = {f"line_{n}": Subquery(items.values(line=line)[n : n + 1]) for n in range(3)}
@@ -199,18 +199,21 @@ def _carts(keys: list[UUID], reading: terms.Reading) -> list[Cart]:
     return carts
 
 
-def _look(reading: terms.Reading, values: dict[str, Any]) -> tuple[list[UUID], UUID | None]:
+def _look(reading: search_terms.Reading, values: dict[str, Any]) -> tuple[list[UUID], UUID | None]:
     """Return the first carts that match, and the last key looked at if carts are left.
 
     The key is None if all carts were looked at, or if there is no condition.
     """
     since = values["created_from"]
-    start = max(values["after"] or terms.LOWEST, first_key_at(since) if since else terms.LOWEST)
+    start = max(
+        values["after"] or search_terms.LOWEST,
+        first_key_at(since) if since else search_terms.LOWEST,
+    )
     # A cart that was last changed before a moment was also created before it.
     ends = [first_key_at(values[name]) for name in ("created_to", "changed_to") if values[name]]
-    end = min(values["before"] or terms.HIGHEST, *ends, terms.HIGHEST)
+    end = min(values["before"] or search_terms.HIGHEST, *ends, search_terms.HIGHEST)
     if reading.column:
-        carts = terms.carts_with(reading.column, reading.value, start, end)
+        carts = search_terms.carts_with(reading.column, reading.value, start, end)
     else:
         carts = Cart.objects.filter(id__gt=start, id__lt=end).order_by("id")
     last = "id__lte"

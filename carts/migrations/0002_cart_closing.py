@@ -2,7 +2,7 @@ import django.db.models.functions.text
 import django.db.models.lookups
 from django.db import migrations, models
 
-from cartsvc.db.operations import AddCheck
+from cartsvc.db.migration_operations import AddCheck
 
 
 class Migration(migrations.Migration):

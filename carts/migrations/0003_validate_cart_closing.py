@@ -1,6 +1,6 @@
 from django.db import migrations, models
 
-from cartsvc.db.operations import AddIndex, ValidateCheck
+from cartsvc.db.migration_operations import AddIndex, ValidateCheck
 
 
 class Migration(migrations.Migration):

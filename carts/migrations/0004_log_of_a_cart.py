@@ -2,7 +2,7 @@ from typing import Any
 
 from django.db import migrations, models
 
-from cartsvc.db.operations import AddIndex
+from cartsvc.db.migration_operations import AddIndex
 
 
 class AddIndexToLog(AddIndex):

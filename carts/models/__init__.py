@@ -6,8 +6,8 @@ caller.
 """
 
 from carts.models.cart import Cart
-from carts.models.change import CartChange
-from carts.models.deleted import DeletedCart
+from carts.models.cart_change import CartChange
+from carts.models.deleted_cart import DeletedCart
 from carts.models.idempotency import IdempotencyRecord
 from carts.models.item import CartItem, CartItemOption
 

@@ -6,13 +6,13 @@ from django.db.models import CheckConstraint, Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from carts.models.change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
+from carts.models.cart_change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
 from carts.models.closing import OPEN, STATUSES, CartStatus
 from carts.models.columns import checks, column
-from carts.models.guarded import GuardedModel
 from carts.models.item import CartItem
 from carts.models.manager import CartManager
-from carts.values import Closing, Item, NewCart, checked_items, checked_key
+from carts.models.save_guard import GuardedModel
+from carts.records import Closing, Item, NewCart, checked_items, checked_key
 from cartsvc.db.exact_field import ExactField
 
 Items = Iterable[Item | Mapping[str, Any]]

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db.models import Expression, Q
 
 from carts.cart_errors import CartClosed
-from carts.values import CHECKOUT, ORDERED, OUTCOMES, Closing
+from carts.records import CHECKOUT, ORDERED, OUTCOMES, Closing
 
 OPEN = "open"
 STATUSES = (OPEN, *OUTCOMES)

@@ -1,6 +1,6 @@
 """The specification's types as columns, with the CHECK constraints behind them.
 
-The constraints catch writes that pass no check of `carts.types`, such as plain SQL.
+The constraints catch writes that pass no check of `carts.value_types`, such as plain SQL.
 """
 
 from collections.abc import Iterable
@@ -11,9 +11,9 @@ from django.db.models import BaseConstraint, CheckConstraint, F, Q
 from django.db.models.functions import Length
 from django.db.models.lookups import LessThanOrEqual
 
-from carts.types import INT64, Currency, Integer, Line, ListOf, Paragraph, Price, Text
-from carts.values import Record, is_optional, types_of
-from cartsvc.text import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
+from carts.records import Record, is_optional, types_of
+from carts.value_types import INT64, Currency, Integer, Line, ListOf, Paragraph, Price, Text
+from cartsvc.characters import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
 
 
 def column(record: Record, name: str) -> models.Field:

@@ -14,9 +14,9 @@ from django.db import OperationalError, connection, models
 from django.utils import timezone
 
 from carts.cart_errors import IdempotencyKeyReused, RequestInProgress
-from carts.values import NewCart, types_of
-from cartsvc.db.outages import is_row_held
-from cartsvc.db.statements import insert_one
+from carts.records import NewCart, types_of
+from cartsvc.db.compiled_statements import insert_one
+from cartsvc.db.database_errors import is_row_held
 
 KEY_MAX_LENGTH = 255
 KEPT_HOURS = 24  # a promise to callers

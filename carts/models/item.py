@@ -7,8 +7,8 @@ from django.db.models import UniqueConstraint
 from uuid_utils.compat import uuid7
 
 from carts.models.columns import checks, column, column_names
-from carts.models.guarded import GuardedModel
-from carts.values import Item, Option
+from carts.models.save_guard import GuardedModel
+from carts.records import Item, Option
 from cartsvc.db.exact_field import ExactField
 
 

@@ -8,12 +8,12 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from carts.cart_errors import ListedItemNotFound
-from carts.models import statements
-from carts.models.change import Author, item_differences, whole
+from carts.models import cart_statements
+from carts.models.cart_change import Author, item_differences, whole
 from carts.models.closing import OPEN, CartStatus
-from carts.models.locked_cart import Expected, LockedCart
+from carts.models.totals import Expected, LockedCart
 from carts.models.writes import CartWriter, Changed, change_transaction
-from carts.values import (
+from carts.records import (
     CART_CHANGES,
     Closing,
     Item,
@@ -21,7 +21,7 @@ from carts.values import (
     checked_changes,
     checked_key,
 )
-from cartsvc.db.statements import one_exchange
+from cartsvc.db.compiled_statements import one_exchange
 from cartsvc.request_errors import MAX_ERRORS, ApiErrors
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class CartManager(CartWriter):
     ) -> "Cart":
         """Create a cart with its items and their options (specification: Create Cart).
 
-        `values`, and those of the `items` and their `options`, are those of `carts.values`.
+        `values`, and those of the `items` and their `options`, are those of `carts.records`.
         """
         cart_id = checked_key("id", values.pop("id", None) or uuid7())
         customer = checked_key("profile_key", profile_key)
@@ -57,10 +57,10 @@ class CartManager(CartWriter):
         """Create a cart (specification: Create Cart)."""
         author, moment = self.author or Author.shell(), self.current_time()
         empty = LockedCart(cart_id, profile_key, new.currency, moment)
-        items = statements.in_order({uuid7(): item for item in new.items}).values()
+        items = cart_statements.in_order({uuid7(): item for item in new.items}).values()
         cart = empty.next_version([], items, moment, ("items",))
         with change_transaction() as cursor, one_exchange(cursor):
-            statements.insert_cart(self.model).run(
+            cart_statements.insert_cart(self.model).run(
                 cursor,
                 **new._asdict() | cart._asdict(),
                 created_on=moment,
@@ -76,8 +76,8 @@ class CartManager(CartWriter):
     ) -> Changed:
         """Add an item after the cart's last one."""
         with change_transaction() as cursor:
-            cart, last = self._lock_open(cursor, cart_id, version, statements.LAST_POSITION)
-            [placed] = statements.in_order({item_id: item}, last).values()
+            cart, last = self._lock_open(cursor, cart_id, version, cart_statements.LAST_POSITION)
+            [placed] = cart_statements.in_order({item_id: item}, last).values()
             new, now = cart.next_version([], [placed], self.current_time()), whole(placed)
             with self._recorded(cursor, cart, new, "Add Item", {}, now, placed) as changed:
                 self._insert_items(cursor, cart, [placed])
@@ -88,10 +88,10 @@ class CartManager(CartWriter):
     ) -> Changed:
         """Add items, by their ids, after the cart's last one: all or none. See `add_item`."""
         with change_transaction() as cursor:
-            cart, last = self._lock_open(cursor, cart_id, version, statements.LAST_POSITION)
+            cart, last = self._lock_open(cursor, cart_id, version, cart_statements.LAST_POSITION)
             if not items:
                 return self._unchanged(cart)
-            after = statements.in_order(items, last)
+            after = cart_statements.in_order(items, last)
             was, now = item_differences({}, after)
             new = cart.next_version([], after.values(), self.current_time(), ("items",))
             with self._recorded(cursor, cart, new, "Add Items", was, now) as changed:
@@ -106,8 +106,8 @@ class CartManager(CartWriter):
         The item keeps its id and its position.
         """
         with change_transaction() as cursor:
-            cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, item_id)
-            [before] = statements.placed_items(rows)
+            cart, rows = self._lock_open(cursor, cart_id, version, cart_statements.ITEM, item_id)
+            [before] = cart_statements.placed_items(rows)
             return self._write_item(cursor, cart, "Update Item", before, item)
 
     def change_item(
@@ -124,8 +124,8 @@ class CartManager(CartWriter):
         """
         checked = checked_changes(Item, changes)
         with change_transaction() as cursor:
-            cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, item_id)
-            [before] = statements.placed_items(rows)
+            cart, rows = self._lock_open(cursor, cart_id, version, cart_statements.ITEM, item_id)
+            [before] = cart_statements.placed_items(rows)
             # What is not named is not checked: it may be above a limit that was lowered since.
             item = Item._make(map(checked.get, Item._fields, before.item))
             if item == before.item:
@@ -135,14 +135,14 @@ class CartManager(CartWriter):
     def remove_item(self, cart_id: UUID, item_id: UUID, *, version: Expected = None) -> Changed:
         """Remove an item and its options."""
         with change_transaction() as cursor:
-            cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEM, item_id)
-            [before] = statements.placed_items(rows)
+            cart, rows = self._lock_open(cursor, cart_id, version, cart_statements.ITEM, item_id)
+            [before] = cart_statements.placed_items(rows)
             new = cart.next_version([before], [], self.current_time())
             was, key = whole(before), {"profile_key": cart.profile_key}
             with self._recorded(cursor, cart, new, "Remove Item", was, {}, before) as changed:
                 if before.item.options:
-                    statements.DELETE_OPTIONS.run(cursor, item_id=item_id, **key)
-                statements.DELETE_ITEM.run(cursor, id=item_id, **key)
+                    cart_statements.DELETE_OPTIONS.run(cursor, item_id=item_id, **key)
+                cart_statements.DELETE_ITEM.run(cursor, id=item_id, **key)
             return changed
 
     def replace_items(
@@ -158,8 +158,8 @@ class CartManager(CartWriter):
         The cart must have those that are `kept`. Items that equal those held change nothing.
         """
         with change_transaction() as cursor:
-            cart, rows = self._lock_open(cursor, cart_id, version, statements.ITEMS)
-            before = {placed.id: placed for placed in statements.placed_items(rows)}
+            cart, rows = self._lock_open(cursor, cart_id, version, cart_statements.ITEMS)
+            before = {placed.id: placed for placed in cart_statements.placed_items(rows)}
             missing = (n for n, key in enumerate(items) if key in kept and key not in before)
             if listed := [
                 ListedItemNotFound(field=("items", n, "id"))
@@ -168,7 +168,7 @@ class CartManager(CartWriter):
                 raise ApiErrors(listed)
             if list(items.items()) == [(placed.id, placed.item) for placed in before.values()]:
                 return self._unchanged(cart)
-            after = statements.in_order(items)
+            after = cart_statements.in_order(items)
             was, now = item_differences(before, after)
             moment = self.current_time()
             new = cart.next_version(before.values(), after.values(), moment, ("items",))
@@ -188,7 +188,7 @@ class CartManager(CartWriter):
             raise TypeError(f"A cart's {', '.join(sorted(fixed))} cannot be changed.")
         checked = checked_changes(NewCart, changes)
         with change_transaction() as cursor:
-            look = statements.changeable(self.model)
+            look = cart_statements.changeable(self.model)
             cart, [row] = self._lock_open(cursor, cart_id, version, look)
             before, moment = dict(zip(CART_CHANGES, row, strict=True)), self.current_time()
             return self._write_cart(cursor, cart, "Change Cart", before, checked, moment)
@@ -222,9 +222,9 @@ class CartManager(CartWriter):
             keys = {"id": cart.id, "cart_id": cart.id, "profile_key": cart.profile_key}
             with one_exchange(cursor):
                 self._delete_items(cursor, cart)
-                statements.DELETE_CHANGES.run(cursor, **keys)
-                statements.delete_cart(self.model).run(cursor, **keys)
-                statements.INSERT_DELETED.run(
+                cart_statements.DELETE_CHANGES.run(cursor, **keys)
+                cart_statements.delete_cart(self.model).run(cursor, **keys)
+                cart_statements.INSERT_DELETED.run(
                     cursor,
                     **keys,
                     deleted_on=max(cart.modified_on, self.current_time()),

@@ -13,15 +13,15 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from carts.cart_errors import CartNotFound
-from carts.models.change import Author, decoded
+from carts.models.cart_change import Author, decoded
+from carts.models.cart_json_sql import JsonObject, JsonRows
 from carts.models.closing import has_status, status_columns, with_status
 from carts.models.columns import column_names
-from carts.models.guarded import GuardedQuerySet
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
-from carts.values import Item, NewCart, PlacedItem, completed, from_json
-from cartsvc.db.json_text import JsonObject, JsonRows
-from cartsvc.db.statements import Parameter, Select, parameters
-from cartsvc.text import camel_case
+from carts.models.save_guard import GuardedQuerySet
+from carts.records import Item, NewCart, PlacedItem, completed, from_json
+from cartsvc.db.compiled_statements import Parameter, Select, parameters
+from cartsvc.member_names import camel_case
 
 # The fields that Get Cart and List Carts add to what was sent, before those of `with_status`.
 SHOWN_ONLY = ("subtotal", "created_on", "modified_on", "version")

@@ -16,8 +16,8 @@ from uuid import UUID
 from django.db import IntegrityError, OperationalError, connection, transaction
 
 from carts.cart_errors import CartNotFound, ItemNotFound
-from carts.models import statements
-from carts.models.change import (
+from carts.models import cart_statements
+from carts.models.cart_change import (
     MAX_CHANGES,
     Author,
     CartChange,
@@ -25,10 +25,10 @@ from carts.models.change import (
     encoded,
 )
 from carts.models.closing import OPEN, CartStatus, status_columns, with_status
-from carts.models.locked_cart import Expected, LockedCart
 from carts.models.reads import CartReader, get_cart
-from carts.values import Item, PlacedItem, checked_key
-from cartsvc.db.statements import Rows, Select, one_exchange
+from carts.models.totals import Expected, LockedCart
+from carts.records import Item, PlacedItem, checked_key
+from cartsvc.db.compiled_statements import Rows, Select, one_exchange
 
 
 @dataclass
@@ -65,7 +65,7 @@ class CartWriter(CartReader):
             if not (customer := customers.first()):
                 raise CartNotFound
             keys["profile_key"] = customer
-        lock = statements.lock(self.model, tuple(keys))
+        lock = cart_statements.lock(self.model, tuple(keys))
         with cursor.db.cursor() as other:
             with one_exchange(cursor):
                 lock.send(cursor, keys)
@@ -104,13 +104,13 @@ class CartWriter(CartReader):
             # The most frequent change is a new quantity, which leaves the options alone.
             new_options = item.options != before.item.options
             if new_options and before.item.options:
-                statements.DELETE_OPTIONS.run(cursor, item_id=before.id, **key)
-            statements.UPDATE_ITEM.run(
+                cart_statements.DELETE_OPTIONS.run(cursor, item_id=before.id, **key)
+            cart_statements.UPDATE_ITEM.run(
                 cursor, id=before.id, **key, value=after.value, **item._asdict()
             )
             if new_options:
-                rows = statements.option_rows([after])
-                statements.INSERT_OPTIONS.run(cursor, rows, cart.profile_key)
+                rows = cart_statements.option_rows([after])
+                cart_statements.INSERT_OPTIONS.run(cursor, rows, cart.profile_key)
         return changed
 
     def _write_cart(
@@ -128,17 +128,17 @@ class CartWriter(CartReader):
             return self._unchanged(cart)
         new = cart.next_version([], [], moment)
         with self._recorded(cursor, cart, new, operation, was, now) as changed:
-            write = statements.update_cart(self.model, tuple(after))
+            write = cart_statements.update_cart(self.model, tuple(after))
             write.run(cursor, id=cart.id, profile_key=cart.profile_key, **after)
         return changed
 
     def _insert_items(self, cursor: Any, cart: LockedCart, placed: Collection[PlacedItem]) -> None:
-        items, options = statements.item_rows(placed), statements.option_rows(placed)
-        statements.INSERT_ITEMS.run(cursor, items, cart.profile_key, cart.id)
-        statements.INSERT_OPTIONS.run(cursor, options, cart.profile_key)
+        items, options = cart_statements.item_rows(placed), cart_statements.option_rows(placed)
+        cart_statements.INSERT_ITEMS.run(cursor, items, cart.profile_key, cart.id)
+        cart_statements.INSERT_OPTIONS.run(cursor, options, cart.profile_key)
 
     def _delete_items(self, cursor: Any, cart: LockedCart) -> None:
-        for delete in (statements.DELETE_OPTIONS_OF_CART, statements.DELETE_ITEMS):
+        for delete in (cart_statements.DELETE_OPTIONS_OF_CART, cart_statements.DELETE_ITEMS):
             delete.run(cursor, cart_id=cart.id, profile_key=cart.profile_key)
 
     @contextmanager
@@ -163,9 +163,9 @@ class CartWriter(CartReader):
         shown = None
         with one_exchange(cursor):
             yield changed
-            written = statements.update_cart(self.model, statements.OF_EVERY_CHANGE)
+            written = cart_statements.update_cart(self.model, cart_statements.OF_EVERY_CHANGE)
             written.run(cursor, **new._asdict())
-            statements.INSERT_CHANGE.run(
+            cart_statements.INSERT_CHANGE.run(
                 cursor,
                 **keys,
                 version=new.version,
@@ -181,10 +181,10 @@ class CartWriter(CartReader):
             )
             if new.version > MAX_CHANGES + 1:
                 old = new.version - MAX_CHANGES
-                statements.DELETE_CHANGE.run(cursor, **keys, version=old)
+                cart_statements.DELETE_CHANGE.run(cursor, **keys, version=old)
             if self.returns_cart:
                 shown = cursor.db.cursor()
-                show = get_cart(self.model, statements.KEYS, status_columns())
+                show = get_cart(self.model, cart_statements.KEYS, status_columns())
                 show.send(shown, {"id": cart.id, **keys})
         if shown:
             [(_, text, *status)] = show.received(shown)

@@ -19,9 +19,9 @@ from rest_framework.views import APIView
 from carts.openapi.examples import errors_shown, example
 from carts.openapi.schemas import Schema, complete, envelope_name, ref, schema_name, skeleton
 from cartsvc.api.envelope import failure_text, success
+from cartsvc.api.json_body import OperationViewSet
 from cartsvc.api.operation import Operation
-from cartsvc.api.operation_view import OperationViewSet
-from cartsvc.text import camel_case
+from cartsvc.member_names import camel_case
 
 # Headers of every answer, and of answers with these statuses.
 OF_ANY = ("X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")

@@ -11,12 +11,12 @@ from django.conf import settings
 from carts.models.idempotency import KEPT_HOURS, KEY_MAX_LENGTH
 from carts.openapi.examples import samples
 from carts.record_serializers import RecordSerializer
-from carts.types import INT64, Choice, Currency, Guid, Integer, Line, ListOf, Price
-from carts.values import AddedItems, Closing, Item, ItemList, NewCart, Option
+from carts.records import AddedItems, Closing, Item, ItemList, NewCart, Option
+from carts.value_types import INT64, Choice, Currency, Guid, Integer, Line, ListOf, Price
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
 from cartsvc.api.operation import OPERATIONS, Operation
+from cartsvc.characters import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
 from cartsvc.request_errors import API_ERRORS
-from cartsvc.text import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
 
 Schema = dict[str, Any]
 

@@ -14,7 +14,7 @@ from rest_framework.settings import api_settings
 
 from cartsvc import request_errors as errors
 from cartsvc.api.envelope import Failure
-from cartsvc.db.outages import is_outage
+from cartsvc.db.database_errors import is_outage
 from cartsvc.request_errors import ApiError
 from cartsvc.serving import logs, metrics
 from cartsvc.value_errors import InvalidValue

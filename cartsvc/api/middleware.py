@@ -16,7 +16,7 @@ from django.urls import resolve
 
 from cartsvc.api import throttling
 from cartsvc.api.exception_handler import handle
-from cartsvc.api.operation_view import RECEIVED, has_body
+from cartsvc.api.json_body import RECEIVED, has_body
 from cartsvc.db.postgresql.base import deadline
 from cartsvc.request_errors import (
     ADDRESS_MAX_LENGTH,

@@ -15,7 +15,7 @@ from django.core.cache import cache
 from django.http import HttpRequest
 from redis import RedisError
 
-from cartsvc.environment import RATE
+from cartsvc.environment_variables import RATE
 from cartsvc.identity.bearer_tokens import Bearer
 from cartsvc.request_errors import Throttled
 from cartsvc.serving import metrics

@@ -29,9 +29,10 @@ from jwt.exceptions import (
 from rest_framework_simplejwt.backends import TokenBackend
 from rest_framework_simplejwt.exceptions import TokenBackendError, TokenBackendExpiredToken
 
+from cartsvc.characters import UNPRINTABLE
+from cartsvc.guids import parse_guid
 from cartsvc.identity.issuer_keys import IssuerKeys
 from cartsvc.request_errors import InvalidToken, NotAuthenticated, Unavailable
-from cartsvc.text import UNPRINTABLE, parse_guid
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from tests.support import bodies
 from tests.support.answers import assert_refused
 from tests.support.callers import Api
 from tests.support.carts import created, shown
-from tests.support.left_out import sent
+from tests.support.not_sent import sent
 
 
 def raw(literal: str) -> Any:

@@ -12,8 +12,8 @@ from tests.support.answers import assert_refused, error
 from tests.support.callers import PROFILE, Api
 from tests.support.clock import Clock
 from tests.support.issuers import verified_with
-from tests.support.left_out import LEFT_OUT
-from tests.support.stored import Unchanged
+from tests.support.not_sent import LEFT_OUT
+from tests.support.table_contents import Unchanged
 from tests.support.tokens import (
     encode,
     header_of,

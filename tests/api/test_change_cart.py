@@ -9,7 +9,7 @@ from tests.support import bodies
 from tests.support.answers import errors_of, success
 from tests.support.callers import Api
 from tests.support.carts import created, created_with_items, shown
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 CHANGE = {
     "platform": "web",

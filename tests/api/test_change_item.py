@@ -9,7 +9,7 @@ from tests.support import bodies
 from tests.support.answers import errors_of, success
 from tests.support.callers import STRANGER, Api
 from tests.support.carts import created_with_items, shown
-from tests.support.stored import Unchanged, held, kept
+from tests.support.table_contents import Unchanged, held, kept
 
 
 def test_changes_the_quantity_and_nothing_else(api: Api) -> None:

@@ -12,7 +12,7 @@ from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of, success
 from tests.support.callers import Api
 from tests.support.carts import shown
-from tests.support.stored import Unchanged, unguarded
+from tests.support.table_contents import Unchanged, unguarded
 
 CHECKOUT = {"outcome": "checkout", "reference": "payment-1"}
 ORDERED = {"outcome": "ordered", "reference": "payment-1"}

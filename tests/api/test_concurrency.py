@@ -15,7 +15,7 @@ from tests.support import bodies
 from tests.support.callers import HttpApi
 from tests.support.carts import created, created_with_items, shown
 from tests.support.concurrency import together
-from tests.support.stored import held, kept
+from tests.support.table_contents import held, kept
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

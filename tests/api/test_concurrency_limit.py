@@ -21,7 +21,7 @@ from tests.support.callers import PROFILE, STRANGER, HttpApi
 from tests.support.carts import created_with_items
 from tests.support.concurrency import held, waiting_for_a_lock
 from tests.support.programs import wait_until
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

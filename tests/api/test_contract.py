@@ -12,8 +12,8 @@ from schemathesis.checks import CHECKS
 from schemathesis.config import SchemathesisConfig
 
 from carts.models import Cart, CartItem
-from carts.types import CURRENCY_CODE
-from cartsvc.text import parse_guid
+from carts.value_types import CURRENCY_CODE
+from cartsvc.guids import parse_guid
 from cartsvc.wsgi import application
 from tests.support.callers import PROFILE
 from tests.support.factories import CartFactory, ItemFactory

@@ -13,7 +13,7 @@ from tests.support import bodies
 from tests.support.answers import errors_of
 from tests.support.callers import Api
 from tests.support.costs import calls
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 pytestmark = pytest.mark.usefixtures("raised_limits")
 

@@ -9,7 +9,7 @@ from tests.support import bodies
 from tests.support.answers import errors_of, success
 from tests.support.callers import PROFILE, Api
 from tests.support.carts import shown
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 
 @pytest.mark.parametrize("number", [2, 4, 30])

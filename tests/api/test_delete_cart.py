@@ -6,7 +6,7 @@ from tests.support import bodies
 from tests.support.answers import assert_refused, success
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 
 def test_takes_the_cart_with_all_that_belongs_to_it(api: Api) -> None:

@@ -7,7 +7,7 @@ from django.test import Client
 from tests.support import bodies
 from tests.support.answers import assert_refused, error, errors_of
 from tests.support.callers import PROFILE, STRANGER, Api
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/json;q=0", "image/*", "", ",;,/"])

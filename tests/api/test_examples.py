@@ -12,7 +12,7 @@ from django.http import HttpResponse
 from cartsvc import request_errors
 from tests.api.documented import OPERATIONS, Document, operation, served
 from tests.support.callers import PROFILE, STRANGER, Api
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 document = cache(served)
 

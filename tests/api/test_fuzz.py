@@ -23,7 +23,7 @@ from tests.api.operations import OF_A_CHANGE, REQUESTS, send
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.carts import created, shown
-from tests.support.stored import stored
+from tests.support.table_contents import stored
 
 WHOLE: dict[str, Any] = {
     "create": bodies.cart(items=2, options=2),

@@ -7,7 +7,7 @@ from carts.models import Cart
 from tests.support.answers import assert_refused, exact, success
 from tests.support.callers import STRANGER, Api
 from tests.support.carts import shown
-from tests.support.stored import Unchanged, unguarded
+from tests.support.table_contents import Unchanged, unguarded
 
 
 def test_shows_a_cart_with_its_version(api: Api, cart_id: str) -> None:

@@ -12,8 +12,8 @@ from tests.support import bodies
 from tests.support.answers import assert_refused, error, errors_of
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.issuers import verified_with
-from tests.support.left_out import LEFT_OUT
-from tests.support.stored import Unchanged
+from tests.support.not_sent import LEFT_OUT
+from tests.support.table_contents import Unchanged
 from tests.support.tokens import mint
 
 NO_TOKEN = error("not_authenticated", "Send an Authorization header with a bearer token.")

@@ -7,7 +7,7 @@ from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import shown
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tests.support.callers import Api
 from tests.support.certificates import make_certificate
 from tests.support.clock import Clock
 from tests.support.issuers import Issuer, fetch_keys, published, running, verified_with
-from tests.support.left_out import LEFT_OUT
+from tests.support.not_sent import LEFT_OUT
 from tests.support.programs import wait_until
 from tests.support.tokens import mint, private_key, public_jwk, public_pem
 

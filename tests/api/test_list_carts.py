@@ -8,7 +8,7 @@ from tests.support.answers import assert_refused, errors_of, exact, success
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, shown
 from tests.support.factories import CartFactory
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 
 def test_shows_each_cart_without_its_items(api: Api) -> None:

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 from django.test import Client
 
-from carts.types import Line, Paragraph, Text
+from carts.value_types import Line, Paragraph, Text
 from cartsvc.request_errors import API_ERRORS, ApiError
 from tests.api.documented import OPERATIONS, Document, operation, ref, undescribed
 from tests.support.fields import FIELDS, OPTIONAL, by_kind

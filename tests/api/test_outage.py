@@ -23,7 +23,7 @@ from tests.support.carts import created, shown
 from tests.support.concurrency import held, together, waiting_for_a_lock
 from tests.support.factories import CartFactory
 from tests.support.programs import wait_until
-from tests.support.stored import unguarded
+from tests.support.table_contents import unguarded
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

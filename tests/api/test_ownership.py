@@ -10,7 +10,7 @@ from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, created_with_items
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 
 @pytest.mark.parametrize("name", REQUESTS)

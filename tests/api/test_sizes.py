@@ -9,7 +9,7 @@ from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
-from tests.support.stored import Unchanged, held, kept
+from tests.support.table_contents import Unchanged, held, kept
 
 pytestmark = pytest.mark.django_db
 

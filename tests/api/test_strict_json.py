@@ -9,7 +9,7 @@ from carts.models import Cart
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 BODY = json.dumps(bodies.cart())
 

@@ -13,7 +13,7 @@ from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of, success
 from tests.support.callers import STRANGER, Api
 from tests.support.carts import created, shown
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 TEXT = "This object has no member of that name."
 

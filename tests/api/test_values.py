@@ -13,8 +13,8 @@ from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import created, shown
 from tests.support.fields import by_kind
-from tests.support.left_out import LEFT_OUT
-from tests.support.stored import Unchanged
+from tests.support.not_sent import LEFT_OUT
+from tests.support.table_contents import Unchanged
 
 Refused = tuple[Any, str, str]
 

@@ -74,7 +74,7 @@ def measure() -> dict[str, int]:
         servers.migrate(cluster, "postgres")
         variables = servers.environment(cluster, "postgres", PYTHONHASHSEED="0")
         # Everything takes fifty times as long under valgrind.
-        variables["DJANGO_SETTINGS_MODULE"] = "tests.support.patient"
+        variables["DJANGO_SETTINGS_MODULE"] = "tests.support.long_timeouts"
         valgrind = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={folder}/%p"]
         program = f"from tests.bench import instructions; instructions.count({folder!r})"
         subprocess.run(

@@ -3,7 +3,7 @@ from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.contrib.auth.models import User
 
 from carts.models import Cart
-from carts.models.change import Author
+from carts.models.cart_change import Author
 from tests.browser.conftest import FIND, HEIGHTS, LOOKS, Open, check, shoot, sign_in, tab_to
 from tests.desk.conftest import (
     add_page,

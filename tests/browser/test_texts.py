@@ -2,7 +2,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from carts.models import Cart
-from carts.templatetags.desk import CONTROLS
+from carts.templatetags.desk_filters import CONTROLS
 from tests.browser.conftest import FIND, HEIGHTS, Open, check, complained
 from tests.desk.conftest import delete_page, item_of, item_page, page_of, remove_page
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item

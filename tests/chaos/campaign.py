@@ -25,9 +25,9 @@ from subprocess import Popen, SubprocessError, TimeoutExpired
 
 import psycopg
 
-from tests.chaos.ledger import Ledger
 from tests.chaos.nodes import Node, Nodes, three_nodes
 from tests.chaos.proxies import haproxy
+from tests.chaos.recorded_callers import Ledger
 from tests.chaos.servers import (
     CLOCKS,
     Service,
@@ -221,7 +221,7 @@ def started() -> Iterator[System]:
         wait_until(lambda: all(answers(direct) for _ in range(2 * len(nodes.all))))
         with psycopg.connect(direct, autocommit=True) as connection:
             connection.execute(session_limits("postgres"))
-        command = [sys.executable, "-m", "tests.chaos.wire", wired, balanced.primary]
+        command = [sys.executable, "-m", "tests.chaos.slow_network", wired, balanced.primary]
         wire = enter(running(command, lambda: accepts(wired), cwd=ROOT))
         pooler = enter(pooled(nodes.url(f"127.0.0.1:{wired}")))
         url = pooler.variables["DATABASE_URL"]

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # The limits up to which everything is promised to hold.
 RAISED = {"MAX_BODY_BYTES": "1048576", "MAX_ITEMS": "500", "MAX_CART_OPTIONS": "5000"}
 # Settings for a test that holds a row for longer than a request may wait.
-PATIENT = "tests.support.patient"
+PATIENT = "tests.support.long_timeouts"
 SIGNING_KEY = "the-signing-key-of-the-chaos-tests-0123456789"
 
 

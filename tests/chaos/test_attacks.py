@@ -22,7 +22,8 @@ from typing import Any
 import pytest
 import requests
 
-from tests.chaos.hostile import ATTACKS, LARGE, Target
+from tests.chaos.attack_trials import Caller, honest, tried
+from tests.chaos.attacks import ATTACKS, LARGE, Target
 from tests.chaos.proxies import HOST, nginx
 from tests.chaos.servers import (
     ISSUER,
@@ -35,7 +36,6 @@ from tests.chaos.servers import (
     timed,
     with_issuer,
 )
-from tests.chaos.trial import Caller, honest, tried
 from tests.support import bodies
 from tests.support.callers import HttpApi
 from tests.support.carts import created, created_with_items

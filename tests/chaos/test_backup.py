@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.ledger import Ledger
+from tests.chaos.recorded_callers import Ledger
 from tests.chaos.servers import ROOT, Service, service
 from tests.support.carts import created, shown
 from tests.support.clusters import Cluster, private_cluster

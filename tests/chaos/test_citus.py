@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.ledger import Ledger
+from tests.chaos.recorded_callers import Ledger
 from tests.chaos.servers import Service, service, session_limits
 from tests.support import bodies
 from tests.support.callers import HttpApi

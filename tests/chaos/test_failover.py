@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.campaign import CANCELLED, Campaign, System, started
-from tests.chaos.ledger import Ledger
+from tests.chaos.recorded_callers import Ledger
 from tests.chaos.servers import service
 
 

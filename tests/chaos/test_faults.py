@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psycopg
 
-from tests.chaos.ledger import Ledger
+from tests.chaos.recorded_callers import Ledger
 from tests.chaos.servers import Service, service
 from tests.support import bodies
 from tests.support.carts import created

@@ -16,7 +16,7 @@ from cartsvc.api.envelope import Failure
 from cartsvc.request_errors import API_ERRORS, Unavailable
 from tests.chaos.proxies import HOST, Proxy
 from tests.chaos.servers import ROOT
-from tests.chaos.test_wire import answer_on, head
+from tests.chaos.test_http_on_the_wire import answer_on, head
 from tests.support import bodies
 from tests.support.carts import created
 from tests.support.programs import wait_until

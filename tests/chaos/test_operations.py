@@ -19,7 +19,7 @@ import requests
 from cartsvc import __version__
 from cartsvc.serving.server import GRACEFUL_TIMEOUT_SECONDS
 from tests.chaos.servers import PATIENT, ROOT, Service, connected, held_row, scrape, service
-from tests.chaos.test_wire import head
+from tests.chaos.test_http_on_the_wire import head
 from tests.support import bodies
 from tests.support.carts import created
 from tests.support.clusters import Cluster

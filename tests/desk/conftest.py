@@ -14,7 +14,7 @@ from pytest_django import Settings
 from carts.models import Cart
 from carts.models.reads import items_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 CARTS = "/admin/carts/cart/"
 ACCOUNTS = "/admin/auth/user/"

@@ -22,7 +22,7 @@ from tests.desk.conftest import (
     staff,
     words,
 )
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 pytestmark = pytest.mark.usefixtures("cheap_passwords")
 

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from carts.admin import activity
 from carts.models import Cart
 from tests.desk.conftest import CARTS, delete_page, form_of, item_page, page_of, staff, words
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 ACTIVITY = f"{CARTS}activity/"
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)

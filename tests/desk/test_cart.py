@@ -8,7 +8,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from carts.models import Cart, CartChange, CartItem, CartItemOption
-from carts.models.change import Author
+from carts.models.cart_change import Author
 from tests.desk.conftest import CARTS, correct_page, delete_page, events, form_of, page_of, words
 from tests.support.callers import PROFILE, Api
 from tests.support.carts import created

@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 from uuid_utils.compat import uuid7
 
 from carts.models import Cart
-from carts.models.change import Author
+from carts.models.cart_change import Author
 from tests.desk.conftest import (
     add_page,
     big_cart,

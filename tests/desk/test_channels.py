@@ -7,13 +7,13 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from carts.admin import channels
+from carts.admin import channels_page
 from carts.models import Cart
-from carts.values import Closing
+from carts.records import Closing
 from tests.desk.conftest import CARTS, correct_page, page_of, words
 from tests.support.concurrency import held
 from tests.support.factories import CartFactory, ItemFactory
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 CHANNELS = f"{CARTS}channels/"
 
@@ -123,14 +123,14 @@ def test_a_cart_that_changes_meanwhile_is_not_changed_by_an_old_preview(
     lead: Client, several: list[Cart], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the log of staff says was so must have been so."""
-    told = channels.change_of
+    told = channels_page.change_of
 
     def overtaken(*args: Any) -> str:
         found = told(*args)
         Cart.objects.change_cart(several[0].pk, {"platform": "kiosk"})
         return found
 
-    monkeypatch.setattr(channels, "change_of", overtaken)
+    monkeypatch.setattr(channels_page, "change_of", overtaken)
     answer = lead.post(CHANNELS, sent(several[:1], platform="phone") | {"sure": "yes"})
     assert "Carts that could not be changed: 1." in answer.text
     assert "The cart has moved on" in answer.text

@@ -12,7 +12,7 @@ from django.utils import timezone
 from carts.models import Cart
 from tests.desk.conftest import CARTS, form_of, item_page, items, page_of
 from tests.support.factories import CartFactory, ItemFactory
-from tests.support.stored import Unchanged, unguarded
+from tests.support.table_contents import Unchanged, unguarded
 
 ORDER = "ORD-2026/4711"
 

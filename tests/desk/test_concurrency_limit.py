@@ -17,7 +17,7 @@ from cartsvc.concurrency_limit import COMPUTING, RECEIVING
 from tests.desk.conftest import CARTS, PASSWORD, member, staff
 from tests.support.concurrency import together
 from tests.support.programs import wait_until
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

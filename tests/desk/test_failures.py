@@ -9,10 +9,10 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.test import Client
 
-from carts.admin import desk
+from carts.admin import cart_admin
 from carts.models import Cart
 from tests.desk.conftest import CARTS, item_page, page_of, staff
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 
 @pytest.mark.parametrize("path", ["1/1", "1/abc", "abc/1"])
@@ -81,7 +81,7 @@ def test_a_defect_is_an_error_and_is_told_without_its_text(
     def broken(*_: Any) -> None:
         raise defect("a secret")
 
-    monkeypatch.setattr(desk, "timeline", broken)
+    monkeypatch.setattr(cart_admin, "timeline", broken)
     viewer.raise_request_exception = False
     answer = viewer.get(page_of(cart))
     assert answer.status_code == 500

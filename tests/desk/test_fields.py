@@ -7,11 +7,11 @@ import pytest
 from django.test import Client
 
 from carts.models import Cart
-from carts.templatetags import desk
-from carts.values import Item, Option
+from carts.records import Item, Option
+from carts.templatetags import desk_filters
 from tests.desk.conftest import correct_page, form_of, item_page, items, page_of, words
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_every_field_of_an_item_can_be_seen_and_corrected(lead: Client, cart: Ca
 def test_menu_data_leaves_out_what_was_not_sent(
     lead: Client, cart: Cart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk, "IN_LINES", desk.IN_LINES - {"special_instructions"})
+    monkeypatch.setattr(desk_filters, "IN_LINES", desk_filters.IN_LINES - {"special_instructions"})
     assert "Instructions for the kitchen None" not in words(lead.get(page_of(cart)).text)
 
 

@@ -9,12 +9,12 @@ from django.test import Client
 from uuid_utils.compat import uuid7
 
 from carts.models import Cart
-from carts.models.change import Author
+from carts.models.cart_change import Author
 from tests.desk.conftest import CARTS, found, item_of, items, page_of, staff
 from tests.support import bodies
 from tests.support.callers import STRANGER, Api
 from tests.support.factories import CartFactory, ItemFactory, new_item
-from tests.support.stored import unguarded
+from tests.support.table_contents import unguarded
 
 
 @pytest.fixture

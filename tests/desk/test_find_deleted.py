@@ -7,7 +7,7 @@ from django.test import Client
 
 from carts.admin import search
 from carts.models import Cart
-from carts.models.change import Author
+from carts.models.cart_change import Author
 from tests.desk.conftest import CARTS, page_of, words
 from tests.support.factories import CartFactory
 

@@ -10,10 +10,10 @@ from django.test import Client
 from django.utils.html import escape
 from uuid_utils.compat import uuid7
 
-from carts.admin import base_view as pages
+from carts.admin import change_view as pages
 from carts.models import Cart
-from carts.models.change import Author
-from carts.values import Item
+from carts.models.cart_change import Author
+from carts.records import Item
 from tests.desk.conftest import (
     add_page,
     correct_page,
@@ -29,7 +29,7 @@ from tests.desk.conftest import (
 )
 from tests.support.concurrency import held
 from tests.support.factories import CartFactory, ItemFactory
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 AGAIN, BACK = "Saving it now replaces the above;", "puts it back all the same;"
 

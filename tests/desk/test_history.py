@@ -8,7 +8,7 @@ from django.test import Client
 from uuid_utils.compat import uuid7
 
 from carts.models import Cart
-from carts.models.change import Author
+from carts.models.cart_change import Author
 from tests.desk.conftest import CARTS, big_cart, events, page_of, words
 from tests.support.callers import Api
 from tests.support.carts import created_with_items

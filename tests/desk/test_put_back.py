@@ -13,11 +13,11 @@ from pytest_django import Settings
 from uuid_utils.compat import uuid7
 
 from carts.models import Cart, CartChange
-from carts.models.change import Author, decoded, encoded
-from carts.values import Closing, Item
+from carts.models.cart_change import Author, decoded, encoded
+from carts.records import Closing, Item
 from tests.desk.conftest import events, item_of, items, page_of, put_back_page, when, words
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
-from tests.support.stored import Unchanged, unguarded
+from tests.support.table_contents import Unchanged, unguarded
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from carts.admin.desk import PRINTED_ITEMS
+from carts.admin.cart_admin import PRINTED_ITEMS
 from carts.admin.formatting import amount
 from tests.desk.conftest import big_cart, page_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory

@@ -13,7 +13,7 @@ from carts.models import (
 from tests.desk.conftest import form_of, item_page
 from tests.support import bodies
 from tests.support.callers import Api
-from tests.support.stored import unguarded
+from tests.support.table_contents import unguarded
 
 # Telephone numbers: what two customers write everywhere.
 OWN, OTHER = "491715550123", "4915125550178"

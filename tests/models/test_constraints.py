@@ -12,11 +12,11 @@ from django.db.models.expressions import RawSQL
 
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.columns import column_names
-from carts.values import Item, NewCart, Option, checked_changes
-from cartsvc.text import snake_case
+from carts.records import Item, NewCart, Option, checked_changes
+from cartsvc.member_names import snake_case
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.fields import by_kind
-from tests.support.stored import unguarded
+from tests.support.table_contents import unguarded
 
 pytestmark = pytest.mark.django_db
 

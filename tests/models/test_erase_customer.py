@@ -123,7 +123,7 @@ def test_a_key_that_is_none_is_refused(
 
 
 def pause_with(monkeypatch: pytest.MonkeyPatch, pause: Callable[[float], object]) -> None:
-    for module in ("carts.management.commands.erase_customer", "carts.management.batches"):
+    for module in ("carts.management.commands.erase_customer", "carts.management.delete_batches"):
         monkeypatch.setattr(f"{module}.sleep", pause)
 
 

@@ -12,21 +12,21 @@ from django.core.management import call_command
 from django.db import connection
 
 from carts.management.commands.export_customer import CHANGE_FIELDS, document
-from carts.management.customers import held_of
+from carts.management.customer_data import held_of
 from carts.models import (
     Cart,
     CartChange,
     DeletedCart,
     IdempotencyRecord,
 )
-from cartsvc.text import camel_case
+from cartsvc.member_names import camel_case
 from tests.desk.conftest import form_of, item_page, staff
 from tests.models.customers import OTHER, fill
 from tests.support import bodies
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, shown
 from tests.support.factories import CartFactory, ItemFactory
-from tests.support.stored import unguarded
+from tests.support.table_contents import unguarded
 
 
 def export() -> str:

@@ -7,13 +7,13 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from carts.models import Cart, CartChange
-from carts.models.change import MAX_CHANGES, NAME_LENGTH, Author
-from carts.values import Option
+from carts.models.cart_change import MAX_CHANGES, NAME_LENGTH, Author
+from carts.records import Option
 from tests.support import bodies
 from tests.support.callers import PROFILE, Api
 from tests.support.carts import created_with_items
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
-from tests.support.stored import unguarded
+from tests.support.table_contents import unguarded
 
 
 def changes() -> list[CartChange]:
@@ -79,7 +79,7 @@ def test_a_system_user_without_a_name_may_write(db: None, monkeypatch: pytest.Mo
     def nobody() -> str:
         raise KeyError("uid not found: 1234")
 
-    monkeypatch.setattr("carts.models.change.getuser", nobody)
+    monkeypatch.setattr("carts.models.cart_change.getuser", nobody)
 
     assert CartFactory().created_by == Author("shell", "")
 

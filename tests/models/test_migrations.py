@@ -21,7 +21,7 @@ from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
 from carts.models import IdempotencyRecord
-from cartsvc.db import operations
+from cartsvc.db import migration_operations
 from tests.support.callers import PROFILE
 from tests.support.factories import CartFactory, ItemFactory
 
@@ -33,7 +33,7 @@ on_postgresql = pytest.mark.skipif(
 BEFORE = "0001_carts"
 
 HINT = """
-Callers wait for as long as the table is large. Instead, from cartsvc.db.operations:
+Callers wait for as long as the table is large. Instead, from cartsvc.db.migration_operations:
 - an index: AddIndex; a unique constraint can then use it (ALTER TABLE ... ADD CONSTRAINT ...
   UNIQUE USING INDEX);
 - a check: AddCheck, and ValidateCheck in a migration of its own;
@@ -179,7 +179,7 @@ def test_an_index_is_added_on_either_database(rows: None) -> None:
     # As an attempt that failed would leave it.
     connection.cursor().execute("CREATE INDEX x ON carts_cart (platform)")
     watching = watched() if connection.vendor == "postgresql" else nullcontext(Watch())
-    with watching as watch, applied(operations.AddIndex("cart", index), atomic=False):
+    with watching as watch, applied(migration_operations.AddIndex("cart", index), atomic=False):
         assert indexes()["x"]["columns"] == ["created_on"]
     assert watch.found == set()
     assert "x" not in indexes()
@@ -187,7 +187,10 @@ def test_an_index_is_added_on_either_database(rows: None) -> None:
 
 def test_a_check_is_added_on_either_database(rows: None) -> None:
     check = models.CheckConstraint(name="x", condition=models.Q(restaurant_key__gt=0))
-    added = operations.AddCheck("cart", check), operations.ValidateCheck("cart", "x")
+    added = (
+        migration_operations.AddCheck("cart", check),
+        migration_operations.ValidateCheck("cart", "x"),
+    )
     watching = watched() if connection.vendor == "postgresql" else nullcontext(Watch())
     with watching as watch, applied(*added[:1]):
         assert "x" in indexes()
@@ -207,7 +210,7 @@ def test_a_migration_that_would_keep_callers_waiting_is_refused_here_too() -> No
 
 def test_a_migration_that_was_interrupted_can_run_again() -> None:
     """What is not atomic keeps what it has done, and begins with it anew."""
-    repeatable = operations.AddIndex, operations.ValidateCheck
+    repeatable = migration_operations.AddIndex, migration_operations.ValidateCheck
     loader = MigrationExecutor(connection).loader
     for (app, _), migration in loader.disk_migrations.items():
         if app == "carts" and not migration.atomic:

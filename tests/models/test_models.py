@@ -14,14 +14,14 @@ from uuid_utils.compat import uuid7
 from carts.cart_errors import CartNotFound, VersionMismatch
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.columns import column_names
-from carts.values import NewCart, Option
+from carts.records import NewCart, Option
 from tests.desk.conftest import form_of, staff
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import shown
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
-from tests.support.stored import Unchanged, stored, unguarded
+from tests.support.table_contents import Unchanged, stored, unguarded
 
 pytestmark = pytest.mark.django_db
 

@@ -12,9 +12,9 @@ from django.conf import settings
 from django.db import OperationalError, close_old_connections, connection, connections
 
 from carts.models import Cart
+from cartsvc.db.compiled_statements import one_exchange
 from cartsvc.db.postgresql import base
 from cartsvc.db.postgresql.base import deadline
-from cartsvc.db.statements import one_exchange
 from tests.desk.conftest import CARTS, staff
 from tests.support.callers import PROFILE, Api
 from tests.support.carts import created

@@ -15,7 +15,7 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CartNotFound
-from carts.management.batches import MAX_ROWS
+from carts.management.delete_batches import MAX_ROWS
 from carts.models import (
     Cart,
     CartChange,
@@ -27,7 +27,7 @@ from carts.models import (
 from tests.support.callers import PROFILE
 from tests.support.concurrency import in_background, together
 from tests.support.factories import CartFactory, ItemFactory
-from tests.support.stored import unguarded
+from tests.support.table_contents import unguarded
 
 NOW = timezone.now()
 
@@ -64,7 +64,7 @@ def records(number: int, age: timedelta) -> list[IdempotencyRecord]:
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("carts.management.batches.BATCH", 2)
+    monkeypatch.setattr("carts.management.delete_batches.BATCH", 2)
 
 
 @pytest.mark.parametrize("number", [1_200, 5])
@@ -181,7 +181,7 @@ def test_a_transaction_is_bounded_by_what_its_carts_hold(
         unguarded(Cart).update(modified_on=NOW - timedelta(days=40))
     rows = sum(model.objects.count() for model in (Cart, CartItem, CartItemOption, CartChange))
     deleted, pauses = [0], list[float]()
-    monkeypatch.setattr("carts.management.batches.sleep", pauses.append)
+    monkeypatch.setattr("carts.management.delete_batches.sleep", pauses.append)
 
     def count(execute: Any, sql: str, *rest: Any) -> Any:
         result = execute(sql, *rest)

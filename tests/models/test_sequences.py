@@ -18,15 +18,15 @@ from django.test import Client
 
 from carts.cart_errors import CartClosed, ItemNotFound
 from carts.models import Cart, CartItem
-from carts.models.change import items_before
+from carts.models.cart_change import items_before
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS
-from carts.values import Item, Option, PlacedItem
+from carts.records import Item, Option, PlacedItem
 from tests.desk.conftest import CARTS, staff
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.concurrency import together
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
-from tests.support.stored import held, kept
+from tests.support.table_contents import held, kept
 
 CHANGES = 6
 SEEDS = 20 if os.environ.get("CI") else 8

@@ -17,10 +17,10 @@ from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CurrencyMismatch
 from carts.models import Cart, CartChange
-from carts.values import Item, Option
+from carts.records import Item, Option
 from cartsvc.request_errors import ApiErrors
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 pytestmark = pytest.mark.django_db
 

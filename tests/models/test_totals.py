@@ -9,12 +9,12 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from carts.models import Cart, CartItem
-from carts.models.locked_cart import Totals
+from carts.models.totals import Totals
 from tests.support.answers import exact
 from tests.support.callers import Api
 from tests.support.concurrency import held as kept_open
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
-from tests.support.stored import held, kept, unguarded
+from tests.support.table_contents import held, kept, unguarded
 
 pytestmark = pytest.mark.django_db
 

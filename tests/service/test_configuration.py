@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from cartsvc.environment import usable_cores
+from cartsvc.environment_variables import usable_cores
 from tests.support.programs import manage
 
 SETTINGS = settings.BASE_DIR / "cartsvc/settings.py"

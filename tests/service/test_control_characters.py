@@ -4,7 +4,7 @@ import re
 
 import jsonschema_rs
 
-from cartsvc.text import INVISIBLE
+from cartsvc.characters import INVISIBLE
 
 EVERY = [chr(code) for code in (*range(0xD800), *range(0xE000, 0x110000))]
 

@@ -125,7 +125,7 @@ def test_a_missing_package_is_named(package: str, program: tuple[str, ...]) -> N
 
 
 def test_a_missing_module_of_our_own_is_a_defect() -> None:
-    done = manage("check", program=("-c", WITHOUT.format(name="carts.types")))
+    done = manage("check", program=("-c", WITHOUT.format(name="carts.value_types")))
     assert "Traceback" in done.stderr
 
 

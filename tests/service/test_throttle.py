@@ -14,7 +14,7 @@ from tests.support import bodies
 from tests.support.answers import errors_of
 from tests.support.callers import STRANGER, Api
 from tests.support.clock import Clock
-from tests.support.stored import Unchanged
+from tests.support.table_contents import Unchanged
 
 
 @pytest.fixture

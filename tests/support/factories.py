@@ -7,7 +7,7 @@ from typing import Any
 import factory
 
 from carts.models import Cart
-from carts.values import Item
+from carts.records import Item
 
 
 class OptionFactory(factory.DictFactory):

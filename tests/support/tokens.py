@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.conf import settings
 
-from tests.support.left_out import sent
+from tests.support.not_sent import sent
 
 
 def claims(**changes: Any) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from tqdm import tqdm
 from uuid_utils.compat import uuid7
 
 from carts.models import Cart, CartItem
-from carts.models.change import Author
+from carts.models.cart_change import Author
 from carts.models.manager import CartManager
-from carts.values import CHECKOUT, OUTCOMES, Closing, Item, Option
+from carts.records import CHECKOUT, OUTCOMES, Closing, Item, Option
 
 PARTNER = "DEMO"
 

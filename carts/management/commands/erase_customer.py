@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from carts.management.batches import ATTEMPTS, counted, delete_batches
-from carts.management.customers import held_of
+from carts.management.customer_data import held_of
+from carts.management.delete_batches import ATTEMPTS, counted, delete_batches
 
 
 class Command(BaseCommand):

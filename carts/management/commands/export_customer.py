@@ -13,13 +13,13 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 from simplejson import JSONEncoder
 
-from carts.management.batches import BATCH, batches
-from carts.management.customers import held_of
+from carts.management.customer_data import held_of
+from carts.management.delete_batches import BATCH, batches
 from carts.models import Cart, CartChange, DeletedCart, IdempotencyRecord
-from carts.models.change import decoded
+from carts.models.cart_change import decoded
 from carts.models.closing import status_columns, with_status
 from carts.models.reads import cart_json, items_json
-from cartsvc.text import camel_case
+from cartsvc.member_names import camel_case
 
 CHANGE_FIELDS = [
     field.attname for field in CartChange._meta.concrete_fields if field.name != "profile_key"

@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from carts.management.batches import delete_batches
-from carts.management.customers import staff_log
+from carts.management.customer_data import staff_log
+from carts.management.delete_batches import delete_batches
 from carts.models import Cart, DeletedCart, IdempotencyRecord
 from carts.models.closing import expired
 from carts.models.reads import first_key_at

@@ -7,11 +7,11 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from tqdm import tqdm
 
-from carts.management.batches import batches
+from carts.management.delete_batches import batches
 from carts.models import Cart, CartItem
-from carts.models.locked_cart import Totals
 from carts.models.reads import items_of
-from carts.values import PlacedItem
+from carts.models.totals import Totals
+from carts.records import PlacedItem
 
 BATCH = 200  # carts read at once
 

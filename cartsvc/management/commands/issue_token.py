@@ -10,9 +10,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jwt import InvalidKeyError
 
 from cartsvc.api.operation import OPERATIONS
+from cartsvc.characters import UNPRINTABLE
 from cartsvc.identity.bearer_tokens import token_backend
 from cartsvc.management.durations import duration
-from cartsvc.text import UNPRINTABLE
 
 
 class Command(BaseCommand):

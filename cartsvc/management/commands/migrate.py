@@ -5,7 +5,7 @@ from django.core.management.base import CommandParser
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 
-from cartsvc.db.outages import is_refused_by_server
+from cartsvc.db.database_errors import is_refused_by_server
 
 PAUSE_SECONDS = 5
 

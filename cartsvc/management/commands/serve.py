@@ -13,8 +13,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connection, connections
 from django.http.request import split_domain_port, validate_host
 
+from cartsvc.db.database_errors import UNSUPPORTED
 from cartsvc.db.database_url import connect_for_requests
-from cartsvc.db.outages import UNSUPPORTED
 from cartsvc.identity.bearer_tokens import fetch_issuer_keys
 from cartsvc.serving import metrics, server
 from cartsvc.serving.addresses import address_of, claimed

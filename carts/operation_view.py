@@ -19,16 +19,16 @@ from carts.cart_errors import (
     VersionMismatch,
 )
 from carts.models import Cart, IdempotencyRecord
-from carts.models.change import Author
+from carts.models.cart_change import Author
 from carts.models.idempotency import KEY_MAX_LENGTH
-from carts.models.locked_cart import Place
 from carts.models.manager import CartManager
+from carts.models.totals import Place
 from carts.models.writes import Changed
 from carts.record_serializers import InvalidBody
 from cartsvc.api.envelope import entity_tag, success
 from cartsvc.api.headers import preferences, versions
+from cartsvc.api.json_body import OperationViewSet
 from cartsvc.api.operation import Operation
-from cartsvc.api.operation_view import OperationViewSet
 from cartsvc.concurrency_limit import COMPUTING, WAITING
 from cartsvc.identity.bearer_tokens import Bearer
 from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors, InvalidHeader

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 from uuid import UUID
 
 from carts.cart_errors import CannotChange
-from carts.types import (
+from carts.value_types import (
     INT32,
     INT64,
     PRICE,
@@ -195,7 +195,7 @@ def check_named_once(item_ids: Iterable[UUID | None], name: str) -> None:
 
 @cache
 def types_of(record: Record) -> dict[str, Any]:
-    """Return the type of each field, in their order. See `carts.types`."""
+    """Return the type of each field, in their order. See `carts.value_types`."""
     hints = get_type_hints(record, include_extras=True)
     return {name: hints[name].__metadata__[0] for name in record._fields}
 

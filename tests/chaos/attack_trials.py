@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from http.client import HTTPException, HTTPResponse
 from itertools import islice
 
-from tests.chaos.hostile import ATTACKS, Attack, Target
+from tests.chaos.attacks import ATTACKS, Attack, Target
 from tests.support import bodies
 
 ATTACKERS = 8

@@ -16,9 +16,9 @@ from django.db.models.lookups import IsNull
 from carts.admin.formatting import AMOUNT, parse_amount
 from carts.models import Cart, CartChange, CartItem, DeletedCart
 from carts.models.reads import CartQuerySet
-from carts.types import CURRENCIES, INT32
-from carts.values import NewCart, types_of
-from cartsvc.text import GUID
+from carts.records import NewCart, types_of
+from carts.value_types import CURRENCIES, INT32
+from cartsvc.guids import GUID
 
 # A shorter beginning of an id is more likely a number or a word.
 MIN_DIGITS = 8

@@ -13,7 +13,7 @@ from pytest_django import Settings
 from uuid_utils.compat import uuid7
 
 from carts.models import Cart
-from carts.models.change import Author
+from carts.models.cart_change import Author
 from tests.desk.conftest import (
     big_cart,
     events,
@@ -28,7 +28,7 @@ from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.costs import calls
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
-from tests.support.stored import unguarded
+from tests.support.table_contents import unguarded
 
 
 def test_a_cart_reads_like_the_order(viewer: Client) -> None:

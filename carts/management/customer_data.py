@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 from django.db.models import QuerySet
 
 from carts.models import Cart, DeletedCart, IdempotencyRecord
-from cartsvc.text import parse_guid
+from cartsvc.guids import parse_guid
 
 
 def held_of(profile_key: str) -> list[QuerySet[Any]]:

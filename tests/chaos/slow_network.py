@@ -1,6 +1,6 @@
 """A network that can be cut and slowed: it passes on what comes, in a process of its own.
 
-python -m tests.chaos.wire PORT HOST:PORT
+python -m tests.chaos.slow_network PORT HOST:PORT
 
 While it is stopped (SIGSTOP), it passes nothing on, and nobody learns of it. SIGUSR1 delays all
 that is passed on from now on, or no longer.

@@ -10,8 +10,8 @@ from django.conf import settings
 
 from carts.cart_errors import CurrencyMismatch, InvalidCurrency, TooMany, VersionMismatch
 from carts.models.closing import OPEN
-from carts.types import CURRENCIES
-from carts.values import PlacedItem
+from carts.records import PlacedItem
+from carts.value_types import CURRENCIES
 from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors
 
 # The version or versions that a caller expects; None if any will do.

@@ -13,17 +13,17 @@ from django.utils import timezone
 
 from carts.admin import activity, search
 from carts.admin.activity import log_of
-from carts.admin.cart import AbandonView, ChangeCartView, DeleteCartView, NoteView, ReopenView
-from carts.admin.channels import ChannelsView
+from carts.admin.cart_pages import AbandonView, ChangeCartView, DeleteCartView, NoteView, ReopenView
+from carts.admin.channels_page import ChannelsView
 from carts.admin.formatting import LABELS, amount, cart_url, parse_version
 from carts.admin.history import timeline
-from carts.admin.items import ItemView, RemoveItemView
-from carts.admin.put_back import PutBackView
+from carts.admin.item_pages import ItemView, RemoveItemView
+from carts.admin.put_back_page import PutBackView
 from carts.admin.site import page
 from carts.models import Cart, DeletedCart
 from carts.models.closing import OPEN
 from carts.models.reads import items_of
-from cartsvc.text import parse_guid
+from cartsvc.guids import parse_guid
 
 # The most items on the slips that the page of a cart shows. Its order has all of them.
 PRINTED_ITEMS = 100

@@ -1,6 +1,6 @@
 """A checker for histories: what callers sent and saw must fit one order of changes.
 
-    python -m tests.chaos.histories FILE…
+    python -m tests.chaos.history_checker FILE…
 
 Each line of a file is a JSON object, an attempt at one operation:
 

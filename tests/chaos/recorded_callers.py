@@ -17,7 +17,7 @@ from typing import Any
 
 import requests
 
-from tests.chaos.histories import Operation, judge, loaded
+from tests.chaos.history_checker import Operation, judge, loaded
 from tests.chaos.servers import SIGNING_KEY, Service
 from tests.support import bodies
 from tests.support.callers import HttpApi

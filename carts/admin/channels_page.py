@@ -13,18 +13,18 @@ from django.urls import reverse
 from django.views.generic import View
 
 from carts.admin.activity import author_of, log
-from carts.admin.base_view import BUSY
+from carts.admin.change_view import BUSY
 from carts.admin.formatting import refusal_in_words
 from carts.admin.forms import CHANNELS, WhyForm, form_field
 from carts.admin.history import change_of
 from carts.admin.search import PAGE_SIZE
+from carts.admin.search_terms import ITEMS
 from carts.admin.site import page
-from carts.admin.terms import ITEMS
 from carts.models import Cart
 from carts.models.closing import OPEN
-from carts.values import NewCart
+from carts.records import NewCart
+from cartsvc.guids import parse_guid
 from cartsvc.request_errors import ApiError
-from cartsvc.text import parse_guid
 
 
 class ChannelsForm(WhyForm):

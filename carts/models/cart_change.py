@@ -16,10 +16,10 @@ import simplejson
 from django.db import models
 from django.utils.functional import cached_property
 
-from carts.models.guarded import GuardedModel
-from carts.values import Item, Option, PlacedItem, completed, from_json, types_of
+from carts.models.save_guard import GuardedModel
+from carts.records import Item, Option, PlacedItem, completed, from_json, types_of
+from cartsvc.characters import UNPRINTABLE
 from cartsvc.db.exact_field import ExactField
-from cartsvc.text import UNPRINTABLE
 
 # The latest changes of a cart that are kept.
 MAX_CHANGES = 100

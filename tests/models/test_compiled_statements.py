@@ -13,8 +13,8 @@ from psycopg.pq import PipelineStatus
 
 from carts.cart_errors import CartNotFound
 from carts.models import Cart, DeletedCart
-from carts.models.change import Author
-from cartsvc.db.statements import (
+from carts.models.cart_change import Author
+from cartsvc.db.compiled_statements import (
     MAX_SINGLE_VALUES,
     Insert,
     Select,

@@ -1,7 +1,7 @@
 from django.db import models
 
-from carts.models.change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
-from carts.models.guarded import GuardedModel
+from carts.models.cart_change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
+from carts.models.save_guard import GuardedModel
 
 
 class DeletedCart(GuardedModel):

@@ -10,13 +10,13 @@ from uuid import UUID
 from django.db import models
 from django.db.models import FilteredRelation, Q
 
-from carts.models.change import CartChange
-from carts.models.deleted import DeletedCart
+from carts.models.cart_change import CartChange
+from carts.models.deleted_cart import DeletedCart
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem, CartItemOption
-from carts.models.locked_cart import LockedCart, Totals
 from carts.models.reads import CUSTOMER, carts_by
-from carts.values import CART_CHANGES, Item, Option, PlacedItem
-from cartsvc.db.statements import (
+from carts.models.totals import LockedCart, Totals
+from carts.records import CART_CHANGES, Item, Option, PlacedItem
+from cartsvc.db.compiled_statements import (
     Insert,
     Parameter,
     Select,

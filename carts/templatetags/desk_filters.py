@@ -13,7 +13,7 @@ from carts.admin.activity import event_of
 from carts.admin.formatting import amount, label_of
 from carts.admin.forms import CHANNELS
 from carts.models import Cart
-from carts.values import Item
+from carts.records import Item
 
 register = template.Library()
 register.filter(amount)

@@ -16,8 +16,9 @@ from django.conf import settings
 from iso4217 import Currency as Currencies
 
 from carts.cart_errors import InvalidCurrency, TooMany, TooManyDecimals
+from cartsvc.characters import IN_LINE, IN_PARAGRAPH, VISIBLE
+from cartsvc.guids import parse_guid
 from cartsvc.request_errors import InvalidGuid
-from cartsvc.text import IN_LINE, IN_PARAGRAPH, VISIBLE, parse_guid
 from cartsvc.value_errors import Blank, ControlCharacter, InvalidType, MaxLength, MaxValue, MinValue
 
 CURRENCIES = frozenset(currency.code for currency in Currencies)

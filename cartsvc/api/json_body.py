@@ -21,7 +21,9 @@ from cartsvc.api import throttling
 from cartsvc.api.headers import media_type
 from cartsvc.api.operation import Operation
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING
+from cartsvc.guids import parse_guid
 from cartsvc.identity.bearer_tokens import REALM, bearer_of
+from cartsvc.member_names import camel_case, shortened
 from cartsvc.request_errors import (
     ApiErrors,
     InsufficientScope,
@@ -31,7 +33,6 @@ from cartsvc.request_errors import (
     ProfileMismatch,
     UnsupportedMediaType,
 )
-from cartsvc.text import camel_case, parse_guid, shortened
 from cartsvc.value_errors import InvalidType
 
 # In the WSGI environ of a request whose body was read.

@@ -8,17 +8,17 @@ from django.http import HttpResponse
 from django.urls import reverse
 from uuid_utils.compat import uuid7
 
-from carts.admin.base_view import ChangeView, EditView
+from carts.admin.change_view import ChangeView, EditView
 from carts.admin.formatting import cart_url, in_words
 from carts.admin.forms import ItemForm, offers
 from carts.admin.history import State, in_one_line, whole
-from carts.admin.terms import carts_with
+from carts.admin.search_terms import carts_with
 from carts.models import Cart
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
 from carts.models.writes import Changed
-from carts.values import Item
-from cartsvc.text import parse_guid
+from carts.records import Item
+from cartsvc.guids import parse_guid
 
 # The carts of a restaurant that tell what it offers, and the most items in one of them.
 RECENT = 20

@@ -8,12 +8,12 @@ from django.utils.formats import date_format
 from django.utils.text import get_text_list
 from django.utils.timezone import localtime
 
-from carts.admin.base_view import ChangeView
+from carts.admin.change_view import ChangeView
 from carts.admin.formatting import in_words, label_of
 from carts.admin.history import State, lines_of
-from carts.models.change import WHY_LENGTH
+from carts.models.cart_change import WHY_LENGTH
 from carts.models.manager import CartManager
-from carts.values import Item
+from carts.records import Item
 from cartsvc.request_errors import InvalidGuid
 
 

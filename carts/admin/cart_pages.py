@@ -6,14 +6,14 @@ from django.contrib.admin.models import ADDITION, DELETION
 from django.http import HttpResponse
 from django.urls import reverse
 
-from carts.admin.base_view import WHY, ChangeView, EditView
+from carts.admin.change_view import WHY, ChangeView, EditView
 from carts.admin.formatting import amount, in_words, label_of
 from carts.admin.forms import CartForm
 from carts.admin.history import State, in_one_line, lines_of, whole
 from carts.models.closing import OPEN
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
-from carts.values import ABANDONED, Closing
+from carts.records import ABANDONED, Closing
 
 
 class ChangeCartView(EditView):

@@ -30,8 +30,8 @@ from carts.models import Cart, IdempotencyRecord
 from carts.models.closing import OPEN
 from carts.models.reads import items_of
 from carts.models.writes import Changed
+from cartsvc.guids import parse_guid
 from cartsvc.request_errors import ApiError
-from cartsvc.text import parse_guid
 
 # A COMMIT that is not answered may have happened. Then the cart's version tells, the next time.
 BUSY = (

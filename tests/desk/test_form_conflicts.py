@@ -7,9 +7,9 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from carts.admin import base_view as pages
+from carts.admin import change_view as pages
 from carts.models import Cart
-from carts.values import Closing
+from carts.records import Closing
 from tests.desk.conftest import CARTS, correct_page, delete_page, form_of, item_page, items
 from tests.support.factories import CartFactory, ItemFactory
 

@@ -11,9 +11,9 @@ from django.db.models.functions import Least
 from tqdm import tqdm
 
 from carts.models import Cart
-from carts.models.change import MAX_CHANGES
-from cartsvc.db.outages import is_row_held
-from cartsvc.db.statements import delete_in_shards
+from carts.models.cart_change import MAX_CHANGES
+from cartsvc.db.compiled_statements import delete_in_shards
+from cartsvc.db.database_errors import is_row_held
 
 ATTEMPTS = 5
 

@@ -1,0 +1,20 @@
+"""The names of members: as they are on the wire, in Python, and in an answer."""
+
+import re
+
+MAX_NAME_LENGTH = 64  # characters
+
+
+def shortened(name: str) -> str:
+    """Return a name that a caller has made up, shortened and valid in UTF-8."""
+    return name[:MAX_NAME_LENGTH].encode(errors="replace").decode()
+
+
+def camel_case(name: str) -> str:
+    """Return the name of a member on the wire: `profile_key` becomes `profileKey`."""
+    return re.sub("_([a-z])", lambda found: found[1].upper(), name)
+
+
+def snake_case(name: str) -> str:
+    """Return the name of a member in Python: `profileKey` becomes `profile_key`."""
+    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)
