@@ -49,6 +49,13 @@ class CartClosed(ApiError):
     )
 
 
+class ProfileMismatch(ApiError):
+    status = 403
+    text = "The token does not open this customer profile."
+    meaning = "The token is for another customer, or for none where that is demanded."
+    remedy = "Use the profileKey of the token, or a token of that customer. See Identity."
+
+
 class PartnerMismatch(ApiError):
     status = 403
     text = "The token is another partner's."

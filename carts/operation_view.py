@@ -1,20 +1,23 @@
-"""How the operations read a request: the bearer's carts, the headers and the body."""
+"""What every operation asks of a request: the headers, the body, and the bearer's carts."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import islice
-from typing import Any, ClassVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, ClassVar
 
+from django.conf import settings
 from django.db import transaction
 from django.http import HttpResponse
 from rest_framework.request import Request
+from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSetMixin
 
+from carts.cart_bearer import CartBearer
 from carts.cart_errors import (
     IdempotencyKeyReused,
     ListedItemNotFound,
+    ProfileMismatch,
     RequestInProgress,
     VersionMismatch,
 )
@@ -22,16 +25,25 @@ from carts.models import Cart, IdempotencyRecord
 from carts.models.cart_change import Author
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.models.manager import CartManager
-from carts.models.totals import Place
 from carts.models.writes import Changed
 from carts.record_serializers import InvalidBody
+from carts.validation import Place
+from cartsvc.api import throttling
 from cartsvc.api.envelope import entity_tag, success
 from cartsvc.api.headers import preferences, versions
-from cartsvc.api.json_body import OperationViewSet
+from cartsvc.api.json_body import check_media_type, json_object, received_body
 from cartsvc.api.operation import Operation
-from cartsvc.concurrency_limit import COMPUTING, WAITING
-from cartsvc.identity.bearer_tokens import Bearer
-from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors, InvalidHeader
+from cartsvc.concurrency_limit import COMPUTING, RECEIVING, WAITING
+from cartsvc.guids import check_guids
+from cartsvc.identity.bearer_tokens import bearer_of
+from cartsvc.member_names import json_pointer
+from cartsvc.request_errors import (
+    MAX_ERRORS,
+    ApiError,
+    ApiErrors,
+    InvalidHeader,
+    UnknownMember,
+)
 
 IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
 
@@ -42,135 +54,101 @@ MAX_WARNINGS = 10
 _encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
-@dataclass
-class Answer:
-    """What a success answers with."""
+class OperationView(ViewSetMixin, APIView):
+    """The base of the operations' views.
 
-    data: str | None = None  # JSON text
-    version: int | None = None  # of the cart, after the change: the ETag
-
-    def show(self, changed: Changed, **members: Any) -> None:
-        """Show these members of the data, the cart's version, and the cart if it was read."""
-        self.data, self.version = changed.json, changed.version
-        if members:
-            data = _encode(members)
-            self.data = f'{data[:-1]},"cart":{changed.json}}}' if changed.json else data
-
-
-class Replayed(Exception):
-    """An earlier request with the key has made the change. The argument is its `Answer`."""
-
-
-class CartServiceViewSet(OperationViewSet):
-    """The base of the operations: the bearer's carts, and how a request is read."""
+    `initial` checks all but the body, `validated` the body, and `change` makes the change: in the
+    order of the contract, which each reads from the operation's declaration.
+    """
 
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
+    parser_classes = ()
     tag: ClassVar[str]  # the API document's; the docstring describes it
     operation: Operation
-    bearer: Bearer
+    bearer: CartBearer
     expected: frozenset[int] | None = None  # the versions in If-Match; None when any will do
     key: str | None = None  # the Idempotency-Key
-    is_strict = False  # unknown members are refused
+    is_strict = False  # unknown members are errors
     returns_cart = False  # the answer of a change shows the cart
     warnings: Sequence[ApiError] = ()  # of the success
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check all but the body, in the order of the contract.
+        """Check the token, its scope, the path, its profile, the rate, and the headers.
 
-        The body comes next, in `validated`, and then what only the models know. The framework
-        would negotiate Accept here, too.
+        The framework would negotiate Accept here, too. If the path does not have the method, 405
+        comes after this.
         """
-        self.perform_authentication(request)
-        self.check_permissions(request)
-        self.check_throttles(request)
-        if self.operation is None:  # the path does not have this method: 405 comes next
-            return
-        self.bearer = cast("Bearer", request.user)  # the type stubs know only Django's users
-        self.caller = self.bearer.subject, self.bearer.profile_key
-        taken, sent = self.operation.request_headers, request.META
+        method = getattr(self, self.action or "", None)
+        operation = request.META["cartsvc.operation"] = getattr(method, "operation", None)
+        bearer = bearer_of(request.META.get("HTTP_AUTHORIZATION", ""), CartBearer)
+        request.user = bearer  # type: ignore[assignment] # the stubs know only Django's users
+        if operation:
+            bearer.check_scope(operation.scopes)
+        check_guids(kwargs)
+        if bearer.profile_key not in (None, kwargs["profile_key"]):
+            raise ProfileMismatch(field="profileKey")
+        any_profile = settings.ANY_PROFILE_SCOPE
+        # An issuer may have dropped the claim without a word.
+        is_bound = bearer.profile_key or any_profile in bearer.scopes
+        if settings.JWT_REQUIRE_PROFILE and not is_bound:
+            text = f"The token has neither a profileKey claim nor the scope {any_profile}."
+            raise ProfileMismatch(text, field="profileKey")
+        if settings.THROTTLE_RATE:
+            throttling.count(request)
+        if operation:
+            self.operation, self.bearer = operation, bearer
+            self.caller = bearer.subject, bearer.profile_key
+            self._read_headers(request.META)
+
+    def _read_headers(self, sent: Mapping[str, Any]) -> None:
+        """Read Prefer, If-Match and Idempotency-Key, those that the operation takes."""
+        taken, errors = self.operation.request_headers, list[ApiError]()
         if "HTTP_PREFER" in sent and "Prefer" in taken:
-            self._prefer(preferences(sent["HTTP_PREFER"]))
-        wrong: list[ApiError] = []
+            preferred = preferences(sent["HTTP_PREFER"])
+            self.is_strict = bool(self.operation.body) and preferred.get("handling") == "strict"
+            if self.operation.can_return_representation and not self.bearer.scopes.isdisjoint(
+                READING_SCOPES
+            ):
+                self.returns_cart = preferred.get("return") == "representation"
+            if self.is_strict:
+                self.headers["Preference-Applied"] = "handling=strict"
         if "HTTP_IF_MATCH" in sent and "If-Match" in taken:
             try:
                 self.expected = versions(sent["HTTP_IF_MATCH"], "If-Match")
             except InvalidHeader as error:
-                wrong.append(error)
+                errors.append(error)
         if "HTTP_IDEMPOTENCY_KEY" in sent and "Idempotency-Key" in taken:
             self.key = sent["HTTP_IDEMPOTENCY_KEY"]
             if not IDEMPOTENCY_KEY.fullmatch(self.key):
                 text = f"Idempotency-Key must be 1 to {KEY_MAX_LENGTH} visible ASCII characters."
-                wrong.append(InvalidHeader(text, field="Idempotency-Key"))
-        if wrong:
-            raise ApiErrors(wrong)
-
-    def _prefer(self, preferred: Mapping[str, str]) -> None:
-        """Note what Prefer asks for, if the operation does it and the bearer may read carts."""
-        if self.operation.body and preferred.get("handling") == "strict":
-            self.is_strict = True
-            self.headers["Preference-Applied"] = "handling=strict"
-        if self.operation.can_return_representation and preferred.get("return") == "representation":
-            self.returns_cart = not self.bearer.scopes.isdisjoint(READING_SCOPES)
-
-    def handle_exception(self, exc: Exception) -> Any:
-        """Answer a replay. Name what an error of the models is about as the caller does."""
-        match exc:
-            case Replayed():
-                self.headers["Idempotent-Replayed"] = "true"
-                return self.success(exc.args[0])
-            case VersionMismatch():
-                exc.field, exc.headers = "If-Match", {"ETag": entity_tag(exc.details["version"])}
-            case IdempotencyKeyReused() | RequestInProgress():
-                exc.field = "Idempotency-Key"
-            case ApiErrors(errors=[ListedItemNotFound(), *_]):
-                for error in exc.errors:
-                    error.field = (*cast("Place", error.field)[:-1], "itemId")
-        return super().handle_exception(exc)
+                errors.append(InvalidHeader(text, field="Idempotency-Key"))
+        if errors:
+            raise ApiErrors(errors)
 
     def validated(self) -> Any:
         """Return what the operation's serializer makes of the body."""
-        body = self.request.data
+        check_media_type(self.request, self.operation.media_types)
+        with RECEIVING.place_for(self.caller):
+            body = received_body(self.request)
+        unknown, errors = list[Place](), list[ApiError]()
         with COMPUTING.place_for(self.caller):
-            serializer = self.operation.body
-            limit = MAX_ERRORS + 1 if self.is_strict else MAX_WARNINGS
-            unknown = list(islice(serializer.unknown_members(body), limit))
             try:
-                values = serializer.run_validation(body)
+                values = self.operation.body.checked(json_object(body), unknown)
             except InvalidBody as error:
-                if self.is_strict:
-                    raise InvalidBody([*unknown, *error.errors]) from None
+                errors = [*error.errors]
+            most = MAX_ERRORS + 1 if self.is_strict else MAX_WARNINGS
+            warnings: list[ApiError] = [
+                UnknownMember(field=json_pointer(place)) for place in unknown[:most]
+            ]
+            if self.is_strict:
+                errors, warnings = [*warnings, *errors], []
+            if errors:
+                invalid = InvalidBody(errors)
                 # A misspelt member that is required is missing, and unknown as well.
-                error.warnings = unknown
-                raise
-            if self.is_strict and unknown:
-                raise InvalidBody(unknown)
-            self.warnings = unknown
-            return values
-
-    @contextmanager
-    def change(self, *values: Any) -> Iterator[Answer]:
-        """Make a change in the block. Raise `Replayed` before it if the key has made it already.
-
-        `values` are the body's, which a replay must repeat. The block may wait for a cart that
-        somebody else holds.
-        """
-        answer = Answer()
-        with WAITING.place_for(self.caller):
-            if self.key is None:
-                yield answer
-                return
-            # The path and the partner must be the same, too.
-            partner, profile_key = self.bearer.partner_key, self.kwargs["profile_key"]
-            request = [self.action, self.kwargs, partner, self.expected, values]
-            if self.returns_cart:
-                request.append("return=representation")
-            with transaction.atomic():
-                record, is_new = IdempotencyRecord.claim(profile_key, partner, self.key, request)
-                if is_new:
-                    yield answer
-                    record.answered(answer.data, answer.version)
-            if not is_new:  # The transaction has committed its lock: see `claim`.
-                raise Replayed(Answer(record.data, record.version))
+                invalid.warnings = warnings
+                raise invalid
+        self.warnings = warnings
+        return values
 
     @property
     def carts(self) -> CartManager:
@@ -183,12 +161,58 @@ class CartServiceViewSet(OperationViewSet):
         carts.returns_cart = self.returns_cart
         return carts
 
-    def success(self, answer: Answer) -> HttpResponse:
-        """Return the operation's success."""
-        response = success(self.operation.message, answer.data, self.warnings)
-        if answer.version is not None:
-            response["ETag"] = entity_tag(answer.version)
+    def change(
+        self, make: Callable[[], Changed | None], sent: Any = None, **ids: Any
+    ) -> HttpResponse:
+        """Make a change, once if there is an Idempotency-Key, and answer it.
+
+        `sent` are the body's values, which a replay must repeat. `ids` are members of the answer's
+        data. The change may wait for a cart that somebody else holds.
+        """
+        with WAITING.place_for(self.caller), transaction.atomic() if self.key else nullcontext():
+            record = self._record(sent) if self.key else None
+            if record is None or record.is_new:
+                changed, data, version = make(), None, None
+                if changed:
+                    data, version = changed.json, changed.version
+                if ids:
+                    members = _encode(ids)
+                    data = f'{members[:-1]},"cart":{data}}}' if data else members
+            if record and record.is_new:
+                record.keep_answer(data, version)
+        if record and not record.is_new:  # the transaction has committed its lock
+            self.headers["Idempotent-Replayed"] = "true"
+            data, version = record.data, record.version
+        return self.answer(data, version)
+
+    def _record(self, sent: Any) -> IdempotencyRecord:
+        """Return the record of the request, or of the same request sent before."""
+        # The path and the partner must be the same, too.
+        partner, profile_key = self.bearer.partner_key, self.kwargs["profile_key"]
+        request = [self.action, self.kwargs, partner, self.expected, sent]
+        if self.returns_cart:
+            request.append("return=representation")
+        return IdempotencyRecord.of_request(profile_key, partner, str(self.key), request)
+
+    def answer(self, data: str | None, version: int | None = None) -> HttpResponse:
+        """Return the operation's success, with `data` as JSON text and the cart's version."""
+        response = success(self.operation.message, data, self.warnings)
+        if version is not None:
+            response["ETag"] = entity_tag(version)
         if self.returns_cart:
             applied = ["handling=strict"] if self.is_strict else []
             self.headers["Preference-Applied"] = ", ".join([*applied, "return=representation"])
         return response
+
+    def handle_exception(self, exc: Exception) -> Any:
+        """Name what an error of the models is about as the caller does."""
+        match exc:
+            case VersionMismatch():
+                exc.field, exc.headers = "If-Match", {"ETag": entity_tag(exc.details["version"])}
+            case IdempotencyKeyReused() | RequestInProgress():
+                exc.field = "Idempotency-Key"
+            case ApiErrors(errors=[ListedItemNotFound(), *_]):
+                for error in exc.errors:
+                    if isinstance(error.field, tuple):
+                        error.field = (*error.field[:-1], "itemId")
+        return super().handle_exception(exc)

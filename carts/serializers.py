@@ -3,12 +3,7 @@
 from typing import Any, ClassVar
 from uuid import UUID
 
-from carts.record_serializers import (
-    ChangeSerializer,
-    RecordListSerializer,
-    RecordSerializer,
-    TypedField,
-)
+from carts.record_serializers import ChangeSerializer, RecordSerializer, TypedField
 from carts.records import (
     CART_CHANGES,
     ITEM_CHANGES,
@@ -20,8 +15,8 @@ from carts.records import (
     Option,
     check_named_once,
 )
+from carts.validation import Values
 from carts.value_types import Guid
-from cartsvc.request_errors import ApiError
 
 
 class CartItemOptionSerializer(RecordSerializer):
@@ -29,7 +24,6 @@ class CartItemOptionSerializer(RecordSerializer):
 
     class Meta:
         record = Option
-        list_serializer_class = RecordListSerializer
 
 
 class CartItemSerializer(RecordSerializer):
@@ -39,7 +33,6 @@ class CartItemSerializer(RecordSerializer):
 
     class Meta:
         record = Item
-        list_serializer_class = RecordListSerializer
 
 
 class UpdateCartItemSerializer(CartItemSerializer):
@@ -60,7 +53,7 @@ class PlacedCartItemSerializer(CartItemSerializer):
 
     itemId = TypedField(Guid(), source="item_id", required=False, allow_null=True)  # noqa: N815
 
-    def to_record(self, values: dict[str, Any]) -> tuple[UUID | None, Item]:
+    def to_record(self, values: Values) -> tuple[UUID | None, Item]:
         return values.get("item_id"), super().to_record(values)
 
 
@@ -72,7 +65,7 @@ class AddItemsSerializer(RecordSerializer):
     class Meta:
         record = AddedItems
 
-    def to_record(self, values: dict[str, Any]) -> Any:
+    def to_record(self, values: Values) -> Any:
         return values["items"]
 
 
@@ -84,7 +77,7 @@ class ReplaceItemsSerializer(AddItemsSerializer):
     class Meta:
         record = ItemList
 
-    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
+    def validate(self, values: Values) -> Values:
         check_named_once((item_id for item_id, _ in values["items"]), "itemId")
         return values
 
@@ -93,17 +86,10 @@ class CloseCartSerializer(RecordSerializer):
     """The request body of Close Cart."""
 
     # Who sends the `status` that a read shows means another outcome, and must hear of it.
-    beside: ClassVar[frozenset[str]] = frozenset()
+    ignored_members: ClassVar[frozenset[str]] = frozenset()
 
     class Meta:
         record = Closing
-
-    def refused(self, data: dict[str, Any]) -> list[ApiError]:
-        return Closing.refused(data)
-
-    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
-        Closing.complete(values)
-        return values
 
 
 class ChangeCartSerializer(ChangeSerializer):

@@ -2,7 +2,7 @@ from django.urls import path, register_converter
 
 from carts.openapi.document import DocumentView
 from carts.views import CartItemViewSet, CartViewSet
-from cartsvc.api.json_body import GuidConverter
+from cartsvc.guids import GuidConverter
 
 register_converter(GuidConverter, "guid")
 

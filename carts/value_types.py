@@ -36,19 +36,50 @@ JSON_TYPES = {
 }
 
 
-def invalid_type(wanted: str, value: Any) -> InvalidType:
+# Decimal itself takes 1_0, Arabic digits and white space.
+NUMBER = re.compile(r"[+-]?(?=\.?[0-9])[0-9]*\.?[0-9]*([eE][+-]?[0-9]{1,9})?")
+
+
+def invalid_type(wanted: str, value: object) -> InvalidType:
     return InvalidType(wanted=wanted, sent=JSON_TYPES.get(type(value), type(value).__name__))
 
 
+class ValueType:
+    """A type of the specification."""
+
+    def check(self, value: Any) -> Any:
+        """Return the value as it is kept, or raise what is wrong with it."""
+        raise NotImplementedError
+
+    def check_python(self, value: object) -> Any:
+        """Do as `check`, for a value from Python code."""
+        return self.check(value)
+
+
+class Number(ValueType):
+    """A number. From Python code it may come as a float, or as a text that shows one."""
+
+    wanted: ClassVar[str]
+
+    def check_python(self, value: object) -> Any:
+        if not isinstance(value, float | str | Decimal):
+            return self.check(value)
+        number = Decimal(text) if NUMBER.fullmatch(text := str(value)) else None
+        try:
+            return self.check(number)
+        except InvalidType:
+            raise InvalidType(wanted=self.wanted, sent=repr(value)) from None
+
+
 @dataclass(frozen=True)
-class Text:
+class Text(ValueType):
     """string(n): a text of at most n Unicode code points, kept as sent."""
 
     max_length: int
     multiline: ClassVar[bool]
     forbidden: ClassVar[re.Pattern[str]]
 
-    def check(self, value: Any) -> str:
+    def check(self, value: object) -> str:
         """Raise `invalid_type`, `max_length`, `control_character`, and of a line `blank`."""
         if type(value) is not str:
             raise invalid_type("a string", value)
@@ -79,7 +110,7 @@ class Paragraph(Text):
 
 
 @dataclass(frozen=True)
-class Currency:
+class Currency(ValueType):
     """string(3): a currency's code. If `current`, one of today's list of ISO 4217.
 
     Only a new cart's must be: a cart keeps a currency that the list drops.
@@ -88,7 +119,7 @@ class Currency:
     current: bool = False
     max_length: ClassVar = 3
 
-    def check(self, value: Any) -> str:
+    def check(self, value: object) -> str:
         """Raise `invalid_type`, `max_length` or `invalid_currency`."""
         if type(value) is not str:
             raise invalid_type("a string", value)
@@ -102,16 +133,17 @@ class Currency:
 
 
 @dataclass(frozen=True)
-class Integer:
+class Integer(Number):
     """int and int64: a whole number within bounds. 5.0 is the same number as 5."""
 
     minimum: int
     maximum: int
+    wanted: ClassVar = "an integer"
 
     def check(self, value: Any) -> int:
         """Raise `invalid_type`, `min_value` or `max_value`."""
         if type(value) is not int and not is_whole(value):
-            raise invalid_type("an integer", value)
+            raise invalid_type(self.wanted, value)
         if value < self.minimum:
             raise MinValue(limit=self.minimum)
         if value > self.maximum:
@@ -119,18 +151,19 @@ class Integer:
         return int(value)
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: object) -> bool:
     """Return whether it is a Decimal that is a whole number, of any size."""
     return type(value) is Decimal and value.is_finite() and value == value.to_integral_value()
 
 
 @dataclass(frozen=True)
-class Price:
+class Price(Number):
     """double, which only prices have: exact, with up to `decimals` decimals.
 
     14 digits are within the 15 that a double keeps; 4 decimals do for every currency of ISO 4217.
     """
 
+    wanted: ClassVar = "a number"
     digits: ClassVar = 14
     decimals: ClassVar = 4
     minimum: ClassVar = Decimal(0)
@@ -144,7 +177,7 @@ class Price:
         `max_value` or `too_many_decimals`.
         """
         if type(value) is not int and not (type(value) is Decimal and value.is_finite()):
-            raise invalid_type("a number", value)
+            raise invalid_type(self.wanted, value)
         price = Decimal(value)
         if price < 0:
             raise MinValue("A price must not be below 0.")
@@ -158,10 +191,10 @@ class Price:
         return price or Decimal(0)  # -0.0 is 0
 
 
-class Guid:
+class Guid(ValueType):
     """guid: 8-4-4-4-12 hexadecimal digits, in either case."""
 
-    def check(self, value: Any) -> UUID:
+    def check(self, value: object) -> UUID:
         """Raise `invalid_type` or `invalid_guid`."""
         if type(value) is not str:
             raise invalid_type("a string", value)
@@ -171,12 +204,12 @@ class Guid:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(ValueType):
     """One of a few words."""
 
     words: tuple[str, ...]
 
-    def check(self, value: Any) -> str:
+    def check(self, value: object) -> str:
         """Raise `invalid_type`."""
         if type(value) is not str or value not in self.words:
             raise InvalidType(f"This must be one of these words: {', '.join(self.words)}.")
@@ -187,11 +220,11 @@ class Choice:
 class ListOf:
     """An array of objects, each a record. `setting` names what limits their number, if anything."""
 
-    one: Any  # the class of the records
+    record: Any  # their class
     plural: str
     setting: str | None
 
-    def check_count(self, values: Any) -> None:
+    def check_count(self, values: object) -> None:
         """Raise `invalid_type` or `too_many`, before anything in the list is looked at."""
         if type(values) is not list:
             raise invalid_type("an array", values)

@@ -9,10 +9,9 @@ from django.http import HttpResponse, HttpResponseNotModified
 from rest_framework.request import Request
 from uuid_utils.compat import uuid7
 
-from carts import cart_errors as errors
-from carts import serializers
+from carts import cart_errors, serializers
 from carts.models.closing import STATUSES
-from carts.operation_view import MAX_WARNINGS, READING_SCOPES, Answer, CartServiceViewSet
+from carts.operation_view import MAX_WARNINGS, READING_SCOPES, OperationView
 from cartsvc.api.envelope import entity_tag
 from cartsvc.api.headers import versions
 from cartsvc.api.operation import Operation
@@ -28,10 +27,10 @@ PAGE_PARAMETERS = ("limit", "cursor", "status")
 MERGE_PATCH = ("application/json", "application/merge-patch+json")
 
 # What may be wrong with an Idempotency-Key, a cart that is changed, and an item of it.
-KEY_ERRORS = (errors.RequestInProgress, errors.IdempotencyKeyReused)
-VERSION_ERRORS = (*KEY_ERRORS, errors.CartNotFound, errors.VersionMismatch)
-CART_ERRORS = (*VERSION_ERRORS, errors.CartClosed)
-ITEM_ERRORS = (*CART_ERRORS, errors.ItemNotFound)
+KEY_ERRORS = (cart_errors.RequestInProgress, cart_errors.IdempotencyKeyReused)
+VERSION_ERRORS = (*KEY_ERRORS, cart_errors.CartNotFound, cart_errors.VersionMismatch)
+CART_ERRORS = (*VERSION_ERRORS, cart_errors.CartClosed)
+ITEM_ERRORS = (*CART_ERRORS, cart_errors.ItemNotFound)
 
 writing = partial(Operation, scopes=("Cart.Write",))
 reading = partial(Operation, scopes=READING_SCOPES)
@@ -43,7 +42,7 @@ changing = partial(
 ending = partial(changing, scopes=("Cart.Close",))
 
 
-class CartViewSet(CartServiceViewSet):
+class CartViewSet(OperationView):
     """The carts of a customer profile."""
 
     tag = "Carts"
@@ -56,18 +55,17 @@ class CartViewSet(CartServiceViewSet):
         data="CartCreated",
         request_headers=("Idempotency-Key", "Prefer"),
         response_headers=("ETag", "Idempotent-Replayed", "Preference-Applied"),
-        errors=(*KEY_ERRORS, errors.PartnerMismatch),
+        errors=(*KEY_ERRORS, cart_errors.PartnerMismatch),
         specified=True,
     )
     def create(self, request: Request, profile_key: UUID) -> HttpResponse:
         new = self.validated()
         if self.bearer.partner_key not in (None, new.partner_key):
-            raise errors.PartnerMismatch(field=("partner_key",))
+            raise cart_errors.PartnerMismatch(field=("partner_key",))
         cart_id = uuid7()
-        with self.change(new) as answer:
-            created = self.carts.create_cart(cart_id, profile_key, new)
-            answer.show(created, cartId=cart_id)
-        return self.success(answer)
+        return self.change(
+            lambda: self.carts.create_cart(cart_id, profile_key, new), new, cartId=cart_id
+        )
 
     @reading(
         name="List Carts",
@@ -87,7 +85,7 @@ class CartViewSet(CartServiceViewSet):
             (name for name in request.GET if name not in PAGE_PARAMETERS), MAX_WARNINGS
         )
         self.warnings = [UnknownParameter(field=shortened(name)) for name in unknown]
-        return self.success(Answer(f'{{"carts":[{carts}],"nextCursor":{next_cursor}}}'))
+        return self.answer(f'{{"carts":[{carts}],"nextCursor":{next_cursor}}}')
 
     @reading(
         name="Get Cart",
@@ -96,7 +94,7 @@ class CartViewSet(CartServiceViewSet):
         data="Cart",
         request_headers=("If-None-Match",),
         response_headers=("ETag",),
-        errors=(errors.CartNotFound,),
+        errors=(cart_errors.CartNotFound,),
     )
     def retrieve(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         with WAITING.place_for((self.caller, "reads")):
@@ -107,7 +105,7 @@ class CartViewSet(CartServiceViewSet):
                 if version is not None and (seen is None or version in seen):
                     return HttpResponseNotModified(headers={"ETag": entity_tag(version)})
             version, text = carts.find(cart_id)
-        return self.success(Answer(text, version))
+        return self.answer(text, version)
 
     @changing(
         name="Change Cart",
@@ -115,13 +113,13 @@ class CartViewSet(CartServiceViewSet):
         message="The cart was changed.",
         body=serializers.ChangeCartSerializer(),
         media_types=MERGE_PATCH,
-        errors=(errors.CannotChange, *CART_ERRORS),
+        errors=(cart_errors.CannotChange, *CART_ERRORS),
     )
     def partial_update(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         values = self.validated()
-        with self.change(values) as answer:
-            answer.show(self.carts.change_cart(cart_id, values, version=self.expected))
-        return self.success(answer)
+        return self.change(
+            lambda: self.carts.change_cart(cart_id, values, version=self.expected), values
+        )
 
     @ending(
         name="Close Cart",
@@ -132,13 +130,13 @@ class CartViewSet(CartServiceViewSet):
         ),
         message="The cart was closed.",
         body=serializers.CloseCartSerializer(),
-        errors=(errors.CannotChange, *CART_ERRORS),
+        errors=(cart_errors.CannotChange, *CART_ERRORS),
     )
     def close(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         closing = self.validated()
-        with self.change(closing) as answer:
-            answer.show(self.carts.close_cart(cart_id, closing, version=self.expected))
-        return self.success(answer)
+        return self.change(
+            lambda: self.carts.close_cart(cart_id, closing, version=self.expected), closing
+        )
 
     @ending(
         name="Reopen Cart",
@@ -147,9 +145,7 @@ class CartViewSet(CartServiceViewSet):
         errors=VERSION_ERRORS,
     )
     def reopen(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        with self.change() as answer:
-            answer.show(self.carts.reopen_cart(cart_id, version=self.expected))
-        return self.success(answer)
+        return self.change(lambda: self.carts.reopen_cart(cart_id, version=self.expected))
 
     @writing(
         name="Delete Cart",
@@ -160,12 +156,10 @@ class CartViewSet(CartServiceViewSet):
         errors=CART_ERRORS,
     )
     def destroy(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        with self.change() as answer:
-            self.carts.delete_cart(cart_id, version=self.expected)
-        return self.success(answer)
+        return self.change(lambda: self.carts.delete_cart(cart_id, version=self.expected))
 
 
-class CartItemViewSet(CartServiceViewSet):
+class CartItemViewSet(OperationView):
     """The items of a cart."""
 
     tag = "Items"
@@ -180,10 +174,11 @@ class CartItemViewSet(CartServiceViewSet):
     )
     def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         item, item_id = self.validated(), uuid7()
-        with self.change(item) as answer:
-            added = self.carts.add_item(cart_id, item_id, item, version=self.expected)
-            answer.show(added, itemId=item_id)
-        return self.success(answer)
+        return self.change(
+            lambda: self.carts.add_item(cart_id, item_id, item, version=self.expected),
+            item,
+            itemId=item_id,
+        )
 
     @changing(
         name="Add Items",
@@ -196,10 +191,11 @@ class CartItemViewSet(CartServiceViewSet):
     def create_several(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         sent = self.validated()
         items = {uuid7(): item for item in sent}
-        with self.change(sent) as answer:
-            added = self.carts.add_items(cart_id, items, version=self.expected)
-            answer.show(added, itemIds=[*items])
-        return self.success(answer)
+        return self.change(
+            lambda: self.carts.add_items(cart_id, items, version=self.expected),
+            sent,
+            itemIds=[*items],
+        )
 
     @changing(
         name="Replace Items",
@@ -210,17 +206,19 @@ class CartItemViewSet(CartServiceViewSet):
         message="The items were replaced.",
         body=serializers.ReplaceItemsSerializer(),
         data="ItemsReplaced",
-        errors=(errors.ListedItemNotFound, *CART_ERRORS),
+        errors=(cart_errors.ListedItemNotFound, *CART_ERRORS),
     )
     def update_all(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         sent = self.validated()
         items = {item_id or uuid7(): item for item_id, item in sent}
-        with self.change(sent) as answer:
-            kept = {item_id for item_id, _ in sent if item_id}
-            replaced = self.carts.replace_items(cart_id, items, kept=kept, version=self.expected)
-            # The cart's items are these, so it needs no ids beside it.
-            answer.show(replaced, **({} if self.returns_cart else {"itemIds": [*items]}))
-        return self.success(answer)
+        kept = {item_id for item_id, _ in sent if item_id}
+        # A cart's items are these, so it needs no ids beside it.
+        ids = {} if self.returns_cart else {"itemIds": [*items]}
+        return self.change(
+            lambda: self.carts.replace_items(cart_id, items, kept=kept, version=self.expected),
+            sent,
+            **ids,
+        )
 
     @changing(
         name="Update Item",
@@ -232,9 +230,9 @@ class CartItemViewSet(CartServiceViewSet):
     )
     def update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         item = self.validated()
-        with self.change(item) as answer:
-            answer.show(self.carts.replace_item(**keys, item=item, version=self.expected))
-        return self.success(answer)
+        return self.change(
+            lambda: self.carts.replace_item(**keys, item=item, version=self.expected), item
+        )
 
     @changing(
         name="Change Item",
@@ -242,13 +240,13 @@ class CartItemViewSet(CartServiceViewSet):
         message="The item was changed.",
         body=serializers.ChangeCartItemSerializer(),
         media_types=MERGE_PATCH,
-        errors=(errors.CannotChange, *ITEM_ERRORS),
+        errors=(cart_errors.CannotChange, *ITEM_ERRORS),
     )
     def partial_update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         values = self.validated()
-        with self.change(values) as answer:
-            answer.show(self.carts.change_item(**keys, changes=values, version=self.expected))
-        return self.success(answer)
+        return self.change(
+            lambda: self.carts.change_item(**keys, changes=values, version=self.expected), values
+        )
 
     @changing(
         name="Remove Item",
@@ -257,9 +255,7 @@ class CartItemViewSet(CartServiceViewSet):
         errors=ITEM_ERRORS,
     )
     def destroy(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
-        with self.change() as answer:
-            answer.show(self.carts.remove_item(**keys, version=self.expected))
-        return self.success(answer)
+        return self.change(lambda: self.carts.remove_item(**keys, version=self.expected))
 
 
 def _page_parameters(request: Request) -> tuple[int, UUID | None, str | None]:

@@ -1,6 +1,7 @@
 """The names of members: as they are on the wire, in Python, and in an answer."""
 
 import re
+from collections.abc import Iterable
 
 MAX_NAME_LENGTH = 64  # characters
 
@@ -18,3 +19,8 @@ def camel_case(name: str) -> str:
 def snake_case(name: str) -> str:
     """Return the name of a member in Python: `profileKey` becomes `profile_key`."""
     return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)
+
+
+def json_pointer(place: Iterable[str | int]) -> str:
+    """Return the JSON Pointer (RFC 6901) to a place, whose names are those on the wire."""
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in place)

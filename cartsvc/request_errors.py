@@ -218,13 +218,6 @@ class InsufficientScope(ApiError):
     remedy = "Get a token with the scope that WWW-Authenticate names."
 
 
-class ProfileMismatch(ApiError):
-    status = 403
-    text = "The token does not open this customer profile."
-    meaning = "The token is for another customer, or for none where that is demanded."
-    remedy = "Use the profileKey of the token, or a token of that customer. See Identity."
-
-
 class MoreProblems(ApiError):
     text = "There are more problems than these."
     meaning = f"The request has more than {MAX_ERRORS} problems, and nothing more was looked for."

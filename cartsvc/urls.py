@@ -1,3 +1,5 @@
+from collections.abc import Iterable
+
 from csp.decorators import csp_update
 from django.conf import settings
 from django.contrib import admin
@@ -6,8 +8,20 @@ from django.shortcuts import redirect
 from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularSwaggerSplitView
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
 
-from cartsvc.api.json_body import Negotiation
+
+class AnyAccept(BaseContentNegotiation):
+    """Answers with the page, whatever Accept says."""
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        only, *_ = renderers
+        return only, str(only.media_type)
+
 
 # The styles of Swagger UI hold icons as data: URLs.
 docs = csp_update({"img-src": ["data:"]})(
@@ -15,7 +29,7 @@ docs = csp_update({"img-src": ["data:"]})(
         url_name="openapi",
         template_name="docs.html",
         http_method_names=["get", "head"],
-        content_negotiation_class=Negotiation,
+        content_negotiation_class=AnyAccept,
     )
 )
 

@@ -17,17 +17,17 @@ from django.db import close_old_connections, reset_queries
 from django.template.loader import get_template
 from django.template.utils import get_app_template_dirs
 
-from cartsvc.api.headers import PlainHeaders
 from cartsvc.db.database_url import connect_for_requests
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
 
-application = PlainHeaders(get_wsgi_application())
-
 # These need the settings.
-from drf_spectacular.settings import spectacular_settings  # noqa: E402
+from drf_spectacular.settings import spectacular_settings
 
-from cartsvc.serving.health import newest_migrations  # noqa: E402
+from cartsvc.api.middleware import PlainHeaders
+from cartsvc.serving.health import newest_migrations
+
+application = PlainHeaders(get_wsgi_application())
 
 connect_for_requests()
 # No cache has to be closed, connections are looked after at the end of a request, and no queries

@@ -225,7 +225,10 @@ class ChangeView(View):
         form = [self.request.get_full_path(), *sent]
         with transaction.atomic():
             # Once for the form's key, as for callers' keys. No partner's key is as long as "staff".
-            if self.key and not IdempotencyRecord.claim(customer, "staff", str(self.key), form)[1]:
+            if (
+                self.key
+                and not IdempotencyRecord.of_request(customer, "staff", str(self.key), form).is_new
+            ):
                 again = "This form was saved before. It was not saved again."
                 return self.leave(messages.info, again)
             changed = change(carts, self.cart_id, *values, version=self.cart.version)

@@ -13,7 +13,8 @@ from django.utils.text import normalize_newlines
 from carts.admin.formatting import amount, is_ambiguous, label_of, parse_amount
 from carts.models.cart_change import WHY_LENGTH
 from carts.models.columns import column_names
-from carts.records import CART_CHANGES, Item, NewCart, Option, Record, is_optional, types_of
+from carts.records import CART_CHANGES, Item, NewCart, Option
+from carts.validation import Record, is_optional, types_of
 from carts.value_types import Integer, Line, Price, Text
 
 CHANNELS = ("fulfilment_channel", "ordering_channel", "platform")

@@ -12,7 +12,7 @@ from carts.admin.activity import notes_of, version_of
 from carts.admin.formatting import amount, in_words, label_of, moment_in_words
 from carts.models import Cart, CartChange
 from carts.models.cart_change import items_before
-from carts.records import CART_CHANGES, Item, Option, PlacedItem, completed
+from carts.records import CART_CHANGES, Item, Option, PlacedItem, stored_record
 
 Items = Mapping[UUID, PlacedItem]
 
@@ -49,7 +49,7 @@ class Event(NamedTuple):
         if several and not change.item_id:
             return cls(change, _cut(several, lambda one: _of_several(one[0], one[1], currency)))
         if was.keys() != now.keys():
-            return cls(change, whole(completed(Item, was or now), currency))
+            return cls(change, whole(stored_record(Item, was or now), currency))
         return cls(change, differences(was, now, currency) or ["nothing was changed"])
 
     @property
@@ -137,7 +137,7 @@ def _of_several(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -
     if was and now:
         change = change_of(was, now, currency) or "at another place"
         return [f"{in_words(now['display_name'])}: {change}"]
-    first, *others = whole(completed(Item, was or now), currency)
+    first, *others = whole(stored_record(Item, was or now), currency)
     return [f"{'added' if now else 'removed'} {first}", *others]
 
 

@@ -16,7 +16,8 @@ from django.db.models.lookups import IsNull
 from carts.admin.formatting import AMOUNT, parse_amount
 from carts.models import Cart, CartChange, CartItem, DeletedCart
 from carts.models.reads import CartQuerySet
-from carts.records import NewCart, types_of
+from carts.records import NewCart
+from carts.validation import types_of
 from carts.value_types import CURRENCIES, INT32
 from cartsvc.guids import GUID
 

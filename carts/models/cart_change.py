@@ -17,7 +17,8 @@ from django.db import models
 from django.utils.functional import cached_property
 
 from carts.models.save_guard import GuardedModel
-from carts.records import Item, Option, PlacedItem, completed, from_json, types_of
+from carts.records import Item, Option, PlacedItem, read_values, stored_record
+from carts.validation import types_of
 from cartsvc.characters import UNPRINTABLE
 from cartsvc.db.exact_field import ExactField
 
@@ -145,8 +146,8 @@ class CartChange(GuardedModel):
     def _fields(self, text: str) -> dict[str, Any]:
         members = decoded(text)
         if "items" in members:
-            return {"items": {key: from_json(Item, one) for key, one in members["items"].items()}}
-        return from_json(Item, members) if self.item_id else members
+            return {"items": {key: read_values(Item, one) for key, one in members["items"].items()}}
+        return read_values(Item, members) if self.item_id else members
 
     @property
     def author(self) -> Author:
@@ -180,7 +181,7 @@ def items_before(
 
 
 def _placed(item_id: UUID, fields: Mapping[str, Any]) -> PlacedItem:
-    item = completed(Item, fields)
+    item = stored_record(Item, fields)
     return PlacedItem(item_id, fields["position"], item, item.value)
 
 

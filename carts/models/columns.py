@@ -11,7 +11,7 @@ from django.db.models import BaseConstraint, CheckConstraint, F, Q
 from django.db.models.functions import Length
 from django.db.models.lookups import LessThanOrEqual
 
-from carts.records import Record, is_optional, types_of
+from carts.validation import Record, is_optional, types_of
 from carts.value_types import INT64, Currency, Integer, Line, ListOf, Paragraph, Price, Text
 from cartsvc.characters import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
 

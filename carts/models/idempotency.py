@@ -14,7 +14,8 @@ from django.db import OperationalError, connection, models
 from django.utils import timezone
 
 from carts.cart_errors import IdempotencyKeyReused, RequestInProgress
-from carts.records import NewCart, types_of
+from carts.records import NewCart
+from carts.validation import defaults_of, types_of
 from cartsvc.db.compiled_statements import insert_one
 from cartsvc.db.database_errors import is_row_held
 
@@ -41,6 +42,8 @@ class IdempotencyRecord(models.Model):
     version = models.PositiveBigIntegerField(null=True)
     created_on = models.DateTimeField(default=timezone.now)
 
+    is_new = True  # no earlier request has made it
+
     class Meta:
         verbose_name = "idempotency record"
 
@@ -48,26 +51,24 @@ class IdempotencyRecord(models.Model):
         return self.key
 
     @classmethod
-    def claim(
-        cls, profile_key: UUID, partner_key: str | None, key: str, request: Any
-    ) -> tuple[Self, bool]:
-        """Record a request in its transaction. What it is answered with comes by `answered`.
+    def of_request(cls, profile_key: UUID, partner_key: str | None, key: str, request: Any) -> Self:
+        """Return the record of a request: a new one, or that of the same request sent before.
 
-        The key belongs to the profile and, if the token is bound to a partner, to that partner.
-        Returns the record and True, or that of the same request sent before and False.
+        It is made in the transaction of what it protects. The key belongs to the profile and, if
+        the token is bound to a partner, to that partner.
 
         Raises:
             ApiError: `idempotency_key_reused`, or `request_in_progress` if the same request is
                 already running and does not end within the lock timeout.
         """
-        # Cutting is safe: no cart has a longer partner key, so the change is refused.
+        # Cutting is safe: no cart has a longer partner key, so the change is an error.
         stored = key if partner_key is None else f"{partner_key} {key}"[:STORED_MAX_LENGTH]
         record = cls(profile_key=profile_key, key=stored, digest=digest_of(request))
         try:
             with connection.cursor() as cursor:
                 INSERT.run(cursor, **vars(record))
                 if cursor.rowcount:
-                    return record, True
+                    return record
             # Take a lock, because locking writes to the WAL. So the answer waits for the
             # standby, as the first answer did, and still holds after a failover.
             earlier = cls.objects.select_for_update().filter(pk=record.pk).first()
@@ -76,15 +77,16 @@ class IdempotencyRecord(models.Model):
                 raise RequestInProgress from error
             raise
         if earlier is None:  # it has just been purged
-            return cls.claim(profile_key, partner_key, key, request)
+            return cls.of_request(profile_key, partner_key, key, request)
         if earlier.created_on < cls.expired_before():
             record.save(force_update=True)
-            return record, True
+            return record
         if bytes(earlier.digest) != record.digest:
             raise IdempotencyKeyReused
-        return earlier, False
+        earlier.is_new = False
+        return earlier
 
-    def answered(self, data: str | None, version: int | None) -> None:
+    def keep_answer(self, data: str | None, version: int | None) -> None:
         """Keep what the request is answered with."""
         type(self).objects.filter(pk=self.pk).update(data=data, version=version)
 
@@ -95,17 +97,32 @@ class IdempotencyRecord(models.Model):
 
 
 def digest_of(request: Any) -> bytes:
-    """Return a digest of a request's values: the same for values that are equal."""
-    text = simplejson.dumps(request, use_decimal=False, default=_as_text)
+    """Return a digest of a request's values: the same for values that are equal.
+
+    What is not sent does not count, so a key outlives a release that adds an optional member.
+    """
+    text = simplejson.dumps(
+        request,
+        use_decimal=False,
+        tuple_as_array=False,
+        namedtuple_as_object=False,
+        default=_as_json,
+    )
     return hashlib.sha256(text.encode()).digest()
 
 
-def _as_text(value: Any) -> str | list[Any]:
+def _as_json(value: object) -> Any:
     match value:
         case Decimal():
             return f"{value.normalize():f}"
         case frozenset():
             return sorted(value)
+        case tuple() if hasattr(value, "_asdict"):
+            default = defaults_of(type(value))
+            sent = value._asdict().items()
+            return {name: one for name, one in sent if name not in default or one != default[name]}
+        case tuple():
+            return list(value)
     return str(value)
 
 

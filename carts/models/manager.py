@@ -18,9 +18,9 @@ from carts.records import (
     Closing,
     Item,
     NewCart,
-    checked_changes,
     checked_key,
 )
+from carts.validation import checked_changes
 from cartsvc.db.compiled_statements import one_exchange
 from cartsvc.request_errors import MAX_ERRORS, ApiErrors
 

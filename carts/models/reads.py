@@ -19,7 +19,7 @@ from carts.models.closing import has_status, status_columns, with_status
 from carts.models.columns import column_names
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
 from carts.models.save_guard import GuardedQuerySet
-from carts.records import Item, NewCart, PlacedItem, completed, from_json
+from carts.records import Item, NewCart, PlacedItem, read_values, stored_record
 from cartsvc.db.compiled_statements import Parameter, Select, parameters
 from cartsvc.member_names import camel_case
 
@@ -63,7 +63,7 @@ def items_of(items: str) -> dict[UUID, PlacedItem]:
         PlacedItem(
             UUID(members["item_id"]),
             members["position"],
-            completed(Item, from_json(Item, members)),
+            stored_record(Item, read_values(Item, members)),
             Decimal(members["value"]),
         )
         for members in decoded(items)

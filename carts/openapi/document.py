@@ -18,8 +18,8 @@ from rest_framework.views import APIView
 
 from carts.openapi.examples import errors_shown, example
 from carts.openapi.schemas import Schema, complete, envelope_name, ref, schema_name, skeleton
+from carts.operation_view import OperationView
 from cartsvc.api.envelope import failure_text, success
-from cartsvc.api.json_body import OperationViewSet
 from cartsvc.api.operation import Operation
 from cartsvc.member_names import camel_case
 
@@ -61,7 +61,7 @@ class DocumentGenerator(SchemaGenerator):
         complete(self.schemas)
         for snake_case, _, method, view in EndpointEnumerator().get_api_endpoints():  # type: ignore[no-untyped-call]
             # The document's own view and its page are no operations.
-            if issubclass(view.cls, OperationViewSet):
+            if issubclass(view.cls, OperationView):
                 operation = getattr(view.cls, view.actions[method.lower()]).operation
                 path, tag = camel_case(snake_case), view.cls.tag
                 described = self._operation(operation, path)

@@ -7,12 +7,12 @@ specification, RFC 6750.
 
 import logging
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache
-from typing import Any, cast
-from uuid import UUID
+from typing import Any, Self, TypeVar, cast
 
 from django.conf import settings
 from jwt.exceptions import (
@@ -30,9 +30,8 @@ from rest_framework_simplejwt.backends import TokenBackend
 from rest_framework_simplejwt.exceptions import TokenBackendError, TokenBackendExpiredToken
 
 from cartsvc.characters import UNPRINTABLE
-from cartsvc.guids import parse_guid
 from cartsvc.identity.issuer_keys import IssuerKeys
-from cartsvc.request_errors import InvalidToken, NotAuthenticated, Unavailable
+from cartsvc.request_errors import InsufficientScope, InvalidToken, NotAuthenticated, Unavailable
 
 logger = logging.getLogger(__name__)
 
@@ -69,18 +68,31 @@ MALFORMED_TOKEN = (
 )
 
 
+Claims = Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """The sender of a request, as the verified token describes it.
-
-    `profile_key` and `partner_key` are None if the token is not bound to a customer or a
-    partner. Only a trusted back end has such a token.
-    """
+    """The sender of a request, as the verified token describes it."""
 
     subject: str
     scopes: frozenset[str]
-    profile_key: UUID | None
-    partner_key: str | None
+
+    @classmethod
+    def of_claims(cls, claims: Claims) -> Self:
+        """Return the bearer that the claims name, or raise InvalidClaim."""
+        return cls(text_claim(claims, "sub"), _scopes(claims))
+
+    def check_scope(self, scopes: Sequence[str]) -> None:
+        """Raise `insufficient_scope` without one of the scopes. The challenge names the last."""
+        if self.scopes.isdisjoint(scopes):
+            challenge = f'{REALM}, error="insufficient_scope", scope="{scopes[-1]}"'
+            raise InsufficientScope(
+                scopes=" or ".join(scopes), headers={"WWW-Authenticate": challenge}
+            )
+
+
+BearerT = TypeVar("BearerT", bound=Bearer)
 
 
 @cache
@@ -109,8 +121,10 @@ def fetch_issuer_keys() -> None:
             client.get_jwk_set()
 
 
-def bearer_of(authorization: str) -> Bearer:
+def bearer_of(authorization: str, kind: type[BearerT]) -> BearerT:
     """Return the bearer of a request with this Authorization: `Bearer <token>` and nothing else.
+
+    The `kind` of bearer says which claims are read.
 
     Raises:
         ApiError: `not_authenticated`, `invalid_token`, or `unavailable` when the issuer's keys
@@ -122,15 +136,23 @@ def bearer_of(authorization: str) -> Bearer:
         raise NotAuthenticated(headers={"WWW-Authenticate": REALM})
     if credentials[:7].lower() == "bearer ":
         raise InvalidToken(TWICE, headers={"WWW-Authenticate": INVALID})
+    backend = token_backend()
     try:
-        return _verified(credentials)
+        keys = backend.jwks_client.get_jwk_set() if backend.jwks_client else backend
+        bearer, ends = _verify(credentials, cast("Any", kind), keys)
     except (ExpiredSignatureError, TokenBackendExpiredToken) as error:  # of a good signature
-        raise InvalidToken(
-            EXPIRED, headers={"WWW-Authenticate": f'{INVALID}, error_description="{EXPIRED}"'}
-        ) from error
+        raise _expired() from error
     except MALFORMED_TOKEN as error:
         _log_claim(error)
         raise InvalidToken(headers={"WWW-Authenticate": INVALID}) from error
+    if ends <= time.time():  # since it was verified
+        raise _expired()
+    return bearer
+
+
+def _expired() -> InvalidToken:
+    challenge = f'{INVALID}, error_description="{EXPIRED}"'
+    return InvalidToken(EXPIRED, headers={"WWW-Authenticate": challenge})
 
 
 def _log_claim(error: BaseException) -> None:
@@ -145,17 +167,8 @@ def _log_claim(error: BaseException) -> None:
         logger.warning("A token with a good signature was refused: %s", text)
 
 
-def _verified(credentials: str) -> Bearer:
-    backend = token_backend()
-    keys = backend.jwks_client.get_jwk_set() if backend.jwks_client else backend
-    bearer, ends = _verify(credentials, keys)
-    if ends <= time.time():  # since it was verified
-        raise ExpiredSignatureError(EXPIRED)
-    return bearer
-
-
 @lru_cache(MAX_REMEMBERED_TOKENS)
-def _verify(credentials: str, _keys: object) -> tuple[Bearer, int]:
+def _verify(credentials: str, kind: type[BearerT], _keys: object) -> tuple[BearerT, int]:
     """Return the bearer of a token, and its end. It is verified again only after new `_keys`."""
     claims = token_backend().decode(cast("Any", credentials))  # it takes the text
     try:
@@ -164,12 +177,10 @@ def _verify(credentials: str, _keys: object) -> tuple[Bearer, int]:
         raise InvalidClaim("The claim exp is missing, or is no time in seconds.") from None
     if claims.get("token_type", "access") != "access":  # other issuers' have none
         raise InvalidClaim("The claim token_type is not access.")
-    partner_key = _text(claims, "partnerKey") if "partnerKey" in claims else None
-    bearer = Bearer(_text(claims, "sub"), _scopes(claims), _profile_key(claims), partner_key)
-    return bearer, int(claims["exp"]) + settings.JWT_LEEWAY
+    return kind.of_claims(claims), int(claims["exp"]) + settings.JWT_LEEWAY
 
 
-def _text(claims: dict[str, Any], name: str) -> str:
+def text_claim(claims: Claims, name: str) -> str:
     """Return the claim as text that is safe to store, compare and show on a page."""
     text = claims.get(name)
     if not isinstance(text, str) or not text or UNPRINTABLE.search(text):
@@ -177,19 +188,9 @@ def _text(claims: dict[str, Any], name: str) -> str:
     return text
 
 
-def _scopes(claims: dict[str, Any]) -> frozenset[str]:
+def _scopes(claims: Claims) -> frozenset[str]:
     granted = claims.get("scope", claims.get("scp"))
     if isinstance(granted, str):
         return frozenset(granted.split(" "))
     scopes = granted if isinstance(granted, list) else ()
     return frozenset(scope for scope in scopes if isinstance(scope, str))
-
-
-def _profile_key(claims: dict[str, Any]) -> UUID | None:
-    if "profileKey" not in claims:
-        return None
-    profile_key = parse_guid(claims["profileKey"])
-    # Treating an unreadable binding as no binding would open every profile.
-    if profile_key is None:
-        raise InvalidClaim("The claim profileKey is no GUID.")
-    return profile_key

@@ -12,7 +12,8 @@ from django.db.models.expressions import RawSQL
 
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.columns import column_names
-from carts.records import Item, NewCart, Option, checked_changes
+from carts.records import Item, NewCart, Option
+from carts.validation import checked_changes
 from cartsvc.member_names import snake_case
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.fields import by_kind

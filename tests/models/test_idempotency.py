@@ -1,9 +1,11 @@
 """Idempotency-Key on every operation that changes something."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import pytest
 import simplejson
@@ -12,6 +14,10 @@ from django.utils import timezone
 from simplejson import RawJSON
 
 from carts.models import Cart, IdempotencyRecord
+from carts.records import Item, Option
+from carts.serializers import CartItemSerializer
+from carts.value_types import INT32, INT64, PRICE, QUANTITY, Currency, Line, ListOf, Paragraph
+from carts.views import CartItemViewSet
 from tests.api.operations import CHANGES, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
@@ -214,3 +220,42 @@ def test_a_replay_locks_what_it_answers_from(api: Api, unchanged: Callable[[], N
     text = "A request with this Idempotency-Key is still running."
     assert_refused(refused, 409, "request_in_progress", text, "Idempotency-Key")
     assert api.post(body=bodies.cart(), Idempotency_Key="key-1").content == first.content
+
+
+class NewerItem(NamedTuple):
+    """An item as a later release may know it: with one more optional member."""
+
+    menu_key: Annotated[str, Line(20)]
+    menu_version: Annotated[int, INT32]
+    menu_item_key: Annotated[int, INT64]
+    display_name: Annotated[str, Line(100)]
+    currency: Annotated[str, Currency()]
+    price: Annotated[Decimal, PRICE]
+    quantity: Annotated[int, QUANTITY]
+    options: Annotated[tuple[Option, ...], ListOf(Option, "options on an item", None)] = ()
+    special_instructions: Annotated[str | None, Paragraph(300)] = None
+    external_reference: Annotated[str | None, Line(50)] = None
+    value = Item.value
+
+
+class NewerItemSerializer(CartItemSerializer):
+    class Meta:
+        record = NewerItem
+
+
+@pytest.mark.parametrize("newer_first", [True, False])
+def test_a_key_outlives_a_release_that_adds_an_optional_member(
+    api: Api, monkeypatch: pytest.MonkeyPatch, *, newer_first: bool
+) -> None:
+    """In either direction, as two releases run at once during an upgrade."""
+    declared, path = vars(CartItemViewSet.create), f"/{created(api)}/items"
+    releases = [declared["operation"], replace(declared["operation"], body=NewerItemSerializer())]
+    answers = []
+    for operation in reversed(releases) if newer_first else releases:
+        monkeypatch.setitem(declared, "operation", operation)
+        answers.append(api.post(path, bodies.item(), Idempotency_Key="key"))
+
+    first, again = answers
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert again.content == first.content
+    assert again["Idempotent-Replayed"] == "true"

@@ -100,7 +100,7 @@ def rows() -> None:
     """Have rows in every table that grows: only a table that has rows takes time."""
     LogEntry.objects.create(user=get_user_model().objects.create(), action_flag=ADDITION)
     CartFactory(items=[ItemFactory(with_option=True)])
-    IdempotencyRecord.claim(PROFILE, None, "key", [])
+    IdempotencyRecord.of_request(PROFILE, None, "key", [])
 
 
 @on_postgresql

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 from django.test import RequestFactory
 
-from cartsvc.api.headers import plain_cookies
+from cartsvc.api.middleware import plain_cookies
 from cartsvc.wsgi import application
 from tests.support.answers import error
 from tests.support.callers import Api

@@ -1,0 +1,30 @@
+"""Whose carts a token opens, as its claims `profileKey` and `partnerKey` say."""
+
+from dataclasses import dataclass
+from typing import Self
+from uuid import UUID
+
+from cartsvc.guids import parse_guid
+from cartsvc.identity.bearer_tokens import Bearer, Claims, InvalidClaim, text_claim
+
+
+@dataclass(frozen=True, slots=True)
+class CartBearer(Bearer):
+    """The sender of a request.
+
+    `profile_key` and `partner_key` are None if the token is not bound to a customer or a partner.
+    Only a trusted back end has such a token.
+    """
+
+    profile_key: UUID | None
+    partner_key: str | None
+
+    @classmethod
+    def of_claims(cls, claims: Claims) -> Self:
+        bearer = Bearer.of_claims(claims)
+        profile_key = parse_guid(claims["profileKey"]) if "profileKey" in claims else None
+        # Treating an unreadable binding as no binding would open every profile.
+        if "profileKey" in claims and profile_key is None:
+            raise InvalidClaim("The claim profileKey is no GUID.")
+        partner_key = text_claim(claims, "partnerKey") if "partnerKey" in claims else None
+        return cls(bearer.subject, bearer.scopes, profile_key, partner_key)

@@ -1,0 +1,215 @@
+"""How an object is checked: the members of a body, or the fields of a record from Python.
+
+There is one loop for both. The types of `carts.value_types` check the values. Who calls says what
+the members are called, and what else is done with a value.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial, wraps
+from typing import Any, NamedTuple, Never, TypeVar, get_type_hints
+
+from carts.value_types import ListOf
+from cartsvc.member_names import shortened
+from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors
+from cartsvc.value_errors import InvalidType, InvalidValues, Null, Required
+
+Record = Any  # the class of a record, which is a NamedTuple with annotated types
+RecordT = TypeVar("RecordT")
+
+# Where something is in what the caller sent.
+Place = tuple[str | int, ...]
+Values = dict[str, Any]  # of a record, by its fields
+
+
+@cache
+def types_of(record: Record) -> dict[str, Any]:
+    """Return the type of each field, in their order: a `ValueType` or a `ListOf`."""
+    hints = get_type_hints(record, include_extras=True)
+    return {name: hints[name].__metadata__[0] for name in record._fields}
+
+
+@cache
+def defaults_of(record: Record) -> Values:
+    """Return what each field holds that was not sent: no elements of a list, else None."""
+    lists = {name: () for name, kind in types_of(record).items() if isinstance(kind, ListOf)}
+    return lists | record._field_defaults
+
+
+def is_optional(record: Record, name: str) -> bool:
+    """Return whether the field need not be sent."""
+    return name in defaults_of(record)
+
+
+class Member(NamedTuple):
+    """A member of an object: its name for the caller, its field, and its check.
+
+    The check of a list takes a second argument, to which it adds the places of unknown members.
+    The `hook` gets what was checked.
+    """
+
+    name: str
+    field: str
+    check: Callable[..., Any]
+    hook: Callable[[Any], Any] | None
+    is_list: bool
+    is_required: bool
+    takes_null: bool
+
+
+class ObjectCheck(NamedTuple):
+    """The checks of one kind of object.
+
+    `initial` are the values of a record of which nothing was sent. `names` are those that nobody is
+    told are unknown. `first_errors` finds errors whatever the values are, each in a member that is
+    not checked any more. `complete` fills in what depends on other values.
+    """
+
+    members: Sequence[Member]
+    initial: Values
+    names: frozenset[str]
+    first_errors: Callable[[Mapping[str, Any]], list[ApiError]] | None = None
+    complete: Callable[[Values], None] | None = None
+
+    def values(self, sent: Mapping[str, Any], unknown: list[Place]) -> Values:
+        """Return the values by their fields. Add the places of unknown members, in the order sent.
+
+        Raises:
+            ApiErrors: with a place for each wrong value. In lists, no more errors are looked for
+                than an answer lists.
+        """
+        values, errors = self.initial.copy(), list[ApiError]()
+        unknown_below: dict[str, list[Place]] = {}
+        if self.first_errors and (errors := self.first_errors(sent)):
+            sent = _without(errors, sent)
+        for name, field, check, hook, is_list, is_required, takes_null in self.members:
+            value = sent.get(name)
+            if value is None and name not in sent and not is_required:
+                continue
+            try:
+                if value is None:
+                    value = self.initial.get(field) if takes_null else _missing(name in sent)
+                elif is_list:
+                    value = check(value, unknown_below.setdefault(name, []))
+                else:
+                    value = check(value)
+                values[field] = hook(value) if hook else value
+            except ApiError as error:
+                errors += error.within(name).errors
+        if unknown_below or not self.names.issuperset(sent):
+            unknown += self._unknown(sent, unknown_below)
+        if errors:
+            raise ApiErrors(errors)
+        if self.complete:
+            self.complete(values)
+        return values
+
+    def _unknown(
+        self, sent: Mapping[str, Any], below: Mapping[str, list[Place]]
+    ) -> Iterator[Place]:
+        for name in sent:
+            if name not in self.names:
+                yield (shortened(name),)
+            for place in below.get(name, ()):
+                yield (name, *place)
+
+
+def _without(errors: list[ApiError], sent: Mapping[str, Any]) -> Values:
+    wrong = {error.field for error in errors}
+    return {name: value for name, value in sent.items() if (name,) not in wrong}
+
+
+def _missing(is_null: bool) -> Never:
+    raise Null if is_null else Required
+
+
+def checked_list(
+    kind: ListOf,
+    check: Callable[[Any, list[Place]], Any],
+    elements: Any,
+    unknown: list[Place],
+) -> tuple[Any, ...]:
+    """Return the checked elements. See `ObjectCheck.values`."""
+    kind.check_count(elements)
+    found, errors = list[Any](), list[ApiError]()
+    for position, element in enumerate(elements):
+        unknown_below: list[Place] = []
+        try:
+            found.append(check(element, unknown_below))
+        except ApiError as error:
+            errors += error.within(position).errors
+            if len(errors) > MAX_ERRORS:
+                break
+        if unknown_below:
+            unknown += [(position, *place) for place in unknown_below]
+    if errors:
+        raise ApiErrors(errors)
+    return tuple(found)
+
+
+def _list_in_python(kind: ListOf, elements: Any, unknown: list[Place]) -> tuple[Any, ...]:
+    return checked_list(kind, partial(_record_in_python, kind.record), list(elements), unknown)
+
+
+def _record_in_python(record: Record, value: object, _unknown: list[Place]) -> Any:
+    if isinstance(value, record):
+        return value
+    if not isinstance(value, Mapping):
+        raise InvalidType(wanted=f"{record.__name__} or dict", sent=type(value).__name__)
+    return record(**value)
+
+
+@cache
+def in_python(record: Record) -> ObjectCheck:
+    """Return the check of the values that Python code gives a record."""
+    members = []
+    for name, kind in types_of(record).items():
+        optional, is_list = is_optional(record, name), isinstance(kind, ListOf)
+        check = partial(_list_in_python, kind) if is_list else kind.check_python
+        members.append(Member(name, name, check, None, is_list, not optional, optional))
+    names = frozenset(record._fields)
+    first_errors = getattr(record, "first_errors", None)
+    complete = getattr(record, "complete", None)
+    return ObjectCheck(members, initial_values(record), names, first_errors, complete)
+
+
+def checks_values(record: type[RecordT]) -> type[RecordT]:
+    """Let the class of a record check the values that it is given (a decorator)."""
+
+    @wraps(record.__new__)  # so that help() and completion name the fields
+    def new(cls: Record, **values: Any) -> Any:
+        return cls._make(checked_values(cls, values, in_python(cls)).values())
+
+    def replace(self: Record, **changes: Any) -> Any:
+        return type(self)(**{**self._asdict(), **changes})
+
+    # A NamedTuple's own may not be in its body.
+    changed: Any = record
+    changed.__new__, changed._replace = new, replace
+    return record
+
+
+def checked_changes(record: Record, changes: Mapping[str, Any]) -> Values:
+    """Return some values of a record, by their names.
+
+    Raises:
+        TypeError: a name that the record does not have, or a list that is none.
+        InvalidValues: each value that the specification does not allow.
+    """
+    every = in_python(record)
+    named = [member for member in every.members if member.name in changes]
+    return checked_values(record, changes, every._replace(members=named, initial={}))
+
+
+def checked_values(record: Record, values: Mapping[str, Any], check: ObjectCheck) -> Values:
+    if other := [name for name in values if name not in check.names]:
+        names = ", ".join(record._fields)
+        raise TypeError(f"{record.__name__} takes no {', '.join(other)}, only {names}.")
+    try:
+        return check.values(values, [])
+    except ApiErrors as error:
+        raise InvalidValues(error.errors) from None
+
+
+def initial_values(record: Record) -> Values:
+    """Return the values of a record of which nothing was sent; None for what must be."""
+    return dict.fromkeys(record._fields) | defaults_of(record)
