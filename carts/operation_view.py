@@ -32,7 +32,6 @@ from cartsvc.api import throttling
 from cartsvc.api.envelope import entity_tag, success
 from cartsvc.api.headers import preferences, versions
 from cartsvc.api.json_body import check_media_type, json_object, received_body
-from cartsvc.api.operation import Operation
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING, WAITING
 from cartsvc.guids import check_guids
 from cartsvc.identity.bearer_tokens import bearer_of
@@ -46,6 +45,9 @@ from cartsvc.request_errors import (
 )
 
 IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
+
+# The headers that say how an operation is to be done, as WSGI names them.
+PREFERENCES = {"HTTP_PREFER", "HTTP_IF_MATCH", "HTTP_IDEMPOTENCY_KEY"}
 
 READING_SCOPES = ("Cart.Read", "Cart.Write")
 
@@ -64,7 +66,7 @@ class OperationView(ViewSetMixin, APIView):
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
     parser_classes = ()
     tag: ClassVar[str]  # the API document's; the docstring describes it
-    operation: Operation
+    operation: Any  # the `Operation` that the request asks for
     bearer: CartBearer
     expected: frozenset[int] | None = None  # the versions in If-Match; None when any will do
     key: str | None = None  # the Idempotency-Key
@@ -72,18 +74,24 @@ class OperationView(ViewSetMixin, APIView):
     returns_cart = False  # the answer of a change shows the cart
     warnings: Sequence[ApiError] = ()  # of the success
 
+    def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
+        """Look up the operation, None if the path does not have the method. Nothing is parsed."""
+        self.action: Any = self.action_map.get(request.method.lower())
+        self.operation = getattr(self, self.action).operation if self.action else None
+        request.META["cartsvc.operation"] = self.operation
+        return Request(request)
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check the token, its scope, the path, its profile, the rate, and the headers.
 
         The framework would negotiate Accept here, too. If the path does not have the method, 405
         comes after this.
         """
-        method = getattr(self, self.action or "", None)
-        operation = request.META["cartsvc.operation"] = getattr(method, "operation", None)
-        bearer = bearer_of(request.META.get("HTTP_AUTHORIZATION", ""), CartBearer)
+        headers = request.META
+        bearer = self.bearer = bearer_of(headers.get("HTTP_AUTHORIZATION", ""), CartBearer)
         request.user = bearer  # type: ignore[assignment] # the stubs know only Django's users
-        if operation:
-            bearer.check_scope(operation.scopes)
+        if self.operation:
+            bearer.check_scope(self.operation.scopes)
         check_guids(kwargs)
         if bearer.profile_key not in (None, kwargs["profile_key"]):
             raise ProfileMismatch(field="profileKey")
@@ -95,14 +103,14 @@ class OperationView(ViewSetMixin, APIView):
             raise ProfileMismatch(text, field="profileKey")
         if settings.THROTTLE_RATE:
             throttling.count(request)
-        if operation:
-            self.operation, self.bearer = operation, bearer
-            self.caller = bearer.subject, bearer.profile_key
-            self._read_headers(request.META)
+        self.caller = bearer.subject, bearer.profile_key
+        if self.operation and not PREFERENCES.isdisjoint(headers):
+            self._read_headers(headers)
 
     def _read_headers(self, sent: Mapping[str, Any]) -> None:
         """Read Prefer, If-Match and Idempotency-Key, those that the operation takes."""
-        taken, errors = self.operation.request_headers, list[ApiError]()
+        taken = self.operation.request_headers
+        errors: list[ApiError] = []
         if "HTTP_PREFER" in sent and "Prefer" in taken:
             preferred = preferences(sent["HTTP_PREFER"])
             self.is_strict = bool(self.operation.body) and preferred.get("handling") == "strict"
@@ -130,7 +138,8 @@ class OperationView(ViewSetMixin, APIView):
         check_media_type(self.request, self.operation.media_types)
         with RECEIVING.place_for(self.caller):
             body = received_body(self.request)
-        unknown, errors = list[Place](), list[ApiError]()
+        unknown: list[Place] = []
+        errors: list[ApiError] = []
         with COMPUTING.place_for(self.caller):
             try:
                 values = self.operation.body.checked(json_object(body), unknown)

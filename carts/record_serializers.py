@@ -112,6 +112,10 @@ class RecordSerializer(serializers.Serializer):
         return found | declared
 
     @cached_property
+    def validators(self) -> list[Any]:
+        return self.get_validators()
+
+    @cached_property
     def object_check(self) -> ObjectCheck:
         record, names = self.Meta.record, self.ignored_members.union(self.fields)
         python = in_python(record)

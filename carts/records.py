@@ -80,6 +80,14 @@ class PlacedItem(NamedTuple):
     value: Decimal
 
 
+def placed_items(items: Mapping[UUID, Item], first: int = 0) -> list[PlacedItem]:
+    """Return the items, by their ids, in places that follow each other."""
+    return [
+        PlacedItem(item_id, position, item, item.value)
+        for position, (item_id, item) in enumerate(items.items(), first)
+    ]
+
+
 @checks_values
 class NewCart(NamedTuple):
     """A cart as it is created (specification: CreateCart)."""
@@ -133,7 +141,8 @@ class Closing(NamedTuple):
     @staticmethod
     def first_errors(values: Mapping[str, Any]) -> list[ApiError]:
         """Return an error for each value that does not go with the `outcome`, whatever it is."""
-        outcome, errors = values.get("outcome"), list[ApiError]()
+        outcome = values.get("outcome")
+        errors: list[ApiError] = []
         if outcome in (CHECKOUT, ORDERED) and values.get("reference") is None:
             errors.append(Required(field=("reference",)))
         if outcome in (ORDERED, ABANDONED) and values.get("seconds") is not None:

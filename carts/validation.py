@@ -4,6 +4,7 @@ There is one loop for both. The types of `carts.value_types` check the values. W
 the members are called, and what else is done with a value.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial, wraps
 from typing import Any, NamedTuple, Never, TypeVar, get_type_hints
@@ -77,25 +78,24 @@ class ObjectCheck(NamedTuple):
             ApiErrors: with a place for each wrong value. In lists, no more errors are looked for
                 than an answer lists.
         """
-        values, errors = self.initial.copy(), list[ApiError]()
-        unknown_below: dict[str, list[Place]] = {}
+        values = self.initial.copy()
+        errors: list[ApiError] = []
+        unknown_below: dict[str, list[Place]] = defaultdict(list)
         if self.first_errors and (errors := self.first_errors(sent)):
             sent = _without(errors, sent)
         for name, field, check, hook, is_list, is_required, takes_null in self.members:
             value = sent.get(name)
-            if value is None and name not in sent and not is_required:
-                continue
             try:
-                if value is None:
+                if value is not None:
+                    value = check(value, unknown_below[name]) if is_list else check(value)
+                elif name in sent or is_required:
                     value = self.initial.get(field) if takes_null else _missing(name in sent)
-                elif is_list:
-                    value = check(value, unknown_below.setdefault(name, []))
                 else:
-                    value = check(value)
+                    continue
                 values[field] = hook(value) if hook else value
             except ApiError as error:
                 errors += error.within(name).errors
-        if unknown_below or not self.names.issuperset(sent):
+        if any(unknown_below.values()) or not self.names.issuperset(sent):
             unknown += self._unknown(sent, unknown_below)
         if errors:
             raise ApiErrors(errors)
@@ -130,7 +130,8 @@ def checked_list(
 ) -> tuple[Any, ...]:
     """Return the checked elements. See `ObjectCheck.values`."""
     kind.check_count(elements)
-    found, errors = list[Any](), list[ApiError]()
+    found: list[Any] = []
+    errors: list[ApiError] = []
     for position, element in enumerate(elements):
         unknown_below: list[Place] = []
         try:

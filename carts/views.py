@@ -78,7 +78,7 @@ class CartViewSet(OperationView):
     def list(self, request: Request, profile_key: UUID) -> HttpResponse:
         limit, cursor, status = _page_parameters(request)
         with WAITING.place_for((self.caller, "reads")):
-            page = self.carts.page(limit + 1, cursor, status)
+            page = self.carts.summaries(limit + 1, cursor, status)
         next_cursor = f'"{page[limit - 1][0]}"' if len(page) > limit else "null"
         carts = ",".join(text for _, text in page[:limit])
         unknown = islice(
@@ -104,7 +104,7 @@ class CartViewSet(OperationView):
                 version = carts.current_version(cart_id)
                 if version is not None and (seen is None or version in seen):
                     return HttpResponseNotModified(headers={"ETag": entity_tag(version)})
-            version, text = carts.find(cart_id)
+            version, text = carts.version_and_json(cart_id)
         return self.answer(text, version)
 
     @changing(

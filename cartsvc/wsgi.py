@@ -21,13 +21,15 @@ from cartsvc.db.database_url import connect_for_requests
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
 
-# These need the settings.
-from drf_spectacular.settings import spectacular_settings
+django_application = get_wsgi_application()
 
-from cartsvc.api.middleware import PlainHeaders
-from cartsvc.serving.health import newest_migrations
+# These need the settings and the applications.
+from drf_spectacular.settings import spectacular_settings  # noqa: E402
 
-application = PlainHeaders(get_wsgi_application())
+from cartsvc.api.middleware import PlainHeaders  # noqa: E402
+from cartsvc.serving.health import newest_migrations  # noqa: E402
+
+application = PlainHeaders(django_application)
 
 connect_for_requests()
 # No cache has to be closed, connections are looked after at the end of a request, and no queries

@@ -114,7 +114,7 @@ class CartAdmin(admin.ModelAdmin):
             cart=cart,
             state=cart.state,
             # What cannot be done to a closed cart is not offered.
-            is_open=(is_open := cart.state.status == OPEN),
+            is_open=(is_open := cart.status == OPEN),
             may_put_back=is_open and self.has_change_permission(request),
             labels=LABELS,
             items=items.values(),

@@ -51,7 +51,7 @@ class ReopenView(ChangeView):
     removed = "This cart is open already."
 
     def load(self) -> bool:
-        return super().load() and self.cart.state.status != OPEN
+        return super().load() and self.cart.status != OPEN
 
     def save(self) -> HttpResponse:
         state = self.cart.state

@@ -189,7 +189,7 @@ class ChangeView(View):
             item=self.item,
             editor=self.editor,
             why=self.why,
-            is_closed=not self.takes_closed and self.cart.state.status != OPEN,
+            is_closed=not self.takes_closed and self.cart.status != OPEN,
             # What happened since stays unseen, until the page shows it as a clash.
             version=self.cart.version if clash else self.since,
             # The same again, because what was refused may have been saved after all.

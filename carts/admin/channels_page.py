@@ -61,11 +61,11 @@ class ChannelsView(View):
         form = ChannelsForm(request.POST if "why" in request.POST else None)
         changes, is_sure = form.changes() if form.is_valid() else {}, "sure" in request.POST
         lines = [(cart, change_of(vars(cart), changes, cart.currency)) for cart in carts]
-        tried = [(cart, told) for cart, told in lines if told and cart.state.status == OPEN]
+        tried = [(cart, told) for cart, told in lines if told and cart.status == OPEN]
         if changes and is_sure:
             errors = [(cart, self._change(cart, told, form)) for cart, told in tried]
             lines = tried = [(cart, error) for cart, error in errors if error]
-            closed = sum(cart.state.status != OPEN for cart in carts)
+            closed = sum(cart.status != OPEN for cart in carts)
             stay = f" Closed ones that stay as they are: {closed}." if closed else ""
             messages.success(request, f"Carts changed: {len(errors) - len(lines)}.{stay}")
             if not lines:

@@ -37,8 +37,10 @@ class Cart(GuardedModel):
     option_count = models.PositiveIntegerField(editable=False)
     subtotal = ExactField(editable=False)
     modified_on = models.DateTimeField(editable=False)
-    # How it is closed. A checkout that has run out is open: read `state`.
-    status = models.CharField(max_length=9, default=OPEN, db_default=OPEN, editable=False)
+    # How it was closed. A checkout that has run out is open: read `status`.
+    stored_status = models.CharField(
+        db_column="status", max_length=9, default=OPEN, db_default=OPEN, editable=False
+    )
     closed_on = models.DateTimeField(null=True, editable=False)
     closed_until = models.DateTimeField(null=True, editable=False)
     reference = column(Closing, "reference")
@@ -72,7 +74,7 @@ class Cart(GuardedModel):
         constraints = [
             *checks("cart", NewCart),
             *checks("cart", Closing, ["reference"]),
-            CheckConstraint(name="carts_cart_status", condition=Q(status__in=STATUSES)),
+            CheckConstraint(name="carts_cart_status", condition=Q(stored_status__in=STATUSES)),
         ]
 
     def __str__(self) -> str:
@@ -81,11 +83,16 @@ class Cart(GuardedModel):
 
     def __repr__(self) -> str:
         holds = f"items {self.item_count}, subtotal {self.subtotal} {self.currency}"
-        return f"<Cart {self.id}: restaurant {self.restaurant_key}, {self.state.status}, {holds}>"
+        return f"<Cart {self.id}: restaurant {self.restaurant_key}, {self.status}, {holds}>"
 
     @property
     def created_by(self) -> Author:
         return Author(self.created_by_kind, self.created_by_name, self.created_request_id)
+
+    @property
+    def status(self) -> str:
+        """What the cart is now: `open`, `checkout`, `ordered` or `abandoned`."""
+        return self.state.status
 
     @property
     def state(self) -> CartStatus:

@@ -186,13 +186,14 @@ def _placed(item_id: UUID, fields: Mapping[str, Any]) -> PlacedItem:
 
 
 def item_differences(
-    before: Mapping[UUID, PlacedItem], after: Mapping[UUID, PlacedItem]
+    before: Iterable[PlacedItem], after: Iterable[PlacedItem]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a record holds of several items: as they were, and as they are."""
     was: dict[str, Any] = {}
     now: dict[str, Any] = {}
-    for item_id, old in before.items():
-        key, new = str(item_id), after.get(item_id)
+    added = {placed.id: placed for placed in after}
+    for old in before:
+        key, new = str(old.id), added.pop(old.id, None)
         if new is None:
             was[key] = whole(old)
         elif old != new:
@@ -202,9 +203,8 @@ def item_differences(
                 {"display_name": placed.item.display_name, **fields}
                 for placed, fields in zip((old, new), differs, strict=True)
             )
-    for item_id, new in after.items():
-        if item_id not in before:
-            now[str(item_id)] = whole(new)
+    for item_id, new in added.items():
+        now[str(item_id)] = whole(new)
     return {"items": was}, {"items": now}
 
 

@@ -92,32 +92,40 @@ def _object(concatenated: Callable[[Iterable[str]], str], members: Mapping[str, 
     return concatenated([*pieces, "'}'"])
 
 
+def _or_null(field: Any, text: str) -> str:
+    """Return the SQL of a column's JSON, of which the `text` is NULL if the column is."""
+    return f"coalesce({text}, 'null')" if field.null else text
+
+
 def postgresql_text(field: Any, column: str) -> str:
     match field:
         case models.UUIDField():
-            return f"""concat('"', {column}, '"')"""
+            text = f"""'"' || {column} || '"'"""
         case models.DecimalField() | ExactField():
-            return f"trim_scale({column})"
+            text = f"trim_scale({column})::text"
         case models.DateTimeField():
             moment = f"to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US')"
-            return f"""'"' || {moment} || 'Z"'"""
+            text = f"""'"' || {moment} || 'Z"'"""
         case models.CharField():
             text = f"to_json({column})::text"
-            return f"coalesce({text}, 'null')" if field.null else text
-    return column
+        case _:
+            text = f"{column}::text"
+    return _or_null(field, text)
 
 
 def sqlite_text(field: Any, column: str) -> str:
     match field:
         case models.UUIDField():
             parts = (f"substr({column}, {at}, {n})" for at, n in UUID_PARTS)
-            return f"""'"' || {" || '-' || ".join(parts)} || '"'"""
+            text = f"""'"' || {" || '-' || ".join(parts)} || '"'"""
         case ExactField():
-            return column
+            text = column
         case models.DateTimeField():  # stored in UTC, a whole second without its fraction
             fraction = f"CASE length({column}) WHEN 19 THEN '.000000' ELSE '' END"
-            return f"""'"' || replace({column}, ' ', 'T') || {fraction} || 'Z"'"""
-    return f"json_quote({column})"
+            text = f"""'"' || replace({column}, ' ', 'T') || {fraction} || 'Z"'"""
+        case _:
+            return f"json_quote({column})"  # of NULL, it is null
+    return _or_null(field, text)
 
 
 # Where the parts of a UUID begin in SQLite's 32 digits, and how many digits they have.

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from django.conf import settings
 from django.db.models import Expression, Q
@@ -14,7 +14,23 @@ from carts.records import CHECKOUT, ORDERED, OUTCOMES, Closing
 OPEN = "open"
 STATUSES = (OPEN, *OUTCOMES)
 
+# The columns of a `CartStatus`, in its order.
+STATUS_COLUMNS = ("stored_status", "closed_on", "closed_until", "reference")
+
 Moment = datetime | Expression
+
+
+class Closable(Protocol):
+    """A cart, or a `LockedCart`: what is stored of how it is closed."""
+
+    @property
+    def stored_status(self) -> str: ...
+    @property
+    def closed_on(self) -> datetime | None: ...
+    @property
+    def closed_until(self) -> datetime | None: ...
+    @property
+    def reference(self) -> str | None: ...
 
 
 class CartStatus(NamedTuple):
@@ -26,12 +42,13 @@ class CartStatus(NamedTuple):
     reference: str | None = None
 
     @classmethod
-    def of(cls, cart: Any, moment: datetime) -> "CartStatus":
-        """Return that of a cart, or of a `LockedCart`, at the moment."""
-        return cls(cart.status, cart.closed_on, cart.closed_until, cart.reference).at(moment)
+    def of(cls, cart: Closable, moment: datetime) -> "CartStatus":
+        """Return that of a cart at the moment."""
+        stored = cls(cart.stored_status, cart.closed_on, cart.closed_until, cart.reference)
+        return stored.at(moment)
 
     def __repr__(self) -> str:
-        until = f" until {_text(self.closed_until)}" if self.closed_until else ""
+        until = f" until {utc_text(self.closed_until)}" if self.closed_until else ""
         return f"<{self.status}{until}>"
 
     def at(self, moment: datetime) -> "CartStatus":
@@ -46,9 +63,9 @@ class CartStatus(NamedTuple):
             word, moment = "since", self.closed_on
             if self.closed_until:
                 word, moment = "until", self.closed_until
-            raise CartClosed(status=self.status, word=word, moment=moment, at=_text(moment))
+            raise CartClosed(status=self.status, word=word, moment=moment, at=utc_text(moment))
 
-    def closed(self, closing: Closing, moment: datetime) -> "CartStatus":
+    def after(self, closing: Closing, moment: datetime) -> "CartStatus":
         """Return it as Close Cart makes it: itself, if the cart is closed like this already.
 
         Raises:
@@ -60,9 +77,9 @@ class CartStatus(NamedTuple):
         onward = self.reference == new.reference and new.status == ORDERED
         if not same and not (onward and self.status == CHECKOUT):
             self.check_open()
-        return self if same and self._lasts() == new._lasts() else new
+        return self if same and self._duration() == new._duration() else new
 
-    def _lasts(self) -> timedelta | None:
+    def _duration(self) -> timedelta | None:
         return self.closed_until - self.closed_on if self.closed_until and self.closed_on else None
 
 
@@ -81,26 +98,26 @@ def expired(moment: datetime) -> Q:
     """Return the condition of the carts that have expired by the moment. See `expires_on`."""
     found = Q(pk__in=[])
     if days := settings.CART_DAYS:
-        found |= ~Q(status=ORDERED) & Q(modified_on__lt=moment - timedelta(days=days))
+        found |= ~Q(stored_status=ORDERED) & Q(modified_on__lt=moment - timedelta(days=days))
     if days := settings.ORDERED_CART_DAYS:
-        found |= Q(status=ORDERED, closed_on__lt=moment - timedelta(days=days))
+        found |= Q(stored_status=ORDERED, closed_on__lt=moment - timedelta(days=days))
     return found
 
 
 def has_status(status: str, moment: Moment) -> Q:
     """Return the condition of the carts that have the status at the moment."""
     if status == CHECKOUT:
-        return Q(status=CHECKOUT, closed_until__gt=moment)
+        return Q(stored_status=CHECKOUT, closed_until__gt=moment)
     if status == OPEN:
-        return Q(status=OPEN) | Q(status=CHECKOUT, closed_until__lte=moment)
-    return Q(status=status)
+        return Q(stored_status=OPEN) | Q(stored_status=CHECKOUT, closed_until__lte=moment)
+    return Q(stored_status=status)
 
 
 def status_columns() -> tuple[str, ...]:
     """Return the columns by which `with_status` completes a cart's JSON."""
     # To read a time takes far longer than to read a text, and most carts do not expire.
     expire = settings.CART_DAYS or settings.ORDERED_CART_DAYS
-    return (*CartStatus._fields, "modified_on") if expire else CartStatus._fields
+    return (*STATUS_COLUMNS, "modified_on") if expire else STATUS_COLUMNS
 
 
 def with_status(text: str, columns: Sequence[Any], moment: datetime) -> str:
@@ -110,9 +127,9 @@ def with_status(text: str, columns: Sequence[Any], moment: datetime) -> str:
     """
     if columns == OPEN_COLUMNS:
         return text[:-1] + OPEN_END
-    own = len(CartStatus._fields)
-    status = CartStatus._make(columns[:own]).at(moment)
-    return f"{text[:-1]},{_members(status, expires_on(status, *columns[own:]))}"
+    end = len(STATUS_COLUMNS)
+    status = CartStatus._make(columns[:end]).at(moment)
+    return f"{text[:-1]},{_members(status, expires_on(status, *columns[end:]))}"
 
 
 def _members(status: CartStatus, expires: datetime | None) -> str:
@@ -120,12 +137,12 @@ def _members(status: CartStatus, expires: datetime | None) -> str:
     return _encode(dict(zip(LAST_MEMBERS, (*status, expires), strict=True)))[1:]
 
 
-def _text(moment: datetime | None) -> str:
+def utc_text(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 LAST_MEMBERS = ("status", "closedOn", "closedUntil", "reference", "expiresOn")
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_text).encode
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=utc_text).encode
 # Of most carts, which are open and never expire. Without it, a page of carts takes a tenth longer.
 OPEN_COLUMNS = [OPEN, None, None, None]
 OPEN_END = "," + _members(CartStatus(OPEN), None)

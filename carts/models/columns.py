@@ -12,22 +12,39 @@ from django.db.models.functions import Length
 from django.db.models.lookups import LessThanOrEqual
 
 from carts.validation import Record, is_optional, types_of
-from carts.value_types import INT64, Currency, Integer, Line, ListOf, Paragraph, Price, Text
+from carts.value_types import (
+    INT64,
+    Choice,
+    Currency,
+    Guid,
+    Integer,
+    Line,
+    ListOf,
+    Paragraph,
+    Price,
+    Text,
+)
 from cartsvc.characters import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
 
 
 def column(record: Record, name: str) -> models.Field:
     """Return the column of a record's field. Null means "not sent", which is not empty."""
     optional: Any = {"null": True, "blank": True} if is_optional(record, name) else {}
-    match types_of(record)[name]:
+    kind = types_of(record)[name]
+    match kind:
         case Text() | Currency() as text:
             return models.CharField(max_length=text.max_length, **optional)
         case Price() as price:
             digits, decimals = price.digits, price.decimals
             return models.DecimalField(max_digits=digits, decimal_places=decimals, **optional)
-        case Integer() as integer if integer == INT64:
-            return models.BigIntegerField(**optional)
-    return models.IntegerField(**optional)
+        case Integer():
+            of_size = models.BigIntegerField if kind == INT64 else models.IntegerField
+            return of_size(**optional)
+        case Choice():
+            return models.CharField(max_length=max(map(len, kind.words)), **optional)
+        case Guid():
+            return models.UUIDField(**optional)
+    raise TypeError(f"There is no column for {kind}.")
 
 
 def column_names(record: Record) -> tuple[str, ...]:

@@ -1,24 +1,45 @@
-"""The manager of carts: every change that can be made to them. Reads are in `reads`."""
+"""The manager of carts: every change that can be made to them, one method each.
+
+Each locks the cart and looks (`locked_cart`), decides here and in `totals`, and writes (`writes`).
+Reads are in `reads`.
+"""
 
 from collections.abc import Iterable, Mapping, Set
+from copy import copy
+from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
+from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts.cart_errors import ListedItemNotFound
 from carts.models import cart_statements
 from carts.models.cart_change import Author, item_differences, whole
-from carts.models.closing import OPEN, CartStatus
-from carts.models.totals import Expected, LockedCart
+from carts.models.closing import OPEN, STATUS_COLUMNS, CartStatus
+from carts.models.locked_cart import (
+    ITEM,
+    ITEMS,
+    LAST_POSITION,
+    Expected,
+    LockedCart,
+    changeable_fields,
+    items_in_rows,
+    lock_cart,
+    lock_open_cart,
+    next_position,
+)
+from carts.models.totals import next_version
 from carts.models.writes import CartWriter, Changed, change_transaction
 from carts.records import (
     CART_CHANGES,
     Closing,
     Item,
     NewCart,
+    PlacedItem,
     checked_key,
+    placed_items,
 )
 from carts.validation import checked_changes
 from cartsvc.db.compiled_statements import one_exchange
@@ -35,6 +56,22 @@ class CartManager(CartWriter):
     items also `currency_mismatch`, `invalid_currency` and `too_many`. A name that a record does not
     have is a TypeError, and values that the specification does not allow are InvalidValues.
     """
+
+    def by(self, author: Author, **keys: Any) -> Self:
+        """Return a manager of the carts that have the `keys`, for changes by `author`.
+
+        The carts' history names the author. `keys` are values of model fields.
+        """
+        carts = copy(self)
+        # Earlier keys win, so that a second call cannot widen the selection.
+        carts.author, carts.keys = author, {**keys, **self.keys}
+        return carts
+
+    def at(self, moment: datetime) -> Self:
+        """Return a manager whose changes are dated `moment`. For demonstrations."""
+        carts = copy(self)
+        carts.moment = moment
+        return carts
 
     def create_with_items(
         self,
@@ -55,15 +92,15 @@ class CartManager(CartWriter):
 
     def create_cart(self, cart_id: UUID, profile_key: UUID, new: NewCart) -> Changed:
         """Create a cart (specification: Create Cart)."""
-        author, moment = self.author or Author.shell(), self.current_time()
-        empty = LockedCart(cart_id, profile_key, new.currency, moment)
-        items = cart_statements.in_order({uuid7(): item for item in new.items}).values()
-        cart = empty.next_version([], items, moment, ("items",))
+        author, now = self.author or Author.shell(), self.moment or timezone.now()
+        items = placed_items({uuid7(): item for item in new.items})
+        empty = LockedCart(now, cart_id, profile_key, new.currency, now)
+        cart = next_version(empty, [], items, ("items",))
         with change_transaction() as cursor, one_exchange(cursor):
             cart_statements.insert_cart(self.model).run(
                 cursor,
                 **new._asdict() | cart._asdict(),
-                created_on=moment,
+                created_on=now,
                 created_by_kind=author.kind,
                 created_by_name=author.name,
                 created_request_id=author.request_id,
@@ -76,11 +113,11 @@ class CartManager(CartWriter):
     ) -> Changed:
         """Add an item after the cart's last one."""
         with change_transaction() as cursor:
-            cart, last = self._lock_open(cursor, cart_id, version, cart_statements.LAST_POSITION)
-            [placed] = cart_statements.in_order({item_id: item}, last).values()
-            new, now = cart.next_version([], [placed], self.current_time()), whole(placed)
-            with self._recorded(cursor, cart, new, "Add Item", {}, now, placed) as changed:
-                self._insert_items(cursor, cart, [placed])
+            cart, [last] = lock_open_cart(self, cursor, cart_id, version, LAST_POSITION)
+            after = placed_items({item_id: item}, next_position(last))
+            new, now = next_version(cart, [], after), whole(after[0])
+            with self._recorded(cursor, cart, new, "Add Item", {}, now, after[0]) as changed:
+                self._insert_items(cursor, cart, after)
             return changed
 
     def add_items(
@@ -88,14 +125,14 @@ class CartManager(CartWriter):
     ) -> Changed:
         """Add items, by their ids, after the cart's last one: all or none. See `add_item`."""
         with change_transaction() as cursor:
-            cart, last = self._lock_open(cursor, cart_id, version, cart_statements.LAST_POSITION)
+            cart, [last] = lock_open_cart(self, cursor, cart_id, version, LAST_POSITION)
             if not items:
                 return self._unchanged(cart)
-            after = cart_statements.in_order(items, last)
-            was, now = item_differences({}, after)
-            new = cart.next_version([], after.values(), self.current_time(), ("items",))
+            after = placed_items(items, next_position(last))
+            was, now = item_differences([], after)
+            new = next_version(cart, [], after, ("items",))
             with self._recorded(cursor, cart, new, "Add Items", was, now) as changed:
-                self._insert_items(cursor, cart, after.values())
+                self._insert_items(cursor, cart, after)
             return changed
 
     def replace_item(
@@ -106,8 +143,7 @@ class CartManager(CartWriter):
         The item keeps its id and its position.
         """
         with change_transaction() as cursor:
-            cart, rows = self._lock_open(cursor, cart_id, version, cart_statements.ITEM, item_id)
-            [before] = cart_statements.placed_items(rows)
+            cart, before = self._lock_item(cursor, cart_id, item_id, version)
             return self._write_item(cursor, cart, "Update Item", before, item)
 
     def change_item(
@@ -124,20 +160,25 @@ class CartManager(CartWriter):
         """
         checked = checked_changes(Item, changes)
         with change_transaction() as cursor:
-            cart, rows = self._lock_open(cursor, cart_id, version, cart_statements.ITEM, item_id)
-            [before] = cart_statements.placed_items(rows)
+            cart, before = self._lock_item(cursor, cart_id, item_id, version)
             # What is not named is not checked: it may be above a limit that was lowered since.
             item = Item._make(map(checked.get, Item._fields, before.item))
             if item == before.item:
                 return self._unchanged(cart)
             return self._write_item(cursor, cart, "Change Item", before, item)
 
+    def _lock_item(
+        self, cursor: Any, cart_id: UUID, item_id: UUID, version: Expected
+    ) -> tuple[LockedCart, PlacedItem]:
+        cart, [rows] = lock_open_cart(self, cursor, cart_id, version, ITEM, item_id=item_id)
+        [item] = items_in_rows(rows)
+        return cart, item
+
     def remove_item(self, cart_id: UUID, item_id: UUID, *, version: Expected = None) -> Changed:
         """Remove an item and its options."""
         with change_transaction() as cursor:
-            cart, rows = self._lock_open(cursor, cart_id, version, cart_statements.ITEM, item_id)
-            [before] = cart_statements.placed_items(rows)
-            new = cart.next_version([before], [], self.current_time())
+            cart, before = self._lock_item(cursor, cart_id, item_id, version)
+            new = next_version(cart, [before], [])
             was, key = whole(before), {"profile_key": cart.profile_key}
             with self._recorded(cursor, cart, new, "Remove Item", was, {}, before) as changed:
                 if before.item.options:
@@ -158,23 +199,23 @@ class CartManager(CartWriter):
         The cart must have those that are `kept`. Items that equal those held change nothing.
         """
         with change_transaction() as cursor:
-            cart, rows = self._lock_open(cursor, cart_id, version, cart_statements.ITEMS)
-            before = {placed.id: placed for placed in cart_statements.placed_items(rows)}
-            missing = (n for n, key in enumerate(items) if key in kept and key not in before)
+            cart, [rows] = lock_open_cart(self, cursor, cart_id, version, ITEMS)
+            before = [*items_in_rows(rows)]
+            gone = kept - {placed.id for placed in before}
+            missing = (n for n, key in enumerate(items) if key in gone)
             if listed := [
                 ListedItemNotFound(field=("items", n, "id"))
                 for n in islice(missing, MAX_ERRORS + 1)
             ]:
                 raise ApiErrors(listed)
-            if list(items.items()) == [(placed.id, placed.item) for placed in before.values()]:
+            if list(items.items()) == [(placed.id, placed.item) for placed in before]:
                 return self._unchanged(cart)
-            after = cart_statements.in_order(items)
+            after = placed_items(items)
             was, now = item_differences(before, after)
-            moment = self.current_time()
-            new = cart.next_version(before.values(), after.values(), moment, ("items",))
+            new = next_version(cart, before, after, ("items",))
             with self._recorded(cursor, cart, new, "Replace Items", was, now) as changed:
                 self._delete_items(cursor, cart)
-                self._insert_items(cursor, cart, after.values())
+                self._insert_items(cursor, cart, after)
             return changed
 
     def change_cart(
@@ -188,37 +229,36 @@ class CartManager(CartWriter):
             raise TypeError(f"A cart's {', '.join(sorted(fixed))} cannot be changed.")
         checked = checked_changes(NewCart, changes)
         with change_transaction() as cursor:
-            look = cart_statements.changeable(self.model)
-            cart, [row] = self._lock_open(cursor, cart_id, version, look)
-            before, moment = dict(zip(CART_CHANGES, row, strict=True)), self.current_time()
-            return self._write_cart(cursor, cart, "Change Cart", before, checked, moment)
+            look = changeable_fields(self.model)
+            cart, [[row]] = lock_open_cart(self, cursor, cart_id, version, look)
+            before = dict(zip(CART_CHANGES, row, strict=True))
+            return self._write_cart(cursor, cart, "Change Cart", before, checked)
 
     def close_cart(self, cart_id: UUID, closing: Closing, *, version: Expected = None) -> Changed:
         """Close a cart. To close it again in the same way changes nothing."""
         with change_transaction() as cursor:
-            cart, _ = self._lock(cursor, cart_id)
-            moment = max(cart.modified_on, self.current_time())
+            cart, _ = lock_cart(self, cursor, cart_id)
+            moment = max(cart.modified_on, cart.now)
             old = CartStatus.of(cart, moment)
-            new = old.closed(closing, moment)
+            new = old.after(closing, moment)
             cart.check_version(version)
             # All columns: a checkout that has run out counts as open, but has left its own.
             before, after = old._asdict(), new._asdict()
-            return self._write_cart(cursor, cart, "Close Cart", before, after, moment)
+            return self._write_cart(cursor, cart, "Close Cart", before, after, STATUS_COLUMNS)
 
     def reopen_cart(self, cart_id: UUID, *, version: Expected = None) -> Changed:
         """Open a closed cart. Of an open one, this changes nothing."""
         with change_transaction() as cursor:
-            cart, _ = self._lock(cursor, cart_id)
+            cart, _ = lock_cart(self, cursor, cart_id)
             cart.check_version(version)
-            moment = self.current_time()
-            before, after = CartStatus.of(cart, moment)._asdict(), CartStatus(OPEN)._asdict()
-            return self._write_cart(cursor, cart, "Reopen Cart", before, after, moment)
+            before, after = CartStatus.of(cart, cart.now)._asdict(), CartStatus(OPEN)._asdict()
+            return self._write_cart(cursor, cart, "Reopen Cart", before, after, STATUS_COLUMNS)
 
     def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:
         """Delete a cart with its items and its history. A `DeletedCart` says who did, and when."""
         author = self.author or Author.shell()
         with change_transaction() as cursor:
-            cart, _ = self._lock_open(cursor, cart_id, version)
+            cart, _ = lock_open_cart(self, cursor, cart_id, version)
             keys = {"id": cart.id, "cart_id": cart.id, "profile_key": cart.profile_key}
             with one_exchange(cursor):
                 self._delete_items(cursor, cart)
@@ -227,6 +267,6 @@ class CartManager(CartWriter):
                 cart_statements.INSERT_DELETED.run(
                     cursor,
                     **keys,
-                    deleted_on=max(cart.modified_on, self.current_time()),
+                    deleted_on=max(cart.modified_on, cart.now),
                     **author.columns,
                 )

@@ -1,11 +1,10 @@
 """How carts are read: one of them, and pages of a customer's."""
 
 from collections.abc import Callable, Mapping
-from copy import copy
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache, lru_cache
-from typing import Any, Self
+from typing import Any
 from uuid import UUID
 
 from django.db import models
@@ -89,14 +88,16 @@ def carts_by(model: type[models.Model], keys: tuple[str, ...]) -> CartQuerySet:
 
 
 @cache
-def get_cart(model: type[models.Model], keys: tuple[str, ...], columns: tuple[str, ...]) -> Select:
+def select_cart(
+    model: type[models.Model], keys: tuple[str, ...], columns: tuple[str, ...]
+) -> Select:
     """Return the SELECT of the cart with these `keys`: its version, JSON, and `columns`."""
     json = cart_json(items=items_json(CUSTOMER if "profile_key" in keys else F("profile_key")))
     return Select(lambda: carts_by(model, keys).values_list("version", json, *columns))
 
 
 @lru_cache(maxsize=100)  # callers choose the limit and the status
-def page_of_carts(
+def select_summaries(
     model: type[models.Model],
     keys: tuple[str, ...],
     limit: int,
@@ -128,33 +129,17 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
     keys: Mapping[str, Any] = {}
     moment: datetime | None = None
 
-    def by(self, author: Author, **keys: Any) -> Self:
-        """Return a manager of the carts that have the `keys`, for changes by `author`.
-
-        The carts' history names the author. `keys` are values of model fields.
-        """
-        carts = copy(self)
-        # Earlier keys win, so that a second call cannot widen the selection.
-        carts.author, carts.keys = author, {**keys, **self.keys}
-        return carts
-
-    def at(self, moment: datetime) -> Self:
-        """Return a manager whose changes are dated `moment`. For demonstrations."""
-        carts = copy(self)
-        carts.moment = moment
-        return carts
-
     def get_queryset(self) -> CartQuerySet:
         return CartQuerySet(self.model, using=self._db).filter(**self.keys)
 
-    def find(self, cart_id: UUID) -> tuple[int, str]:
+    def version_and_json(self, cart_id: UUID) -> tuple[int, str]:
         """Return the cart's version and the JSON text that Get Cart shows.
 
         Raises:
             ApiError: `cart_not_found`.
         """
         keys = {**self.keys, "id": cart_id}
-        statement = get_cart(self.model, tuple(keys), status_columns())
+        statement = select_cart(self.model, tuple(keys), status_columns())
         for version, text, *status in statement.rows(**keys):
             return version, with_status(text, status, self.current_time())
         raise CartNotFound
@@ -170,7 +155,7 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         lasts = Q(closed_until=None) | Q(closed_until__gt=self.current_time())
         return self.filter(lasts, pk=cart_id).values_list("version", flat=True).first()
 
-    def page(
+    def summaries(
         self, limit: int, cursor: UUID | None = None, status: str | None = None
     ) -> list[tuple[UUID, str]]:
         """Return the ids and JSON texts of up to `limit` carts, newest first.
@@ -179,7 +164,7 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         """
         keys = tuple(self.keys)
         columns = status_columns()
-        statement = page_of_carts(self.model, keys, limit, status, columns, further=bool(cursor))
+        statement = select_summaries(self.model, keys, limit, status, columns, further=bool(cursor))
         moment = self.current_time()
         rows = statement.rows(cursor=cursor, moment=moment, **self.keys)
         return [(cart_id, with_status(text, own, moment)) for cart_id, text, *own in rows]

@@ -1,34 +1,31 @@
-"""How a change of a cart is made: lock it, look at it, decide, and write.
+"""How a change of a cart is written: the cart, its items and the record of the change, at once.
 
-A change locks the cart's row and reads what it needs to decide, in one exchange with the database.
-It decides in Python. It writes the cart, its items and the record of the change in another
-exchange, and commits.
+A change locks the cart and looks at what it needs to decide, in one exchange with the database
+(`locked_cart`). It decides in Python. It writes in another exchange, and commits.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any
-from uuid import UUID
 
 from django.db import IntegrityError, OperationalError, connection, transaction
 
-from carts.cart_errors import CartNotFound, ItemNotFound
 from carts.models import cart_statements
-from carts.models.cart_change import (
-    MAX_CHANGES,
-    Author,
-    CartChange,
-    difference,
-    encoded,
-)
-from carts.models.closing import OPEN, CartStatus, status_columns, with_status
-from carts.models.reads import CartReader, get_cart
-from carts.models.totals import Expected, LockedCart
-from carts.records import Item, PlacedItem, checked_key
-from cartsvc.db.compiled_statements import Rows, Select, one_exchange
+from carts.models.cart_change import MAX_CHANGES, Author, CartChange, difference, encoded
+from carts.models.closing import status_columns, with_status
+from carts.models.item import ITEM_COLUMNS, CartItem
+from carts.models.locked_cart import LockedCart
+from carts.models.reads import CartReader, select_cart
+from carts.models.totals import Totals, next_version
+from carts.records import Item, PlacedItem
+from cartsvc.db.compiled_statements import one_exchange
+from cartsvc.db.database_errors import is_key_taken
+from cartsvc.request_errors import InvalidGuid
+
+COLUMNS_OF_EVERY_CHANGE = ("version", *Totals._fields, "modified_on")
 
 
 @dataclass
@@ -45,59 +42,11 @@ class CartWriter(CartReader):
 
     returns_cart = False  # as JSON, read in the transaction of the change
 
-    def _lock(
-        self,
-        cursor: Any,
-        cart_id: UUID,
-        look: Select | None = None,
-        item_id: UUID | None = None,
-    ) -> tuple[LockedCart, Rows]:
-        """Lock the cart until the transaction ends; return it with the rows of `look`, if given.
-
-        Both are sent at once. The second statement runs when the lock is held, so it sees what the
-        last change has left. An item whose id is given is looked for, and the cart must have it.
-        """
-        keys = {**self.keys, "id": cart_id}
-        if "profile_key" not in keys:
-            # A shell gives the key, the text of it, or the cart.
-            keys["id"] = cart_id = checked_key("cart_id", getattr(cart_id, "pk", cart_id))
-            customers = self.filter(pk=cart_id).values_list("profile_key", flat=True)
-            if not (customer := customers.first()):
-                raise CartNotFound
-            keys["profile_key"] = customer
-        lock = cart_statements.lock(self.model, tuple(keys))
-        with cursor.db.cursor() as other:
-            with one_exchange(cursor):
-                lock.send(cursor, keys)
-                if look:
-                    look.send(other, {**keys, "cart_id": cart_id, "item_id": item_id})
-            carts, rows = lock.received(cursor), look.received(other) if look else []
-        if not carts:
-            raise CartNotFound
-        if item_id and not rows:
-            raise ItemNotFound
-        return LockedCart._make(carts[0]), rows
-
-    def _lock_open(
-        self,
-        cursor: Any,
-        cart_id: UUID,
-        version: Expected,
-        look: Select | None = None,
-        item_id: UUID | None = None,
-    ) -> tuple[LockedCart, Rows]:
-        """Do as `_lock`, for a change that needs an open cart."""
-        cart, rows = self._lock(cursor, cart_id, look, item_id)
-        if cart.status != OPEN:
-            CartStatus.of(cart, self.current_time()).check_open()
-        cart.check_version(version)
-        return cart, rows
-
     def _write_item(
         self, cursor: Any, cart: LockedCart, operation: str, before: PlacedItem, item: Item
     ) -> Changed:
         after = before._replace(item=item, value=item.value)
-        new = cart.next_version([before], [after], self.current_time())
+        new = next_version(cart, [before], [after])
         was, now = difference(before.item._asdict(), item._asdict())
         key = {"profile_key": cart.profile_key}
         with self._recorded(cursor, cart, new, operation, was, now, after) as changed:
@@ -109,8 +58,7 @@ class CartWriter(CartReader):
                 cursor, id=before.id, **key, value=after.value, **item._asdict()
             )
             if new_options:
-                rows = cart_statements.option_rows([after])
-                cart_statements.INSERT_OPTIONS.run(cursor, rows, cart.profile_key)
+                cart_statements.INSERT_OPTIONS.run(cursor, option_rows([after]), cart.profile_key)
         return changed
 
     def _write_cart(
@@ -120,22 +68,29 @@ class CartWriter(CartReader):
         operation: str,
         before: Mapping[str, Any],
         after: Mapping[str, Any],
-        moment: datetime,
+        columns: tuple[str, ...] = (),
     ) -> Changed:
-        """Write the fields `after`, all of them, unless they equal those `before`."""
+        """Write the values `after`, all of them, unless they equal those `before`.
+
+        `columns` are those of the values, if they are called otherwise.
+        """
         was, now = difference(before, after)
         if not now:
             return self._unchanged(cart)
-        new = cart.next_version([], [], moment)
+        new = next_version(cart, [], [])
+        names = columns or tuple(after)
         with self._recorded(cursor, cart, new, operation, was, now) as changed:
-            write = cart_statements.update_cart(self.model, tuple(after))
-            write.run(cursor, id=cart.id, profile_key=cart.profile_key, **after)
+            values = dict(zip(names, after.values(), strict=True))
+            write = cart_statements.update_cart(self.model, names)
+            write.run(cursor, id=cart.id, profile_key=cart.profile_key, **values)
         return changed
 
     def _insert_items(self, cursor: Any, cart: LockedCart, placed: Collection[PlacedItem]) -> None:
-        items, options = cart_statements.item_rows(placed), cart_statements.option_rows(placed)
+        items = [
+            (key, position, *_columns_of(item), value) for key, position, item, value in placed
+        ]
         cart_statements.INSERT_ITEMS.run(cursor, items, cart.profile_key, cart.id)
-        cart_statements.INSERT_OPTIONS.run(cursor, options, cart.profile_key)
+        cart_statements.INSERT_OPTIONS.run(cursor, option_rows(placed), cart.profile_key)
 
     def _delete_items(self, cursor: Any, cart: LockedCart) -> None:
         for delete in (cart_statements.DELETE_OPTIONS_OF_CART, cart_statements.DELETE_ITEMS):
@@ -163,8 +118,8 @@ class CartWriter(CartReader):
         shown = None
         with one_exchange(cursor):
             yield changed
-            written = cart_statements.update_cart(self.model, cart_statements.OF_EVERY_CHANGE)
-            written.run(cursor, **new._asdict())
+            write = cart_statements.update_cart(self.model, COLUMNS_OF_EVERY_CHANGE)
+            write.run(cursor, **new._asdict())
             cart_statements.INSERT_CHANGE.run(
                 cursor,
                 **keys,
@@ -184,15 +139,27 @@ class CartWriter(CartReader):
                 cart_statements.DELETE_CHANGE.run(cursor, **keys, version=old)
             if self.returns_cart:
                 shown = cursor.db.cursor()
-                show = get_cart(self.model, cart_statements.KEYS, status_columns())
+                show = select_cart(self.model, cart_statements.KEYS, status_columns())
                 show.send(shown, {"id": cart.id, **keys})
         if shown:
             [(_, text, *status)] = show.received(shown)
-            changed.json = with_status(text, status, self.current_time())
+            changed.json = with_status(text, status, cart.now)
 
     def _unchanged(self, cart: LockedCart) -> Changed:
-        text = self.find(cart.id)[1] if self.returns_cart else None
+        text = self.version_and_json(cart.id)[1] if self.returns_cart else None
         return Changed(cart.version, cart.subtotal, text)
+
+
+_columns_of = itemgetter(*map(Item._fields.index, ITEM_COLUMNS))
+
+
+def option_rows(items: Iterable[PlacedItem]) -> list[tuple[Any, ...]]:
+    """Return the rows of INSERT_OPTIONS."""
+    return [
+        (item_id, position, *option)
+        for item_id, _, item, _ in items
+        for position, option in enumerate(item.options)
+    ]
 
 
 @contextmanager
@@ -206,6 +173,8 @@ def change_transaction() -> Iterator[Any]:
         with transaction.atomic(), connection.cursor() as cursor:
             yield cursor
     except IntegrityError as error:
-        if CartChange._meta.db_table in str(error):
+        if is_key_taken(error, CartChange):
             raise OperationalError(str(error)) from error
+        if is_key_taken(error, CartItem):
+            raise InvalidGuid("There is an item with this id already.", field=("id",)) from error
         raise

@@ -14,7 +14,7 @@ the statements as plain querysets.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from operator import attrgetter
 from typing import Any
@@ -137,7 +137,8 @@ def update(model: type[Model], names: Sequence[str], *keys: str) -> Statement:
 def insert_one(model: type[Model], ending: str = "") -> Statement:
     """Return the INSERT of a row with all of the model's fields."""
     names = [field.attname for field in model._meta.concrete_fields]
-    return Statement(Insert(model, names).of_rows(1) + ending, model, names)
+    insert = Insert(model, names)
+    return Statement(_of_rows(insert.into, insert.row, 1) + ending, model, names)
 
 
 def delete(model: type[Model], *names: str) -> Statement:
@@ -165,8 +166,8 @@ def _equal(model: type[Model], names: Iterable[str]) -> list[str]:
 class Insert:
     """An INSERT of any number of rows into the fields `names` of a model.
 
-    They are UUIDs, texts, or numbers that are not null. The fields `shared`, of any type, have the
-    same value in all rows, which is sent once.
+    They are UUIDs, texts or numbers. The fields `shared`, of any type, have the same value in all
+    rows, which is sent once.
     """
 
     def __init__(
@@ -186,16 +187,15 @@ class Insert:
         # On a distributed database, arrays would begin a two-phase commit.
         if len(values) * len(self.fields) <= MAX_SINGLE_VALUES or cursor.db.is_distributed:
             prepared = [_prepared(self.fields, (*shared, *row), cursor.db) for row in values]
-            cursor.execute(self.of_rows(len(values)), list(chain.from_iterable(prepared)))
+            cursor.execute(
+                _of_rows(self.into, self.row, len(values)), list(chain.from_iterable(prepared))
+            )
         elif cursor.db.vendor == "postgresql":
-            arrays = map(_array, self.types, zip(*values, strict=True))
+            arrays = map(_array, self.own, self.types, zip(*values, strict=True))
             cursor.execute(self.of_columns, [*shared, *arrays])
         else:
             prepared = [_prepared(self.fields, (*shared, *row), cursor.db) for row in values]
-            cursor.executemany(self.of_rows(1), prepared)
-
-    def of_rows(self, count: int) -> str:
-        return f"{self.into} VALUES {', '.join([self.row] * count)}"
+            cursor.executemany(_of_rows(self.into, self.row, 1), prepared)
 
     @cached_property
     def of_columns(self) -> str:
@@ -214,14 +214,20 @@ class Insert:
         return [field.db_type(connection).partition("(")[0] for field in self.own]
 
 
-def _array(kind: str, column: Iterable[Any]) -> str:
+@lru_cache(1000)  # callers choose the count, up to MAX_SINGLE_VALUES
+def _of_rows(into: str, row: str, count: int) -> str:
+    return f"{into} VALUES {', '.join([row] * count)}"
+
+
+def _array(field: Any, kind: str, column: Iterable[Any]) -> str:
     """Return an array as PostgreSQL writes it: psycopg takes several times as long for a list."""
-    return f"{{{','.join(map(ELEMENTS.get(kind, str), column))}}}"
+    write = ELEMENTS.get(kind, str)
+    if field.null:
+        return f"{{{','.join('NULL' if one is None else write(one) for one in column)}}}"
+    return f"{{{','.join(map(write, column))}}}"
 
 
-def _quoted(text: str | None) -> str:
-    if text is None:
-        return "NULL"
+def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

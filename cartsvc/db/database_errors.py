@@ -2,7 +2,8 @@
 
 import re
 
-from django.db import Error, InterfaceError, OperationalError
+from django.db import Error, IntegrityError, InterfaceError, OperationalError
+from django.db.models import Model
 from psycopg import errors
 
 # The driver files these under other kinds, with the defects.
@@ -40,6 +41,16 @@ def is_row_held(error: Error) -> bool:
     cause = error.__cause__
     # Of a row, PostgreSQL says in which table it is. Of a table it gives no context.
     return isinstance(cause, errors.LockNotAvailable) and cause.diag.context is not None
+
+
+def is_key_taken(error: IntegrityError, model: type[Model]) -> bool:
+    """Return whether a row of the model has the primary key already."""
+    cause, table = error.__cause__, model._meta.db_table
+    if isinstance(cause, errors.Error):
+        # Citus adds a shard's number.
+        return str(cause.diag.constraint_name).startswith(f"{table}_pkey")
+    key = ", ".join(f"{table}.{field.column}" for field in model._meta.pk_fields)
+    return str(error) == f"UNIQUE constraint failed: {key}"
 
 
 def is_refused_by_server(error: Error) -> bool:

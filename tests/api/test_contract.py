@@ -49,7 +49,7 @@ def exchange_ids(case: Case) -> None:
     if uuid.UUID(str(path["profileKey"])).int % 8 == 7:
         return
     path["profileKey"] = str(PROFILE)
-    carts = Cart.objects.filter(profile_key=PROFILE, status="open")
+    carts = Cart.objects.filter(profile_key=PROFILE, stored_status="open")
     cart = carts.first() or CartFactory(profile_key=PROFILE)
     if "cartId" in path:
         path["cartId"] = str(cart.id)

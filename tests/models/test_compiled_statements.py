@@ -60,13 +60,13 @@ def test_narrowed_carts_are_never_widened_again() -> None:
     web, app = named("web", "app")
     own = Cart.objects.by(ANNA, profile_key=web.profile_key)
 
-    assert str(web.pk) in own.find(web.pk)[1]
-    assert [cart_id for cart_id, _ in own.page(10)] == [web.pk]
+    assert str(web.pk) in own.version_and_json(web.pk)[1]
+    assert [cart_id for cart_id, _ in own.summaries(10)] == [web.pk]
     for carts in own, own.by(ANNA), own.by(ANNA, profile_key=app.profile_key):
         with pytest.raises(CartNotFound):
-            carts.find(app.pk)
+            carts.version_and_json(app.pk)
         assert list(carts.filter(pk=app.pk)) == []
-        assert app.pk not in {cart_id for cart_id, _ in carts.page(10)}
+        assert app.pk not in {cart_id for cart_id, _ in carts.summaries(10)}
 
 
 def test_a_queryset_of_narrowed_carts_has_no_way_around_the_claim() -> None:

@@ -152,7 +152,7 @@ def ended(cart: Cart, status: str, closed: int | None) -> None:
     closed_on = closed and NOW - timedelta(days=closed)
     until = closed_on if status == "checkout" else None
     unguarded(Cart).filter(pk=cart.pk).update(
-        status=status, closed_on=closed_on, closed_until=until, reference=closed and "order"
+        stored_status=status, closed_on=closed_on, closed_until=until, reference=closed and "order"
     )
 
 
