@@ -104,7 +104,7 @@ class OperationView(ViewSetMixin, APIView):
         if settings.THROTTLE_RATE:
             throttling.count(request)
         self.caller = bearer.subject, bearer.profile_key
-        if self.operation and not PREFERENCES.isdisjoint(headers):
+        if self.operation and not headers.keys().isdisjoint(PREFERENCES):
             self._read_headers(headers)
 
     def _read_headers(self, sent: Mapping[str, Any]) -> None:

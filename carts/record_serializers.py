@@ -34,7 +34,6 @@ from carts.value_types import ListOf, ValueType, invalid_type
 from cartsvc.api.exception_handler import errors_of
 from cartsvc.member_names import camel_case
 from cartsvc.request_errors import ApiError, ApiErrors
-from cartsvc.value_errors import Required
 
 # What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
 READ_ONLY_MEMBERS = frozenset(
@@ -130,13 +129,13 @@ class RecordSerializer(serializers.Serializer):
     def _member(self, name: str, field: Any) -> Member:
         check, is_list = with_our_errors(field.run_validation), isinstance(field.kind, ListOf)
         if is_list:
-            check = partial(checked_elements, field)
+            check = partial(checked_list, field.kind, field.child.checked)
         elif isinstance(field, TypedField) and not field.validators:
             check = field.kind.check
         hook = getattr(self, f"validate_{name}", None)
         if hook:
             hook = with_our_errors(hook)
-        return Member(name, field.source, check, hook, is_list, field.required, field.allow_null)
+        return Member(name, field.source, check, field.required, field.allow_null, is_list, hook)
 
     def run_validation(self, data: Any = empty) -> Any:
         """Return the record, or what else `to_record` makes. See `checked`."""
@@ -164,13 +163,6 @@ class RecordSerializer(serializers.Serializer):
         return record._make(map(values.__getitem__, record._fields))
 
 
-def checked_elements(field: Any, elements: Any, unknown: list[Place]) -> tuple[Any, ...]:
-    """Return what the elements of an array are checked to be. See `RecordSerializer.checked`."""
-    if elements == [] and not field.allow_empty:
-        raise Required("Send at least one item.")
-    return checked_list(field.kind, field.child.checked, elements, unknown)
-
-
 class ChangeSerializer(RecordSerializer):
     """A JSON object with some fields of a record (`Meta.fields`), none of which is required.
 
@@ -193,7 +185,7 @@ class ChangeSerializer(RecordSerializer):
     @cached_property
     def object_check(self) -> ObjectCheck:
         every = super().object_check
-        return every._replace(initial={}, first_errors=self._fixed_members)
+        return ObjectCheck(every.members, {}, every.names, self._fixed_members)
 
     def _fixed_members(self, data: Mapping[str, Any]) -> list[ApiError]:
         return [CannotChange(field=(name,)) for name in data if name in self.ignored_members]

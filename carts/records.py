@@ -106,7 +106,9 @@ class NewCart(NamedTuple):
 class AddedItems(NamedTuple):
     """Items that are added to a cart at once."""
 
-    items: Annotated[tuple[Item, ...], ListOf(Item, "items in a cart", "MAX_ITEMS")]
+    items: Annotated[
+        tuple[Item, ...], ListOf(Item, "items in a cart", "MAX_ITEMS", allow_empty=False)
+    ]
 
 
 # The fields that Change Cart and Change Item may change.

@@ -60,7 +60,7 @@ class PlacedCartItemSerializer(CartItemSerializer):
 class AddItemsSerializer(RecordSerializer):
     """The request body of Add Items."""
 
-    items = CartItemSerializer(many=True, allow_empty=False)
+    items = CartItemSerializer(many=True)
 
     class Meta:
         record = AddedItems

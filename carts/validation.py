@@ -4,10 +4,9 @@ There is one loop for both. The types of `carts.value_types` check the values. W
 the members are called, and what else is done with a value.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial, wraps
-from typing import Any, NamedTuple, Never, TypeVar, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from carts.value_types import ListOf
 from cartsvc.member_names import shortened
@@ -51,13 +50,13 @@ class Member(NamedTuple):
     name: str
     field: str
     check: Callable[..., Any]
-    hook: Callable[[Any], Any] | None
-    is_list: bool
     is_required: bool
     takes_null: bool
+    is_list: bool = False
+    hook: Callable[[Any], Any] | None = None
 
 
-class ObjectCheck(NamedTuple):
+class ObjectCheck:
     """The checks of one kind of object.
 
     `initial` are the values of a record of which nothing was sent. `names` are those that nobody is
@@ -65,11 +64,21 @@ class ObjectCheck(NamedTuple):
     not checked any more. `complete` fills in what depends on other values.
     """
 
-    members: Sequence[Member]
-    initial: Values
-    names: frozenset[str]
-    first_errors: Callable[[Mapping[str, Any]], list[ApiError]] | None = None
-    complete: Callable[[Values], None] | None = None
+    def __init__(
+        self,
+        members: Iterable[Member],
+        initial: Values,
+        names: Iterable[str],
+        first_errors: Callable[[Mapping[str, Any]], list[ApiError]] | None = None,
+        complete: Callable[[Values], None] | None = None,
+    ) -> None:
+        self.members, self.initial, self.names = [*members], initial, frozenset(names)
+        self.first_errors, self.complete = first_errors, complete
+        # Most members need no more than their check.
+        self._checks = [
+            (one.name, one.field, None if one.is_list or one.hook else one.check, one)
+            for one in self.members
+        ]
 
     def values(self, sent: Mapping[str, Any], unknown: list[Place]) -> Values:
         """Return the values by their fields. Add the places of unknown members, in the order sent.
@@ -80,19 +89,16 @@ class ObjectCheck(NamedTuple):
         """
         values = self.initial.copy()
         errors: list[ApiError] = []
-        unknown_below: dict[str, list[Place]] = defaultdict(list)
+        unknown_below: dict[str, list[Place]] = {}
         if self.first_errors and (errors := self.first_errors(sent)):
             sent = _without(errors, sent)
-        for name, field, check, hook, is_list, is_required, takes_null in self.members:
+        for name, field, check, member in self._checks:
             value = sent.get(name)
             try:
-                if value is not None:
-                    value = check(value, unknown_below[name]) if is_list else check(value)
-                elif name in sent or is_required:
-                    value = self.initial.get(field) if takes_null else _missing(name in sent)
-                else:
-                    continue
-                values[field] = hook(value) if hook else value
+                if check and value is not None:
+                    values[field] = check(value)
+                elif name in sent or member.is_required:
+                    values[field] = self._value(member, sent, unknown_below)
             except ApiError as error:
                 errors += error.within(name).errors
         if any(unknown_below.values()) or not self.names.issuperset(sent):
@@ -102,6 +108,20 @@ class ObjectCheck(NamedTuple):
         if self.complete:
             self.complete(values)
         return values
+
+    def _value(
+        self, member: Member, sent: Mapping[str, Any], unknown_below: dict[str, list[Place]]
+    ) -> Any:
+        value = sent.get(member.name)
+        if value is None and not member.takes_null:
+            raise Null if member.name in sent else Required
+        if value is None:
+            value = self.initial.get(member.field)
+        elif member.is_list:
+            value = member.check(value, unknown_below.setdefault(member.name, []))
+        else:
+            value = member.check(value)
+        return member.hook(value) if member.hook else value
 
     def _unknown(
         self, sent: Mapping[str, Any], below: Mapping[str, list[Place]]
@@ -116,10 +136,6 @@ class ObjectCheck(NamedTuple):
 def _without(errors: list[ApiError], sent: Mapping[str, Any]) -> Values:
     wrong = {error.field for error in errors}
     return {name: value for name, value in sent.items() if (name,) not in wrong}
-
-
-def _missing(is_null: bool) -> Never:
-    raise Null if is_null else Required
 
 
 def checked_list(
@@ -166,11 +182,10 @@ def in_python(record: Record) -> ObjectCheck:
     for name, kind in types_of(record).items():
         optional, is_list = is_optional(record, name), isinstance(kind, ListOf)
         check = partial(_list_in_python, kind) if is_list else kind.check_python
-        members.append(Member(name, name, check, None, is_list, not optional, optional))
-    names = frozenset(record._fields)
+        members.append(Member(name, name, check, not optional, optional, is_list))
     first_errors = getattr(record, "first_errors", None)
     complete = getattr(record, "complete", None)
-    return ObjectCheck(members, initial_values(record), names, first_errors, complete)
+    return ObjectCheck(members, initial_values(record), record._fields, first_errors, complete)
 
 
 def checks_values(record: type[RecordT]) -> type[RecordT]:
@@ -198,7 +213,7 @@ def checked_changes(record: Record, changes: Mapping[str, Any]) -> Values:
     """
     every = in_python(record)
     named = [member for member in every.members if member.name in changes]
-    return checked_values(record, changes, every._replace(members=named, initial={}))
+    return checked_values(record, changes, ObjectCheck(named, {}, every.names))
 
 
 def checked_values(record: Record, values: Mapping[str, Any], check: ObjectCheck) -> Values:

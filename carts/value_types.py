@@ -19,7 +19,15 @@ from carts.cart_errors import InvalidCurrency, TooMany, TooManyDecimals
 from cartsvc.characters import IN_LINE, IN_PARAGRAPH, VISIBLE
 from cartsvc.guids import parse_guid
 from cartsvc.request_errors import InvalidGuid
-from cartsvc.value_errors import Blank, ControlCharacter, InvalidType, MaxLength, MaxValue, MinValue
+from cartsvc.value_errors import (
+    Blank,
+    ControlCharacter,
+    InvalidType,
+    MaxLength,
+    MaxValue,
+    MinValue,
+    Required,
+)
 
 CURRENCIES = frozenset(currency.code for currency in Currencies)
 CURRENCY_CODE = re.compile("[A-Z]{3}")
@@ -223,11 +231,14 @@ class ListOf:
     record: Any  # their class
     plural: str
     setting: str | None
+    allow_empty: bool = True
 
     def check_count(self, values: object) -> None:
-        """Raise `invalid_type` or `too_many`, before anything in the list is looked at."""
+        """Raise `invalid_type`, `required` or `too_many`, before the elements are checked."""
         if type(values) is not list:
             raise invalid_type("an array", values)
+        if not values and not self.allow_empty:
+            raise Required("Send at least one item.")
         if self.setting and len(values) > (limit := getattr(settings, self.setting)):
             raise TooMany(limit=limit, plural=self.plural)
 

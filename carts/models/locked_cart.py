@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db import models
 from django.db.models import FilteredRelation, Q
 from django.db.models.expressions import Expression
+from django.utils import timezone
 
 from carts.cart_errors import CartNotFound, ItemNotFound, VersionMismatch
 from carts.models.closing import OPEN, CartStatus
@@ -45,9 +46,7 @@ class LockedCart(NamedTuple):
     closed_until: datetime | None = None
     reference: str | None = None
 
-    def check_version(self, expected: Expected) -> None:
-        if expected is None:
-            return
+    def check_version(self, expected: int | Collection[int]) -> None:
         versions = [expected] if isinstance(expected, int) else expected
         if not isinstance(versions, Collection) or any(type(one) is not int for one in versions):
             raise TypeError("A version is an integer, such as cart.version.")
@@ -86,7 +85,7 @@ def lock_cart(
         raise CartNotFound
     if item_id and not found[0]:
         raise ItemNotFound
-    return LockedCart(carts.current_time(), *locked[0]), found
+    return LockedCart(carts.moment or timezone.now(), *locked[0]), found
 
 
 def lock_open_cart(
@@ -105,7 +104,8 @@ def lock_open_cart(
     cart, found = lock_cart(carts, cursor, cart_id, *looks, item_id=item_id)
     if cart.stored_status != OPEN:
         CartStatus.of(cart, cart.now).check_open()
-    cart.check_version(version)
+    if version is not None:
+        cart.check_version(version)
     return cart, found
 
 

@@ -5,7 +5,6 @@ Reads are in `reads`.
 """
 
 from collections.abc import Iterable, Mapping, Set
-from copy import copy
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
@@ -62,15 +61,16 @@ class CartManager(CartWriter):
 
         The carts' history names the author. `keys` are values of model fields.
         """
-        carts = copy(self)
         # Earlier keys win, so that a second call cannot widen the selection.
-        carts.author, carts.keys = author, {**keys, **self.keys}
-        return carts
+        return self._with(author=author, keys={**keys, **self.keys})
 
     def at(self, moment: datetime) -> Self:
         """Return a manager whose changes are dated `moment`. For demonstrations."""
-        carts = copy(self)
-        carts.moment = moment
+        return self._with(moment=moment)
+
+    def _with(self, **attributes: Any) -> Self:
+        carts = type(self)()
+        carts.__dict__.update(vars(self) | attributes)
         return carts
 
     def create_with_items(
@@ -241,7 +241,8 @@ class CartManager(CartWriter):
             moment = max(cart.modified_on, cart.now)
             old = CartStatus.of(cart, moment)
             new = old.after(closing, moment)
-            cart.check_version(version)
+            if version is not None:
+                cart.check_version(version)
             # All columns: a checkout that has run out counts as open, but has left its own.
             before, after = old._asdict(), new._asdict()
             return self._write_cart(cursor, cart, "Close Cart", before, after, STATUS_COLUMNS)
@@ -250,7 +251,8 @@ class CartManager(CartWriter):
         """Open a closed cart. Of an open one, this changes nothing."""
         with change_transaction() as cursor:
             cart, _ = lock_cart(self, cursor, cart_id)
-            cart.check_version(version)
+            if version is not None:
+                cart.check_version(version)
             before, after = CartStatus.of(cart, cart.now)._asdict(), CartStatus(OPEN)._asdict()
             return self._write_cart(cursor, cart, "Reopen Cart", before, after, STATUS_COLUMNS)
 

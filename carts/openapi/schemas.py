@@ -110,7 +110,7 @@ def _sent(field: Any, read: Schema) -> Schema:
         case ListOf():
             items = ref(schema_name(field.child))
             schema = {"type": "array", "items": items}
-            schema |= {} if field.allow_empty else {"minItems": 1}
+            schema |= {} if kind.allow_empty else {"minItems": 1}
             schema |= {"maxItems": getattr(settings, kind.setting)} if kind.setting else {}
         case Integer(minimum=lowest, maximum=highest):
             size = "int64" if kind == INT64 else "int32"

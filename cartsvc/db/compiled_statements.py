@@ -54,9 +54,8 @@ def one_exchange(cursor: Any) -> Iterator[None]:
         yield
 
 
-def _prepared(fields: Iterable[Any], values: Iterable[Any], connection: Any) -> Any:
-    if connection.vendor == "postgresql":  # psycopg takes them as they are
-        return values
+def _prepared(fields: Iterable[Any], values: Iterable[Any], connection: Any) -> list[Any]:
+    """Return the values as SQLite's driver takes them. psycopg takes them as they are."""
     pairs = zip(fields, values, strict=True)
     return [field.get_db_prep_save(value, connection) for field, value in pairs]
 
@@ -103,7 +102,9 @@ class Select:
         """Run the SELECT on this cursor. In `one_exchange` it is only sent."""
         sql, parameters, fields, _ = self.compiled
         sent = [values[one.name] if type(one) is Parameter else one for one in parameters]
-        cursor.execute(sql, _prepared(fields, sent, cursor.db))
+        if cursor.db.vendor != "postgresql":
+            sent = _prepared(fields, sent, cursor.db)
+        cursor.execute(sql, sent)
 
     def received(self, cursor: Any) -> Rows:
         rows: Rows = cursor.fetchall()
@@ -124,7 +125,9 @@ class Statement:
 
     def run(self, cursor: Any, **values: Any) -> None:
         sent = [values[name] for name in self.names]
-        cursor.execute(self.sql, _prepared(self.fields, sent, cursor.db))
+        if cursor.db.vendor != "postgresql":
+            sent = _prepared(self.fields, sent, cursor.db)
+        cursor.execute(self.sql, sent)
 
 
 def update(model: type[Model], names: Sequence[str], *keys: str) -> Statement:
@@ -184,18 +187,21 @@ class Insert:
         values = list(rows)
         if not values:
             return
+        is_postgresql = cursor.db.vendor == "postgresql"
         # On a distributed database, arrays would begin a two-phase commit.
-        if len(values) * len(self.fields) <= MAX_SINGLE_VALUES or cursor.db.is_distributed:
-            prepared = [_prepared(self.fields, (*shared, *row), cursor.db) for row in values]
-            cursor.execute(
-                _of_rows(self.into, self.row, len(values)), list(chain.from_iterable(prepared))
-            )
-        elif cursor.db.vendor == "postgresql":
+        are_few = len(values) * len(self.fields) <= MAX_SINGLE_VALUES or cursor.db.is_distributed
+        if is_postgresql and not are_few:
             arrays = map(_array, self.own, self.types, zip(*values, strict=True))
             cursor.execute(self.of_columns, [*shared, *arrays])
+            return
+        sent: list[Sequence[Any]] = [(*shared, *row) for row in values]
+        if not is_postgresql:
+            sent = [_prepared(self.fields, row, cursor.db) for row in sent]
+        if are_few:
+            sql = _of_rows(self.into, self.row, len(values))
+            cursor.execute(sql, list(chain.from_iterable(sent)))
         else:
-            prepared = [_prepared(self.fields, (*shared, *row), cursor.db) for row in values]
-            cursor.executemany(_of_rows(self.into, self.row, 1), prepared)
+            cursor.executemany(_of_rows(self.into, self.row, 1), sent)
 
     @cached_property
     def of_columns(self) -> str:
