@@ -160,7 +160,7 @@ class OperationView(ViewSetMixin, APIView):
         return values
 
     @property
-    def carts(self) -> CartManager:
+    def own_carts(self) -> CartManager:
         """The carts that the bearer may see and change, in the bearer's name."""
         author = Author("bearer", self.bearer.subject, self.request.META["cartsvc.request_id"])
         keys: dict[str, Any] = {"profile_key": self.kwargs["profile_key"]}

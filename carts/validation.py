@@ -80,7 +80,7 @@ class ObjectCheck:
             for one in self.members
         ]
 
-    def values(self, sent: Mapping[str, Any], unknown: list[Place]) -> Values:
+    def check(self, sent: Mapping[str, Any], unknown: list[Place]) -> Values:
         """Return the values by their fields. Add the places of unknown members, in the order sent.
 
         Raises:
@@ -92,11 +92,11 @@ class ObjectCheck:
         unknown_below: dict[str, list[Place]] = {}
         if self.first_errors and (errors := self.first_errors(sent)):
             sent = _without(errors, sent)
-        for name, field, check, member in self._checks:
+        for name, field, check_value, member in self._checks:
             value = sent.get(name)
             try:
-                if check and value is not None:
-                    values[field] = check(value)
+                if check_value and value is not None:
+                    values[field] = check_value(value)
                 elif name in sent or member.is_required:
                     values[field] = self._value(member, sent, unknown_below)
             except ApiError as error:
@@ -144,7 +144,7 @@ def checked_list(
     elements: Any,
     unknown: list[Place],
 ) -> tuple[Any, ...]:
-    """Return the checked elements. See `ObjectCheck.values`."""
+    """Return the checked elements. See `ObjectCheck.check`."""
     kind.check_count(elements)
     found: list[Any] = []
     errors: list[ApiError] = []
@@ -216,12 +216,12 @@ def checked_changes(record: Record, changes: Mapping[str, Any]) -> Values:
     return checked_values(record, changes, ObjectCheck(named, {}, every.names))
 
 
-def checked_values(record: Record, values: Mapping[str, Any], check: ObjectCheck) -> Values:
-    if other := [name for name in values if name not in check.names]:
+def checked_values(record: Record, values: Mapping[str, Any], object_check: ObjectCheck) -> Values:
+    if other := [name for name in values if name not in object_check.names]:
         names = ", ".join(record._fields)
         raise TypeError(f"{record.__name__} takes no {', '.join(other)}, only {names}.")
     try:
-        return check.values(values, [])
+        return object_check.check(values, [])
     except ApiErrors as error:
         raise InvalidValues(error.errors) from None
 

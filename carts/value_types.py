@@ -45,7 +45,7 @@ JSON_TYPES = {
 
 
 # Decimal itself takes 1_0, Arabic digits and white space.
-NUMBER = re.compile(r"[+-]?(?=\.?[0-9])[0-9]*\.?[0-9]*([eE][+-]?[0-9]{1,9})?")
+NUMBER_TEXT = re.compile(r"[+-]?(?=\.?[0-9])[0-9]*\.?[0-9]*([eE][+-]?[0-9]{1,9})?")
 
 
 def invalid_type(wanted: str, value: object) -> InvalidType:
@@ -72,7 +72,7 @@ class Number(ValueType):
     def check_python(self, value: object) -> Any:
         if not isinstance(value, float | str | Decimal):
             return self.check(value)
-        number = Decimal(text) if NUMBER.fullmatch(text := str(value)) else None
+        number = Decimal(text) if NUMBER_TEXT.fullmatch(text := str(value)) else None
         try:
             return self.check(number)
         except InvalidType:

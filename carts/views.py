@@ -64,7 +64,7 @@ class CartViewSet(OperationView):
             raise cart_errors.PartnerMismatch(field=("partner_key",))
         cart_id = uuid7()
         return self.change(
-            lambda: self.carts.create_cart(cart_id, profile_key, new), new, cartId=cart_id
+            lambda: self.own_carts.create_cart(cart_id, profile_key, new), new, cartId=cart_id
         )
 
     @reading(
@@ -78,7 +78,7 @@ class CartViewSet(OperationView):
     def list(self, request: Request, profile_key: UUID) -> HttpResponse:
         limit, cursor, status = _page_parameters(request)
         with WAITING.place_for((self.caller, "reads")):
-            page = self.carts.summaries(limit + 1, cursor, status)
+            page = self.own_carts.summaries(limit + 1, cursor, status)
         next_cursor = f'"{page[limit - 1][0]}"' if len(page) > limit else "null"
         carts = ",".join(text for _, text in page[:limit])
         unknown = islice(
@@ -98,7 +98,7 @@ class CartViewSet(OperationView):
     )
     def retrieve(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         with WAITING.place_for((self.caller, "reads")):
-            carts = self.carts
+            carts = self.own_carts
             if "HTTP_IF_NONE_MATCH" in request.META:
                 seen = versions(request.META["HTTP_IF_NONE_MATCH"], "If-None-Match")
                 version = carts.current_version(cart_id)
@@ -118,7 +118,7 @@ class CartViewSet(OperationView):
     def partial_update(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         values = self.validated()
         return self.change(
-            lambda: self.carts.change_cart(cart_id, values, version=self.expected), values
+            lambda: self.own_carts.change_cart(cart_id, values, version=self.expected), values
         )
 
     @ending(
@@ -135,7 +135,7 @@ class CartViewSet(OperationView):
     def close(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         closing = self.validated()
         return self.change(
-            lambda: self.carts.close_cart(cart_id, closing, version=self.expected), closing
+            lambda: self.own_carts.close_cart(cart_id, closing, version=self.expected), closing
         )
 
     @ending(
@@ -145,7 +145,7 @@ class CartViewSet(OperationView):
         errors=VERSION_ERRORS,
     )
     def reopen(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        return self.change(lambda: self.carts.reopen_cart(cart_id, version=self.expected))
+        return self.change(lambda: self.own_carts.reopen_cart(cart_id, version=self.expected))
 
     @writing(
         name="Delete Cart",
@@ -156,7 +156,7 @@ class CartViewSet(OperationView):
         errors=CART_ERRORS,
     )
     def destroy(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        return self.change(lambda: self.carts.delete_cart(cart_id, version=self.expected))
+        return self.change(lambda: self.own_carts.delete_cart(cart_id, version=self.expected))
 
 
 class CartItemViewSet(OperationView):
@@ -175,7 +175,7 @@ class CartItemViewSet(OperationView):
     def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         item, item_id = self.validated(), uuid7()
         return self.change(
-            lambda: self.carts.add_item(cart_id, item_id, item, version=self.expected),
+            lambda: self.own_carts.add_item(cart_id, item_id, item, version=self.expected),
             item,
             itemId=item_id,
         )
@@ -192,7 +192,7 @@ class CartItemViewSet(OperationView):
         sent = self.validated()
         items = {uuid7(): item for item in sent}
         return self.change(
-            lambda: self.carts.add_items(cart_id, items, version=self.expected),
+            lambda: self.own_carts.add_items(cart_id, items, version=self.expected),
             sent,
             itemIds=[*items],
         )
@@ -215,7 +215,7 @@ class CartItemViewSet(OperationView):
         # A cart's items are these, so it needs no ids beside it.
         ids = {} if self.returns_cart else {"itemIds": [*items]}
         return self.change(
-            lambda: self.carts.replace_items(cart_id, items, kept=kept, version=self.expected),
+            lambda: self.own_carts.replace_items(cart_id, items, kept=kept, version=self.expected),
             sent,
             **ids,
         )
@@ -231,7 +231,7 @@ class CartItemViewSet(OperationView):
     def update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         item = self.validated()
         return self.change(
-            lambda: self.carts.replace_item(**keys, item=item, version=self.expected), item
+            lambda: self.own_carts.replace_item(**keys, item=item, version=self.expected), item
         )
 
     @changing(
@@ -245,7 +245,8 @@ class CartItemViewSet(OperationView):
     def partial_update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         values = self.validated()
         return self.change(
-            lambda: self.carts.change_item(**keys, changes=values, version=self.expected), values
+            lambda: self.own_carts.change_item(**keys, changes=values, version=self.expected),
+            values,
         )
 
     @changing(
@@ -255,7 +256,7 @@ class CartItemViewSet(OperationView):
         errors=ITEM_ERRORS,
     )
     def destroy(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
-        return self.change(lambda: self.carts.remove_item(**keys, version=self.expected))
+        return self.change(lambda: self.own_carts.remove_item(**keys, version=self.expected))
 
 
 def _page_parameters(request: Request) -> tuple[int, UUID | None, str | None]:

@@ -15,7 +15,7 @@ from carts.models.save_guard import GuardedModel
 from carts.records import Closing, Item, NewCart, checked_items, checked_key
 from cartsvc.db.exact_field import ExactField
 
-Items = Iterable[Item | Mapping[str, Any]]
+SentItems = Iterable[Item | Mapping[str, Any]]
 
 
 class Cart(GuardedModel):
@@ -97,7 +97,7 @@ class Cart(GuardedModel):
     @property
     def state(self) -> CartStatus:
         """Whether the cart is open now, and if it is closed, how."""
-        return CartStatus.of(self, timezone.now())
+        return CartStatus.of_cart(self, timezone.now())
 
     def delete(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("A cart is deleted with Cart.objects.delete_cart(cart.pk).")
@@ -114,14 +114,14 @@ class Cart(GuardedModel):
         self.refresh_from_db()
         return self.items.get(pk=item_id)
 
-    def add_items(self, items: Items, *, version: int | None = None) -> list[CartItem]:
+    def add_items(self, items: SentItems, *, version: int | None = None) -> list[CartItem]:
         """Add items after the last one, all or none; see `CartManager.add_items`."""
         added = {key or uuid7(): item for key, item in checked_items(items)}
         Cart.objects.add_items(self.pk, added, version=version)
         self.refresh_from_db()
         return list(self.items.filter(pk__in=added))
 
-    def replace_items(self, items: Items, *, version: int | None = None) -> list[CartItem]:
+    def replace_items(self, items: SentItems, *, version: int | None = None) -> list[CartItem]:
         """Make these the cart's items; one with the `id` of an item of the cart replaces it.
 
         See `CartManager.replace_items`.

@@ -154,7 +154,7 @@ class CartChange(GuardedModel):
         return Author(self.author_kind, self.author_name, self.request_id, self.why)
 
 
-def whole(placed: PlacedItem) -> dict[str, Any]:
+def recorded_item(placed: PlacedItem) -> dict[str, Any]:
     """Return what a record holds of an item that came or went."""
     return {"position": placed.position, **placed.item._asdict()}
 
@@ -172,7 +172,7 @@ def items_before(
         for item_id, (was, now) in change.items.items():
             if was.keys() == now.keys():
                 if placed := found.get(item_id):
-                    found[item_id] = _placed(item_id, {**whole(placed), **was})
+                    found[item_id] = _placed(item_id, {**recorded_item(placed), **was})
             elif was:
                 found[item_id] = _placed(item_id, was)
             else:
@@ -195,16 +195,16 @@ def item_differences(
     for old in before:
         key, new = str(old.id), added.pop(old.id, None)
         if new is None:
-            was[key] = whole(old)
+            was[key] = recorded_item(old)
         elif old != new:
-            differs = difference(whole(old), whole(new))
+            differs = difference(recorded_item(old), recorded_item(new))
             # The name says which item it is.
             was[key], now[key] = (
                 {"display_name": placed.item.display_name, **fields}
                 for placed, fields in zip((old, new), differs, strict=True)
             )
     for item_id, new in added.items():
-        now[str(item_id)] = whole(new)
+        now[str(item_id)] = recorded_item(new)
     return {"items": was}, {"items": now}
 
 

@@ -7,10 +7,10 @@ from django.db import models
 from carts.models.cart_change import CartChange
 from carts.models.deleted_cart import DeletedCart
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem, CartItemOption
-from cartsvc.db.compiled_statements import Insert, Statement, delete, insert_one, update
+from cartsvc.db.compiled_statements import Insert, Statement, delete_rows, insert_row, update_rows
 
 # By what a change knows its cart. Each statement names the customer; see `reads.CUSTOMER`.
-KEYS = ("id", "profile_key")
+CART_KEYS = ("id", "profile_key")
 
 INSERT_ITEMS = Insert(
     CartItem, ["id", "position", *ITEM_COLUMNS, "value"], shared=["profile_key", "cart_id"]
@@ -18,32 +18,32 @@ INSERT_ITEMS = Insert(
 INSERT_OPTIONS = Insert(
     CartItemOption, ["item_id", "position", *OPTION_COLUMNS], shared=["profile_key"]
 )
-UPDATE_ITEM = update(CartItem, [*ITEM_COLUMNS, "value"], *KEYS)
-DELETE_OPTIONS = delete(CartItemOption, "item_id", "profile_key")
-DELETE_ITEM = delete(CartItem, *KEYS)
-DELETE_ITEMS = delete(CartItem, "cart_id", "profile_key")
+UPDATE_ITEM = update_rows(CartItem, [*ITEM_COLUMNS, "value"], *CART_KEYS)
+DELETE_OPTIONS = delete_rows(CartItemOption, "item_id", "profile_key")
+DELETE_ITEM = delete_rows(CartItem, *CART_KEYS)
+DELETE_ITEMS = delete_rows(CartItem, "cart_id", "profile_key")
 DELETE_OPTIONS_OF_CART = Statement(
     "DELETE FROM carts_cartitemoption WHERE profile_key = %s AND item_id IN"
     " (SELECT id FROM carts_cartitem WHERE profile_key = %s AND cart_id = %s)",
     CartItem,
     ["profile_key", "profile_key", "cart_id"],
 )
-INSERT_CHANGE = insert_one(CartChange)
-INSERT_DELETED = insert_one(DeletedCart, " ON CONFLICT DO NOTHING")
-DELETE_CHANGES = delete(CartChange, "cart_id", "profile_key")
-DELETE_CHANGE = delete(CartChange, "cart_id", "profile_key", "version")
+INSERT_CHANGE = insert_row(CartChange)
+INSERT_DELETED = insert_row(DeletedCart, " ON CONFLICT DO NOTHING")
+DELETE_CHANGES = delete_rows(CartChange, "cart_id", "profile_key")
+DELETE_CHANGE = delete_rows(CartChange, "cart_id", "profile_key", "version")
 
 
 @cache
 def insert_cart(model: type[models.Model]) -> Statement:
-    return insert_one(model)
+    return insert_row(model)
 
 
 @cache
 def update_cart(model: type[models.Model], names: tuple[str, ...]) -> Statement:
-    return update(model, names, *KEYS)
+    return update_rows(model, names, *CART_KEYS)
 
 
 @cache
 def delete_cart(model: type[models.Model]) -> Statement:
-    return delete(model, *KEYS)
+    return delete_rows(model, *CART_KEYS)

@@ -42,7 +42,7 @@ class CartStatus(NamedTuple):
     reference: str | None = None
 
     @classmethod
-    def of(cls, cart: Closable, moment: datetime) -> "CartStatus":
+    def of_cart(cls, cart: Closable, moment: datetime) -> "CartStatus":
         """Return that of a cart at the moment."""
         stored = cls(cart.stored_status, cart.closed_on, cart.closed_until, cart.reference)
         return stored.at(moment)

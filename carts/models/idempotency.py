@@ -16,7 +16,7 @@ from django.utils import timezone
 from carts.cart_errors import IdempotencyKeyReused, RequestInProgress
 from carts.records import NewCart
 from carts.validation import defaults_of, types_of
-from cartsvc.db.compiled_statements import insert_one
+from cartsvc.db.compiled_statements import insert_row
 from cartsvc.db.database_errors import is_row_held
 
 KEY_MAX_LENGTH = 255
@@ -126,4 +126,4 @@ def _as_json(value: object) -> Any:
     return str(value)
 
 
-INSERT = insert_one(IdempotencyRecord, " ON CONFLICT DO NOTHING")
+INSERT = insert_row(IdempotencyRecord, " ON CONFLICT DO NOTHING")

@@ -54,24 +54,24 @@ class CartItem(GuardedModel):
         return f"{self.quantity} × {self.display_name}"
 
     @property
-    def carts(self) -> Any:
+    def _manager(self) -> Any:
         """The manager by which the item is changed."""
         field: Any = self._meta.get_field("cart")
         return field.related_model.objects
 
     def change(self, *, version: int | None = None, **changes: Any) -> None:
         """Change the named fields; the others stay as they are now. See `CartManager`."""
-        self.carts.change_item(self.cart_id, self.pk, changes, version=version)
+        self._manager.change_item(self.cart_id, self.pk, changes, version=version)
         self.refresh_from_db()
 
     def replace(self, *, version: int | None = None, **values: Any) -> None:
         """Replace the item entirely. Fields that `values` does not name are not kept."""
-        self.carts.replace_item(self.cart_id, self.pk, Item(**values), version=version)
+        self._manager.replace_item(self.cart_id, self.pk, Item(**values), version=version)
         self.refresh_from_db()
 
     def remove(self, *, version: int | None = None) -> None:
         """Remove the item and its options. See `CartManager.remove_item`."""
-        self.carts.remove_item(self.cart_id, self.pk, version=version)
+        self._manager.remove_item(self.cart_id, self.pk, version=version)
 
 
 class CartItemOption(GuardedModel):

@@ -103,7 +103,7 @@ def lock_open_cart(
     """
     cart, found = lock_cart(carts, cursor, cart_id, *looks, item_id=item_id)
     if cart.stored_status != OPEN:
-        CartStatus.of(cart, cart.now).check_open()
+        CartStatus.of_cart(cart, cart.now).check_open()
     if version is not None:
         cart.check_version(version)
     return cart, found
@@ -135,9 +135,9 @@ def _select_items(**one: Expression) -> Select:
 
 
 # What a change may look at.
-ITEM = _select_items(id=Parameter("item_id", models.UUIDField()))
-ITEMS = _select_items()
-LAST_POSITION = Select(
+SELECT_ITEM = _select_items(id=Parameter("item_id", models.UUIDField()))
+SELECT_ITEMS = _select_items()
+SELECT_LAST_POSITION = Select(
     lambda: (
         CartItem.objects.filter(**parameters(CartItem, ["cart_id", "profile_key"]))
         .order_by("-position")
@@ -147,7 +147,7 @@ LAST_POSITION = Select(
 
 
 def next_position(rows: Rows) -> int:
-    """Return the position after that in the row of `LAST_POSITION`, if there is one."""
+    """Return the position after that in the row of `SELECT_LAST_POSITION`, if there is one."""
     return rows[0][0] + 1 if rows else 0
 
 
@@ -159,7 +159,7 @@ def changeable_fields(model: type[models.Model]) -> Select:
 
 
 def items_in_rows(rows: Iterable[Sequence[Any]]) -> Iterator[PlacedItem]:
-    """Yield the items in the rows of `ITEM` or `ITEMS`."""
+    """Yield the items in the rows of `SELECT_ITEM` or `SELECT_ITEMS`."""
     end = 3 + len(ITEM_COLUMNS)
     for _, same in groupby(rows, itemgetter(0)):
         first, *others = same

@@ -15,12 +15,12 @@ from uuid_utils.compat import uuid7
 
 from carts.cart_errors import ListedItemNotFound
 from carts.models import cart_statements
-from carts.models.cart_change import Author, item_differences, whole
+from carts.models.cart_change import Author, item_differences, recorded_item
 from carts.models.closing import OPEN, STATUS_COLUMNS, CartStatus
 from carts.models.locked_cart import (
-    ITEM,
-    ITEMS,
-    LAST_POSITION,
+    SELECT_ITEM,
+    SELECT_ITEMS,
+    SELECT_LAST_POSITION,
     Expected,
     LockedCart,
     changeable_fields,
@@ -113,9 +113,9 @@ class CartManager(CartWriter):
     ) -> Changed:
         """Add an item after the cart's last one."""
         with change_transaction() as cursor:
-            cart, [last] = lock_open_cart(self, cursor, cart_id, version, LAST_POSITION)
+            cart, [last] = lock_open_cart(self, cursor, cart_id, version, SELECT_LAST_POSITION)
             after = placed_items({item_id: item}, next_position(last))
-            new, now = next_version(cart, [], after), whole(after[0])
+            new, now = next_version(cart, [], after), recorded_item(after[0])
             with self._recorded(cursor, cart, new, "Add Item", {}, now, after[0]) as changed:
                 self._insert_items(cursor, cart, after)
             return changed
@@ -125,7 +125,7 @@ class CartManager(CartWriter):
     ) -> Changed:
         """Add items, by their ids, after the cart's last one: all or none. See `add_item`."""
         with change_transaction() as cursor:
-            cart, [last] = lock_open_cart(self, cursor, cart_id, version, LAST_POSITION)
+            cart, [last] = lock_open_cart(self, cursor, cart_id, version, SELECT_LAST_POSITION)
             if not items:
                 return self._unchanged(cart)
             after = placed_items(items, next_position(last))
@@ -170,7 +170,7 @@ class CartManager(CartWriter):
     def _lock_item(
         self, cursor: Any, cart_id: UUID, item_id: UUID, version: Expected
     ) -> tuple[LockedCart, PlacedItem]:
-        cart, [rows] = lock_open_cart(self, cursor, cart_id, version, ITEM, item_id=item_id)
+        cart, [rows] = lock_open_cart(self, cursor, cart_id, version, SELECT_ITEM, item_id=item_id)
         [item] = items_in_rows(rows)
         return cart, item
 
@@ -179,7 +179,7 @@ class CartManager(CartWriter):
         with change_transaction() as cursor:
             cart, before = self._lock_item(cursor, cart_id, item_id, version)
             new = next_version(cart, [before], [])
-            was, key = whole(before), {"profile_key": cart.profile_key}
+            was, key = recorded_item(before), {"profile_key": cart.profile_key}
             with self._recorded(cursor, cart, new, "Remove Item", was, {}, before) as changed:
                 if before.item.options:
                     cart_statements.DELETE_OPTIONS.run(cursor, item_id=item_id, **key)
@@ -199,7 +199,7 @@ class CartManager(CartWriter):
         The cart must have those that are `kept`. Items that equal those held change nothing.
         """
         with change_transaction() as cursor:
-            cart, [rows] = lock_open_cart(self, cursor, cart_id, version, ITEMS)
+            cart, [rows] = lock_open_cart(self, cursor, cart_id, version, SELECT_ITEMS)
             before = [*items_in_rows(rows)]
             gone = kept - {placed.id for placed in before}
             missing = (n for n, key in enumerate(items) if key in gone)
@@ -239,7 +239,7 @@ class CartManager(CartWriter):
         with change_transaction() as cursor:
             cart, _ = lock_cart(self, cursor, cart_id)
             moment = max(cart.modified_on, cart.now)
-            old = CartStatus.of(cart, moment)
+            old = CartStatus.of_cart(cart, moment)
             new = old.after(closing, moment)
             if version is not None:
                 cart.check_version(version)
@@ -253,7 +253,7 @@ class CartManager(CartWriter):
             cart, _ = lock_cart(self, cursor, cart_id)
             if version is not None:
                 cart.check_version(version)
-            before, after = CartStatus.of(cart, cart.now)._asdict(), CartStatus(OPEN)._asdict()
+            before, after = CartStatus.of_cart(cart, cart.now)._asdict(), CartStatus(OPEN)._asdict()
             return self._write_cart(cursor, cart, "Reopen Cart", before, after, STATUS_COLUMNS)
 
     def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:

@@ -22,7 +22,7 @@ class Totals(NamedTuple):
     subtotal: Decimal
 
     @classmethod
-    def of(cls, items: Collection[PlacedItem]) -> Self:
+    def of_items(cls, items: Collection[PlacedItem]) -> Self:
         option_count, subtotal = 0, Decimal(0)
         for _, _, item, value in items:
             option_count += len(item.options)
@@ -46,7 +46,7 @@ def next_version(
             lowered limit may be changed, if it does not grow.
     """
     check_currencies(cart, after, sent_in)
-    removed, added = Totals.of(before), Totals.of(after)
+    removed, added = Totals.of_items(before), Totals.of_items(after)
     item_count = cart.item_count - removed.item_count + added.item_count
     if item_count > max(cart.item_count, settings.MAX_ITEMS):
         raise TooMany(limit=settings.MAX_ITEMS, plural="items in a cart", field=sent_in)

@@ -139,7 +139,7 @@ class CartWriter(CartReader):
                 cart_statements.DELETE_CHANGE.run(cursor, **keys, version=old)
             if self.returns_cart:
                 shown = cursor.db.cursor()
-                show = select_cart(self.model, cart_statements.KEYS, status_columns())
+                show = select_cart(self.model, cart_statements.CART_KEYS, status_columns())
                 show.send(shown, {"id": cart.id, **keys})
         if shown:
             [(_, text, *status)] = show.received(shown)

@@ -130,21 +130,21 @@ class Statement:
         cursor.execute(self.sql, sent)
 
 
-def update(model: type[Model], names: Sequence[str], *keys: str) -> Statement:
+def update_rows(model: type[Model], names: Sequence[str], *keys: str) -> Statement:
     """Return the UPDATE that sets the fields `names` of the rows with these `keys`."""
     columns, condition = ", ".join(_equal(model, names)), " AND ".join(_equal(model, keys))
     sql = f'UPDATE "{model._meta.db_table}" SET {columns} WHERE {condition}'
     return Statement(sql, model, [*names, *keys])
 
 
-def insert_one(model: type[Model], ending: str = "") -> Statement:
+def insert_row(model: type[Model], ending: str = "") -> Statement:
     """Return the INSERT of a row with all of the model's fields."""
     names = [field.attname for field in model._meta.concrete_fields]
     insert = Insert(model, names)
     return Statement(_of_rows(insert.into, insert.row, 1) + ending, model, names)
 
 
-def delete(model: type[Model], *names: str) -> Statement:
+def delete_rows(model: type[Model], *names: str) -> Statement:
     """Return the DELETE of the rows with these values. No other row may refer to them."""
     condition = " AND ".join(_equal(model, names))
     return Statement(f'DELETE FROM "{model._meta.db_table}" WHERE {condition}', model, names)

@@ -20,7 +20,7 @@ from cartsvc.db.compiled_statements import (
     Select,
     one_exchange,
     parameters,
-    update,
+    update_rows,
 )
 from tests.support.callers import PROFILE
 from tests.support.concurrency import together
@@ -89,7 +89,7 @@ def test_threads_share_what_is_compiled() -> None:
 
 def test_what_is_sent_at_once_fails_at_the_end_with_the_framework_error() -> None:
     carts, pipelines = named("web", "app"), []
-    change_version = update(Cart, ["version"], "id", "profile_key")
+    change_version = update_rows(Cart, ["version"], "id", "profile_key")
 
     def change() -> None:
         with transaction.atomic(), connection.cursor() as cursor, one_exchange(cursor):

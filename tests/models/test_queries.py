@@ -14,9 +14,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from psycopg.pq import Trace
 
+from carts.models import Cart
+from carts.models.cart_change import Author
+from carts.models.locked_cart import SELECT_ITEM, SELECT_LAST_POSITION, lock_open_cart
+from carts.models.writes import change_transaction
 from tests.support import bodies
 from tests.support.callers import STRANGER, Api
 from tests.support.carts import created, shown
+from tests.support.factories import CartFactory, ItemFactory
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("raised_limits")]
 
@@ -174,3 +179,15 @@ def test_a_cart_that_is_not_found_is_looked_for_once() -> None:
     api = Api()
     found = statements(lambda: api.post(f"/{STRANGER}/items", bodies.item()), 2, 404)
     assert found == f"{LOCKED}, ROLLBACK"
+
+
+def test_all_that_a_change_looks_at_comes_in_one_exchange(db: None) -> None:
+    cart = CartFactory(items=[ItemFactory(), ItemFactory()])
+    first, _ = cart.items.all()
+    carts = Cart.objects.by(Author("shell", "x"), profile_key=cart.profile_key)
+    looks = SELECT_ITEM, SELECT_LAST_POSITION
+
+    with waits(2), change_transaction() as cursor:  # the other is COMMIT
+        locked, found = lock_open_cart(carts, cursor, cart.pk, None, *looks, item_id=first.pk)
+
+    assert (locked.version, found[0][0][0], found[1]) == (1, first.pk, [(1,)])

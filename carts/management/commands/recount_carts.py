@@ -71,7 +71,7 @@ def _recounted(cart: Any) -> tuple[Totals, list[PlacedItem]]:
     items = items_of(cart.items_json).values()
     right = [placed._replace(value=placed.item.value) for placed in items]
     wrong = [new for old, new in zip(items, right, strict=True) if old.value != new.value]
-    return Totals.of(right), wrong
+    return Totals.of_items(right), wrong
 
 
 def _difference(cart: Any) -> str:
