@@ -74,6 +74,10 @@ class OperationView(ViewSetMixin, APIView):
     returns_cart = False  # the answer of a change shows the cart
     warnings: Sequence[ApiError] = ()  # of the success
 
+    @property
+    def allowed_methods(self) -> list[str]:
+        return [name.upper() for name in self.http_method_names if name in self.action_map]
+
     def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
         """Look up the operation, None if the path does not have the method. Nothing is parsed."""
         self.action: Any = self.action_map.get(request.method.lower())

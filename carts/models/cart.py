@@ -7,7 +7,7 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts.models.cart_change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
-from carts.models.closing import OPEN, STATUSES, CartStatus
+from carts.models.closing import OPEN, STATUS_COLUMNS, STATUSES, CartStatus
 from carts.models.columns import checks, column
 from carts.models.item import CartItem
 from carts.models.manager import CartManager
@@ -97,7 +97,8 @@ class Cart(GuardedModel):
     @property
     def state(self) -> CartStatus:
         """Whether the cart is open now, and if it is closed, how."""
-        return CartStatus.of_cart(self, timezone.now())
+        stored = CartStatus(*(getattr(self, name) for name in STATUS_COLUMNS))
+        return stored.at(timezone.now())
 
     def delete(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("A cart is deleted with Cart.objects.delete_cart(cart.pk).")

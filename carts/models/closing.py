@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db.models import Expression, Q
@@ -20,19 +20,6 @@ STATUS_COLUMNS = ("stored_status", "closed_on", "closed_until", "reference")
 Moment = datetime | Expression
 
 
-class Closable(Protocol):
-    """A cart, or a `LockedCart`: what is stored of how it is closed."""
-
-    @property
-    def stored_status(self) -> str: ...
-    @property
-    def closed_on(self) -> datetime | None: ...
-    @property
-    def closed_until(self) -> datetime | None: ...
-    @property
-    def reference(self) -> str | None: ...
-
-
 class CartStatus(NamedTuple):
     """What a cart is, and if it is closed: since when, until when and for what."""
 
@@ -40,12 +27,6 @@ class CartStatus(NamedTuple):
     closed_on: datetime | None = None
     closed_until: datetime | None = None
     reference: str | None = None
-
-    @classmethod
-    def of_cart(cls, cart: Closable, moment: datetime) -> "CartStatus":
-        """Return that of a cart at the moment."""
-        stored = cls(cart.stored_status, cart.closed_on, cart.closed_until, cart.reference)
-        return stored.at(moment)
 
     def __repr__(self) -> str:
         until = f" until {utc_text(self.closed_until)}" if self.closed_until else ""

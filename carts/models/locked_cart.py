@@ -46,6 +46,11 @@ class LockedCart(NamedTuple):
     closed_until: datetime | None = None
     reference: str | None = None
 
+    @property
+    def status(self) -> CartStatus:
+        """What the cart is `now`: a checkout may have run out."""
+        return CartStatus(*self[-4:]).at(self.now)
+
     def check_version(self, expected: int | Collection[int]) -> None:
         versions = [expected] if isinstance(expected, int) else expected
         if not isinstance(versions, Collection) or any(type(one) is not int for one in versions):
@@ -103,7 +108,7 @@ def lock_open_cart(
     """
     cart, found = lock_cart(carts, cursor, cart_id, *looks, item_id=item_id)
     if cart.stored_status != OPEN:
-        CartStatus.of_cart(cart, cart.now).check_open()
+        cart.status.check_open()
     if version is not None:
         cart.check_version(version)
     return cart, found

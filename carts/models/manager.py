@@ -238,9 +238,8 @@ class CartManager(CartWriter):
         """Close a cart. To close it again in the same way changes nothing."""
         with change_transaction() as cursor:
             cart, _ = lock_cart(self, cursor, cart_id)
-            moment = max(cart.modified_on, cart.now)
-            old = CartStatus.of_cart(cart, moment)
-            new = old.after(closing, moment)
+            old = cart.status
+            new = old.after(closing, max(cart.modified_on, cart.now))
             if version is not None:
                 cart.check_version(version)
             # All columns: a checkout that has run out counts as open, but has left its own.
@@ -253,7 +252,7 @@ class CartManager(CartWriter):
             cart, _ = lock_cart(self, cursor, cart_id)
             if version is not None:
                 cart.check_version(version)
-            before, after = CartStatus.of_cart(cart, cart.now)._asdict(), CartStatus(OPEN)._asdict()
+            before, after = cart.status._asdict(), CartStatus(OPEN)._asdict()
             return self._write_cart(cursor, cart, "Reopen Cart", before, after, STATUS_COLUMNS)
 
     def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:
