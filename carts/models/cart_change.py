@@ -18,7 +18,7 @@ from django.utils.functional import cached_property
 
 from carts.models.save_guard import GuardedModel
 from carts.records import Item, Option, PlacedItem, read_values, stored_record
-from carts.validation import types_of
+from carts.validation import Values, types_of
 from cartsvc.characters import UNPRINTABLE
 from cartsvc.db.exact_field import ExactField
 
@@ -123,17 +123,17 @@ class CartChange(GuardedModel):
         return f"{self.operation} (version {self.version})"
 
     @cached_property
-    def was(self) -> dict[str, Any]:
+    def was(self) -> Values:
         """What was: the fields in `before`, as an `Item` or a cart holds them."""
         return self._fields(self.before)
 
     @cached_property
-    def now(self) -> dict[str, Any]:
+    def now(self) -> Values:
         """What is since: the fields in `after`, as an `Item` or a cart holds them."""
         return self._fields(self.after)
 
     @cached_property
-    def items(self) -> dict[UUID, tuple[dict[str, Any], dict[str, Any]]]:
+    def items(self) -> dict[UUID, tuple[Values, Values]]:
         """Each item that came, went or differs: what was, and what is since."""
         was, now = self.was, self.now
         if self.item_id:
@@ -143,7 +143,7 @@ class CartChange(GuardedModel):
         olds, news = was["items"], now["items"]
         return {UUID(key): (olds.get(key, {}), news.get(key, {})) for key in {**olds, **news}}
 
-    def _fields(self, text: str) -> dict[str, Any]:
+    def _fields(self, text: str) -> Values:
         members = decoded(text)
         if "items" in members:
             return {"items": {key: read_values(Item, one) for key, one in members["items"].items()}}
@@ -154,7 +154,7 @@ class CartChange(GuardedModel):
         return Author(self.author_kind, self.author_name, self.request_id, self.why)
 
 
-def recorded_item(placed: PlacedItem) -> dict[str, Any]:
+def recorded_item(placed: PlacedItem) -> Values:
     """Return what a record holds of an item that came or went."""
     return {"position": placed.position, **placed.item._asdict()}
 
@@ -187,10 +187,10 @@ def _placed(item_id: UUID, fields: Mapping[str, Any]) -> PlacedItem:
 
 def item_differences(
     before: Iterable[PlacedItem], after: Iterable[PlacedItem]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[Values, Values]:
     """Return what a record holds of several items: as they were, and as they are."""
-    was: dict[str, Any] = {}
-    now: dict[str, Any] = {}
+    was: Values = {}
+    now: Values = {}
     added = {placed.id: placed for placed in after}
     for old in before:
         key, new = str(old.id), added.pop(old.id, None)
@@ -208,9 +208,7 @@ def item_differences(
     return {"items": was}, {"items": now}
 
 
-def difference(
-    before: Mapping[str, Any], after: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Values, Values]:
     """Return the values of `after` that differ, as they were and as they are."""
     was, now = {}, {}
     for name, value in after.items():

@@ -22,7 +22,7 @@ from carts.models.closing import OPEN, CartStatus
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem
 from carts.models.reads import CUSTOMER, CartReader, carts_by
 from carts.records import CART_CHANGES, Item, Option, PlacedItem, checked_key
-from cartsvc.db.compiled_statements import Parameter, Rows, Select, one_exchange, parameters
+from cartsvc.db.compiled_statements import Cursor, Parameter, Rows, Select, one_exchange, parameters
 
 # The version or versions that a caller expects; None if any will do.
 Expected = int | Collection[int] | None
@@ -60,7 +60,11 @@ class LockedCart(NamedTuple):
 
 
 def lock_cart(
-    carts: CartReader, cursor: Any, cart_id: UUID, *looks: Select, item_id: UUID | None = None
+    carts: CartReader,
+    cursor: Cursor,
+    cart_id: UUID,
+    *looks: Select,
+    item_id: UUID | None = None,
 ) -> tuple[LockedCart, list[Rows]]:
     """Lock the cart until the transaction ends; return it with the rows of each of `looks`.
 
@@ -95,7 +99,7 @@ def lock_cart(
 
 def lock_open_cart(
     carts: CartReader,
-    cursor: Any,
+    cursor: Cursor,
     cart_id: UUID,
     version: Expected,
     *looks: Select,

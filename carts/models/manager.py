@@ -41,7 +41,7 @@ from carts.records import (
     placed_items,
 )
 from carts.validation import checked_changes
-from cartsvc.db.compiled_statements import one_exchange
+from cartsvc.db.compiled_statements import Cursor, one_exchange
 from cartsvc.request_errors import MAX_ERRORS, ApiErrors
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class CartManager(CartWriter):
             return self._write_item(cursor, cart, "Change Item", before, item)
 
     def _lock_item(
-        self, cursor: Any, cart_id: UUID, item_id: UUID, version: Expected
+        self, cursor: Cursor, cart_id: UUID, item_id: UUID, version: Expected
     ) -> tuple[LockedCart, PlacedItem]:
         cart, [rows] = lock_open_cart(self, cursor, cart_id, version, SELECT_ITEM, item_id=item_id)
         [item] = items_in_rows(rows)

@@ -19,6 +19,7 @@ from carts.models.columns import column_names
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
 from carts.models.save_guard import GuardedQuerySet
 from carts.records import Item, NewCart, PlacedItem, read_values, stored_record
+from carts.validation import Values
 from cartsvc.db.compiled_statements import Parameter, Select, parameters
 from cartsvc.member_names import camel_case
 
@@ -50,7 +51,7 @@ def items_json(
     `customer` is the cart's profile key: a column, or a value. `named` turns a field's name
     into the member's. `more` are further columns, by their members.
     """
-    members: dict[str, Any] = {named(name): name for name in Item._fields}
+    members: Values = {named(name): name for name in Item._fields}
     members["options"] = CartItemOption, {named(name): name for name in OPTION_COLUMNS}
     whole = {named("item_id"): "id", **members, "value": "value", **more}
     return JsonRows(customer, CartItem, whole)

@@ -15,7 +15,7 @@ from django.dispatch import receiver
 class GuardedQuerySet(models.QuerySet[Any]):
     """Rows to read. Every write refuses with the model's `HOW_TO_WRITE`."""
 
-    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+    def _refuse(self, *args: object, **kwargs: object) -> Any:
         raise TypeError(self.model.HOW_TO_WRITE)
 
     create = update = delete = bulk_create = bulk_update = _refuse
@@ -34,14 +34,14 @@ class GuardedModel(models.Model):
         # `items.add` and `items.set` go by the base manager.
         base_manager_name = "objects"
 
-    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+    def _refuse(self, *args: object, **kwargs: object) -> Any:
         raise TypeError(self.HOW_TO_WRITE)
 
     save = delete = _refuse
 
 
 @receiver(pre_save)
-def refuse_to_save(sender: type[models.Model], **_: Any) -> None:
+def refuse_to_save(sender: type[models.Model], **_: object) -> None:
     """Refuse what does not call `save`: `save_base`, and the loading of fixtures."""
     if issubclass(sender, GuardedModel):
         raise TypeError(sender.HOW_TO_WRITE)

@@ -21,7 +21,7 @@ from carts.models.locked_cart import LockedCart
 from carts.models.reads import CartReader, select_cart
 from carts.models.totals import Totals, next_version
 from carts.records import Item, PlacedItem
-from cartsvc.db.compiled_statements import one_exchange
+from cartsvc.db.compiled_statements import Cursor, one_exchange
 from cartsvc.db.database_errors import is_key_taken
 from cartsvc.request_errors import InvalidGuid
 
@@ -43,7 +43,12 @@ class CartWriter(CartReader):
     returns_cart = False  # as JSON, read in the transaction of the change
 
     def _write_item(
-        self, cursor: Any, cart: LockedCart, operation: str, before: PlacedItem, item: Item
+        self,
+        cursor: Cursor,
+        cart: LockedCart,
+        operation: str,
+        before: PlacedItem,
+        item: Item,
     ) -> Changed:
         after = before._replace(item=item, value=item.value)
         new = next_version(cart, [before], [after])
@@ -63,7 +68,7 @@ class CartWriter(CartReader):
 
     def _write_cart(
         self,
-        cursor: Any,
+        cursor: Cursor,
         cart: LockedCart,
         operation: str,
         before: Mapping[str, Any],
@@ -85,21 +90,23 @@ class CartWriter(CartReader):
             write.run(cursor, id=cart.id, profile_key=cart.profile_key, **values)
         return changed
 
-    def _insert_items(self, cursor: Any, cart: LockedCart, placed: Collection[PlacedItem]) -> None:
+    def _insert_items(
+        self, cursor: Cursor, cart: LockedCart, placed: Collection[PlacedItem]
+    ) -> None:
         items = [
             (key, position, *_columns_of(item), value) for key, position, item, value in placed
         ]
         cart_statements.INSERT_ITEMS.run(cursor, items, cart.profile_key, cart.id)
         cart_statements.INSERT_OPTIONS.run(cursor, option_rows(placed), cart.profile_key)
 
-    def _delete_items(self, cursor: Any, cart: LockedCart) -> None:
+    def _delete_items(self, cursor: Cursor, cart: LockedCart) -> None:
         for delete in (cart_statements.DELETE_OPTIONS_OF_CART, cart_statements.DELETE_ITEMS):
             delete.run(cursor, cart_id=cart.id, profile_key=cart.profile_key)
 
     @contextmanager
     def _recorded(
         self,
-        cursor: Any,
+        cursor: Cursor,
         cart: LockedCart,
         new: LockedCart,
         operation: str,

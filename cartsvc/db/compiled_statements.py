@@ -20,11 +20,14 @@ from operator import attrgetter
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.utils import CursorWrapper
 from django.db.models import Expression, Field, Model, QuerySet
 from django.db.models.sql.compiler import SQLCompiler
 from psycopg.pq import TransactionStatus
 
-Rows = list[Sequence[Any]]
+Cursor = CursorWrapper
+Row = Sequence[Any]
+Rows = list[Row]
 
 # Up to this many values are sent one by one, because arrays cost more for a few. With more values,
 # the text would often be one that psycopg has not parsed yet.
@@ -32,7 +35,7 @@ MAX_SINGLE_VALUES = 50
 
 
 @contextmanager
-def one_exchange(cursor: Any) -> Iterator[None]:
+def one_exchange(cursor: Cursor) -> Iterator[None]:
     """Send the block's statements together, and wait for their answers once, on PostgreSQL.
 
     Their rows and errors are not known before the end of the block. Rows that are not fetched yet
@@ -63,7 +66,7 @@ def _prepared(fields: Iterable[Any], values: Iterable[Any], connection: Any) -> 
 class Parameter(Expression):
     """A placeholder for a value that is given when the statement runs."""
 
-    def __init__(self, name: str, field: "Field[Any, Any]") -> None:
+    def __init__(self, name: str, field: Field) -> None:
         super().__init__(output_field=field)
         self.name = name
 
@@ -78,7 +81,7 @@ def parameters(model: type[Model], names: Iterable[str]) -> dict[str, Parameter]
 class Select:
     """A SELECT of columns: a queryset's `values_list`, whose filters have parameters."""
 
-    def __init__(self, queryset: Callable[[], QuerySet[Any]]) -> None:
+    def __init__(self, queryset: Callable[[], QuerySet]) -> None:
         self.queryset = queryset
 
     @cached_property
@@ -98,7 +101,7 @@ class Select:
             self.send(cursor, values)
             return self.received(cursor)
 
-    def send(self, cursor: Any, values: Mapping[str, Any]) -> None:
+    def send(self, cursor: Cursor, values: Mapping[str, Any]) -> None:
         """Run the SELECT on this cursor. In `one_exchange` it is only sent."""
         sql, parameters, fields, _ = self.compiled
         sent = [values[one.name] if type(one) is Parameter else one for one in parameters]
@@ -106,7 +109,7 @@ class Select:
             sent = _prepared(fields, sent, cursor.db)
         cursor.execute(sql, sent)
 
-    def received(self, cursor: Any) -> Rows:
+    def received(self, cursor: Cursor) -> Rows:
         rows: Rows = cursor.fetchall()
         *_, converters = self.compiled
         if not converters:
@@ -123,7 +126,7 @@ class Statement:
         self.sql, self.names = sql, list(names)
         self.fields = [model._meta.get_field(name) for name in self.names]
 
-    def run(self, cursor: Any, **values: Any) -> None:
+    def run(self, cursor: Cursor, **values: Any) -> None:
         sent = [values[name] for name in self.names]
         if cursor.db.vendor != "postgresql":
             sent = _prepared(self.fields, sent, cursor.db)
@@ -150,7 +153,7 @@ def delete_rows(model: type[Model], *names: str) -> Statement:
     return Statement(f'DELETE FROM "{model._meta.db_table}" WHERE {condition}', model, names)
 
 
-def delete_in_shards(rows: QuerySet[Any]) -> int:
+def delete_in_shards(rows: QuerySet) -> int:
     """Delete the rows in one statement, with what refers to them. Return how many there were.
 
     `delete` would lock and look first, which a distributed database cannot do over its shards.
@@ -182,7 +185,7 @@ class Insert:
         self.into = f'INSERT INTO "{model._meta.db_table}" ({", ".join(_columns(model, every))})'
         self.row = f"({', '.join(['%s'] * len(every))})"
 
-    def run(self, cursor: Any, rows: Iterable[tuple[Any, ...]], *shared: Any) -> None:
+    def run(self, cursor: Cursor, rows: Iterable[tuple[Any, ...]], *shared: Any) -> None:
         """Insert the rows: tuples in the order of the names."""
         values = list(rows)
         if not values:

@@ -2,59 +2,87 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
 from django.conf import settings
 
 ROOT = Path(settings.BASE_DIR)
 
-# What Django, the framework and Python ask for: a name that they look up, or call.
-ASKED_FOR = {
-    *("Meta", "Command", "Migration", "DatabaseWrapper", "application", "urlpatterns", "logger"),
+# What Django, the framework and the libraries look up by its name, or call.
+HOOKS = {
+    *("Command", "DatabaseWrapper", "logger", "User"),
+    *("add_arguments", "handle", "ready", "get_queryset", "get_urls", "dispatch", "get", "post"),
+    *("initial", "initialize_request", "get_fields", "run_validation", "to_python", "clean"),
+    *("as_sql", "database_forwards", "database_backwards", "get_new_connection", "format"),
+    *("filter", "delete", "save", "update", "create", "destroy", "partial_update"),
 }
 
-Definition = ast.ClassDef | ast.FunctionDef
+# An operation has one name: on the view, the manager, a cart and an item.
+OPERATIONS = {
+    *("add_item", "add_items", "replace_items", "delete_cart", "change", "close", "reopen"),
+}
 
 
-def modules() -> Iterator[tuple[Path, ast.Module]]:
-    for folder in ("carts", "cartsvc"):
-        for path in (ROOT / folder).rglob("*.py"):
-            if "migrations" not in path.parts:
-                yield path.relative_to(ROOT), ast.parse(path.read_text("utf-8"))
+class Definition(NamedTuple):
+    name: str
+    module: str
+    owner: str | None = None  # the class of a method
 
 
-def definitions() -> Iterator[tuple[str, str]]:
-    """Yield each public name with where it is defined. An override is the same thing again."""
-    for path, module in modules():
-        for node in module.body:
-            match node:
-                case ast.ClassDef() | ast.FunctionDef():
-                    yield node.name, str(path)
-                case ast.Assign(targets=targets):
-                    for target in targets:
-                        for name in ast.walk(target):
-                            if isinstance(name, ast.Name):
-                                yield name.id, str(path)
-                case ast.AnnAssign(target=ast.Name(id=name)):
-                    yield name, str(path)
+def names_in(target: ast.expr) -> Iterator[str]:
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name):
+            yield node.id
 
 
-def methods() -> Iterator[tuple[str, str, str]]:
-    for path, module in modules():
-        for node in ast.walk(module):
-            if isinstance(node, ast.ClassDef):
+def definitions(module: str, body: Iterable[ast.stmt]) -> Iterator[Definition]:
+    """Yield what a module defines: functions, classes with their methods, and constants."""
+    for node in body:
+        match node:
+            case ast.FunctionDef():
+                yield Definition(node.name, module)
+            case ast.ClassDef():
+                yield Definition(node.name, module)
                 for member in node.body:
                     if isinstance(member, ast.FunctionDef):
-                        yield member.name, node.name, str(path)
+                        yield Definition(member.name, module, node.name)
+            case ast.Assign():
+                # A setting may be read and then completed.
+                names = {name for target in node.targets for name in names_in(target)}
+                yield from (Definition(name, module) for name in sorted(names))
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield Definition(name, module)
 
 
 def test_a_public_name_stands_for_one_thing() -> None:
-    found = defaultdict(list)
-    for name, where in definitions():
-        if not name.startswith("_") and name not in ASKED_FOR:
-            found[name].append(where)
-    for name, owner, where in methods():
-        if not name.startswith("_") and name not in ASKED_FOR:
-            found[name].append(f"{where}:{owner}")
-    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+    found: dict[str, set[Definition]] = defaultdict(set)
+    bases: dict[str, set[str]] = {}
+    for folder in ("carts", "cartsvc"):
+        for path in (ROOT / folder).rglob("*.py"):
+            if "migrations" in path.parts:
+                continue
+            tree = ast.parse(path.read_text("utf-8"))
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ClassDef):
+                    bases[node.name] = {name for base in node.bases for name in names_in(base)}
+            for one in definitions(str(path.relative_to(ROOT)), tree.body):
+                if not one.name.startswith("_") and one.name not in HOOKS | OPERATIONS:
+                    found[one.name].add(one)
+
+    def line(owner: str) -> set[str]:
+        return {owner}.union(*(line(base) for base in bases.get(owner, ())))
+
+    def is_override(one: Definition, other: Definition) -> bool:
+        """Return whether both methods are of one base of ours."""
+        shared = line(one.owner or one.name) & line(other.owner or other.name)
+        return bool(one.owner and other.owner and shared & bases.keys())
+
+    twice = {
+        name: places
+        for name, places in found.items()
+        if any(not is_override(*pair) for pair in combinations(places, 2))
+    }
+    assert twice == {}

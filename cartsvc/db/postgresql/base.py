@@ -58,7 +58,7 @@ def request_deadline() -> float:
     return end
 
 
-class Connection(psycopg.Connection[Any]):
+class Connection(psycopg.Connection):
     """A connection to PostgreSQL that ends itself when the request's time is up.
 
     It does not ask the server to cancel: a frozen one would not answer that either.
