@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from carts.management.customer_data import held_of
-from carts.management.delete_batches import ATTEMPTS, counted, delete_batches
+from carts.management.delete_batches import ATTEMPTS, delete_batches, number_and_name
 
 
 class Command(BaseCommand):
@@ -26,7 +26,7 @@ class Command(BaseCommand):
     ) -> None:
         held = held_of(profile_key)
         if not dry_run and not no_input:
-            found = ", ".join(counted(rows.count(), rows.model) for rows in held)
+            found = ", ".join(number_and_name(rows.count(), rows.model) for rows in held)
             self.stdout.write(f"{found} will be lost for good. Type 'yes' to erase them.")
             if sys.stdin.readline().strip() != "yes":
                 raise CommandError("Nothing was erased. To erase without a terminal: --no-input.")

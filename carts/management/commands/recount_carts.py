@@ -1,11 +1,8 @@
-import sys
 from argparse import ArgumentParser
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 from django.db.models import QuerySet
-from tqdm import tqdm
 
 from carts.management.delete_batches import batches
 from carts.models import Cart, CartItem
@@ -28,25 +25,23 @@ class Command(BaseCommand):
             "--check", action="store_true", help="change nothing; fail if a cart differs"
         )
 
-    def handle(self, *args: Any, check: bool, **options: Any) -> None:
+    def handle(self, *, check: bool, **options: object) -> None:
         different = 0
-        with tqdm(desc="carts", unit="", file=sys.stderr, disable=None) as progress:
-            for rows in batches(Cart.objects.with_items(), BATCH):
-                # One statement reads them, so that each cart is as it was at some moment.
-                for cart in rows:
-                    line = _difference(cart)
-                    if line and not check:
-                        line = _mended(cart)
-                    if line:
-                        different += 1
-                        self.stdout.write(line)
-                progress.update(BATCH)
+        for rows in batches(Cart.objects.with_items(), BATCH):
+            # One statement reads them, so that each cart is as it was at some moment.
+            for cart in rows:
+                line = _difference(cart)
+                if line and not check:
+                    line = _mend(cart)
+                if line:
+                    different += 1
+                    self.stdout.write(line)
         self.stdout.write(f"{different} carts differed.")
         if check and different:
             raise CommandError("Nothing was changed. Run again without --check to mend them.")
 
 
-def _mended(cart: Cart) -> str:
+def _mend(cart: Cart) -> str:
     """Mend the cart, unless it is right by now or is being changed. Return as `_difference`."""
     with transaction.atomic():
         # Lock first and read with a second statement. The first one could still see the items
@@ -66,15 +61,15 @@ def _mended(cart: Cart) -> str:
         return difference
 
 
-def _recounted(cart: Any) -> tuple[Totals, list[PlacedItem]]:
+def _recounted(cart: Cart) -> tuple[Totals, list[PlacedItem]]:
     """Return the totals of a cart's items, and those items whose stored value is wrong, mended."""
-    items = items_of(cart.items_json).values()
+    items = items_of(cart.items_json).values()  # type: ignore[attr-defined] # by `with_items`
     right = [placed._replace(value=placed.item.value) for placed in items]
     wrong = [new for old, new in zip(items, right, strict=True) if old.value != new.value]
     return Totals.of(right), wrong
 
 
-def _difference(cart: Any) -> str:
+def _difference(cart: Cart) -> str:
     """Return a line if the stored totals or values of a cart with its items are wrong, else ""."""
     kept = Totals(cart.item_count, cart.option_count, cart.subtotal)
     true, wrong = _recounted(cart)
