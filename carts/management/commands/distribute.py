@@ -9,7 +9,7 @@ from cartsvc.db.database_url import LOCK_SECONDS
 from cartsvc.db.postgresql.base import HAS_CITUS
 from cartsvc.serving.health import is_migrated
 
-# The others' rows lie beside their cart's. A table comes after those that it refers to.
+# The other rows lie on the server of their cart. A table comes after those that it refers to.
 MODELS = apps.get_app_config("carts").get_models()
 OTHERS = [model._meta.db_table for model in MODELS if model is not Cart]
 TABLES = [Cart._meta.db_table, *OTHERS]
@@ -21,13 +21,12 @@ class Command(BaseCommand):
         "coordinator, while the service is stopped: the carts are copied in one transaction."
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        database: Any = connection  # a backend of cartsvc.db
-        if database.vendor != "postgresql" or not run(HAS_CITUS)[0][0]:
+    def handle(self, **options: object) -> None:
+        if connection.vendor != "postgresql" or not run(HAS_CITUS)[0][0]:
             raise CommandError("There is no Citus: CREATE EXTENSION citus, on each server.")
         if not is_migrated():
             raise CommandError("Run manage.py migrate first.")
-        if not database.is_distributed:
+        if not connection.is_distributed:  # type: ignore[attr-defined] # a backend of cartsvc.db
             with transaction.atomic():
                 distribute()
             for table in reversed(TABLES):
@@ -45,7 +44,7 @@ CONSTRAINTS = """
     ORDER BY contype"""
 
 
-def run(sql: str, *parameters: Any) -> list[Any]:
+def run(sql: str, *parameters: str | list[str]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters or None)
         return cursor.fetchall() if cursor.description else []
@@ -69,9 +68,9 @@ def distribute() -> None:
         else:
             run(sql)
     run("SELECT create_distributed_table(%s, 'profile_key')", TABLES[0])
-    beside = "SELECT create_distributed_table(%s, 'profile_key', colocate_with => %s)"
     for table in OTHERS:
-        run(beside, table, TABLES[0])
+        sql = "SELECT create_distributed_table(%s, 'profile_key', colocate_with => %s)"
+        run(sql, table, TABLES[0])
     for sql in references:
         run(sql)
     # `/readyz` reads it on every server. The desk's tables stay on the coordinator.

@@ -2,7 +2,6 @@ import json
 import shlex
 from argparse import ArgumentParser
 from io import StringIO
-from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
@@ -17,7 +16,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("url", help="where the service runs, such as http://127.0.0.1:8000")
 
-    def handle(self, *args: Any, url: str, **options: Any) -> None:
+    def handle(self, *, url: str, **options: object) -> None:
         profile = samples()["keys"]["profileKey"]
         token = call_command(
             "issue_token",
