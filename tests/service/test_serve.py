@@ -27,7 +27,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from pytest_django import Settings
 
-from carts.openapi.examples import samples
+from carts.openapi.example_cart import example_cart
 from tests.support.answers import errors_of
 from tests.support.callers import PROFILE
 from tests.support.programs import accepts, copied, free_port, manage, program, wait_until
@@ -101,7 +101,7 @@ def test_first_cart_with_the_printed_lines(clone: Path) -> None:
         assert requests.post(f"{url}/reopen", headers=headers).status_code == 200
         cart = run_curl(show, given)["data"]["carts"][0]
     # The page fills in the document's examples: with what the token opens.
-    assert given["PROFILE"] == str(samples()["keys"]["profileKey"])
+    assert given["PROFILE"] == str(example_cart()["keys"]["profileKey"])
     assert given["PROFILE"] in (settings.BASE_DIR / "README.md").read_text()
 
     var = clone / "var"
