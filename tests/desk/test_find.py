@@ -217,8 +217,8 @@ def test_the_page_gives_an_example_that_the_demonstration_has(viewer: Client) ->
     assert [example.split()[0] for example in examples] == ["1002", "1002"]
     for example in examples:
         assert {cart.restaurant_key for cart in found(viewer, q=example)} == {1002}
-    readme = (settings.BASE_DIR / "carts/README.md").read_text("utf-8")
-    assert all(f"`{example}`" in readme for example in examples)
+    page = (settings.BASE_DIR / "carts/SUPPORT.md").read_text("utf-8")
+    assert all(f"`{example}`" in page for example in examples)
 
 
 @pytest.mark.parametrize("url", [CARTS, f"{CARTS}{STRANGER}/change/"])
