@@ -45,7 +45,7 @@ class DocumentView(APIView):
         """Check nothing: it is open to everyone, whatever they accept."""
 
     def get(self, request: Request) -> HttpResponse:
-        return HttpResponse(DocumentGenerator.text(), content_type="application/json")
+        return HttpResponse(DocumentGenerator.json_text(), content_type="application/json")
 
 
 class DocumentGenerator(SchemaGenerator):
@@ -53,7 +53,7 @@ class DocumentGenerator(SchemaGenerator):
 
     @staticmethod
     @cache
-    def text() -> str:
+    def json_text() -> str:
         return json.dumps(DocumentGenerator().get_schema())  # type: ignore[no-untyped-call]
 
     def get_schema(self, *args: object, **kwargs: object) -> JsonDict:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from carts.management.commands.demo_carts import CARTS
+from carts.management.commands.demo_carts import DEMO_CARTS
 from tests.chaos.recorded_callers import Ledger
 from tests.chaos.servers import Service, service, session_limits
 from tests.support import bodies
@@ -40,7 +40,7 @@ def server(nodes: list[Cluster]) -> Iterator[Service]:
         running.stop()
         for _ in range(2):  # a second run changes nothing
             assert running.manage("distribute") == "The carts are distributed.\n"
-        assert asked(nodes, "SELECT count(*) FROM carts_cart") == [(CARTS,)]
+        assert asked(nodes, "SELECT count(*) FROM carts_cart") == [(DEMO_CARTS,)]
         # So many tables are spread, all in the same way.
         assert asked(nodes, f"{SPREAD} WHERE partmethod = 'h'") == [(6, 1)]
         running.start()

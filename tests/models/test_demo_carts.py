@@ -5,7 +5,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from carts.management.commands.demo_carts import CARTS
+from carts.management.commands.demo_carts import DEMO_CARTS
 from carts.models import Cart, CartItem
 from tests.support.factories import CartFactory
 
@@ -13,8 +13,8 @@ from tests.support.factories import CartFactory
 def test_carts_of_all_kinds_are_made(db: None, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("demo_carts")
     carts = list(Cart.objects.all())
-    assert f"{CARTS} carts were made" in capsys.readouterr().out
-    assert len(carts) == CARTS
+    assert f"{DEMO_CARTS} carts were made" in capsys.readouterr().out
+    assert len(carts) == DEMO_CARTS
     assert {cart.partner_key for cart in carts} == {"DEMO"}
     assert {(cart.restaurant_key, cart.currency) for cart in carts} == {
         (1001, "EUR"),

@@ -15,7 +15,7 @@ from carts.models.cart_change import Author
 from carts.records import ABANDONED, CHECKOUT, ORDERED, Closing, Item
 
 PARTNER = "DEMO"
-CARTS, CUSTOMERS = 120, 35
+DEMO_CARTS, CUSTOMERS = 120, 35
 
 # The age of the oldest cart, and the time from the creation of a cart until it is closed.
 SPREAD, CHOOSING = timedelta(weeks=4), timedelta(minutes=20)
@@ -47,9 +47,9 @@ class Command(BaseCommand):
             raise CommandError("There are real carts in this database.")
         newest = timezone.now() - CHOOSING
         customers = [uuid4() for _ in range(CUSTOMERS)]
-        for number in range(CARTS):
-            create_sample(number, pick(customers, number), newest - SPREAD * number / CARTS)
-        self.stdout.write(f"{CARTS} carts were made, all of partner {PARTNER}.")
+        for number in range(DEMO_CARTS):
+            create_sample(number, pick(customers, number), newest - SPREAD * number / DEMO_CARTS)
+        self.stdout.write(f"{DEMO_CARTS} carts were made, all of partner {PARTNER}.")
 
 
 def pick(samples: Sequence[T], number: int) -> T:

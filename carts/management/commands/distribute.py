@@ -22,7 +22,7 @@ class Command(BaseCommand):
     )
 
     def handle(self, **options: object) -> None:
-        if connection.vendor != "postgresql" or not run(HAS_CITUS)[0][0]:
+        if connection.vendor != "postgresql" or not execute_sql(HAS_CITUS)[0][0]:
             raise CommandError("There is no Citus: CREATE EXTENSION citus, on each server.")
         if not is_migrated():
             raise CommandError("Run manage.py migrate first.")
@@ -30,10 +30,10 @@ class Command(BaseCommand):
             with transaction.atomic():
                 distribute()
             for table in reversed(TABLES):
-                run("SELECT truncate_local_data_after_distributing_table(%s)", table)
+                execute_sql("SELECT truncate_local_data_after_distributing_table(%s)", table)
         # Citus hands this on to the workers, but nothing that a session sets.
         name = connection.ops.quote_name(connection.settings_dict["NAME"])
-        run(f"ALTER DATABASE {name} SET lock_timeout = '{LOCK_SECONDS}s'")
+        execute_sql(f"ALTER DATABASE {name} SET lock_timeout = '{LOCK_SECONDS}s'")
         self.stdout.write("The carts are distributed.")
 
 
@@ -44,7 +44,7 @@ CONSTRAINTS = """
     ORDER BY contype"""
 
 
-def run(sql: str, *parameters: str | list[str]) -> list[tuple[Any, ...]]:
+def execute_sql(sql: str, *parameters: str | list[str]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters or None)
         return cursor.fetchall() if cursor.description else []
@@ -53,10 +53,10 @@ def run(sql: str, *parameters: str | list[str]) -> list[tuple[Any, ...]]:
 def distribute() -> None:
     """Give every key the customer's, by which the rows are spread, and spread the tables."""
     # In parallel, a step would not see what an earlier one of the transaction has done.
-    run("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
-    constraints = run(CONSTRAINTS, TABLES)
+    execute_sql("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
+    constraints = execute_sql(CONSTRAINTS, TABLES)
     for table, name, _, _ in constraints:
-        run(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+        execute_sql(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
     references = []
     for table, name, kind, definition in constraints:
         keys = definition.removesuffix(" DEFERRABLE INITIALLY DEFERRED")
@@ -66,12 +66,12 @@ def distribute() -> None:
         if kind == "f":
             references.append(sql if "CASCADE" in keys else f"{sql} ON DELETE CASCADE")
         else:
-            run(sql)
-    run("SELECT create_distributed_table(%s, 'profile_key')", TABLES[0])
+            execute_sql(sql)
+    execute_sql("SELECT create_distributed_table(%s, 'profile_key')", TABLES[0])
     for table in OTHERS:
         sql = "SELECT create_distributed_table(%s, 'profile_key', colocate_with => %s)"
-        run(sql, table, TABLES[0])
+        execute_sql(sql, table, TABLES[0])
     for sql in references:
-        run(sql)
+        execute_sql(sql)
     # `/readyz` reads it on every server. The desk's tables stay on the coordinator.
-    run("SELECT create_reference_table('django_migrations')")
+    execute_sql("SELECT create_reference_table('django_migrations')")

@@ -10,7 +10,7 @@ from carts.models.reads import items_of
 from carts.models.totals import Totals
 from carts.records import PlacedItem
 
-BATCH = 200  # carts read at once
+CARTS_AT_ONCE = 200
 
 
 class Command(BaseCommand):
@@ -27,7 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, *, check: bool, **options: object) -> None:
         different = 0
-        for rows in batches(Cart.objects.with_items(), BATCH):
+        for rows in batches(Cart.objects.with_items(), CARTS_AT_ONCE):
             # One statement reads them, so that each cart is as it was at some moment.
             for cart in rows:
                 line = _difference(cart)
