@@ -16,7 +16,7 @@ CARTS_AT_ONCE = 200
 class Command(BaseCommand):
     help = (
         "Compare the totals that are kept with each cart, and the value of each item, with what "
-        "the items add up to. A difference is printed and mended. Safe to interrupt, to repeat, "
+        "the items add up to. A difference is printed and corrected. Safe to interrupt, to repeat, "
         "and while customers are writing: a cart that is being changed is left to the next run."
     )
 
@@ -32,17 +32,17 @@ class Command(BaseCommand):
             for cart in rows:
                 line = _difference(cart)
                 if line and not check:
-                    line = _mend(cart)
+                    line = _correct(cart)
                 if line:
                     different += 1
                     self.stdout.write(line)
         self.stdout.write(f"{different} carts differed.")
         if check and different:
-            raise CommandError("Nothing was changed. Run again without --check to mend them.")
+            raise CommandError("Nothing was changed. Run again without --check to correct them.")
 
 
-def _mend(cart: Cart) -> str:
-    """Mend the cart, unless it is right by now or is being changed. Return as `_difference`."""
+def _correct(cart: Cart) -> str:
+    """Correct the cart, unless it is right by now or is being changed. Return as `_difference`."""
     with transaction.atomic():
         # Lock first and read with a second statement. The first one could still see the items
         # as they were before a change that has just been committed.
@@ -62,7 +62,7 @@ def _mend(cart: Cart) -> str:
 
 
 def _recounted(cart: Cart) -> tuple[Totals, list[PlacedItem]]:
-    """Return the totals of a cart's items, and those items whose stored value is wrong, mended."""
+    """Return the true totals of a cart, and those items, corrected, whose stored value is wrong."""
     items = items_of(cart.items_json).values()  # type: ignore[attr-defined] # by `with_items`
     right = [placed._replace(value=placed.item.value) for placed in items]
     wrong = [new for old, new in zip(items, right, strict=True) if old.value != new.value]
