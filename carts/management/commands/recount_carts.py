@@ -30,19 +30,38 @@ class Command(BaseCommand):
         for rows in batches(Cart.objects.with_items(), CARTS_AT_ONCE):
             # One statement reads them, so that each cart is as it was at some moment.
             for cart in rows:
-                line = _difference(cart)
-                if line and not check:
-                    line = _correct(cart)
-                if line:
+                difference, _, _ = _recount(cart)
+                if difference and not check:
+                    difference = _correct(cart)
+                if difference:
                     different += 1
-                    self.stdout.write(line)
+                    self.stdout.write(difference)
         self.stdout.write(f"{different} carts differed.")
         if check and different:
             raise CommandError("Nothing was changed. Run again without --check to correct them.")
 
 
+def _recount(cart: Cart) -> tuple[str, Totals, list[PlacedItem]]:
+    """Return how a cart differs from its items, its true totals, and its items with a wrong value.
+
+    The text is empty if it does not. The items have the right value.
+    """
+    items = items_of(cart.items_json).values()  # type: ignore[attr-defined] # by `with_items`
+    right = [placed._replace(value=placed.item.value) for placed in items]
+    wrong = [new for old, new in zip(items, right, strict=True) if old.value != new.value]
+    kept, true = Totals(cart.item_count, cart.option_count, cart.subtotal), Totals.of(right)
+    if kept == true and not wrong:
+        return "", true, wrong
+    kept_words, true_words = (
+        f"{item_count} items, {option_count} options, {subtotal.normalize():f}"
+        for item_count, option_count, subtotal in (kept, true)
+    )
+    count = f"{len(wrong)} items had a wrong value"
+    return f"{cart.pk} keeps {kept_words}, holds {true_words}; {count}", true, wrong
+
+
 def _correct(cart: Cart) -> str:
-    """Correct the cart, unless it is right by now or is being changed. Return as `_difference`."""
+    """Correct the cart, unless it is right by now or is being changed. Return the difference."""
     with transaction.atomic():
         # Lock first and read with a second statement. The first one could still see the items
         # as they were before a change that has just been committed.
@@ -51,37 +70,10 @@ def _correct(cart: Cart) -> str:
         rows = Cart.objects.filter(pk=cart.pk, **key)
         if not rows.select_for_update(skip_locked=skip).first():
             return ""
-        locked = rows.with_items().get()
-        if difference := _difference(locked):
-            true, wrong = _recounted(locked)
+        difference, totals, wrong = _recount(rows.with_items().get())
+        if difference:
             # Past the guard of the models, which lets only the writes of the manager through.
-            QuerySet(Cart).filter(pk=cart.pk, **key).update(**true._asdict())
+            QuerySet(Cart).filter(pk=cart.pk, **key).update(**totals._asdict())
             for placed in wrong:
                 QuerySet(CartItem).filter(pk=placed.id, **key).update(value=placed.value)
         return difference
-
-
-def _recounted(cart: Cart) -> tuple[Totals, list[PlacedItem]]:
-    """Return the true totals of a cart, and those items, corrected, whose stored value is wrong."""
-    items = items_of(cart.items_json).values()  # type: ignore[attr-defined] # by `with_items`
-    right = [placed._replace(value=placed.item.value) for placed in items]
-    wrong = [new for old, new in zip(items, right, strict=True) if old.value != new.value]
-    return Totals.of(right), wrong
-
-
-def _difference(cart: Cart) -> str:
-    """Return a line if the stored totals or values of a cart with its items are wrong, else ""."""
-    kept = Totals(cart.item_count, cart.option_count, cart.subtotal)
-    true, wrong = _recounted(cart)
-    if kept == true and not wrong:
-        return ""
-    return (
-        f"{cart.pk} keeps {_in_words(kept)}, holds {_in_words(true)}; "
-        f"{len(wrong)} items had a wrong value"
-    )
-
-
-def _in_words(totals: Totals) -> str:
-    return (
-        f"{totals.item_count} items, {totals.option_count} options, {totals.subtotal.normalize():f}"
-    )
