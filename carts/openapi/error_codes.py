@@ -45,7 +45,7 @@ def all_codes() -> str:
 
 
 def example_errors(operation: Operation) -> list[ApiError]:
-    """Return an example of each error of an operation. Any value may have others as well."""
+    """Return an example of each error of an operation. A value may have others as well."""
     examples: dict[type[ApiError], ApiError] = {type(error): error for error in DECLARED_ERRORS}
     declared = [examples.get(error) or error() for error in operation.errors]
     return [*COMMON_ERRORS, *(BODY_ERRORS if operation.body else ()), *declared]

@@ -1,4 +1,3 @@
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -6,7 +5,7 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 import yaml
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -14,7 +13,6 @@ from carts.models import Cart
 from carts.models.cart_change import Author
 from carts.records import ABANDONED, CHECKOUT, ORDERED, Closing, Item
 
-PARTNER = "DEMO"
 DEMO_CARTS, CUSTOMERS = 120, 35
 
 # The age of the oldest cart, and the time from the creation of a cart until it is closed.
@@ -31,25 +29,17 @@ T = TypeVar("T")
 
 
 class Command(BaseCommand):
-    help = "Fill the database with believable carts of the last four weeks, to try the desk with."
+    help = "Fill an empty database with believable carts of the last four weeks, to try the desk."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--if-none", action="store_true", help="only if there are no carts")
-
-    def handle(self, *, if_none: bool, **options: object) -> None:
-        if if_none and Cart.objects.exists():
-            self.stdout.write(
-                "There are carts already, so --demo made none. To make some all the same, run:\n\n"
-                ".venv/bin/python manage.py demo_carts\n"
-            )
+    def handle(self, **options: object) -> None:
+        if Cart.objects.exists():
+            self.stdout.write("There are carts already, so no others were made.")
             return
-        if Cart.objects.exclude(partner_key=PARTNER).exists():
-            raise CommandError("There are real carts in this database.")
         newest = timezone.now() - CHOOSING
         customers = [uuid4() for _ in range(CUSTOMERS)]
         for number in range(DEMO_CARTS):
             create_sample(number, pick(customers, number), newest - SPREAD * number / DEMO_CARTS)
-        self.stdout.write(f"{DEMO_CARTS} carts were made, all of partner {PARTNER}.")
+        self.stdout.write(f"{DEMO_CARTS} carts were made, all of partner DEMO.")
 
 
 def pick(samples: Sequence[T], number: int) -> T:
@@ -60,23 +50,22 @@ def create_sample(number: int, customer: UUID, created: datetime) -> None:
     """Create a cart. Some of the carts are changed soon afterwards and closed, as usual."""
     menu = pick(SAMPLES["menus"], number)
     first = number // len(SAMPLES["menus"])
-    items = [pick(menu["items"], first + position) for position in range(7)]
+    items = [pick(menu["items"], first + position) for position in range(pick(SIZES, number))]
     values = {name: pick(samples, number) for name, samples in SAMPLES["carts"].items()}
     carts = Cart.objects.by(Author("bearer", values["platform"], uuid4().hex))
     cart = carts.at(created).create_with_items(
         id=uuid7(nanoseconds=int(created.timestamp() * 1000) * 1_000_000),
         profile_key=customer,
-        partner_key=PARTNER,
+        partner_key="DEMO",
         restaurant_key=menu["restaurant_key"],
         currency=menu["currency"],
-        items=items[: pick(SIZES, number)],
+        items=items,
         **values,
     )
     changing = carts.at(created + CHOOSING / 2)
     if number % 3 == 0:
-        changing.add_item(cart.id, uuid7(), Item(**items[-1]))
-    item = cart.items.first()
-    if item and number % 5 == 0:
+        changing.add_item(cart.id, uuid7(), Item(**pick(menu["items"], number)))
+    if number % 5 == 0 and (item := cart.items.first()):
         changing.change_item(cart.id, item.id, {"quantity": item.quantity + 1})
     if outcome := pick(ENDS, number):
         closing = Closing(outcome=outcome, reference=f"{outcome[:3].upper()}-{48_000 - number}")

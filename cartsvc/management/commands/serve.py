@@ -60,7 +60,7 @@ class Command(BaseCommand):
         if settings.EMBEDDED:
             call_command("migrate", verbosity=0)
         if demo:
-            call_command("demo_carts", if_none=True, stdout=self.stdout)
+            call_command("demo_carts", stdout=self.stdout)
         connect_for_requests()
         if not settings.EMBEDDED:
             self._look_at_database()
