@@ -49,7 +49,7 @@ for name in (settings.ROOT_URLCONF, settings.API_URLCONF, "cartsvc.identity.sign
     import_module(name)
 newest_migrations()
 codecs.lookup("unicode_escape")  # a file: Django logs the first 5xx with it
-spectacular_settings.DEFAULT_GENERATOR_CLASS.text()
+spectacular_settings.DEFAULT_GENERATOR_CLASS.json_text()
 for folder in get_app_template_dirs("templates"):
     for file in folder.rglob("*.html"):
         get_template(str(file.relative_to(folder)))

@@ -1,17 +1,15 @@
 """What is held of a customer, and in which tables."""
 
-from typing import Any
-
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core.management.base import CommandError
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from carts.models import Cart, DeletedCart, IdempotencyRecord
 from cartsvc.guids import parse_guid
 
 
-def held_of(profile_key: str) -> list[QuerySet[Any]]:
+def rows_of_customer(profile_key: str) -> list[QuerySet[Model]]:
     """Return all that is held of a customer. What belongs to a cart goes with it."""
     key = parse_guid(profile_key)
     if key is None:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from time import monotonic, sleep
-from typing import Any
+from typing import TypeVar
+from uuid import UUID
 
 from django.core.management.base import OutputWrapper
 from django.db import OperationalError, connection, transaction
 from django.db.models import F, Model, QuerySet
 from django.db.models.functions import Least
-from tqdm import tqdm
 
 from carts.models import Cart
 from carts.models.cart_change import MAX_CHANGES
@@ -24,10 +24,12 @@ BATCH = 500
 # Rows that a transaction deletes, of carts and of what belongs to them. A cart that has more goes
 # alone.
 MAX_ROWS = 1_000
-OF_CART = 1 + F("item_count") + F("option_count") + Least(F("version"), MAX_CHANGES)
+ROWS_OF_CART = 1 + F("item_count") + F("option_count") + Least(F("version"), MAX_CHANGES)
+
+ModelT = TypeVar("ModelT", bound=Model)
 
 
-def batches(rows: QuerySet[Any], size: int) -> Iterator[QuerySet[Any]]:
+def batches(rows: QuerySet[ModelT], size: int) -> Iterator[QuerySet[ModelT]]:
     """Yield the rows in batches of `size`, in order of their key."""
     keys = rows.order_by("pk").values_list("pk", flat=True)
     batch = list(keys[:size])
@@ -36,55 +38,50 @@ def batches(rows: QuerySet[Any], size: int) -> Iterator[QuerySet[Any]]:
         batch = list(keys.filter(pk__gt=batch[-1])[:size])
 
 
-def counted(number: int, model: type[Model]) -> str:
+def number_and_name(number: int, model: type[Model]) -> str:
     """Return the number with the name of what it counts."""
     names = model._meta
     return f"{number} {names.verbose_name if number == 1 else names.verbose_name_plural}"
 
 
 def delete_batches(
-    rows: QuerySet[Any],
+    rows: QuerySet[ModelT],
     out: OutputWrapper,
     *,
     dry_run: bool,
-    only: Callable[[QuerySet[Any]], QuerySet[Any]] = QuerySet.all,
+    only: Callable[[QuerySet[ModelT]], QuerySet[ModelT]] = QuerySet.all,
 ) -> None:
-    """Delete the rows, a few in a transaction, and write how many were deleted.
+    """Delete the rows, a few in a transaction, and write between two batches how many are gone.
 
-    `only` narrows a batch down to the rows to delete. A dry run only counts them. The progress is a
-    bar on a terminal, and elsewhere a line between two batches.
+    `only` narrows a batch down to the rows to delete. A dry run only counts them.
     """
-    gone, terminal = 0, out.isatty()
+    deleted = 0
     verb = "would be deleted" if dry_run else "deleted"
-    unit = f" {rows.model._meta.verbose_name_plural}"
-    with tqdm(unit=unit, disable=not terminal) as progress:
-        for number, batch in enumerate(map(only, batches(rows, BATCH))):
-            if number and not terminal:
-                out.write(f"{counted(gone, rows.model)} {verb} so far")
-            done = batch.count() if dry_run else sum(map(delete, pieces(batch)))
-            gone += done
-            progress.update(done)
-    out.write(f"{counted(gone, rows.model)} {verb}.")
+    for number, batch in enumerate(map(only, batches(rows, BATCH))):
+        if number:
+            out.write(f"{number_and_name(deleted, rows.model)} {verb} so far")
+        deleted += batch.count() if dry_run else sum(map(_delete, small_batches(batch)))
+    out.write(f"{number_and_name(deleted, rows.model)} {verb}.")
 
 
-def pieces(rows: QuerySet[Any]) -> Iterator[QuerySet[Any]]:
-    """Yield the rows in pieces for a transaction each: of carts, by what they hold."""
+def small_batches(rows: QuerySet[ModelT]) -> Iterator[QuerySet[ModelT]]:
+    """Yield the rows in batches for a transaction each: of carts, by what they hold."""
     if rows.model is not Cart:
         yield rows
         return
-    keys: list[Any] = []
-    held = 0
-    for key, more in list(rows.order_by("pk").values_list("pk", OF_CART)):
-        if keys and held + more > MAX_ROWS:
+    keys: list[UUID] = []
+    total = 0
+    for key, size in list(rows.order_by("pk").values_list("pk", ROWS_OF_CART)):
+        if keys and total + size > MAX_ROWS:
             yield rows.filter(pk__in=keys)
-            keys, held = [], 0
+            keys, total = [], 0
         keys.append(key)
-        held += more
+        total += size
     if keys:
         yield rows.filter(pk__in=keys)
 
 
-def delete(rows: QuerySet[Any]) -> int:
+def _delete(rows: QuerySet[ModelT]) -> int:
     """Delete the rows except those that are being changed. Return how many were deleted."""
     for _ in range(ATTEMPTS - 1):
         try:
@@ -94,9 +91,9 @@ def delete(rows: QuerySet[Any]) -> int:
     return _delete_once(rows)
 
 
-def _delete_once(rows: QuerySet[Any]) -> int:
-    database: Any = connection  # a backend of cartsvc.db
-    if database.is_distributed:  # at once, or if one of them is locked, customer by customer
+def _delete_once(rows: QuerySet[ModelT]) -> int:
+    # At once, or if one of them is locked, customer by customer.
+    if connection.is_distributed:  # type: ignore[attr-defined] # a backend of cartsvc.db
         try:
             return delete_in_shards(rows)
         except OperationalError as error:
@@ -105,20 +102,21 @@ def _delete_once(rows: QuerySet[Any]) -> int:
         customers = set(rows.order_by().values_list("profile_key", flat=True))
         return sum(_delete_unlocked(rows.filter(profile_key=customer)) for customer in customers)
     started = monotonic()
-    gone = _delete_unlocked(rows)
-    if gone and database.vendor == "sqlite":
+    deleted = _delete_unlocked(rows)
+    if deleted and connection.vendor == "sqlite":
         sleep(monotonic() - started)  # who waited for the only write lock has as long a turn
-    return gone
+    return deleted
 
 
 @transaction.atomic
-def _delete_unlocked(rows: QuerySet[Any]) -> int:
+def _delete_unlocked(rows: QuerySet[ModelT]) -> int:
     # Lock the rows before deleting them. A row that is being changed is skipped. A row that has
     # just been changed is read again, and no longer matches.
     skip = connection.features.has_select_for_update_skip_locked
     keys = list(rows.select_for_update(skip_locked=skip).values_list("pk", flat=True))
-    database: Any = connection  # a backend of cartsvc.db
-    # Carts' own `delete` refuses.
-    remove = delete_in_shards if database.is_distributed else QuerySet.delete
-    remove(rows.filter(pk__in=keys))
+    locked = rows.filter(pk__in=keys)
+    if connection.is_distributed:  # type: ignore[attr-defined]
+        delete_in_shards(locked)
+    else:
+        QuerySet.delete(locked)  # carts' own `delete` refuses
     return len(keys)

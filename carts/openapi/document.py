@@ -9,23 +9,27 @@ from functools import cache
 from http import HTTPStatus
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from pathlib import Path
 
+import yaml
 from django.http import HttpResponse
 from drf_spectacular.generators import EndpointEnumerator, SchemaGenerator
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from carts.openapi.examples import errors_shown, example
-from carts.openapi.schemas import Schema, complete, envelope_name, ref, schema_name, skeleton
+from carts.models.idempotency import KEPT_HOURS, KEY_MAX_LENGTH
+from carts.openapi.error_codes import all_codes, example_errors
+from carts.openapi.example_cart import JsonDict, example_cart, example_of
+from carts.openapi.schemas import add_schemas, body_name, envelope_name, reference_to
 from carts.operation_view import OperationView
+from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
 from cartsvc.api.envelope import failure_text, success
 from cartsvc.api.operation import Operation
 from cartsvc.member_names import camel_case
 
 # Headers of every answer, and of answers with these statuses.
-OF_ANY = ("X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
-OF_STATUS = {
+COMMON_HEADERS = ("X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+HEADERS_OF_STATUS = {
     **dict.fromkeys((401, 403), ("WWW-Authenticate",)),  # of a 403, if a scope is missing
     **dict.fromkeys((304, 412), ("ETag",)),
     **dict.fromkeys((429, 503), ("Retry-After",)),
@@ -37,11 +41,11 @@ class DocumentView(APIView):
 
     http_method_names = ["get", "head"]
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+    def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         """Check nothing: it is open to everyone, whatever they accept."""
 
     def get(self, request: Request) -> HttpResponse:
-        return HttpResponse(DocumentGenerator.text(), content_type="application/json")
+        return HttpResponse(DocumentGenerator.json_text(), content_type="application/json")
 
 
 class DocumentGenerator(SchemaGenerator):
@@ -49,16 +53,17 @@ class DocumentGenerator(SchemaGenerator):
 
     @staticmethod
     @cache
-    def text() -> str:
+    def json_text() -> str:
         return json.dumps(DocumentGenerator().get_schema())  # type: ignore[no-untyped-call]
 
-    def get_schema(self, *args: Any, **kwargs: Any) -> Schema:
-        document, paths, tags = skeleton(), Schema(), Schema()
+    def get_schema(self, *args: object, **kwargs: object) -> JsonDict:
+        document, paths, tags = load_document(), JsonDict(), JsonDict()
         components = document["components"]
         # Generators want these where they are used.
         self.parameters, self.headers = components.pop("parameters"), components.pop("headers")
         self.schemas = components["schemas"]
-        complete(self.schemas)
+        add_schemas(self.schemas)
+        self.examples = components["examples"] = JsonDict()
         for snake_case, _, method, view in EndpointEnumerator().get_api_endpoints():  # type: ignore[no-untyped-call]
             # The document's own view and its page are no operations.
             if issubclass(view.cls, OperationView):
@@ -69,9 +74,9 @@ class DocumentGenerator(SchemaGenerator):
                 tags[tag] = {"name": tag, "description": inspect.getdoc(view.cls)}
         return {**document, "tags": list(tags.values()), "paths": paths}
 
-    def _operation(self, declared: Operation, path: str) -> Schema:
+    def _operation(self, declared: Operation, path: str) -> JsonDict:
         origin = "Beta." if declared.specified else "Extension to the specification."
-        described: Schema = {
+        described: JsonDict = {
             "operationId": camel_case(declared.name.lower().replace(" ", "_")),
             "summary": declared.name,
             "description": f"{origin} {declared.description}",
@@ -85,36 +90,54 @@ class DocumentGenerator(SchemaGenerator):
             "responses": self._answers(declared),
         }
         if declared.body:
-            name = schema_name(declared.body)
-            content = {"schema": ref(name), "example": example(self.schemas[name])}
+            name = body_name(declared.body)
+            example = example_of(self.schemas[name])
+            content = {"schema": reference_to("schemas", name), "example": example}
             kinds = dict.fromkeys(declared.media_types, content)
             described["requestBody"] = {"content": kinds, "required": True}
         return described
 
-    def _answers(self, operation: Operation) -> Schema:
-        data = json.dumps(example(self.schemas[operation.data])) if operation.data else None
+    def _answers(self, operation: Operation) -> JsonDict:
+        data = json.dumps(example_of(self.schemas[operation.data])) if operation.data else None
         done = {"success": {"value": json.loads(success(operation.message, data).content)}}
         headers = operation.response_headers
         answers = {"200": self._answer(200, envelope_name(operation), done, *headers)}
         if "If-None-Match" in operation.request_headers:
             text = "The cart is still the one that If-None-Match names."
             answers["304"] = {"description": text, "headers": self._headers(304)}
-        errors = sorted(errors_shown(operation), key=attrgetter("status"))
-        for status, same in groupby(errors, attrgetter("status")):
-            shown = {
-                error.code: {"summary": error.meaning, "value": json.loads(failure_text([error]))}
-                for error in same
-            }
+        by_status = attrgetter("status")
+        for status, errors in groupby(sorted(example_errors(operation), key=by_status), by_status):
+            shown = {}
+            for error in errors:
+                answer = json.loads(failure_text([error]))
+                self.examples[error.code] = {"summary": error.meaning, "value": answer}
+                shown[error.code] = reference_to("examples", error.code)
             answers[str(status)] = self._answer(status, "ErrorResponse", shown)
         return answers
 
-    def _answer(self, status: int, name: str, examples: Schema, *own: str) -> Schema:
+    def _answer(self, status: int, name: str, examples: JsonDict, *own: str) -> JsonDict:
+        schema = reference_to("schemas", name)
         return {
             "description": f"{HTTPStatus(status).phrase}.",
             "headers": self._headers(status, *own),
-            "content": {"application/json": {"schema": ref(name), "examples": examples}},
+            "content": {"application/json": {"schema": schema, "examples": examples}},
         }
 
-    def _headers(self, status: int, *own: str) -> Schema:
-        names = (*OF_ANY, *OF_STATUS.get(status, ()), *own)
+    def _headers(self, status: int, *own: str) -> JsonDict:
+        names = (*COMMON_HEADERS, *HEADERS_OF_STATUS.get(status, ()), *own)
         return {name: self.headers[name] for name in names}
+
+
+def load_document() -> JsonDict:
+    """Return document.yaml, with the values that its names in brackets stand for."""
+    values = {
+        **example_cart()["keys"],
+        "max_page_size": MAX_PAGE_SIZE,
+        "page_size": PAGE_SIZE,
+        "kept_hours": KEPT_HOURS,
+        "key_max_length": KEY_MAX_LENGTH,
+        "all_codes": all_codes(),
+    }
+    text = Path(__file__).with_name("document.yaml").read_text("utf-8")
+    document: JsonDict = yaml.safe_load(text % values)
+    return document

@@ -2,66 +2,47 @@
 
 import inspect
 import re
-from pathlib import Path
 from typing import Any
 
-import yaml
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
-from carts.models.idempotency import KEPT_HOURS, KEY_MAX_LENGTH
-from carts.openapi.examples import samples
+from carts.openapi.example_cart import JsonDict
 from carts.record_serializers import RecordSerializer
-from carts.records import AddedItems, Closing, Item, ItemList, NewCart, Option
+from carts.records import Closing, Item, Option
+from carts.validation import Record
 from carts.value_types import INT64, Choice, Currency, Guid, Integer, Line, ListOf, Price
-from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
 from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.characters import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
-from cartsvc.request_errors import API_ERRORS
 
-Schema = dict[str, Any]
-
-# The schemas that have the words for what serializers of these records take.
-READ: dict[Any, str] = {
-    NewCart: "Cart",
-    AddedItems: "Cart",
-    ItemList: "Cart",
+# The schemas of document.yaml that describe the members of a body. Of other records it is Cart.
+DESCRIBING_SCHEMAS: dict[Record, str] = {
     Item: "CartItemRead",
     Option: "CartItemOptionRead",
     Closing: "CloseCart",
 }
 
 
-def pattern_of(expression: str) -> str:
-    """Return the expression as all engines read it: \\x80, and no \\u but the character itself."""
-    short = re.sub(r"\\u00(..)", r"\\x\1", expression)
+def portable_pattern(pattern: str) -> str:
+    """Return the pattern as all engines read it: \\x80, and no \\u but the character itself."""
+    short = re.sub(r"\\u00(..)", r"\\x\1", pattern)
     return re.sub(r"\\[uU]([0-9a-f]{8}|[0-9a-f]{4})", lambda found: chr(int(found[1], 16)), short)
 
 
 # The patterns of texts; a line has a character that can be seen. Those beyond U+FFFF that cannot
 # are left out: JavaScript without the flag u would read each half of such a character by itself.
-UNSEEN = INVISIBLE.partition(r"\U")[0]
-LINE = pattern_of(f"^[^{LINE_BREAKERS}]*[^{UNSEEN}{LINE_BREAKERS}][^{LINE_BREAKERS}]*$")
-PARAGRAPH = pattern_of(f"^[^{PARAGRAPH_BREAKERS}]*$")
+INVISIBLE_TO_FFFF = INVISIBLE.partition(r"\U")[0]
+LINE_PATTERN = portable_pattern(
+    f"^[^{LINE_BREAKERS}]*[^{INVISIBLE_TO_FFFF}{LINE_BREAKERS}][^{LINE_BREAKERS}]*$"
+)
+PARAGRAPH_PATTERN = portable_pattern(f"^[^{PARAGRAPH_BREAKERS}]*$")
 
 
-def skeleton() -> Schema:
-    """Return document.yaml with what the code knows of its values."""
-    known = {
-        **samples()["keys"],
-        "page": MAX_PAGE_SIZE,
-        "usual": PAGE_SIZE,
-        "hours": KEPT_HOURS,
-        "key": KEY_MAX_LENGTH,
-        "codes": ", ".join(sorted(API_ERRORS)),
-    }
-    return yaml.safe_load(Path(__file__).with_name("document.yaml").read_text("utf-8") % known)
+def reference_to(kind: str, name: str) -> JsonDict:
+    return {"$ref": f"#/components/{kind}/{name}"}
 
 
-def ref(name: str) -> Schema:
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def schema_name(serializer: RecordSerializer) -> str:
+def body_name(serializer: RecordSerializer) -> str:
     return type(serializer).__name__.removesuffix("Serializer")
 
 
@@ -69,33 +50,38 @@ def envelope_name(operation: Operation) -> str:
     return operation.name.replace(" ", "") + "Response"
 
 
-def complete(schemas: dict[str, Schema]) -> None:
-    """Add what the code knows to the schemas of document.yaml."""
+def add_schemas(schemas: dict[str, JsonDict]) -> None:
+    """Add to the schemas of document.yaml those of the request bodies and of the envelopes."""
     bodies = [operation.body for operation in OPERATIONS if operation.body]
     for serializer in bodies:
         bodies += [field.child for field in serializer.fields.values() if hasattr(field, "child")]
-        read = schemas[READ[serializer.Meta.record]]["properties"]
-        sent = {name: _sent(field, read[name]) for name, field in serializer.fields.items()}
-        read |= {name: sent[name] for name in sent if read[name].keys() == {"description"}}
-        schemas[schema_name(serializer)] = {
+        describing = DESCRIBING_SCHEMAS.get(serializer.Meta.record, "Cart")
+        described, fields = schemas[describing]["properties"], serializer.fields
+        if missing := fields.keys() - described.keys():
+            names = ", ".join(sorted(missing))
+            raise ImproperlyConfigured(f"{describing} in document.yaml does not describe {names}.")
+        sent = {name: member(field, described[name]) for name, field in fields.items()}
+        described |= {name: sent[name] for name in sent if [*described[name]] == ["description"]}
+        schemas[body_name(serializer)] = {
             "description": inspect.getdoc(serializer),
             "properties": sent,
-            "required": [name for name, field in serializer.fields.items() if field.required],
+            "required": [name for name, field in fields.items() if field.required],
         }
     summary = schemas["CartSummary"]["properties"]
     summary |= {name: m for name, m in schemas["Cart"]["properties"].items() if name != "items"}
     schemas["ItemsReplaced"]["properties"] |= schemas["Cart"]["properties"]
     for operation in OPERATIONS:
-        envelope: Schema = {
+        envelope: JsonDict = {
             "description": f"The ApiResponse envelope of {operation.name}.",
             "properties": dict(schemas["ErrorResponse"]["properties"]),
         }
-        data, about = operation.data, "Result payload."
+        data, description = operation.data, "Result payload."
         if not data and operation.can_return_representation:
-            data, about = "Cart", "The cart after the change, if Prefer asks for it."
+            data, description = "Cart", "The cart after the change, if Prefer asks for it."
             envelope["required"] = [*envelope["properties"]]
         if data:
-            envelope["properties"]["data"] = ref(data) | {"description": about}
+            reference = reference_to("schemas", data) | {"description": description}
+            envelope["properties"]["data"] = reference
         schemas[envelope_name(operation)] = envelope
     for schema in schemas.values():
         if members := schema.get("properties"):
@@ -103,13 +89,12 @@ def complete(schemas: dict[str, Schema]) -> None:
             schema.setdefault("required", list(members))
 
 
-def _sent(field: Any, read: Schema) -> Schema:
+def member(field: Any, described: JsonDict) -> JsonDict:
     """Return the schema of a member that is sent, with the words of the one that is read."""
-    schema: Schema
+    schema: JsonDict
     match kind := field.kind:
         case ListOf():
-            items = ref(schema_name(field.child))
-            schema = {"type": "array", "items": items}
+            schema = {"type": "array", "items": reference_to("schemas", body_name(field.child))}
             schema |= {} if kind.allow_empty else {"minItems": 1}
             schema |= {"maxItems": getattr(settings, kind.setting)} if kind.setting else {}
         case Integer(minimum=lowest, maximum=highest):
@@ -118,15 +103,15 @@ def _sent(field: Any, read: Schema) -> Schema:
         case Choice():
             schema = {"type": "string", "enum": [*kind.words]}
         case Guid():
-            schema = dict(read)
+            schema = dict(described)
         case Price():
             bounds = {"minimum": 0, "maximum": float(kind.maximum)}
             schema = {"type": "number", "format": "double", **bounds}
         case _:
             # Of the codes of ISO 4217, some may be withdrawn, and new ones come.
-            pattern = LINE if isinstance(kind, Line) else PARAGRAPH
+            pattern = LINE_PATTERN if isinstance(kind, Line) else PARAGRAPH_PATTERN
             pattern = "^[A-Z]{3}$" if isinstance(kind, Currency) else pattern
             schema = {"type": "string", "maxLength": kind.max_length, "pattern": pattern}
     if field.allow_null:
         schema["type"] = [schema["type"], "null"]
-    return {**schema, "description": read["description"]}
+    return {**schema, "description": described["description"]}

@@ -4,15 +4,18 @@ import re
 from contextlib import closing
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
+from carts.openapi.document import DocumentGenerator, load_document
+from carts.openapi.example_cart import example_of
 from carts.value_types import Line, Paragraph, Text
 from cartsvc.request_errors import API_ERRORS, ApiError
 from tests.api.documented import OPERATIONS, Document, operation, ref, undescribed
 from tests.support.fields import FIELDS, OPTIONAL, by_kind
 
 
-def test_thirteen_operations_two_of_them_specified(document: Document) -> None:
+def test_the_operations_two_of_them_specified(document: Document) -> None:
     assert document["openapi"].startswith("3.1")
     found = {
         described["operationId"]: (method, path, described.get("x-beta", False))
@@ -63,6 +66,19 @@ def test_answers_of_an_operation(name: str, statuses: str, document: Document) -
     success = answers["200"]["headers"]
     assert ("Idempotent-Replayed" in success) == ("Idempotency-Key" in taken)
     assert ("Preference-Applied" in success) == ("Prefer" in taken)
+
+
+def test_a_member_that_is_not_described_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = load_document()
+    del described["components"]["schemas"]["Cart"]["properties"]["note"]
+    monkeypatch.setattr("carts.openapi.document.load_document", lambda: described)
+    with pytest.raises(ImproperlyConfigured, match=r"Cart in .+ does not describe note\."):
+        DocumentGenerator().get_schema()
+
+
+def test_an_object_without_an_example_is_named() -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"No object .+ has all of a, b\."):
+        example_of({"properties": {"a": {}, "b": {}}, "required": ["a", "b"]})
 
 
 def test_what_is_refused_without_a_look_at_the_cart_is_no_valid_request(document: Document) -> None:

@@ -13,7 +13,6 @@ from decimal import Decimal
 
 import django
 import psycopg
-from tqdm import tqdm
 
 CHUNK, TEMPLATES, BUSIEST = 20_000, 100, 90
 DISHES = ("Pizza Margherita", "Club sandwich", "Green curry", "Chicken burger", "Cola 0.5 l")
@@ -98,7 +97,7 @@ def load(database_url: str, carts: int, items: int, options: int) -> None:
         database_url, autocommit=True, cursor_factory=psycopg.ClientCursor
     ) as connection:
         connection.execute(PREPARE)
-        for first in tqdm(range(1, carts + 1, CHUNK), unit=f" × {CHUNK:,} carts"):
+        for first in range(1, carts + 1, CHUNK):
             last = min(first + CHUNK - 1, carts)
             connection.execute(COPY, {**values, "first": first, "last": last})
         connection.execute("ANALYZE")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from carts.openapi.examples import samples
+from carts.openapi.example_cart import example_cart
 from tests.browser.conftest import LOOKS, Open, shoot
 from tests.support.tokens import mint
 
@@ -22,7 +22,7 @@ def test_a_cart_is_created_and_read_with_what_the_page_fills_in(
     assert page.title() == "Cart Service API"
     page.get_by_role("button", name="Authorize").first.click()
     # As it stands in a terminal or a header: with its scheme.
-    token = mint(profileKey=samples()["keys"]["profileKey"])
+    token = mint(profileKey=example_cart()["keys"]["profileKey"])
     page.locator(".auth-container input").fill(f"Bearer {token}")
     page.locator(".auth-container").get_by_role("button", name="Apply credentials").click()
     page.locator(".auth-container").get_by_role("button", name="Close").click()
@@ -46,7 +46,7 @@ def test_a_cart_is_created_and_read_with_what_the_page_fills_in(
     cart_id = re.search('"cartId": "(.{36})"', created)[1]
     found = executed("getCart", cartId=cart_id)
     assert "The cart was found." in found
-    assert f'"profileKey": "{samples()["keys"]["profileKey"]}"' in found
+    assert f'"profileKey": "{example_cart()["keys"]["profileKey"]}"' in found
     assert f'"menuItemKey": {BIG},' in found
 
     shoot(page, f"docs-{width}-{scheme}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from carts.management.commands.demo_carts import DEMO_CARTS
 from tests.chaos.recorded_callers import Ledger
 from tests.chaos.servers import Service, service, session_limits
 from tests.support import bodies
@@ -18,7 +19,6 @@ from tests.support.programs import children, send, wait_until
 
 pytestmark = pytest.mark.skipif(not has_citus(), reason="PostgreSQL has no Citus here")
 
-CARTS = 40
 SPREAD = "SELECT count(*), count(DISTINCT colocationid) FROM pg_dist_partition"
 
 
@@ -36,11 +36,11 @@ def nodes() -> Iterator[list[Cluster]]:
 def server(nodes: list[Cluster]) -> Iterator[Service]:
     """The service on the coordinator, whose carts were there before they were distributed."""
     with service(nodes[0].url("carts", user="cartsvc")) as running:
-        running.manage("demo_carts", f"--carts={CARTS}")
+        running.manage("demo_carts")
         running.stop()
         for _ in range(2):  # a second run changes nothing
             assert running.manage("distribute") == "The carts are distributed.\n"
-        assert asked(nodes, "SELECT count(*) FROM carts_cart") == [(CARTS,)]
+        assert asked(nodes, "SELECT count(*) FROM carts_cart") == [(DEMO_CARTS,)]
         # So many tables are spread, all in the same way.
         assert asked(nodes, f"{SPREAD} WHERE partmethod = 'h'") == [(6, 1)]
         running.start()

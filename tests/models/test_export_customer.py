@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from carts.management.commands.export_customer import CHANGE_FIELDS, document
-from carts.management.customer_data import held_of
+from carts.management.customer_data import rows_of_customer
 from carts.models import (
     Cart,
     CartChange,
@@ -173,7 +173,7 @@ def changed_carts(number: int) -> None:
 
 def test_a_reader_that_stalls_gets_what_is_left_with_its_history(db: None) -> None:
     changed_carts(12)
-    pieces = document(str(PROFILE), held_of(str(PROFILE)))
+    pieces = document(str(PROFILE), rows_of_customer(str(PROFILE)))
     text = next(pieces)
     while "cartId" not in text:
         text += next(pieces)

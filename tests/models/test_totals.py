@@ -71,7 +71,7 @@ def test_a_cart_that_a_customer_is_changing_is_left_to_the_next_run() -> None:
     assert kept(busy.pk) == held(busy.pk) == Totals(1, 0, Decimal("20.2"))
 
 
-def test_a_cart_that_differs_is_named_and_mended() -> None:
+def test_a_cart_that_differs_is_named_and_corrected() -> None:
     right, wrong = CartFactory(), CartFactory(items=[ItemFactory(), ItemFactory()])
     unguarded(CartItem).filter(cart=wrong, position=0).update(quantity=5)
 

@@ -9,7 +9,7 @@ from cartsvc.db.database_url import LOCK_SECONDS
 from cartsvc.db.postgresql.base import HAS_CITUS
 from cartsvc.serving.health import is_migrated
 
-# The others' rows lie beside their cart's. A table comes after those that it refers to.
+# The other rows lie on the server of their cart. A table comes after those that it refers to.
 MODELS = apps.get_app_config("carts").get_models()
 OTHERS = [model._meta.db_table for model in MODELS if model is not Cart]
 TABLES = [Cart._meta.db_table, *OTHERS]
@@ -21,20 +21,19 @@ class Command(BaseCommand):
         "coordinator, while the service is stopped: the carts are copied in one transaction."
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        database: Any = connection  # a backend of cartsvc.db
-        if database.vendor != "postgresql" or not run(HAS_CITUS)[0][0]:
+    def handle(self, **options: object) -> None:
+        if connection.vendor != "postgresql" or not execute_sql(HAS_CITUS)[0][0]:
             raise CommandError("There is no Citus: CREATE EXTENSION citus, on each server.")
         if not is_migrated():
             raise CommandError("Run manage.py migrate first.")
-        if not database.is_distributed:
+        if not connection.is_distributed:  # type: ignore[attr-defined] # a backend of cartsvc.db
             with transaction.atomic():
                 distribute()
             for table in reversed(TABLES):
-                run("SELECT truncate_local_data_after_distributing_table(%s)", table)
+                execute_sql("SELECT truncate_local_data_after_distributing_table(%s)", table)
         # Citus hands this on to the workers, but nothing that a session sets.
         name = connection.ops.quote_name(connection.settings_dict["NAME"])
-        run(f"ALTER DATABASE {name} SET lock_timeout = '{LOCK_SECONDS}s'")
+        execute_sql(f"ALTER DATABASE {name} SET lock_timeout = '{LOCK_SECONDS}s'")
         self.stdout.write("The carts are distributed.")
 
 
@@ -45,7 +44,7 @@ CONSTRAINTS = """
     ORDER BY contype"""
 
 
-def run(sql: str, *parameters: Any) -> list[Any]:
+def execute_sql(sql: str, *parameters: str | list[str]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters or None)
         return cursor.fetchall() if cursor.description else []
@@ -54,10 +53,10 @@ def run(sql: str, *parameters: Any) -> list[Any]:
 def distribute() -> None:
     """Give every key the customer's, by which the rows are spread, and spread the tables."""
     # In parallel, a step would not see what an earlier one of the transaction has done.
-    run("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
-    constraints = run(CONSTRAINTS, TABLES)
+    execute_sql("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
+    constraints = execute_sql(CONSTRAINTS, TABLES)
     for table, name, _, _ in constraints:
-        run(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+        execute_sql(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
     references = []
     for table, name, kind, definition in constraints:
         keys = definition.removesuffix(" DEFERRABLE INITIALLY DEFERRED")
@@ -67,12 +66,12 @@ def distribute() -> None:
         if kind == "f":
             references.append(sql if "CASCADE" in keys else f"{sql} ON DELETE CASCADE")
         else:
-            run(sql)
-    run("SELECT create_distributed_table(%s, 'profile_key')", TABLES[0])
-    beside = "SELECT create_distributed_table(%s, 'profile_key', colocate_with => %s)"
+            execute_sql(sql)
+    execute_sql("SELECT create_distributed_table(%s, 'profile_key')", TABLES[0])
     for table in OTHERS:
-        run(beside, table, TABLES[0])
+        sql = "SELECT create_distributed_table(%s, 'profile_key', colocate_with => %s)"
+        execute_sql(sql, table, TABLES[0])
     for sql in references:
-        run(sql)
+        execute_sql(sql)
     # `/readyz` reads it on every server. The desk's tables stay on the coordinator.
-    run("SELECT create_reference_table('django_migrations')")
+    execute_sql("SELECT create_reference_table('django_migrations')")

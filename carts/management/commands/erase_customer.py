@@ -1,12 +1,11 @@
 import sys
 from argparse import ArgumentParser
 from time import sleep
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from carts.management.customer_data import held_of
-from carts.management.delete_batches import ATTEMPTS, counted, delete_batches
+from carts.management.customer_data import rows_of_customer
+from carts.management.delete_batches import ATTEMPTS, delete_batches, number_and_name
 
 
 class Command(BaseCommand):
@@ -21,12 +20,10 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="only count what would go")
         parser.add_argument("--no-input", "--noinput", action="store_true", help="do not ask first")
 
-    def handle(
-        self, *args: Any, profile_key: str, dry_run: bool, no_input: bool, **options: Any
-    ) -> None:
-        held = held_of(profile_key)
+    def handle(self, *, profile_key: str, dry_run: bool, no_input: bool, **options: object) -> None:
+        held = rows_of_customer(profile_key)
         if not dry_run and not no_input:
-            found = ", ".join(counted(rows.count(), rows.model) for rows in held)
+            found = ", ".join(number_and_name(rows.count(), rows.model) for rows in held)
             self.stdout.write(f"{found} will be lost for good. Type 'yes' to erase them.")
             if sys.stdin.readline().strip() != "yes":
                 raise CommandError("Nothing was erased. To erase without a terminal: --no-input.")

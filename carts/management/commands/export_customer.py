@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from django.contrib.admin.models import LogEntry
 from django.core.management.base import BaseCommand
-from django.db.models import F, QuerySet
+from django.db.models import F, Model, QuerySet
 from django.utils import timezone
 from simplejson import JSONEncoder
 
-from carts.management.customer_data import held_of
+from carts.management.customer_data import rows_of_customer
 from carts.management.delete_batches import BATCH, batches
 from carts.models import Cart, CartChange, DeletedCart, IdempotencyRecord
 from carts.models.cart_change import decoded
@@ -27,6 +27,8 @@ CHANGE_FIELDS = [
 
 encode = JSONEncoder(ensure_ascii=False, default=str).encode
 
+Row = dict[str, object]
+
 
 class Command(BaseCommand):
     help = "Write all that is held of a customer, as JSON."
@@ -34,8 +36,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("profile_key", help="the customer's")
 
-    def handle(self, *args: Any, profile_key: str, **options: Any) -> None:
-        held = held_of(profile_key)
+    def handle(self, *, profile_key: str, **options: object) -> None:
+        held = rows_of_customer(profile_key)
         if not any(rows.exists() for rows in held):
             self.stderr.write(f"Nothing is held of the customer {profile_key}.")
         cast("TextIOWrapper", sys.stdout).reconfigure(encoding="utf-8")
@@ -43,34 +45,34 @@ class Command(BaseCommand):
             self.stdout.write(piece, ending="")
 
 
-def document(profile_key: str, held: list[QuerySet[Any]]) -> Iterator[str]:
+def document(profile_key: str, held: Iterable[QuerySet[Model]]) -> Iterator[str]:
     """Yield what is held of a customer as one JSON object, in pieces.
 
     It is read in batches, so that no statement waits for who reads the document.
     """
     yield f'{{"profileKey": "{profile_key.lower()}"'
     for rows in held:
-        shown, size = SHOWN[rows.model]
+        rows_shown, size = SHOWN[rows.model]
         name = str(rows.model._meta.verbose_name_plural).replace(" ", "_")
         yield f',\n"{camel_case(name)}": ['
-        for position, row in enumerate(chain.from_iterable(map(shown, batches(rows, size)))):
+        for position, row in enumerate(chain.from_iterable(map(rows_shown, batches(rows, size)))):
             yield ",\n" if position else "\n"
-            yield encode(answered(row))
+            yield encode(api_value(row))
         yield "]"
     yield "}\n"
 
 
-def of_carts(rows: QuerySet[Any]) -> list[dict[str, Any]]:
+def carts_shown(rows: QuerySet[Any]) -> list[Row]:
     """Return the carts as Get Cart shows them, each with its author and the changes it has seen.
 
     One that is deleted meanwhile may have lost its history before it was read: it is left out.
     """
     carts = rows.annotate(json=cart_json(items=items_json(F("profile_key"))))
-    read = {cart.pk: of_cart(cart) for cart in carts}
+    read = {cart.pk: cart_shown(cart) for cart in carts}
     return [read[key] for key in rows.values_list("pk", flat=True) if key in read]
 
 
-def of_cart(cart: Any) -> dict[str, Any]:
+def cart_shown(cart: Any) -> Row:
     columns = [getattr(cart, name) for name in status_columns()]
     seen = cart.changes.filter(profile_key=cart.profile_key, version__lte=cart.version)
     return {
@@ -87,7 +89,7 @@ def of_cart(cart: Any) -> dict[str, Any]:
     }
 
 
-def of_entries(rows: QuerySet[Any]) -> Iterable[dict[str, Any]]:
+def log_entries_shown(rows: QuerySet[Model]) -> Iterable[Row]:
     return rows.values(
         at=F("action_time"),
         by=F("user__username"),
@@ -96,31 +98,31 @@ def of_entries(rows: QuerySet[Any]) -> Iterable[dict[str, Any]]:
     )
 
 
-def of_deleted(rows: QuerySet[Any]) -> Iterable[dict[str, Any]]:
+def deleted_carts_shown(rows: QuerySet[Model]) -> Iterable[Row]:
     return rows.values("id", "deleted_on", "author_kind", "author_name", "request_id")
 
 
-def of_records(rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
+def idempotency_records_shown(rows: QuerySet[Model]) -> Iterator[Row]:
     for record in rows.values("key", "data", "version", "created_on"):
         yield {**record, "data": record["data"] and decoded(record["data"])}
 
 
 # How the rows of each kind are shown, and how many at once: carts may be large.
-SHOWN: dict[Any, tuple[Callable[[QuerySet[Any]], Iterable[Any]], int]] = {
-    Cart: (of_carts, 10),
-    LogEntry: (of_entries, BATCH),
-    DeletedCart: (of_deleted, BATCH),
-    IdempotencyRecord: (of_records, BATCH),
+SHOWN: dict[type[Model], tuple[Callable[[QuerySet[Model]], Iterable[Row]], int]] = {
+    Cart: (carts_shown, 10),
+    LogEntry: (log_entries_shown, BATCH),
+    DeletedCart: (deleted_carts_shown, BATCH),
+    IdempotencyRecord: (idempotency_records_shown, BATCH),
 }
 
 
-def answered(value: Any) -> Any:
+def api_value(value: object) -> object:
     """Return the value with the names, the numbers and the times of the API's answers."""
     match value:
         case dict():
-            return {camel_case(name): answered(member) for name, member in value.items()}
+            return {camel_case(name): api_value(member) for name, member in value.items()}
         case list():
-            return [answered(member) for member in value]
+            return [api_value(member) for member in value]
         case Decimal():
             whole = value.to_integral_value()
             return whole if value == whole else value.normalize()

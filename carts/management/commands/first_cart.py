@@ -2,13 +2,12 @@ import json
 import shlex
 from argparse import ArgumentParser
 from io import StringIO
-from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
 from carts.models import Cart
-from carts.openapi.examples import samples
+from carts.openapi.example_cart import example_cart
 
 
 class Command(BaseCommand):
@@ -17,8 +16,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("url", help="where the service runs, such as http://127.0.0.1:8000")
 
-    def handle(self, *args: Any, url: str, **options: Any) -> None:
-        profile = samples()["keys"]["profileKey"]
+    def handle(self, *, url: str, **options: object) -> None:
+        profile = example_cart()["keys"]["profileKey"]
         token = call_command(
             "issue_token",
             f"--profile={profile}",
@@ -34,7 +33,7 @@ PROFILE={profile}
 TOKEN={token}
 CARTS={url}/v2.0/customers/$PROFILE/carts
 curl -s $CARTS -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
-  -d {shlex.quote(json.dumps(samples()["first_cart"]))}
+  -d {shlex.quote(json.dumps(example_cart()["first_cart"]))}
 
 Then see it:
 

@@ -1,7 +1,6 @@
 from argparse import ArgumentParser
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
@@ -35,9 +34,7 @@ class Command(BaseCommand):
             "--dry-run", action="store_true", help="only count what would be deleted"
         )
 
-    def handle(
-        self, *args: Any, older_than: timedelta | None, dry_run: bool, **options: Any
-    ) -> None:
+    def handle(self, *, older_than: timedelta | None, dry_run: bool, **options: object) -> None:
         delete = partial(delete_batches, out=self.stdout, dry_run=dry_run)
         now = timezone.now()
         if older_than is None:

@@ -1,11 +1,8 @@
-import sys
 from argparse import ArgumentParser
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 from django.db.models import QuerySet
-from tqdm import tqdm
 
 from carts.management.delete_batches import batches
 from carts.models import Cart, CartItem
@@ -13,13 +10,13 @@ from carts.models.reads import items_of
 from carts.models.totals import Totals
 from carts.records import PlacedItem
 
-BATCH = 200  # carts read at once
+CARTS_AT_ONCE = 200
 
 
 class Command(BaseCommand):
     help = (
         "Compare the totals that are kept with each cart, and the value of each item, with what "
-        "the items add up to. A difference is printed and mended. Safe to interrupt, to repeat, "
+        "the items add up to. A difference is printed and corrected. Safe to interrupt, to repeat, "
         "and while customers are writing: a cart that is being changed is left to the next run."
     )
 
@@ -28,26 +25,43 @@ class Command(BaseCommand):
             "--check", action="store_true", help="change nothing; fail if a cart differs"
         )
 
-    def handle(self, *args: Any, check: bool, **options: Any) -> None:
+    def handle(self, *, check: bool, **options: object) -> None:
         different = 0
-        with tqdm(desc="carts", unit="", file=sys.stderr, disable=None) as progress:
-            for rows in batches(Cart.objects.with_items(), BATCH):
-                # One statement reads them, so that each cart is as it was at some moment.
-                for cart in rows:
-                    line = _difference(cart)
-                    if line and not check:
-                        line = _mended(cart)
-                    if line:
-                        different += 1
-                        self.stdout.write(line)
-                progress.update(BATCH)
+        for rows in batches(Cart.objects.with_items(), CARTS_AT_ONCE):
+            # One statement reads them, so that each cart is as it was at some moment.
+            for cart in rows:
+                difference, _, _ = _recount(cart)
+                if difference and not check:
+                    difference = _correct(cart)
+                if difference:
+                    different += 1
+                    self.stdout.write(difference)
         self.stdout.write(f"{different} carts differed.")
         if check and different:
-            raise CommandError("Nothing was changed. Run again without --check to mend them.")
+            raise CommandError("Nothing was changed. Run again without --check to correct them.")
 
 
-def _mended(cart: Cart) -> str:
-    """Mend the cart, unless it is right by now or is being changed. Return as `_difference`."""
+def _recount(cart: Cart) -> tuple[str, Totals, list[PlacedItem]]:
+    """Return how a cart differs from its items, its true totals, and its items with a wrong value.
+
+    The text is empty if it does not. The items have the right value.
+    """
+    items = items_of(cart.items_json).values()  # type: ignore[attr-defined] # by `with_items`
+    right = [placed._replace(value=placed.item.value) for placed in items]
+    wrong = [new for old, new in zip(items, right, strict=True) if old.value != new.value]
+    kept, true = Totals(cart.item_count, cart.option_count, cart.subtotal), Totals.of_items(right)
+    if kept == true and not wrong:
+        return "", true, wrong
+    kept_words, true_words = (
+        f"{item_count} items, {option_count} options, {subtotal.normalize():f}"
+        for item_count, option_count, subtotal in (kept, true)
+    )
+    count = f"{len(wrong)} items had a wrong value"
+    return f"{cart.pk} keeps {kept_words}, holds {true_words}; {count}", true, wrong
+
+
+def _correct(cart: Cart) -> str:
+    """Correct the cart, unless it is right by now or is being changed. Return the difference."""
     with transaction.atomic():
         # Lock first and read with a second statement. The first one could still see the items
         # as they were before a change that has just been committed.
@@ -56,37 +70,10 @@ def _mended(cart: Cart) -> str:
         rows = Cart.objects.filter(pk=cart.pk, **key)
         if not rows.select_for_update(skip_locked=skip).first():
             return ""
-        locked = rows.with_items().get()
-        if difference := _difference(locked):
-            true, wrong = _recounted(locked)
+        difference, totals, wrong = _recount(rows.with_items().get())
+        if difference:
             # Past the guard of the models, which lets only the writes of the manager through.
-            QuerySet(Cart).filter(pk=cart.pk, **key).update(**true._asdict())
+            QuerySet(Cart).filter(pk=cart.pk, **key).update(**totals._asdict())
             for placed in wrong:
                 QuerySet(CartItem).filter(pk=placed.id, **key).update(value=placed.value)
         return difference
-
-
-def _recounted(cart: Any) -> tuple[Totals, list[PlacedItem]]:
-    """Return the totals of a cart's items, and those items whose stored value is wrong, mended."""
-    items = items_of(cart.items_json).values()
-    right = [placed._replace(value=placed.item.value) for placed in items]
-    wrong = [new for old, new in zip(items, right, strict=True) if old.value != new.value]
-    return Totals.of_items(right), wrong
-
-
-def _difference(cart: Any) -> str:
-    """Return a line if the stored totals or values of a cart with its items are wrong, else ""."""
-    kept = Totals(cart.item_count, cart.option_count, cart.subtotal)
-    true, wrong = _recounted(cart)
-    if kept == true and not wrong:
-        return ""
-    return (
-        f"{cart.pk} keeps {_in_words(kept)}, holds {_in_words(true)}; "
-        f"{len(wrong)} items had a wrong value"
-    )
-
-
-def _in_words(totals: Totals) -> str:
-    return (
-        f"{totals.item_count} items, {totals.option_count} options, {totals.subtotal.normalize():f}"
-    )

@@ -21,7 +21,6 @@ from cartsvc.serving.addresses import address_of, claimed
 from cartsvc.serving.health import is_migrated
 
 FIRST_ACCOUNT = "admin"
-DEMO_CARTS = 200
 
 
 class Command(BaseCommand):
@@ -61,7 +60,7 @@ class Command(BaseCommand):
         if settings.EMBEDDED:
             call_command("migrate", verbosity=0)
         if demo:
-            call_command("demo_carts", carts=DEMO_CARTS, if_none=True, stdout=self.stdout)
+            call_command("demo_carts", stdout=self.stdout)
         connect_for_requests()
         if not settings.EMBEDDED:
             self._look_at_database()

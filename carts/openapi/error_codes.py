@@ -1,0 +1,51 @@
+"""The error codes of the document: the list of all, and an example of each.
+
+A test compares the examples with what the service answers.
+"""
+
+from django.conf import settings
+
+from carts import cart_errors
+from cartsvc import request_errors
+from cartsvc.api.operation import Operation
+from cartsvc.request_errors import API_ERRORS, ApiError
+
+# What every operation may answer, and every one that takes a body.
+COMMON_ERRORS = (
+    request_errors.InvalidGuid(field="profileKey", name="profileKey"),
+    request_errors.NotAuthenticated(),
+    request_errors.InvalidToken(),
+    request_errors.InsufficientScope(scopes="Cart.Write"),
+    cart_errors.ProfileMismatch(field="profileKey"),
+    request_errors.Throttled(seconds=30),
+    request_errors.InternalError(),
+    request_errors.Unavailable(),
+)
+BODY_ERRORS = (
+    request_errors.UnknownMember(field="/specialInstruction"),
+    request_errors.MalformedJson("The body is not JSON: Expecting value at line 1, column 1."),
+    request_errors.PayloadTooLarge(limit=settings.MAX_BODY_BYTES),
+    request_errors.UnsupportedMediaType(taken="application/json", field="Content-Type"),
+)
+
+# Of the errors that operations declare, those that have details.
+DECLARED_ERRORS = (
+    request_errors.InvalidParameter("limit must be 1 to 100.", field="limit"),
+    cart_errors.CannotChange(field="/currency"),
+    cart_errors.PartnerMismatch(field="/partnerKey"),
+    cart_errors.CartClosed(status="ordered", word="since", at="2026-01-31T18:30:00.123456Z"),
+    cart_errors.VersionMismatch(field="If-Match", version=4),
+    cart_errors.RequestInProgress(field="Idempotency-Key"),
+    cart_errors.IdempotencyKeyReused(field="Idempotency-Key"),
+)
+
+
+def all_codes() -> str:
+    return ", ".join(sorted(API_ERRORS))
+
+
+def example_errors(operation: Operation) -> list[ApiError]:
+    """Return an example of each error of an operation. A value may have others as well."""
+    examples: dict[type[ApiError], ApiError] = {type(error): error for error in DECLARED_ERRORS}
+    declared = [examples.get(error) or error() for error in operation.errors]
+    return [*COMMON_ERRORS, *(BODY_ERRORS if operation.body else ()), *declared]
