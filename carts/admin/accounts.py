@@ -11,7 +11,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
 from django.http import HttpRequest
 from django.utils import timezone
 
-from carts.admin.formatting import moment_in_words
+from carts.admin.formatting import format_moment, format_value, isolate
 
 admin.site.unregister(User)
 
@@ -78,8 +78,8 @@ class AccountAdmin(UserAdmin):
         if not account.is_superuser and not account.groups.exists():
             missing.append("a group, to see carts")
         if account.is_active and missing:
-            told = f"Account “{account}” cannot use the desk yet."
-            messages.warning(request, f"{told} It still needs {' and '.join(missing)}.")
+            reason = f"Account {format_value(str(account))} cannot use the desk yet."
+            messages.warning(request, f"{reason} It still needs {' and '.join(missing)}.")
 
     @admin.display(description="groups")
     def may(self, account: User) -> str:
@@ -89,7 +89,7 @@ class AccountAdmin(UserAdmin):
 
     @admin.display(description="last login", ordering="last_login")
     def last_sign_in(self, account: User) -> str | None:
-        return moment_in_words(account.last_login) if account.last_login else None
+        return format_moment(account.last_login) if account.last_login else None
 
     @admin.display(description="failed logins")
     def failed_sign_ins(self, account: Any) -> int | None:
@@ -99,7 +99,7 @@ class AccountAdmin(UserAdmin):
     def free_names(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         for account in queryset:
             reset(username=account.username)
-        names = ", ".join(sorted(account.username for account in queryset))
+        names = ", ".join(sorted(isolate(account.username) for account in queryset))
         messages.success(request, f"These names may log in again: {names}.")
 
 

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from carts.admin.formatting import cart_url, in_words
+from carts.admin.formatting import cart_url, format_value
 from carts.models import Cart
 from carts.models.cart_change import MAX_CHANGES, Author
 
@@ -62,7 +62,7 @@ def log(
         object_id=str(cart.pk),
         object_repr=f"version {version} of {cart}" if version else str(cart),
         action_flag=flag,
-        change_message=f"{message}. Why: {in_words(why)}" if why else message,
+        change_message=f"{message}. Why: {format_value(why)}" if why else message,
     )
 
 

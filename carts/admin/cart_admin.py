@@ -15,7 +15,7 @@ from carts.admin import activity, search
 from carts.admin.activity import log_of
 from carts.admin.cart_pages import AbandonView, ChangeCartView, DeleteCartView, NoteView, ReopenView
 from carts.admin.channels_page import ChannelsView
-from carts.admin.formatting import LABELS, amount, cart_url, parse_version
+from carts.admin.formatting import LABELS, cart_url, format_amount, parse_version
 from carts.admin.history import timeline
 from carts.admin.item_pages import ItemView, RemoveItemView
 from carts.admin.put_back_page import PutBackView
@@ -169,7 +169,7 @@ def _csv(carts: list[Any]) -> HttpResponse:
     writer.writerow([*(name.replace("_", " ") for name in CSV_COLUMNS), "first items"])
     for cart in carts:
         items = ", ".join(f"{quantity} × {name}" for quantity, name in cart.lines)
-        subtotal = amount(cart.subtotal, cart.currency).replace(",", "")
+        subtotal = format_amount(cart.subtotal, cart.currency).replace(",", "")
         values = {**vars(cart), **cart.state._asdict(), "subtotal": subtotal}
         cells = (values[name] for name in CSV_COLUMNS)
         texts = [*("" if cell is None else str(cell) for cell in cells), items]

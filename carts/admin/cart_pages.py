@@ -7,9 +7,9 @@ from django.http import HttpResponse
 from django.urls import reverse
 
 from carts.admin.change_view import WHY, ChangeView, EditView
-from carts.admin.formatting import amount, in_words, label_of
+from carts.admin.formatting import format_amount, format_value, label_of
 from carts.admin.forms import CartForm
-from carts.admin.history import State, in_one_line, lines_of, whole
+from carts.admin.history import State, in_one_line, lines_of_item, lines_of_items
 from carts.models.closing import OPEN
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
@@ -55,7 +55,7 @@ class ReopenView(ChangeView):
 
     def save(self) -> HttpResponse:
         state = self.cart.state
-        about = f", {in_words(state.reference)}" if state.reference else ""
+        about = f", {format_value(state.reference)}" if state.reference else ""
         message = f"Cart reopened: it was {state.status}{about}"
         return self.write(message, CartManager.reopen_cart)
 
@@ -72,21 +72,21 @@ class DeleteCartView(ChangeView):
     asks = WHY
 
     def context(self) -> dict[str, Any]:
-        lines = lines_of(self.current.items.values(), self.cart.currency)
+        lines = lines_of_items(self.current.items.values(), self.cart.currency)
         return {"title": self.title, "lines": lines, "texts": self._texts()}
 
     def save(self) -> HttpResponse:
         message, cart, items = f"Cart {self.cart_id} deleted", self.cart, self.current.items
-        lines = [line for item in items.values() for line in whole(item, cart.currency)]
+        lines = [line for item in items.values() for line in lines_of_item(item, cart.currency)]
         was = in_one_line([*(lines or ["it was empty"]), *self._texts()])
-        subtotal = f"{amount(cart.subtotal, cart.currency)} {cart.currency}"
+        subtotal = f"{format_amount(cart.subtotal, cart.currency)} {cart.currency}"
         logged = f"{message}, {subtotal}, restaurant {cart.restaurant_key}: {was}"
         url = reverse("admin:carts_cart_changelist")
         return self.write(message, CartManager.delete_cart, flag=DELETION, logged=logged, url=url)
 
     def _texts(self) -> list[str]:
         texts = {name: getattr(self.cart, name) for name in ("note", "special_instructions")}
-        return [f"{label_of(name)} {in_words(text)}" for name, text in texts.items() if text]
+        return [f"{label_of(name)} {format_value(text)}" for name, text in texts.items() if text]
 
 
 class NoteView(ChangeView):
@@ -104,5 +104,5 @@ class NoteView(ChangeView):
         def seen(*_: Any, version: int) -> Changed:
             return Changed(version, self.cart.subtotal)
 
-        note = in_words(self.why.cleaned_data["why"])
+        note = format_value(self.why.cleaned_data["why"])
         return self.write(f"Note: {note}", seen, flag=ADDITION)

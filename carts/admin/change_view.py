@@ -21,7 +21,7 @@ from django.views.generic import View
 from uuid_utils.compat import uuid7
 
 from carts.admin.activity import author_of, log
-from carts.admin.formatting import amount, cart_url, parse_version, refusal_in_words
+from carts.admin.formatting import cart_url, format_amount, format_error, parse_version
 from carts.admin.forms import RecordForm, WhyForm
 from carts.admin.history import Event, State, change_of, states_since
 from carts.admin.site import page
@@ -96,7 +96,7 @@ class ChangeView(View):
         try:
             self.check_open()
         except CartClosed as closed:
-            return self.leave(messages.error, refusal_in_words(closed), cart_url(self.cart_id))
+            return self.leave(messages.error, format_error(closed), cart_url(self.cart_id))
         return self.page()
 
     def post(self, request: HttpRequest) -> HttpResponse:
@@ -117,7 +117,7 @@ class ChangeView(View):
                 if isinstance(refused, VersionMismatch):  # changed since it was read: decide anew
                     continue
                 is_saved = isinstance(refused, IdempotencyKeyReused)
-                error = SAVED if is_saved else f"{refusal_in_words(refused)} Nothing was saved."
+                error = SAVED if is_saved else f"{format_error(refused)} Nothing was saved."
             break
         return self.page(error=error)
 
@@ -234,7 +234,9 @@ class ChangeView(View):
             log(self.request, self.cart, flag, logged or message, given, version)
         subtotal, currency = "", self.cart.currency
         if changed and changed.subtotal != self.cart.subtotal:
-            subtotal = f" The subtotal is now {amount(changed.subtotal, currency)} {currency}."
+            subtotal = (
+                f" The subtotal is now {format_amount(changed.subtotal, currency)} {currency}."
+            )
         return self.leave(messages.success, f"{message}.{subtotal}", url)
 
 

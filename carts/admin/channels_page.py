@@ -14,7 +14,7 @@ from django.views.generic import View
 
 from carts.admin.activity import author_of, log
 from carts.admin.change_view import BUSY
-from carts.admin.formatting import refusal_in_words
+from carts.admin.formatting import format_error
 from carts.admin.forms import CHANNELS, WhyForm, form_field
 from carts.admin.history import change_of
 from carts.admin.search import PAGE_SIZE
@@ -86,5 +86,5 @@ class ChannelsView(View):
         except OperationalError:
             return BUSY
         except ApiError as refused:
-            return refusal_in_words(refused)
+            return format_error(refused)
         return ""

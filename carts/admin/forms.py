@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils.text import normalize_newlines
 
-from carts.admin.formatting import amount, is_ambiguous, label_of, parse_amount
+from carts.admin.formatting import format_amount, is_ambiguous, label_of, parse_amount
 from carts.models.cart_change import WHY_LENGTH
 from carts.models.columns import column_names
 from carts.records import CART_CHANGES, Item, NewCart, Option, Record, is_optional, types_of
@@ -110,7 +110,7 @@ class RecordForm(forms.Form):
         price: Decimal = self.cleaned_data["price"]
         typed = self["price"].data.strip()
         if is_ambiguous(typed, self.currency) and price != self.initial.get("price"):
-            point = amount(Decimal(typed.replace(",", ".")), self.currency)
+            point = format_amount(Decimal(typed.replace(",", ".")), self.currency)
             whole = re.sub("[.,]", "", typed)
             raise ValidationError(f"This may be two amounts: type {point} or {whole}.")
         return price
@@ -126,7 +126,7 @@ def shown(values: Mapping[str, Any], currency: str) -> dict[str, Any]:
     """Return the values of a record, a price with as many decimals as the currency has."""
     if "price" not in values:
         return {**values}
-    return {**values, "price": Decimal(amount(values["price"], currency).replace(",", ""))}
+    return {**values, "price": Decimal(format_amount(values["price"], currency).replace(",", ""))}
 
 
 def names_of(record: Record, *first: str) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ from django.urls import reverse
 from uuid_utils.compat import uuid7
 
 from carts.admin.change_view import ChangeView, EditView
-from carts.admin.formatting import cart_url, in_words
+from carts.admin.formatting import cart_url, format_value, isolate
 from carts.admin.forms import ItemForm, offers
-from carts.admin.history import State, in_one_line, whole
+from carts.admin.history import State, in_one_line, lines_of_item
 from carts.admin.search_terms import carts_with
 from carts.models import Cart
 from carts.models.manager import CartManager
@@ -39,9 +39,9 @@ class ItemView(EditView):
 
     def context(self) -> dict[str, Any]:
         name = self.opened and self.opened["display_name"]
-        title = f"Add {name} again" if name else "Add an item"
+        title = f"Add {isolate(name)} again" if name else "Add an item"
         if self.item:
-            title = f"Correct {self.item.display_name}"
+            title = f"Correct {isolate(self.item.display_name)}"
         offered = offers(self._recent(), self.cart.currency)
         return {"title": title, "offered": offered, "action": self.action}
 
@@ -74,13 +74,15 @@ class ItemView(EditView):
     def save(self) -> HttpResponse:
         item = Item(**self.values, currency=self.cart.currency)
         if self.item:
-            name = f"Item {in_words(self.item.display_name)}"
+            name = f"Item {format_value(self.item.display_name)}"
             return self.write_values(name, CartManager.replace_item, self.item_id, item)
 
         def add(carts: CartManager, cart_id: UUID, **_: Any) -> Changed:
             return carts.add_item(cart_id, uuid7(), item)  # to any version
 
-        return self.write(f"Item added: {in_one_line(whole(item, self.cart.currency))}", add)
+        return self.write(
+            f"Item added: {in_one_line(lines_of_item(item, self.cart.currency))}", add
+        )
 
 
 class RemoveItemView(ChangeView):
@@ -89,9 +91,9 @@ class RemoveItemView(ChangeView):
     template = "remove"
 
     def context(self) -> dict[str, Any]:
-        return {"title": f"Remove {self.item.display_name}?"}
+        return {"title": f"Remove {isolate(self.item.display_name)}?"}
 
     def save(self) -> HttpResponse:
-        message = f"Item {in_words(self.item.display_name)} removed"
+        message = f"Item {format_value(self.item.display_name)} removed"
         cart = cart_url(self.cart_id)
         return self.write(message, CartManager.remove_item, self.item_id, url=cart)

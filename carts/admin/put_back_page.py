@@ -9,8 +9,8 @@ from django.utils.text import get_text_list
 from django.utils.timezone import localtime
 
 from carts.admin.change_view import ChangeView
-from carts.admin.formatting import in_words, label_of
-from carts.admin.history import State, lines_of
+from carts.admin.formatting import format_value, isolate, label_of
+from carts.admin.history import State, lines_of_items
 from carts.models.cart_change import WHY_LENGTH
 from carts.models.manager import CartManager
 from carts.records import Item
@@ -39,7 +39,7 @@ class PutBackView(ChangeView):
         self.back = self.subject(before)
         self.when = date_format(localtime(self.undone.at), "j M Y, H:i:s T")
         if self.item_id:
-            self.name = self.back and f"Item {in_words(self.back.display_name)}"
+            self.name = self.back and f"Item {format_value(self.back.display_name)}"
         elif self.undone.items:
             self.name = "All items"
         else:
@@ -58,7 +58,7 @@ class PutBackView(ChangeView):
         return self.nothing_changed() if self.back == self.now else super().get(request)
 
     def context(self) -> dict[str, Any]:
-        name = self.back.display_name if self.item_id else self.name.lower()
+        name = isolate(self.back.display_name) if self.item_id else self.name.lower()
         later = self.events_since(self.kwargs["version"])
         context = {"title": f"Put {name} back?", "later": later}
         if self.item_id:
@@ -68,8 +68,8 @@ class PutBackView(ChangeView):
 
     def _lines(self, subject: Any) -> list[str]:
         if self.undone.items:
-            return lines_of([item for _, item in subject], self.cart.currency)
-        return [f"{label_of(name)}: {in_words(value)}" for name, value in subject.items()]
+            return lines_of_items([item for _, item in subject], self.cart.currency)
+        return [f"{label_of(name)}: {format_value(value)}" for name, value in subject.items()]
 
     def save(self) -> HttpResponse:
         if self.back == self.now:

@@ -158,6 +158,16 @@ def form_on(response: Any) -> dict[str, Any]:
     return {**sent, "version": context["version"]}
 
 
+def marked(text: str) -> str:
+    """Return the text with [brackets] in place of the characters that isolate its values."""
+    return text.translate({0x2068: "[", 0x2069: "]"})
+
+
+def logged() -> str:
+    """Return the only entry of the staff log."""
+    return marked(LogEntry.objects.get().change_message)
+
+
 def words(html: str) -> str:
     """Return the text of a page, on one line."""
     return " ".join(unescape(re.sub("<[^>]+>", "", html)).split())

@@ -10,7 +10,7 @@ from django.test import Client
 from carts.admin import channels_page
 from carts.models import Cart
 from carts.records import Closing
-from tests.desk.conftest import CARTS, correct_page, page_of, words
+from tests.desk.conftest import CARTS, correct_page, marked, page_of, words
 from tests.support.concurrency import held
 from tests.support.factories import CartFactory, ItemFactory
 from tests.support.table_contents import Unchanged
@@ -66,8 +66,8 @@ def test_the_channels_of_what_was_selected_are_changed_after_a_preview(
         assert (record.operation, record.author.name) == ("Change Cart", "anna")
         assert record.why == "The courier is ill"
         entry = LogEntry.objects.get(object_id=str(cart.pk))
-        assert entry.change_message == (
-            "Cart: fulfilment channel “DELIVERY” → “PICKUP”. Why: “The courier is ill”"
+        assert marked(entry.change_message) == (
+            "Cart: fulfilment channel “[DELIVERY]” → “[PICKUP]”. Why: “[The courier is ill]”"
         )
         assert entry.object_repr.startswith("version 2 of ")
 

@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 from carts.models import Cart
 from carts.models.cart_change import Author
-from tests.desk.conftest import CARTS, big_cart, events, page_of, words
+from tests.desk.conftest import CARTS, big_cart, events, marked, page_of, words
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
@@ -22,8 +22,8 @@ def test_a_creation_shows_the_items_of_then_in_their_order(viewer: Client) -> No
     cart = CartFactory(items=contents)
     soup, pizza, cola, gelato, _ = cart.items.all()
     created = events(viewer, cart)[-1]
-    assert created.lines == [
-        line for name in names for line in (f"1 × {name}, 10.10", "    + Large, 1.25")
+    assert [*map(marked, created.lines)] == [
+        line for name in names for line in (f"1 × [{name}], 10.10", "    + [Large], 1.25")
     ]
 
     gelato.remove()
@@ -47,7 +47,8 @@ def test_a_creation_is_rebuilt_on_the_last_of_several_pages(viewer: Client) -> N
         item.change(quantity=number + 2)
     assert "Create Cart" not in viewer.get(page_of(item.cart)).text
     last = events(viewer, item.cart, "?before=7")[-1]
-    assert (last.change.operation, last.lines) == ("Create Cart", ["1 × Pizza Margherita, 5.00"])
+    assert last.change.operation == "Create Cart"
+    assert [*map(marked, last.lines)] == ["1 × [Pizza Margherita], 5.00"]
 
 
 def test_of_a_large_creation_the_first_lines_are_shown(viewer: Client) -> None:

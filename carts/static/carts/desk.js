@@ -10,7 +10,15 @@ if (zone) {
 // The order as text: a row a line, between the facts and the texts that go with it.
 const orderText = document.querySelector("[data-copy-order]");
 if (orderText) {
-  const text = (element) => element.textContent.trim();
+  // Each row of a value is an isolate, as on the page.
+  const text = (element) => {
+    const copy = document.createElement("div");
+    copy.append(element.cloneNode(true));
+    for (const value of copy.querySelectorAll("bdi")) {
+      value.textContent = value.textContent.split("\n").map((row) => `\u2068${row}\u2069`).join("\n");
+    }
+    return copy.textContent.trim();
+  };
   const line = (row) => {
     if (row.matches("div")) return `${text(row.firstElementChild)}: ${text(row.lastElementChild.firstElementChild)}`;
     const cells = [...row.cells];
