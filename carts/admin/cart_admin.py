@@ -121,7 +121,7 @@ class CartAdmin(admin.ModelAdmin):
             printed=[*items.values()][:PRINTED_ITEMS],
             unprinted=max(0, len(items) - PRINTED_ITEMS),
             staff=_staff_log(request, cart.id) if of_staff else None,
-            versions={str(cart.id): cart.version},
+            versions={cart.id: cart.version},
             timeline=None if of_staff else timeline(cart, items, before),
         )
 
@@ -148,7 +148,7 @@ class CartAdmin(admin.ModelAdmin):
         if not request.user.has_perm("auth.view_user"):
             raise PermissionDenied
         form = activity.ActivityForm(request.GET)
-        found = activity.page_of(**form.cleaned_data) if form.is_valid() else {}
+        found = activity.activity_page(**form.cleaned_data) if form.is_valid() else {}
         return page(request, "activity", title="Staff activity", form=form, **found)
 
     def _check_view(self, request: HttpRequest) -> None:
@@ -157,8 +157,7 @@ class CartAdmin(admin.ModelAdmin):
 
 
 def _staff_log(request: HttpRequest, cart_id: UUID) -> Page:
-    entries = log_of(cart_id).select_related("user", "content_type")
-    return Paginator(entries, activity.PAGE_SIZE).get_page(request.GET.get("p"))
+    return Paginator(log_of(cart_id), activity.PAGE_SIZE).get_page(request.GET.get("p"))
 
 
 def _csv(carts: list[Any]) -> HttpResponse:

@@ -6,11 +6,9 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
-from django.contrib.admin.models import LogEntry
-
-from carts.admin.activity import notes_of, version_of
+from carts.admin.activity import notes_of
 from carts.admin.formatting import format_amount, format_moment, format_value, isolate, label_of
-from carts.models import Cart, CartChange
+from carts.models import Cart, CartChange, StaffEntry
 from carts.models.cart_change import items_before
 from carts.records import CART_CHANGES, Item, Option, PlacedItem, completed
 
@@ -41,7 +39,7 @@ class Event(NamedTuple):
 
     change: CartChange
     lines: list[str]
-    notes: Iterable[LogEntry] = ()
+    notes: Iterable[StaffEntry] = ()
 
     @classmethod
     def of(cls, change: CartChange, currency: str) -> Self:
@@ -76,10 +74,10 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, A
             changes = list(cart.changes.reverse())
         events.append(_creation(cart, items, changes))
     # Notes to changes that are no longer kept came after the creation, which stands last.
-    notes = [(version_of(note), note) for note in notes_of(cart.pk)]
+    notes = list(notes_of(cart.pk))
     for n, event in enumerate(events):
         version = event.change.version
-        of_event = [note for seen, note in notes if version <= seen < end]
+        of_event = [note for note in notes if version <= (note.version or 0) < end]
         events[n], end = event._replace(notes=of_event), version
     return {"events": events, **rest}
 

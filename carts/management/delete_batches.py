@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic, sleep
 from typing import Any
 
+from django.contrib.admin.models import LogEntry
 from django.core.management.base import OutputWrapper
 from django.db import OperationalError, connection, transaction
 from django.db.models import F, Model, QuerySet
@@ -95,8 +96,7 @@ def delete(rows: QuerySet[Any]) -> int:
 
 
 def _delete_once(rows: QuerySet[Any]) -> int:
-    database: Any = connection  # a backend of cartsvc.db
-    if database.is_distributed:  # at once, or if one of them is locked, customer by customer
+    if _is_distributed(rows):  # at once, or if one of them is locked, customer by customer
         try:
             return delete_in_shards(rows)
         except OperationalError as error:
@@ -106,7 +106,7 @@ def _delete_once(rows: QuerySet[Any]) -> int:
         return sum(_delete_unlocked(rows.filter(profile_key=customer)) for customer in customers)
     started = monotonic()
     gone = _delete_unlocked(rows)
-    if gone and database.vendor == "sqlite":
+    if gone and connection.vendor == "sqlite":
         sleep(monotonic() - started)  # who waited for the only write lock has as long a turn
     return gone
 
@@ -117,8 +117,12 @@ def _delete_unlocked(rows: QuerySet[Any]) -> int:
     # just been changed is read again, and no longer matches.
     skip = connection.features.has_select_for_update_skip_locked
     keys = list(rows.select_for_update(skip_locked=skip).values_list("pk", flat=True))
-    database: Any = connection  # a backend of cartsvc.db
     # Carts' own `delete` refuses.
-    remove = delete_in_shards if database.is_distributed else QuerySet.delete
+    remove = delete_in_shards if _is_distributed(rows) else QuerySet.delete
     remove(rows.filter(pk__in=keys))
     return len(keys)
+
+
+def _is_distributed(rows: QuerySet[Any]) -> bool:
+    database: Any = connection  # a backend of cartsvc.db
+    return database.is_distributed and rows.model is not LogEntry

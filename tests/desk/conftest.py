@@ -5,13 +5,13 @@ from itertools import chain
 from typing import Any, cast
 
 import pytest
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import Group, User
 from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from pytest_django import Settings
 
-from carts.models import Cart
+from carts.models import Cart, StaffEntry
 from carts.models.reads import items_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.table_contents import Unchanged
@@ -156,6 +156,15 @@ def form_on(response: Any) -> dict[str, Any]:
         fields += [*chain(*options), *options.management_form]
     sent = {field.html_name: field.value() for field in fields if field.value() is not None}
     return {**sent, "version": context["version"]}
+
+
+def log_entry(cart: Cart, user: User, message: str, *, flag: int = CHANGE) -> LogEntry:
+    """Write an entry of the staff log about the second version of a cart."""
+    entry = LogEntry.objects.log_actions(user.pk, [cart], flag, message, single_object=True)
+    StaffEntry.objects.create(
+        log_entry=entry, cart_id=cart.pk, profile_key=cart.profile_key, version=2
+    )
+    return entry
 
 
 def marked(text: str) -> str:

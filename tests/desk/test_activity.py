@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
@@ -13,7 +13,16 @@ from django.test.utils import CaptureQueriesContext
 
 from carts.admin import activity
 from carts.models import Cart
-from tests.desk.conftest import CARTS, delete_page, form_of, item_page, page_of, staff, words
+from tests.desk.conftest import (
+    CARTS,
+    delete_page,
+    form_of,
+    item_page,
+    log_entry,
+    page_of,
+    staff,
+    words,
+)
 from tests.support.table_contents import Unchanged
 
 ACTIVITY = f"{CARTS}activity/"
@@ -31,8 +40,7 @@ def log(cart: Cart, lead: Client) -> None:
     users = [User.objects.get(username="anna"), User.objects.create_user("cleo", is_staff=True)]
     for day in range(10):
         for user, hours in zip(users, (0, 11), strict=True):
-            LogEntry.objects.log_actions(user.pk, [cart], CHANGE, f"{user} {day}")
-            entry = LogEntry.objects.order_by("pk").last()
+            entry = log_entry(cart, user, f"{user} {day}")
             at = NOON + timedelta(days=day, hours=hours)
             LogEntry.objects.filter(pk=entry.pk).update(action_time=at)
 
@@ -91,6 +99,21 @@ def test_it_is_read_in_windows_of_the_key(lead: Client, monkeypatch: pytest.Monk
     assert [len(page) for page in pages] == [3, 3, 3, 1]
     assert [*chain(*pages)] == [f"anna {day}" for day in range(9, -1, -1)]
     assert len(shown(lead)) == 4
+
+
+@pytest.mark.usefixtures("log")
+def test_a_day_is_looked_for_in_windows_until_it_is_past(
+    lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activity, "WINDOW", 6)
+    pages: list[list[str]] = []
+    query = {"day": "2026-03-18"}
+    while query:
+        page = lead.get(ACTIVITY, query)
+        pages.append([entry.change_message for entry in page.context["entries"]])
+        older = page.context["older"]
+        query = query | {"before": str(older)} if older else {}
+    assert pages == [[], [], ["cleo 3", "anna 3"]]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from itertools import product
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
@@ -20,6 +19,7 @@ from tests.desk.conftest import (
     form_of,
     item_page,
     items,
+    log_entry,
     marked,
     page_of,
     remove_page,
@@ -238,7 +238,7 @@ def test_the_history_can_be_of_staff_only_newest_first(
 def test_a_long_log_is_read_page_by_page(viewer: Client, cart: Cart) -> None:
     user = User.objects.get(username="ben")
     for number in range(101):
-        LogEntry.objects.log_actions(user.pk, [cart], CHANGE, f"change {number}")
+        log_entry(cart, user, f"change {number}")
     pages = [viewer.get(f"{log_of(cart)}&p={page}").text for page in (1, 2, "x")]
     logs = [page.partition('id="history-heading"')[2] for page in pages]
     assert [log.count("<time") for log in logs] == [100, 1, 100]

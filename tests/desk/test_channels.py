@@ -69,7 +69,7 @@ def test_the_channels_of_what_was_selected_are_changed_after_a_preview(
         assert marked(entry.change_message) == (
             "Cart: fulfilment channel “[DELIVERY]” → “[PICKUP]”. Why: “[The courier is ill]”"
         )
-        assert entry.object_repr.startswith("version 2 of ")
+        assert entry.staff_entry.version == 2
 
 
 def test_the_channels_of_other_carts_are_suggested(lead: Client, several: list[Cart]) -> None:

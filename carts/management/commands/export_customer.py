@@ -91,7 +91,7 @@ def of_entries(rows: QuerySet[Any]) -> Iterable[dict[str, Any]]:
     return rows.values(
         at=F("action_time"),
         by=F("user__username"),
-        cart_id=F("object_id"),
+        cart_id=F("staff_entry__cart_id"),
         message=F("change_message"),
     )
 
