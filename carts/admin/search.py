@@ -121,7 +121,7 @@ def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
         if page.carts or page.reached or page.deleted:
             break
     reading = page.reading
-    page.is_id = bool(digits and reading.words) and reading.column != "restaurant_key"
+    page.is_id = bool(digits and reading.meaning) and reading.column != "restaurant_key"
     page.made_on = moment_of(key) if key else None
     # Others begin like a deleted cart's. Of a customer's, the carts are listed.
     is_gone = any(cart.pk == key for cart in page.deleted)
@@ -129,7 +129,7 @@ def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
         page.opens = reverse("admin:carts_cart_history", args=[key])
     elif len(page.carts) == 1 and not (page.newer or page.older or page.deleted):
         (cart,) = page.carts
-        if reading.keys and reading.words[0][1] in {digits, term.strip()}:
+        if reading.keys and reading.meaning[0][1] in {digits, term.strip()}:
             page.opens = cart_url(cart.pk, reading.keys[cart.pk])
         elif reading.request_id:
             changes = CartChange.objects.filter(cart=cart, request_id=reading.request_id)
@@ -186,8 +186,8 @@ def _page(reading: search_terms.Reading, values: dict[str, Any], size: int) -> P
 def _carts(keys: list[UUID], reading: search_terms.Reading) -> list[Cart]:
     """Return the carts, newest first, each with its first three `lines`: quantity and name."""
     items = search_terms.ITEMS
-    if reading.shown:
-        met: Any = sum((Case(When(each, then=1), default=0) for each in reading.shown), Value(0))
+    if reading.dishes:
+        met: Any = sum((Case(When(each, then=1), default=0) for each in reading.dishes), Value(0))
         items = search_terms.ITEMS.order_by(met.desc(), "position")
     # As texts, which are read with the cart's row: as many, whatever the cart holds.
     line = Concat("quantity", Value(" "), "display_name", output_field=TextField())
@@ -219,7 +219,7 @@ def _look(reading: search_terms.Reading, values: dict[str, Any]) -> tuple[list[U
     last = "id__lte"
     if values["after"] is None:
         carts, last = carts.reverse(), "id__gte"
-    conditions, edge = _conditions(values) & reading.holding, None
+    conditions, edge = _conditions(values) & reading.condition, None
     if reading.keys:
         carts = carts.filter(pk__in=reading.keys)
     elif conditions:
