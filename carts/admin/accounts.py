@@ -6,7 +6,7 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
 from django.http import HttpRequest
 from django.utils import timezone
@@ -40,7 +40,7 @@ class AccountAdmin(UserAdmin):
     )
     actions = ("free_names",)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
@@ -57,7 +57,7 @@ class AccountAdmin(UserAdmin):
             )
         return accounts.prefetch_related("groups")
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
         is_narrow = obj and not request.user.is_superuser
         return self.narrow_fieldsets if is_narrow else super().get_fieldsets(request, obj)
 
@@ -103,11 +103,11 @@ class AccountAdmin(UserAdmin):
         messages.success(request, f"These names may log in again: {names}.")
 
 
-def _beyond(user: Any) -> QuerySet[Permission]:
+def _beyond(user: User | AnonymousUser) -> QuerySet[Permission]:
     """Return what this user may not do."""
     own = Permission.objects.filter(Q(user=user) | Q(group__user=user))
     return Permission.objects.exclude(pk__in=own.values("pk"))
 
 
-def _groups_above(user: Any) -> QuerySet[Group]:
+def _groups_above(user: User | AnonymousUser) -> QuerySet[Group]:
     return Group.objects.filter(permissions__in=_beyond(user))

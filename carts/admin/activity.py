@@ -1,8 +1,7 @@
 """What staff did, from the log that Django keeps of it: of one cart, or of all by agent and day."""
 
-from collections.abc import Mapping
 from datetime import date
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
 from django import forms
@@ -15,7 +14,7 @@ from django.utils import timezone
 
 from carts.admin.formatting import cart_url, format_value
 from carts.models import Cart, StaffEntry
-from carts.models.cart_change import MAX_CHANGES, Author
+from carts.models.cart_change import Author
 
 PAGE_SIZE = 100
 
@@ -71,21 +70,13 @@ def notes_of(cart_id: UUID) -> QuerySet[StaffEntry]:
     return notes.select_related("log_entry__user").order_by("-pk")[:PAGE_SIZE]
 
 
-def event_of(entry: LogEntry, versions: Mapping[UUID, int]) -> str:
-    """Return the address of the event, or of staff's part of the history if it is not kept.
-
-    An entry about something else than a cart has none.
-    """
+def event_of(entry: LogEntry) -> str:
+    """Return the address of the event, or "" if the entry is about something else than a cart."""
     about: StaffEntry | None = getattr(entry, "staff_entry", None)
-    if not about:
-        return ""
-    version = about.version or 0
-    if 1 < version <= versions.get(about.cart_id, 0) - MAX_CHANGES:
-        return f"{cart_url(about.cart_id)}?staff#history-heading"
-    return cart_url(about.cart_id, version=version)
+    return cart_url(about.cart_id, version=about.version or 0) if about else ""
 
 
-def activity_page(agent: User | None, day: date | None, before: int | None) -> dict[str, Any]:
+def activity_page(agent: User | None, day: date | None, before: int | None) -> dict[str, object]:
     """Return a page of the log, newest first, and the key below which the next one begins."""
     entries = LogEntry.objects.order_by("-pk")
     if before:
@@ -104,6 +95,4 @@ def activity_page(agent: User | None, day: date | None, before: int | None) -> d
         older = found[PAGE_SIZE - 1].pk
     elif rest and not (day and timezone.localdate(rest.action_time) < day):
         older = rest.pk + 1
-    cart_ids = [entry.staff_entry.cart_id for entry in found if hasattr(entry, "staff_entry")]
-    versions = dict(Cart.objects.filter(pk__in=cart_ids).values_list("pk", "version"))
-    return {"entries": found[:PAGE_SIZE], "older": older, "versions": versions}
+    return {"entries": found[:PAGE_SIZE], "older": older}

@@ -1,6 +1,6 @@
 """The pages of a cart itself: they change it, close, reopen and delete it, and add a note."""
 
-from typing import Any
+from collections.abc import Mapping
 
 from django.contrib.admin.models import ADDITION, DELETION
 from django.http import HttpResponse
@@ -19,11 +19,11 @@ from carts.records import ABANDONED, Closing
 class ChangeCartView(EditView):
     """The page that changes the note, the instructions and the channels of a cart."""
 
-    template = "correct"
+    template = "change_cart"
     title = "Change the cart"
     form = CartForm
 
-    def subject(self, state: State) -> Any:
+    def fields(self, state: State) -> Mapping[str, object]:
         return state.fields
 
     def save(self) -> HttpResponse:
@@ -33,7 +33,7 @@ class ChangeCartView(EditView):
 class AbandonView(ChangeView):
     """The page that closes a cart which the customer has left, after a confirmation."""
 
-    template = "abandon"
+    template = "abandon_cart"
     title = "Close this cart as abandoned?"
 
     def save(self) -> HttpResponse:
@@ -44,7 +44,7 @@ class AbandonView(ChangeView):
 class ReopenView(ChangeView):
     """The page that opens a closed cart again. It asks why."""
 
-    template = "reopen"
+    template = "reopen_cart"
     title = "Reopen this cart?"
     asks = WHY
     takes_closed = True
@@ -66,12 +66,12 @@ class DeleteCartView(ChangeView):
     It asks why. The log of staff then says what the cart was.
     """
 
-    template = "delete"
+    template = "delete_cart"
     title = "Delete this cart?"
     right = "carts.delete_cart"
     asks = WHY
 
-    def context(self) -> dict[str, Any]:
+    def context(self) -> dict[str, object]:
         lines = lines_of_items(self.current.items.values(), self.cart.currency)
         return {"title": self.title, "lines": lines, "texts": self._texts()}
 
@@ -92,7 +92,7 @@ class DeleteCartView(ChangeView):
 class NoteView(ChangeView):
     """The page that adds a note to the cart's history, and changes nothing."""
 
-    template = "note"
+    template = "add_note"
     title = "Add a note to the history"
     asks = "Note (for staff only)"
     takes_closed = True
@@ -101,8 +101,8 @@ class NoteView(ChangeView):
         """Return nothing: a note overwrites nothing."""
 
     def save(self) -> HttpResponse:
-        def seen(*_: Any, version: int) -> Changed:
+        def change_nothing(*_: object, version: int) -> Changed:
             return Changed(version, self.cart.subtotal)
 
         note = format_value(self.why.cleaned_data["why"])
-        return self.write(f"Note: {note}", seen, flag=ADDITION)
+        return self.write(f"Note: {note}", change_nothing, flag=ADDITION)

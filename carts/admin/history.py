@@ -26,7 +26,7 @@ class State(NamedTuple):
 
     version: int
     placed: Items
-    fields: Mapping[str, Any]
+    fields: Mapping[str, object]
     next: CartChange | None = None
 
     @property
@@ -57,7 +57,7 @@ class Event(NamedTuple):
         return bool(self.change.was.keys() & {"items", *Item._fields, *CART_CHANGES})
 
 
-def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, Any]:
+def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, object]:
     """Return a page of the cart's history: the changes below the version `before`, if given.
 
     `items` are those that the cart holds now. `earlier` is the version below which the next page
@@ -107,7 +107,7 @@ def states_since(cart: Cart, items: Items, version: int) -> dict[int, State]:
     return states
 
 
-def change_of(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> str:
+def change_of(was: Mapping[str, object], now: Mapping[str, object], currency: str) -> str:
     """Return in one line what differs between what was and what is; "" if nothing does."""
     return in_one_line(differences(was, now, currency))
 

@@ -1,7 +1,6 @@
 """The pages that correct, add and remove an item of a cart."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -27,18 +26,18 @@ RECENT = 20
 class ItemView(EditView):
     """The page that corrects an item or adds one, perhaps `like` another of the cart."""
 
-    template = "item"
+    template = "item_form"
     form = ItemForm
     action = ""  # where the form is sent, if not to its own page
 
-    def subject(self, state: State) -> Any:
+    def fields(self, state: State) -> Mapping[str, object]:
         """Return the fields of the item, or those that a new one begins with."""
-        like: Any = parse_guid(self.request.GET.get("like", ""))
-        item = state.items.get(self.item_id or like)
-        return item and item._asdict()
+        key = self.item_id or parse_guid(self.request.GET.get("like", ""))
+        item = state.items.get(key) if key else None
+        return item._asdict() if item else {}
 
-    def context(self) -> dict[str, Any]:
-        name = self.opened and self.opened["display_name"]
+    def context(self) -> dict[str, object]:
+        name = self.fields(self.opened_state).get("display_name")
         title = f"Add {isolate(name)} again" if name else "Add an item"
         if self.item:
             title = f"Correct {isolate(self.item.display_name)}"
@@ -54,14 +53,14 @@ class ItemView(EditView):
         for cart in carts.order_by("-pk"):
             yield from (placed.item for placed in items_of(cart.items_json).values())
 
-    def gone(self) -> HttpResponse:
+    def leave_removed(self) -> HttpResponse:
         """Keep what was typed, to be added, if only the item is gone."""
         if not self.cart or self.request.method != "POST":
-            return super().gone()
+            return super().leave_removed()
         self.item_id = None
         self.action = reverse("admin:carts_item_add", args=[self.cart_id])
         self.editor = self.form(self.request.POST, currency=self.cart.currency)
-        return self.page(
+        return self.render(
             error=f"{self.removed} Nothing was saved. Save what you typed to add it as an item."
         )
 
@@ -69,7 +68,7 @@ class ItemView(EditView):
         if self.item_id:
             return super().clashes()
         self.values = self.editor.values()
-        return not self.is_known
+        return not self.is_kept
 
     def save(self) -> HttpResponse:
         item = Item(**self.values, currency=self.cart.currency)
@@ -77,7 +76,7 @@ class ItemView(EditView):
             name = f"Item {format_value(self.item.display_name)}"
             return self.write_values(name, CartManager.replace_item, self.item_id, item)
 
-        def add(carts: CartManager, cart_id: UUID, **_: Any) -> Changed:
+        def add(carts: CartManager, cart_id: UUID, **_: object) -> Changed:
             return carts.add_item(cart_id, uuid7(), item)  # to any version
 
         return self.write(
@@ -88,9 +87,9 @@ class ItemView(EditView):
 class RemoveItemView(ChangeView):
     """The page that removes an item after a confirmation."""
 
-    template = "remove"
+    template = "remove_item"
 
-    def context(self) -> dict[str, Any]:
+    def context(self) -> dict[str, object]:
         return {"title": f"Remove {isolate(self.item.display_name)}?"}
 
     def save(self) -> HttpResponse:

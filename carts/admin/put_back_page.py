@@ -57,7 +57,7 @@ class PutBackView(ChangeView):
     def get(self, request: HttpRequest) -> HttpResponse:
         return self.nothing_changed() if self.back == self.now else super().get(request)
 
-    def context(self) -> dict[str, Any]:
+    def context(self) -> dict[str, object]:
         name = isolate(self.back.display_name) if self.item_id else self.name.lower()
         later = self.events_since(self.kwargs["version"])
         context = {"title": f"Put {name} back?", "later": later}

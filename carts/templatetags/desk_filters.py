@@ -1,7 +1,7 @@
 """The filters of the desk's templates."""
 
 from decimal import Decimal
-from typing import Any
+from uuid import UUID
 
 from django import template
 from django.conf import settings
@@ -31,7 +31,7 @@ IN_LINES = {
 
 
 @register.simple_tag
-def channels_seen() -> dict[str, list[str]]:
+def recent_channels() -> dict[str, list[str]]:
     """Return the channels of the newest carts, by the names of the fields."""
     newest = Cart.objects.order_by("-pk").values(*CHANNELS)[:100]
     return {name: sorted({cart[name] for cart in newest}) for name in CHANNELS}
@@ -53,7 +53,7 @@ def each(value: Decimal, item: Item) -> Decimal | None:
 
 
 @register.filter
-def own_page(key: Any, setting: str) -> str:
+def company_url(key: UUID | int, setting: str) -> str:
     """Return the address of the company's own page of this key, if it has one."""
     template: str = getattr(settings, setting)
     return template.replace("{key}", str(key))

@@ -140,7 +140,7 @@ def found(client: Client, **query: object) -> list[Any]:
     """Return the carts that the search lists."""
     response = client.get(CARTS, query)
     assert response.status_code == 200
-    return list(response.context["page"].carts)
+    return list(response.context["result"].carts)
 
 
 def form_of(client: Client, url: str) -> dict[str, Any]:

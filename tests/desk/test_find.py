@@ -98,7 +98,7 @@ def test_one_wrong_digit_lists_what_begins_alike(viewer: Client, others: list[Ca
     carts = [CartFactory(id=uuid.UUID(f"01900110-0000-7000-8000-00000000000{n}")) for n in "12"]
     for term in ("01900110-0000-7000-8000-00000000000a", "01900110-1000-7000-8000-000000000001"):
         response = viewer.get(CARTS, {"q": term})
-        assert response.context["page"].carts == carts[::-1]
+        assert response.context["result"].carts == carts[::-1]
         assert re.search("an id that begins with <strong><bdi>01900110(0000)?<", response.text)
     for term in (str(uuid.UUID(int=5)), "99999999999"):
         unknown = viewer.get(CARTS, {"q": term}).text
@@ -138,7 +138,7 @@ def test_a_request_id_opens_its_event(
 )
 def test_what_is_no_key_finds_nothing(viewer: Client, cart: Cart, term: str) -> None:
     response = viewer.get(CARTS, {"q": term.replace("ID", str(cart.pk))})
-    assert response.context["page"].carts == []
+    assert response.context["result"].carts == []
     assert "No cart matches. A restaurant's number, a partner's key" in response.text
     assert "without the filters" not in response.text
 
@@ -187,7 +187,7 @@ def test_a_dish_or_an_amount_finds_the_carts_with_it(
     for term in terms:
         carts = [wanted] if "4711" in term else [other, wanted]
         response = viewer.get(CARTS, {"q": term})
-        assert response.context["page"].carts == carts, term
+        assert response.context["result"].carts == carts, term
         (said,) = re.findall("Understood as: (.*)</p>", response.text)
     assert re.sub("<[^>]+>", "", said).endswith(understood)
 
@@ -204,7 +204,7 @@ def test_an_empty_or_wrong_search_says_what_can_be_searched(
     assert ("No cart matches." in response.text) == bool(term)
     told = "An amount without decimals needs its currency, such as 24 EUR." in response.text
     assert told == bool(term)
-    assert bool(response.context["page"].carts) == (not term)
+    assert bool(response.context["result"].carts) == (not term)
 
 
 def test_the_page_gives_an_example_that_the_demonstration_has(viewer: Client) -> None:

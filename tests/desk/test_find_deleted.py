@@ -27,7 +27,7 @@ def look(client: Client, term: object) -> tuple[list[Cart], list[UUID], str]:
     response: Any = client.get(CARTS, {"q": str(term)})
     assert response.status_code == 200
     gone = re.findall(f'<a href="{CARTS}([^/]+)/history/"', response.text)
-    return response.context["page"].carts, [UUID(key) for key in gone], words(response.text)
+    return response.context["result"].carts, [UUID(key) for key in gone], words(response.text)
 
 
 @pytest.mark.parametrize("length", [8, 9, 13, 30])

@@ -113,9 +113,9 @@ def test_a_note_to_a_change_that_is_no_longer_kept_stands_above_the_creation(
     assert oldest.index("quantity 6 → 7") < oldest.index("“Promised a refund”")
     assert oldest.index("“Promised a refund”") < oldest.index("Create Cart")
 
-    # Its event is not there any more.
-    staff = f"{page_of(cart)}?staff#history-heading"
-    assert f'href="{staff}">Cart' in lead.get(f"{CARTS}activity/").text
-    told = lead.get(staff)
-    assert "Promised a refund" in told.text
-    assert "The event in the history" not in told.text
+    # The log leads to where its event stood.
+    event = f"{page_of(cart)}?before=4#version-3"
+    assert f'href="{event}">Cart' in lead.get(f"{CARTS}activity/").text
+    shown = words(lead.get(event).text)
+    assert "“Promised a refund”" in shown
+    assert "2 changes after the creation are no longer kept." in shown

@@ -20,7 +20,7 @@ def walk(client: Client, query: str, way: str) -> list[list[Any]]:
     pages = []
     while query:
         response = client.get(CARTS + query)
-        pages.append(response.context["page"].carts)
+        pages.append(response.context["result"].carts)
         query = ways(response)[way]
     return pages
 
@@ -62,7 +62,7 @@ def test_a_page_leads_both_ways_whichever_way_it_was_come_to(
     there = {"newer": f"?q=4711&after={carts[2].pk}", "older": f"?q=4711&before={carts[2].pk}"}
     for way in (f"after={carts[1].pk}", f"before={carts[3].pk}"):
         response = viewer.get(f"{CARTS}?q=4711&{way}")
-        assert response.context["page"].carts == [carts[2]]
+        assert response.context["result"].carts == [carts[2]]
         assert ways(response) == there
 
 
