@@ -53,7 +53,7 @@ class AccountAdmin(UserAdmin):
         if not request.user.is_superuser:
             accounts = accounts.filter(is_superuser=False).exclude(
                 Q(groups__in=_groups_above(request.user))
-                | Q(user_permissions__in=_beyond(request.user))
+                | Q(user_permissions__in=_missing_permissions(request.user))
             )
         return accounts.prefetch_related("groups")
 
@@ -103,11 +103,11 @@ class AccountAdmin(UserAdmin):
         messages.success(request, f"These names may log in again: {names}.")
 
 
-def _beyond(user: User | AnonymousUser) -> QuerySet[Permission]:
+def _missing_permissions(user: User | AnonymousUser) -> QuerySet[Permission]:
     """Return what this user may not do."""
     own = Permission.objects.filter(Q(user=user) | Q(group__user=user))
     return Permission.objects.exclude(pk__in=own.values("pk"))
 
 
 def _groups_above(user: User | AnonymousUser) -> QuerySet[Group]:
-    return Group.objects.filter(permissions__in=_beyond(user))
+    return Group.objects.filter(permissions__in=_missing_permissions(user))

@@ -16,10 +16,10 @@ from carts.admin.formatting import cart_url, format_value
 from carts.models import Cart, StaffEntry
 from carts.models.cart_change import Author
 
-PAGE_SIZE = 100
+ENTRIES_PER_PAGE = 100
 
 # The entries that are looked through at once. Only the key has an index in their order.
-WINDOW = 20_000
+ENTRIES_AT_ONCE = 20_000
 
 
 class ActivityForm(forms.Form):
@@ -67,7 +67,7 @@ def log_of(cart_id: UUID) -> QuerySet[LogEntry]:
 def notes_of(cart_id: UUID) -> QuerySet[StaffEntry]:
     """Return the newest notes that staff added to a cart's history, newest first."""
     notes = StaffEntry.objects.filter(cart_id=cart_id, log_entry__action_flag=ADDITION)
-    return notes.select_related("log_entry__user").order_by("-pk")[:PAGE_SIZE]
+    return notes.select_related("log_entry__user").order_by("-pk")[:ENTRIES_PER_PAGE]
 
 
 def event_of(entry: LogEntry) -> str:
@@ -82,17 +82,18 @@ def activity_page(agent: User | None, day: date | None, before: int | None) -> d
     if before:
         entries = entries.filter(pk__lt=before)
     # The newest entry that is not looked at.
-    rest = entries[WINDOW : WINDOW + 1].first()
+    rest = entries[ENTRIES_AT_ONCE : ENTRIES_AT_ONCE + 1].first()
     if rest:
         entries = entries.filter(pk__gt=rest.pk)
     if agent:
         entries = entries.filter(user=agent)
     if day:
         entries = entries.filter(action_time__date=day)
-    found = list(entries.select_related("user", "content_type", "staff_entry")[: PAGE_SIZE + 1])
+    entries = entries.select_related("user", "content_type", "staff_entry")
+    found = list(entries[: ENTRIES_PER_PAGE + 1])
     older = None
-    if len(found) > PAGE_SIZE:
-        older = found[PAGE_SIZE - 1].pk
+    if len(found) > ENTRIES_PER_PAGE:
+        older = found[ENTRIES_PER_PAGE - 1].pk
     elif rest and not (day and timezone.localdate(rest.action_time) < day):
         older = rest.pk + 1
-    return {"entries": found[:PAGE_SIZE], "older": older}
+    return {"entries": found[:ENTRIES_PER_PAGE], "older": older}

@@ -38,7 +38,7 @@ FORMULA = set("=+-@\t\r")
 
 
 # The pages that change a cart.
-PAGES = (
+CHANGE_PAGES = (
     ("correct/", ChangeCartView, "cart_correct"),
     ("note/", NoteView, "cart_note"),
     ("before/<int:version>/", PutBackView, "item_put_back"),
@@ -64,7 +64,7 @@ class CartAdmin(admin.ModelAdmin):
             path("channels/", view(ChannelsView.as_view()), name="carts_channels"),
             *(
                 path(f"<uuid:cart_id>/{route}", view(change.as_view()), name=f"carts_{name}")
-                for route, change, name in PAGES
+                for route, change, name in CHANGE_PAGES
             ),
             *super().get_urls(),
         ]
@@ -78,8 +78,8 @@ class CartAdmin(admin.ModelAdmin):
         form, result = search.FindForm(request.GET), search.SearchResult()
         if form.is_valid():
             as_csv = "csv" in request.GET
-            result = search.find(
-                form.cleaned_data, size=search.MOST if as_csv else search.PAGE_SIZE
+            result = search.find_carts(
+                form.cleaned_data, size=search.MAX_FOUND if as_csv else search.CARTS_PER_PAGE
             )
             if result.opens:
                 return HttpResponseRedirect(result.opens)
@@ -102,7 +102,7 @@ class CartAdmin(admin.ModelAdmin):
             "result": result,
             "suggestions": suggestions,
             "periods": periods,
-            "most": search.MOST,
+            "most": search.MAX_FOUND,
             "kept_days": settings.CART_DAYS,
         }
         return desk_page(request, "search", context)
@@ -169,7 +169,7 @@ class CartAdmin(admin.ModelAdmin):
 
 
 def _staff_log(request: HttpRequest, cart_id: UUID) -> Page:
-    return Paginator(log_of(cart_id), activity.PAGE_SIZE).get_page(request.GET.get("p"))
+    return Paginator(log_of(cart_id), activity.ENTRIES_PER_PAGE).get_page(request.GET.get("p"))
 
 
 def _csv(carts: list[Any]) -> HttpResponse:

@@ -95,7 +95,7 @@ class ChangeView(View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         try:
-            self.check_open()
+            self.require_open()
         except CartClosed as closed:
             return self.leave(messages.error, format_error(closed), cart_url(self.cart_id))
         return self.render()
@@ -106,7 +106,7 @@ class ChangeView(View):
         error = BUSY
         for _ in range(TRIES):
             try:
-                self.check_open()
+                self.require_open()
                 if self.clashes():
                     return self.render(clash=True)
                 return self.save()
@@ -138,12 +138,12 @@ class ChangeView(View):
         self.item: Any = self.current.items.get(self.item_id)
         return bool(self.item or "item_id" not in self.kwargs)
 
-    def check_open(self) -> None:
+    def require_open(self) -> None:
         if not self.takes_closed:
             self.cart.state.check_open()
 
     @property
-    def now(self) -> object:
+    def subject_now(self) -> object:
         """What the page is about, as it is now."""
         return self.subject(self.current)
 
@@ -154,7 +154,7 @@ class ChangeView(View):
 
     def clashes(self) -> bool:
         """Return whether what the page is about has changed since its form was opened."""
-        return not self.is_kept or self.subject(self.opened_state) != self.now
+        return not self.is_kept or self.subject(self.opened_state) != self.subject_now
 
     def events_since(self, version: int) -> list[Event]:
         """Return the changes since the version of what the page is about, newest first."""

@@ -15,8 +15,8 @@ from carts.admin.change_view import BUSY
 from carts.admin.formatting import format_error
 from carts.admin.forms import CHANNELS, WhyForm, form_field
 from carts.admin.history import change_of
-from carts.admin.search import PAGE_SIZE
-from carts.admin.search_terms import ITEMS
+from carts.admin.search import CARTS_PER_PAGE
+from carts.admin.search_terms import ITEMS_OF_CART
 from carts.admin.site import desk_page
 from carts.models import Cart
 from carts.models.closing import OPEN
@@ -48,8 +48,8 @@ class ChannelsView(View):
     def dispatch(self, request: HttpRequest) -> HttpResponse:
         if not request.user.has_perm("carts.change_cart"):
             raise PermissionDenied
-        keys = filter(None, map(parse_guid, request.POST.getlist("cart")[:PAGE_SIZE]))
-        dish = Subquery(ITEMS.values("display_name")[:1])
+        keys = filter(None, map(parse_guid, request.POST.getlist("cart")[:CARTS_PER_PAGE]))
+        dish = Subquery(ITEMS_OF_CART.values("display_name")[:1])
         carts = list(Cart.objects.filter(pk__in=list(keys)).order_by("-pk").annotate(dish=dish))
         list_query = request.POST.get("list_query", "")
         back = HttpResponseRedirect(f"{reverse('admin:carts_cart_changelist')}?{list_query}")
@@ -59,13 +59,9 @@ class ChannelsView(View):
         form = ChannelsForm(request.POST if "why" in request.POST else None)
         changes, is_sure = form.changes() if form.is_valid() else {}, "sure" in request.POST
         lines = [(cart, change_of(vars(cart), changes, cart.currency)) for cart in carts]
-        tried = [
-            (cart, difference)
-            for cart, difference in lines
-            if difference and cart.state.status == OPEN
-        ]
+        tried = [(cart, change) for cart, change in lines if change and cart.state.status == OPEN]
         if changes and is_sure:
-            results = [(cart, self._change(cart, difference, form)) for cart, difference in tried]
+            results = [(cart, self._change(cart, change, form)) for cart, change in tried]
             lines = tried = [(cart, error) for cart, error in results if error]
             closed = sum(cart.state.status != OPEN for cart in carts)
             stay = f" Closed ones that stay as they are: {closed}." if closed else ""
@@ -84,14 +80,14 @@ class ChannelsView(View):
         }
         return desk_page(request, "change_channels", context)
 
-    def _change(self, cart: Cart, difference: str, form: ChannelsForm) -> str:
+    def _change(self, cart: Cart, change: str, form: ChannelsForm) -> str:
         """Change a cart. Return why that failed, or ""."""
         why = form.cleaned_data["why"]
         carts = Cart.objects.by(author_of(self.request, why), profile_key=cart.profile_key)
         try:
             with transaction.atomic():
                 changed = carts.change_cart(cart.pk, form.changes(), version=cart.version)
-                log(self.request, cart, CHANGE, f"Cart: {difference}", why, changed.version)
+                log(self.request, cart, CHANGE, f"Cart: {change}", why, changed.version)
         except OperationalError:
             return BUSY
         except ApiError as error:

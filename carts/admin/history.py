@@ -12,20 +12,20 @@ from carts.models import Cart, CartChange, StaffEntry
 from carts.models.cart_change import items_before
 from carts.records import CART_CHANGES, Item, Option, PlacedItem, completed
 
-Items = Mapping[UUID, PlacedItem]
+PlacedItems = Mapping[UUID, PlacedItem]
 
 # The changes that a page shows at once.
-PAGE_SIZE = 20
+CHANGES_PER_PAGE = 20
 
 # The most lines about the items of a whole cart, such as it was created with.
-LINES = 50
+MAX_LINES = 50
 
 
 class State(NamedTuple):
     """A cart as it was at a version: its items in their places, its fields, what came `next`."""
 
     version: int
-    placed: Items
+    placed: PlacedItems
     fields: Mapping[str, object]
     next: CartChange | None = None
 
@@ -57,18 +57,18 @@ class Event(NamedTuple):
         return bool(self.change.was.keys() & {"items", *Item._fields, *CART_CHANGES})
 
 
-def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, object]:
+def timeline(cart: Cart, items: PlacedItems, before: int | None = None) -> dict[str, object]:
     """Return a page of the cart's history: the changes below the version `before`, if given.
 
     `items` are those that the cart holds now. `earlier` is the version below which the next page
     begins. `missing` is the number of changes after the creation that are no longer kept.
     """
     end = min(before or cart.version + 1, cart.version + 1)
-    changes = list(cart.changes.filter(version__lt=end).reverse()[: PAGE_SIZE + 1])
-    events = [Event.of(change, cart.currency) for change in changes[:PAGE_SIZE]]
+    changes = list(cart.changes.filter(version__lt=end).reverse()[: CHANGES_PER_PAGE + 1])
+    events = [Event.of(change, cart.currency) for change in changes[:CHANGES_PER_PAGE]]
     oldest = events[-1].change.version if events else end
     rest = {"earlier": oldest}
-    if len(changes) <= PAGE_SIZE:
+    if len(changes) <= CHANGES_PER_PAGE:
         rest = {"missing": max(0, oldest - 2)}
         if oldest <= 2 and end <= cart.version:
             changes = list(cart.changes.reverse())
@@ -82,7 +82,7 @@ def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, o
     return {"events": events, **rest}
 
 
-def _creation(cart: Cart, items: Items, changes: Collection[CartChange]) -> Event:
+def _creation(cart: Cart, items: PlacedItems, changes: Collection[CartChange]) -> Event:
     """Return the creation, with the items of then if `changes` are all that came since."""
     is_known = len(changes) == cart.version - 1
     created = items_before(items, changes).values() if is_known else []
@@ -91,7 +91,7 @@ def _creation(cart: Cart, items: Items, changes: Collection[CartChange]) -> Even
     return Event(creation, lines_of_items([placed.item for placed in created], cart.currency))
 
 
-def states_since(cart: Cart, items: Items, version: int) -> dict[int, State]:
+def states_since(cart: Cart, items: PlacedItems, version: int) -> dict[int, State]:
     """Return the cart now, with these `items`, and before each change since, by its versions.
 
     The `version` is among them if all changes since are kept.
@@ -117,14 +117,14 @@ def in_one_line(lines: Iterable[str]) -> str:
 
 
 def lines_of_items(items: Collection[Item], currency: str) -> list[str]:
-    """Return what was ordered. After `LINES` lines, the rest is only counted."""
+    """Return what was ordered. After `MAX_LINES` lines, the rest is only counted."""
     return _first_lines((lines_of_item(item, currency) for item in items), len(items))
 
 
 def _first_lines(lines_of_each: Iterable[list[str]], number: int) -> list[str]:
     lines: list[str] = []
     for position, more in enumerate(lines_of_each):
-        if len(lines) >= LINES:
+        if len(lines) >= MAX_LINES:
             return [*lines, f"… and {number - position:,} more"]
         lines += more
     return lines

@@ -55,7 +55,7 @@ class PutBackView(ChangeView):
         return {name: value for name, value in state.fields.items() if name in self.undone.was}
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return self.nothing_changed() if self.back == self.now else super().get(request)
+        return self.nothing_changed() if self.back == self.subject_now else super().get(request)
 
     def context(self) -> dict[str, object]:
         name = isolate(self.back.display_name) if self.item_id else self.name.lower()
@@ -63,7 +63,7 @@ class PutBackView(ChangeView):
         context = {"title": f"Put {name} back?", "later": later}
         if self.item_id:
             return {**context, "back": self.back}
-        now, then = (self._lines(subject) for subject in (self.now, self.back))
+        now, then = (self._lines(subject) for subject in (self.subject_now, self.back))
         return {**context, "now": now, "then": then}
 
     def _lines(self, subject: Any) -> list[str]:
@@ -72,7 +72,7 @@ class PutBackView(ChangeView):
         return [f"{label_of(name)}: {format_value(value)}" for name, value in subject.items()]
 
     def save(self) -> HttpResponse:
-        if self.back == self.now:
+        if self.back == self.subject_now:
             return self.nothing_changed()
         # What was allowed then may be refused now.
         change: tuple[Any, ...] = CartManager.change_cart, self.back

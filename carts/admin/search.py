@@ -27,10 +27,10 @@ from carts.models.closing import STATUSES, has_status
 from carts.models.reads import first_key_at, moment_of
 
 # The carts of a page, and the most that are counted and that a file holds.
-PAGE_SIZE, MOST = 100, 1_000
+CARTS_PER_PAGE, MAX_FOUND = 100, 1_000
 
 # The number of carts that a search looks through at a time, and for how long it goes on.
-WINDOW, SECONDS = 20_000, 1.0
+CARTS_AT_ONCE, SEARCH_SECONDS = 20_000, 1.0
 
 NO_PLACE = {"invalid": "This address does not name a place in the list."}
 
@@ -111,7 +111,7 @@ class SearchResult:
     deleted: tuple[DeletedCart, ...] = ()
 
 
-def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> SearchResult:
+def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchResult:
     """Return the page of carts that the cleaned values of a `FindForm` ask for."""
     term, result = values["q"], SearchResult()
     digits = search_terms.id_digits(term)
@@ -155,24 +155,24 @@ def _deleted_by(request_id: str) -> tuple[DeletedCart, ...]:
     if not request_id:
         return ()
     carts = DeletedCart.objects.order_by("-id")
-    return tuple(
-        carts.filter(pk__in=carts.values("pk")[:WINDOW], request_id=request_id)[:PAGE_SIZE]
-    )
+    newest = carts.values("pk")[:CARTS_AT_ONCE]
+    return tuple(carts.filter(pk__in=newest, request_id=request_id)[:CARTS_PER_PAGE])
 
 
 def _search(reading: search_terms.Reading, values: dict[str, Any], size: int) -> SearchResult:
     way = "before" if values["after"] is None else "after"
     start = beyond = values[way]
-    result, keys, deadline = SearchResult(reading=reading), list[UUID](), monotonic() + SECONDS
+    result, keys = SearchResult(reading=reading), list[UUID]()
+    deadline = monotonic() + SEARCH_SECONDS
     while True:
         found, edge = _look(reading, values | {way: beyond})
         keys += found
         if edge:
             beyond = edge
-            result.looked += WINDOW
+            result.looked += CARTS_AT_ONCE
         if not edge or len(keys) > size or monotonic() >= deadline:
             break
-    result.total = min(len(keys), MOST)
+    result.total = min(len(keys), MAX_FOUND)
     if len(keys) > size:
         beyond = keys[size - 1]
     elif edge:
@@ -188,10 +188,10 @@ def _search(reading: search_terms.Reading, values: dict[str, Any], size: int) ->
 
 def _carts(keys: list[UUID], reading: search_terms.Reading) -> list[Cart]:
     """Return the carts, newest first, each with its first three `lines`: quantity and name."""
-    items = search_terms.ITEMS
+    items = search_terms.ITEMS_OF_CART
     if reading.dishes:
-        met: Any = sum((Case(When(each, then=1), default=0) for each in reading.dishes), Value(0))
-        items = search_terms.ITEMS.order_by(met.desc(), "position")
+        matches: Any = sum(Case(When(dish, then=1), default=0) for dish in reading.dishes)
+        items = items.order_by(matches.desc(), "position")
     # As texts, which are read with the cart's row: as many, whatever the cart holds.
     line = Concat("quantity", Value(" "), "display_name", output_field=TextField())
     lines = {f"line_{n}": Subquery(items.values(line=line)[n : n + 1]) for n in range(3)}
@@ -226,10 +226,10 @@ def _look(reading: search_terms.Reading, values: dict[str, Any]) -> tuple[list[U
     if reading.keys:
         carts = carts.filter(pk__in=reading.keys)
     elif conditions:
-        edge = carts.values_list("id", flat=True)[WINDOW : WINDOW + 1].first()
+        edge = carts.values_list("id", flat=True)[CARTS_AT_ONCE : CARTS_AT_ONCE + 1].first()
         if edge:
             carts = carts.filter(**{last: edge})
-    return list(carts.filter(conditions).values_list("id", flat=True)[: MOST + 1]), edge
+    return list(carts.filter(conditions).values_list("id", flat=True)[: MAX_FOUND + 1]), edge
 
 
 def _conditions(values: dict[str, Any]) -> Q:

@@ -28,11 +28,11 @@ MAX_ALIKE, MAX_DELETED, MAX_WORDS = 100, 10, 10
 
 LOWEST, HIGHEST = UUID(int=0), UUID(int=2**128 - 1)
 
-ITEMS = CartItem.objects.filter(cart=OuterRef("pk"), profile_key=OuterRef("profile_key"))
+ITEMS_OF_CART = CartItem.objects.filter(cart=OuterRef("pk"), profile_key=OuterRef("profile_key"))
 
 WHOLE_ID = re.compile(f"(?<![0-9a-z]){GUID.pattern}(?![0-9a-z])", re.IGNORECASE)
 BEGINNING = re.compile(f"[0-9a-f]{{{MIN_DIGITS},32}}")
-REQUEST_ID = re.compile(r"(?=.*\d)[A-Za-z0-9._-]{8,64}")
+REQUEST_ID_TERM = re.compile(r"(?=.*\d)[A-Za-z0-9._-]{8,64}")
 
 # What is often copied along with a number or a partner's key.
 AROUND, LABELS_AROUND = " \t\"'“”.,:;#", {"restaurant", "subtotal"}
@@ -115,7 +115,7 @@ def _with_words(term: str, bare: str) -> Iterator[Reading]:
     condition = Q()
     for dish in dishes:
         # Not `Exists`: PostgreSQL may make a join of it, and read the items of all carts.
-        items = ITEMS.filter(dish).order_by().values("pk")
+        items = ITEMS_OF_CART.filter(dish).order_by().values("pk")
         condition &= Q(IsNull(Subquery(items[:1]), False))
     if amounts:
         meaning += (("subtotal", " or ".join(map(str, amounts))),)
@@ -130,7 +130,7 @@ def _with_words(term: str, bare: str) -> Iterator[Reading]:
         yield Reading(meaning, "restaurant_key", restaurant, condition=condition, dishes=dishes)
     elif partner:
         yield Reading((("partner", bare),), "partner_key", partner)
-    if restaurant is None and REQUEST_ID.fullmatch(bare):
+    if restaurant is None and REQUEST_ID_TERM.fullmatch(bare):
         meaning, condition = (("dish or request", bare),), condition | _by_request(bare)
         yield Reading(meaning, condition=condition, dishes=dishes, request_id=bare)
     elif restaurant is None and meaning:

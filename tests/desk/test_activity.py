@@ -81,8 +81,8 @@ def test_it_is_filtered_by_agent_and_day(lead: Client) -> None:
 
 @pytest.mark.usefixtures("log")
 def test_it_is_read_in_windows_of_the_key(lead: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(activity, "WINDOW", 6)
-    monkeypatch.setattr(activity, "PAGE_SIZE", 4)
+    monkeypatch.setattr(activity, "ENTRIES_AT_ONCE", 6)
+    monkeypatch.setattr(activity, "ENTRIES_PER_PAGE", 4)
     pages, query = [], {"agent": "anna"}
     while query:
         with CaptureQueriesContext(
@@ -105,7 +105,7 @@ def test_it_is_read_in_windows_of_the_key(lead: Client, monkeypatch: pytest.Monk
 def test_a_day_is_looked_for_in_windows_until_it_is_past(
     lead: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(activity, "WINDOW", 6)
+    monkeypatch.setattr(activity, "ENTRIES_AT_ONCE", 6)
     pages: list[list[str]] = []
     query = {"day": "2026-03-18"}
     while query:

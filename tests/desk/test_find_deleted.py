@@ -87,7 +87,7 @@ def test_the_request_of_a_deletion_finds_the_deleted_cart(
     carts, gone, _ = look(viewer, request_id)
     assert ([cart.pk for cart in carts], gone) == ([ALIKE], [DELETED])
     # It is looked for among those that were made last.
-    monkeypatch.setattr(search, "WINDOW", 1)
+    monkeypatch.setattr(search, "CARTS_AT_ONCE", 1)
     for key in (UUID(int=DELETED.int + 1), UUID(int=DELETED.int + 2)):
         Cart.objects.delete_cart(CartFactory(id=key).pk)
     assert viewer.get(CARTS, {"q": request_id}).url.startswith(page_of(Cart.objects.get()))

@@ -34,17 +34,17 @@ if (orderText) {
 
 if (navigator.clipboard) {
   // A screen reader does not read a button that changes.
-  const told = document.createElement("p");
-  told.className = "visually-hidden";
-  told.setAttribute("role", "status");
-  document.querySelector("main")?.append(told);
+  const announcement = document.createElement("p");
+  announcement.className = "visually-hidden";
+  announcement.setAttribute("role", "status");
+  document.querySelector("main")?.append(announcement);
   for (const button of document.querySelectorAll("button[data-copy]")) {
     const label = button.textContent;
     button.hidden = false;
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(button.dataset.copy);
-      button.textContent = told.textContent = "Copied";
-      setTimeout(() => { button.textContent = label; told.textContent = ""; }, 1500);
+      button.textContent = announcement.textContent = "Copied";
+      setTimeout(() => { button.textContent = label; announcement.textContent = ""; }, 1500);
     });
   }
 }
