@@ -145,12 +145,11 @@ def _parsed(text: str) -> tuple[int | None, list[Decimal], list[str]]:
     if amounts:
         words = [word for word in words if word not in amounts and word.upper() not in CURRENCIES]
     restaurant = None
-    numbers = [word for word in (*words[:1], *words[-1:]) if _number(word) is not None]
     # Of a restaurant that has no cart, rather say so than look for a dish of this name.
-    likely = [*filter(_is_restaurant, numbers)] or [word for word in numbers if word == words[0]]
-    if likely:
-        restaurant = _number(likely[0])
-        words.remove(likely[0])
+    if words and _number(words[0]) is not None:
+        restaurant = _number(words.pop(0))
+    elif words and _is_restaurant(words[-1]):
+        restaurant = _number(words.pop())
     if not amounts and len(words) == 1 and AMOUNT.fullmatch(words[0]):
         amounts = [words.pop()]
     typed = amounts[-1] if amounts else ""

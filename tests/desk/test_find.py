@@ -52,6 +52,11 @@ def test_an_id_is_found_however_it_is_pasted(
         assert found(viewer, q=term) == [second, cart]
 
 
+def test_the_id_of_a_cart_that_staff_changed_opens_the_cart(lead: Client, cart: Cart) -> None:
+    lead.post(f"{CARTS}{cart.pk}/note/", {"version": 1, "why": "Called"})
+    assert lead.get(CARTS, {"q": str(cart.pk)}).url == page_of(cart)
+
+
 @pytest.mark.parametrize(
     "term",
     [

@@ -181,9 +181,9 @@ def test_a_dish_is_looked_for_no_further_than_the_window(
     old = dishes("Garlic naan")
     reached = [CartFactory() for _ in range(6)][1]
     monkeypatch.setattr(search, "SEARCH_SECONDS", 0)
-    # session, user, two for permissions, whether a cart has the reference and the restaurant has
-    # carts, the last cart to look at, the ids, when it was created, the carts
-    with django_assert_num_queries(9) as queries:
+    # session, user, two for permissions, whether a cart has the reference, the last cart to look
+    # at, the ids, when it was created, the carts
+    with django_assert_num_queries(8) as queries:
         response = viewer.get(CARTS, {"q": "4711 naan"})
     (items_read,) = (q["sql"] for q in queries.captured_queries if "cartitem" in q["sql"])
     assert reached.pk.hex in items_read.replace("-", "")
