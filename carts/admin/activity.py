@@ -7,7 +7,6 @@ from uuid import UUID
 from django import forms
 from django.contrib.admin.models import ADDITION, LogEntry
 from django.contrib.auth.models import User
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -33,12 +32,9 @@ class ActivityForm(forms.Form):
     )
     day = forms.DateField(
         required=False,
-        widget=forms.DateInput({"type": "date", "max": "9000-12-31"}, format="%Y-%m-%d"),
-        validators=[MinValueValidator(date(2000, 1, 1)), MaxValueValidator(date(9000, 12, 31))],
+        widget=forms.DateInput({"type": "date", "max": "9999-12-31"}, format="%Y-%m-%d"),
     )
-    before = forms.IntegerField(
-        required=False, min_value=1, max_value=2**31 - 1, widget=forms.HiddenInput
-    )
+    before = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
 
 def author_of(request: HttpRequest, why: str | None) -> Author:
@@ -79,7 +75,7 @@ def event_of(entry: LogEntry) -> str:
 def activity_page(agent: User | None, day: date | None, before: int | None) -> dict[str, object]:
     """Return a page of the log, newest first, and the key below which the next one begins."""
     entries = LogEntry.objects.order_by("-pk")
-    if before:
+    if before is not None:
         entries = entries.filter(pk__lt=before)
     # The newest entry that is not looked at.
     rest = entries[ENTRIES_AT_ONCE : ENTRIES_AT_ONCE + 1].first()
