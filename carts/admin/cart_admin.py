@@ -78,9 +78,8 @@ class CartAdmin(admin.ModelAdmin):
         form, result = search.FindForm(request.GET), search.SearchResult()
         if form.is_valid():
             as_csv = "csv" in request.GET
-            result = search.find_carts(
-                form.cleaned_data, size=search.MAX_FOUND if as_csv else search.CARTS_PER_PAGE
-            )
+            size = search.MAX_FOUND if as_csv else search.CARTS_PER_PAGE
+            result = search.find_carts(form.cleaned_data, size=size)
             if result.opens:
                 return HttpResponseRedirect(result.opens)
             if as_csv:

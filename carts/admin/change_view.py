@@ -232,12 +232,10 @@ class ChangeView(View):
             version = changed.version if changed else None
             given = None if flag == ADDITION else given
             log(self.request, self.cart, flag, logged or message, given, version)
-        subtotal, currency = "", self.cart.currency
+        text, currency = f"{message}.", self.cart.currency
         if changed and changed.subtotal != self.cart.subtotal:
-            subtotal = (
-                f" The subtotal is now {format_amount(changed.subtotal, currency)} {currency}."
-            )
-        return self.leave(messages.success, f"{message}.{subtotal}", url)
+            text += f" The subtotal is now {format_amount(changed.subtotal, currency)} {currency}."
+        return self.leave(messages.success, text, url)
 
 
 class EditView(ChangeView):
