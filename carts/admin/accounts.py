@@ -6,12 +6,12 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
 from django.http import HttpRequest
 from django.utils import timezone
 
-from carts.admin.formatting import moment_in_words
+from carts.admin.formatting import format_moment, format_value, isolate
 
 admin.site.unregister(User)
 
@@ -40,7 +40,7 @@ class AccountAdmin(UserAdmin):
     )
     actions = ("free_names",)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
@@ -53,11 +53,11 @@ class AccountAdmin(UserAdmin):
         if not request.user.is_superuser:
             accounts = accounts.filter(is_superuser=False).exclude(
                 Q(groups__in=_groups_above(request.user))
-                | Q(user_permissions__in=_beyond(request.user))
+                | Q(user_permissions__in=_missing_permissions(request.user))
             )
         return accounts.prefetch_related("groups")
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
         is_narrow = obj and not request.user.is_superuser
         return self.narrow_fieldsets if is_narrow else super().get_fieldsets(request, obj)
 
@@ -78,8 +78,8 @@ class AccountAdmin(UserAdmin):
         if not account.is_superuser and not account.groups.exists():
             missing.append("a group, to see carts")
         if account.is_active and missing:
-            told = f"Account “{account}” cannot use the desk yet."
-            messages.warning(request, f"{told} It still needs {' and '.join(missing)}.")
+            reason = f"Account {format_value(str(account))} cannot use the desk yet."
+            messages.warning(request, f"{reason} It still needs {' and '.join(missing)}.")
 
     @admin.display(description="groups")
     def may(self, account: User) -> str:
@@ -89,7 +89,7 @@ class AccountAdmin(UserAdmin):
 
     @admin.display(description="last login", ordering="last_login")
     def last_sign_in(self, account: User) -> str | None:
-        return moment_in_words(account.last_login) if account.last_login else None
+        return format_moment(account.last_login) if account.last_login else None
 
     @admin.display(description="failed logins")
     def failed_sign_ins(self, account: Any) -> int | None:
@@ -99,15 +99,15 @@ class AccountAdmin(UserAdmin):
     def free_names(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         for account in queryset:
             reset(username=account.username)
-        names = ", ".join(sorted(account.username for account in queryset))
+        names = ", ".join(sorted(isolate(account.username) for account in queryset))
         messages.success(request, f"These names may log in again: {names}.")
 
 
-def _beyond(user: Any) -> QuerySet[Permission]:
+def _missing_permissions(user: User | AnonymousUser) -> QuerySet[Permission]:
     """Return what this user may not do."""
     own = Permission.objects.filter(Q(user=user) | Q(group__user=user))
     return Permission.objects.exclude(pk__in=own.values("pk"))
 
 
-def _groups_above(user: Any) -> QuerySet[Group]:
-    return Group.objects.filter(permissions__in=_beyond(user))
+def _groups_above(user: User | AnonymousUser) -> QuerySet[Group]:
+    return Group.objects.filter(permissions__in=_missing_permissions(user))

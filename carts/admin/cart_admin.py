@@ -15,11 +15,11 @@ from carts.admin import activity, search
 from carts.admin.activity import log_of
 from carts.admin.cart_pages import AbandonView, ChangeCartView, DeleteCartView, NoteView, ReopenView
 from carts.admin.channels_page import ChannelsView
-from carts.admin.formatting import LABELS, amount, cart_url, parse_version
+from carts.admin.formatting import LABELS, cart_url, format_amount, parse_version
 from carts.admin.history import timeline
 from carts.admin.item_pages import ItemView, RemoveItemView
 from carts.admin.put_back_page import PutBackView
-from carts.admin.site import page
+from carts.admin.site import desk_page
 from carts.models import Cart, DeletedCart
 from carts.models.closing import OPEN
 from carts.models.reads import items_of
@@ -38,7 +38,7 @@ FORMULA = set("=+-@\t\r")
 
 
 # The pages that change a cart.
-PAGES = (
+CHANGE_PAGES = (
     ("correct/", ChangeCartView, "cart_correct"),
     ("note/", NoteView, "cart_note"),
     ("before/<int:version>/", PutBackView, "item_put_back"),
@@ -64,28 +64,29 @@ class CartAdmin(admin.ModelAdmin):
             path("channels/", view(ChannelsView.as_view()), name="carts_channels"),
             *(
                 path(f"<uuid:cart_id>/{route}", view(change.as_view()), name=f"carts_{name}")
-                for route, change, name in PAGES
+                for route, change, name in CHANGE_PAGES
             ),
             *super().get_urls(),
         ]
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: object = None) -> HttpResponse:
         """Show the search box and the carts found, or give them as a file of CSV.
 
         A key opens the one thing that has it.
         """
         self._check_view(request)
-        form, found = search.FindForm(request.GET), search.Page()
+        form, result = search.FindForm(request.GET), search.SearchResult()
         if form.is_valid():
             as_csv = "csv" in request.GET
-            found = search.find(form.cleaned_data, size=search.MOST if as_csv else search.PAGE_SIZE)
-            if found.opens:
-                return HttpResponseRedirect(found.opens)
+            size = search.MAX_FOUND if as_csv else search.CARTS_PER_PAGE
+            result = search.find_carts(form.cleaned_data, size=size)
+            if result.opens:
+                return HttpResponseRedirect(result.opens)
             if as_csv:
-                return _csv(found.carts)
+                return _csv(result.carts)
         # The filters suggest what the carts of the page hold, which costs no query.
-        seen = {
-            name: sorted({getattr(cart, name) for cart in found.carts}) for name in form.SUGGESTED
+        suggestions = {
+            name: sorted({getattr(cart, name) for cart in result.carts}) for name in form.SUGGESTED
         }
         now = timezone.localtime()
         today = now.replace(hour=0, minute=0)
@@ -94,11 +95,20 @@ class CartAdmin(admin.ModelAdmin):
             ("today", today, None),
             ("yesterday", today - timedelta(days=1), today),
         ]
-        context: dict[str, Any] = {"title": "Carts", "form": form, "page": found, "seen": seen}
-        context |= {"periods": periods, "most": search.MOST, "kept_days": settings.CART_DAYS}
-        return page(request, "find", **context)
+        context = {
+            "title": "Carts",
+            "form": form,
+            "result": result,
+            "suggestions": suggestions,
+            "periods": periods,
+            "most": search.MAX_FOUND,
+            "kept_days": settings.CART_DAYS,
+        }
+        return desk_page(request, "search", context)
 
-    def change_view(self, request: HttpRequest, object_id: str, *_: Any, **__: Any) -> HttpResponse:
+    def change_view(
+        self, request: HttpRequest, object_id: str, *_: object, **__: object
+    ) -> HttpResponse:
         """Show a cart: the order, the two slips that will print, and the history or staff's log."""
         self._check_view(request)
         cart_id = parse_guid(object_id)
@@ -107,30 +117,29 @@ class CartAdmin(admin.ModelAdmin):
             return _unknown(request, cart_id)
         items, of_staff = items_of(cart.items_json), "staff" in request.GET
         before = parse_version(request.GET.get("before", ""))
-        return page(
-            request,
-            "page",
-            title=f"Cart {cart.id}",
-            cart=cart,
-            state=cart.state,
-            # What cannot be done to a closed cart is not offered.
-            is_open=(is_open := cart.status == OPEN),
-            may_put_back=is_open and self.has_change_permission(request),
-            labels=LABELS,
-            items=items.values(),
-            printed=[*items.values()][:PRINTED_ITEMS],
-            unprinted=max(0, len(items) - PRINTED_ITEMS),
-            staff=_staff_log(request, cart.id) if of_staff else None,
-            versions={str(cart.id): cart.version},
-            timeline=None if of_staff else timeline(cart, items, before),
-        )
+        # What cannot be done to a closed cart is not offered.
+        is_open = cart.status == OPEN
+        context = {
+            "title": f"Cart {cart.id}",
+            "cart": cart,
+            "state": cart.state,
+            "is_open": is_open,
+            "may_put_back": is_open and self.has_change_permission(request),
+            "labels": LABELS,
+            "items": items.values(),
+            "printed": [*items.values()][:PRINTED_ITEMS],
+            "unprinted": max(0, len(items) - PRINTED_ITEMS),
+            "staff": _staff_log(request, cart.id) if of_staff else None,
+            "timeline": None if of_staff else timeline(cart, items, before),
+        }
+        return desk_page(request, "cart", context)
 
-    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
+    def delete_view(self, request: HttpRequest, object_id: str, *_: object) -> Any:
         """Delete a cart after a confirmation."""
         cart_id, view = parse_guid(object_id), DeleteCartView.as_view()
         return view(request, cart_id=cart_id) if cart_id else _unknown(request, None)
 
-    def history_view(self, request: HttpRequest, object_id: str, *_: Any) -> HttpResponse:
+    def history_view(self, request: HttpRequest, object_id: str, *_: object) -> HttpResponse:
         """Show when a cart was deleted and by whom, and what staff did to it before."""
         self._check_view(request)
         cart_id = parse_guid(object_id)
@@ -140,16 +149,18 @@ class CartAdmin(admin.ModelAdmin):
         staff = _staff_log(request, cart_id)
         if not (deleted or staff) or Cart.objects.filter(pk=cart_id).exists():
             return HttpResponseRedirect(f"{cart_url(cart_id)}?staff")
-        context: dict[str, Any] = {"deleted": deleted, "staff": staff, "versions": {}}
-        return page(request, "gone", title="A deleted cart", cart_id=cart_id, **context)
+        context = {"title": "A deleted cart", "cart_id": cart_id, "deleted": deleted}
+        return desk_page(request, "deleted_cart", {**context, "staff": staff})
 
     def activity_view(self, request: HttpRequest) -> HttpResponse:
         """Show what staff did, newest first, by agent and day."""
         if not request.user.has_perm("auth.view_user"):
             raise PermissionDenied
         form = activity.ActivityForm(request.GET)
-        found = activity.page_of(**form.cleaned_data) if form.is_valid() else {}
-        return page(request, "activity", title="Staff activity", form=form, **found)
+        context = {"title": "Staff activity", "form": form}
+        if form.is_valid():
+            context |= activity.activity_page(**form.cleaned_data)
+        return desk_page(request, "staff_activity", context)
 
     def _check_view(self, request: HttpRequest) -> None:
         if not self.has_view_or_change_permission(request):
@@ -157,8 +168,7 @@ class CartAdmin(admin.ModelAdmin):
 
 
 def _staff_log(request: HttpRequest, cart_id: UUID) -> Page:
-    entries = log_of(cart_id).select_related("user", "content_type")
-    return Paginator(entries, activity.PAGE_SIZE).get_page(request.GET.get("p"))
+    return Paginator(log_of(cart_id), activity.ENTRIES_PER_PAGE).get_page(request.GET.get("p"))
 
 
 def _csv(carts: list[Any]) -> HttpResponse:
@@ -169,7 +179,7 @@ def _csv(carts: list[Any]) -> HttpResponse:
     writer.writerow([*(name.replace("_", " ") for name in CSV_COLUMNS), "first items"])
     for cart in carts:
         items = ", ".join(f"{quantity} × {name}" for quantity, name in cart.lines)
-        subtotal = amount(cart.subtotal, cart.currency).replace(",", "")
+        subtotal = format_amount(cart.subtotal, cart.currency).replace(",", "")
         values = {**vars(cart), **cart.state._asdict(), "subtotal": subtotal}
         cells = (values[name] for name in CSV_COLUMNS)
         texts = [*("" if cell is None else str(cell) for cell in cells), items]

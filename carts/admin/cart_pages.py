@@ -1,15 +1,15 @@
 """The pages of a cart itself: they change it, close, reopen and delete it, and add a note."""
 
-from typing import Any
+from collections.abc import Mapping
 
 from django.contrib.admin.models import ADDITION, DELETION
 from django.http import HttpResponse
 from django.urls import reverse
 
 from carts.admin.change_view import WHY, ChangeView, EditView
-from carts.admin.formatting import amount, in_words, label_of
+from carts.admin.formatting import format_amount, format_value, label_of
 from carts.admin.forms import CartForm
-from carts.admin.history import State, in_one_line, lines_of, whole
+from carts.admin.history import State, in_one_line, lines_of_item, lines_of_items
 from carts.models.closing import OPEN
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
@@ -19,11 +19,11 @@ from carts.records import ABANDONED, Closing
 class ChangeCartView(EditView):
     """The page that changes the note, the instructions and the channels of a cart."""
 
-    template = "correct"
+    template = "change_cart"
     title = "Change the cart"
     form = CartForm
 
-    def subject(self, state: State) -> Any:
+    def fields(self, state: State) -> Mapping[str, object]:
         return state.fields
 
     def save(self) -> HttpResponse:
@@ -33,7 +33,7 @@ class ChangeCartView(EditView):
 class AbandonView(ChangeView):
     """The page that closes a cart which the customer has left, after a confirmation."""
 
-    template = "abandon"
+    template = "abandon_cart"
     title = "Close this cart as abandoned?"
 
     def save(self) -> HttpResponse:
@@ -44,7 +44,7 @@ class AbandonView(ChangeView):
 class ReopenView(ChangeView):
     """The page that opens a closed cart again. It asks why."""
 
-    template = "reopen"
+    template = "reopen_cart"
     title = "Reopen this cart?"
     asks = WHY
     takes_closed = True
@@ -55,7 +55,7 @@ class ReopenView(ChangeView):
 
     def save(self) -> HttpResponse:
         state = self.cart.state
-        about = f", {in_words(state.reference)}" if state.reference else ""
+        about = f", {format_value(state.reference)}" if state.reference else ""
         message = f"Cart reopened: it was {state.status}{about}"
         return self.write(message, CartManager.reopen_cart)
 
@@ -66,33 +66,33 @@ class DeleteCartView(ChangeView):
     It asks why. The log of staff then says what the cart was.
     """
 
-    template = "delete"
+    template = "delete_cart"
     title = "Delete this cart?"
     right = "carts.delete_cart"
     asks = WHY
 
-    def context(self) -> dict[str, Any]:
-        lines = lines_of(self.current.items.values(), self.cart.currency)
+    def context(self) -> dict[str, object]:
+        lines = lines_of_items(self.current.items.values(), self.cart.currency)
         return {"title": self.title, "lines": lines, "texts": self._texts()}
 
     def save(self) -> HttpResponse:
         message, cart, items = f"Cart {self.cart_id} deleted", self.cart, self.current.items
-        lines = [line for item in items.values() for line in whole(item, cart.currency)]
+        lines = [line for item in items.values() for line in lines_of_item(item, cart.currency)]
         was = in_one_line([*(lines or ["it was empty"]), *self._texts()])
-        subtotal = f"{amount(cart.subtotal, cart.currency)} {cart.currency}"
+        subtotal = f"{format_amount(cart.subtotal, cart.currency)} {cart.currency}"
         logged = f"{message}, {subtotal}, restaurant {cart.restaurant_key}: {was}"
         url = reverse("admin:carts_cart_changelist")
         return self.write(message, CartManager.delete_cart, flag=DELETION, logged=logged, url=url)
 
     def _texts(self) -> list[str]:
         texts = {name: getattr(self.cart, name) for name in ("note", "special_instructions")}
-        return [f"{label_of(name)} {in_words(text)}" for name, text in texts.items() if text]
+        return [f"{label_of(name)} {format_value(text)}" for name, text in texts.items() if text]
 
 
 class NoteView(ChangeView):
     """The page that adds a note to the cart's history, and changes nothing."""
 
-    template = "note"
+    template = "add_note"
     title = "Add a note to the history"
     asks = "Note (for staff only)"
     takes_closed = True
@@ -101,8 +101,8 @@ class NoteView(ChangeView):
         """Return nothing: a note overwrites nothing."""
 
     def save(self) -> HttpResponse:
-        def seen(*_: Any, version: int) -> Changed:
+        def change_nothing(*_: object, version: int) -> Changed:
             return Changed(version, self.cart.subtotal)
 
-        note = in_words(self.why.cleaned_data["why"])
-        return self.write(f"Note: {note}", seen, flag=ADDITION)
+        note = format_value(self.why.cleaned_data["why"])
+        return self.write(f"Note: {note}", change_nothing, flag=ADDITION)

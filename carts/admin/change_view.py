@@ -6,7 +6,7 @@ else has changed meanwhile what the form changes, nothing is saved. The page the
 what was typed, and asks again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -16,15 +16,16 @@ from django.contrib.admin.models import ADDITION, CHANGE
 from django.core.exceptions import PermissionDenied
 from django.db import OperationalError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.utils.functional import cached_property
 from django.views.generic import View
 from uuid_utils.compat import uuid7
 
 from carts.admin.activity import author_of, log
-from carts.admin.formatting import amount, cart_url, parse_version, refusal_in_words
+from carts.admin.formatting import cart_url, format_amount, format_error, parse_version
 from carts.admin.forms import RecordForm, WhyForm
 from carts.admin.history import Event, State, change_of, states_since
-from carts.admin.site import page
+from carts.admin.site import desk_page
 from carts.cart_errors import CartClosed, IdempotencyKeyReused, VersionMismatch
 from carts.models import Cart, IdempotencyRecord
 from carts.models.closing import OPEN
@@ -67,11 +68,11 @@ class ChangeView(View):
     asks = ""
     takes_closed = False
 
-    def context(self) -> dict[str, Any]:
+    def context(self) -> dict[str, object]:
         """Return the title of the page, and what only its template needs."""
         return {"title": self.title}
 
-    def subject(self, state: State) -> Any:
+    def subject(self, state: State) -> object:
         """Return what the page is about, of a cart in this state: an item, or all that it holds."""
         return state.items.get(self.item_id) if self.item_id else state.version
 
@@ -80,8 +81,8 @@ class ChangeView(View):
         raise NotImplementedError
 
     def dispatch(
-        self, request: HttpRequest, cart_id: UUID, item_id: UUID | None = None, **_: Any
-    ) -> Any:
+        self, request: HttpRequest, cart_id: UUID, item_id: UUID | None = None, **_: object
+    ) -> HttpResponseBase:
         if not request.user.has_perm(self.right):
             raise PermissionDenied
         self.cart_id: UUID = cart_id
@@ -90,36 +91,36 @@ class ChangeView(View):
         self.why = WhyForm(request.POST or None)
         if self.asks:
             self.why.fields["why"].required, self.why.fields["why"].label = True, self.asks
-        return super().dispatch(request) if self.load() else self.gone()
+        return super().dispatch(request) if self.load() else self.leave_removed()
 
     def get(self, request: HttpRequest) -> HttpResponse:
         try:
-            self.check_open()
+            self.require_open()
         except CartClosed as closed:
-            return self.leave(messages.error, refusal_in_words(closed), cart_url(self.cart_id))
-        return self.page()
+            return self.leave(messages.error, format_error(closed), cart_url(self.cart_id))
+        return self.render()
 
     def post(self, request: HttpRequest) -> HttpResponse:
         if not all([self.why.is_valid(), not self.editor or self.editor.is_valid()]):
-            return self.page()
+            return self.render()
         error = BUSY
         for _ in range(TRIES):
             try:
-                self.check_open()
+                self.require_open()
                 if self.clashes():
-                    return self.page(clash=True)
+                    return self.render(clash=True)
                 return self.save()
             except OperationalError:
                 pass
-            except ApiError as refused:
+            except ApiError as api_error:
                 if not self.load():
-                    return self.gone()
-                if isinstance(refused, VersionMismatch):  # changed since it was read: decide anew
+                    return self.leave_removed()
+                if isinstance(api_error, VersionMismatch):  # changed since it was read: decide anew
                     continue
-                is_saved = isinstance(refused, IdempotencyKeyReused)
-                error = SAVED if is_saved else f"{refusal_in_words(refused)} Nothing was saved."
+                is_saved = isinstance(api_error, IdempotencyKeyReused)
+                error = SAVED if is_saved else f"{format_error(api_error)} Nothing was saved."
             break
-        return self.page(error=error)
+        return self.render(error=error)
 
     def load(self) -> bool:
         """Read the current cart. Return False if the cart or its item does not exist."""
@@ -132,28 +133,28 @@ class ChangeView(View):
         # What a put-back undoes may be older than its form.
         oldest = min(self.since, self.kwargs.get("version", self.since + 1) - 1)
         self.states = states_since(self.cart, items_of(self.cart.items_json), oldest)
-        self.is_known = self.since in self.states
+        self.is_kept = self.since in self.states
         self.current = self.states[self.cart.version]
         self.item: Any = self.current.items.get(self.item_id)
         return bool(self.item or "item_id" not in self.kwargs)
 
-    def check_open(self) -> None:
+    def require_open(self) -> None:
         if not self.takes_closed:
             self.cart.state.check_open()
 
     @property
-    def now(self) -> Any:
+    def subject_now(self) -> object:
         """What the page is about, as it is now."""
         return self.subject(self.current)
 
     @property
-    def opened(self) -> Any:
-        """What it was about when its form was opened, or is about now if that is not known."""
-        return self.subject(self.states[self.since]) if self.is_known else self.now
+    def opened_state(self) -> State:
+        """The cart as it was when the form was opened, or is now if that is not known."""
+        return self.states.get(self.since, self.current)
 
     def clashes(self) -> bool:
         """Return whether what the page is about has changed since its form was opened."""
-        return not self.is_known or bool(self.opened != self.now)
+        return not self.is_kept or self.subject(self.opened_state) != self.subject_now
 
     def events_since(self, version: int) -> list[Event]:
         """Return the changes since the version of what the page is about, newest first."""
@@ -161,7 +162,7 @@ class ChangeView(View):
         changes = [old.next for new, old in pairs if self.subject(old) != self.subject(new)]
         return [Event.of(change, self.cart.currency) for change in changes if change]
 
-    def gone(self) -> HttpResponse:
+    def leave_removed(self) -> HttpResponse:
         """Redirect to the cart, which tells if it is gone as well, and say so."""
         saved = " Nothing was saved." if self.request.method == "POST" else ""
         removed = self.removed if self.cart else "This cart was deleted meanwhile."
@@ -175,37 +176,36 @@ class ChangeView(View):
         tell(self.request, text)
         return HttpResponseRedirect(url or cart_url(self.cart_id, self.item_id))
 
-    def page(self, *, clash: bool = False, error: str = "") -> HttpResponse:
+    def render(self, *, clash: bool = False, error: str = "") -> HttpResponse:
         """Return the page with status 200, or 409 if the change was not saved.
 
         If it is a `clash`, the page shows what has happened since its form was opened. `error`
         says why not, in words.
         """
-        return page(
-            self.request,
-            self.template,
-            cart=self.cart,
-            cart_url=cart_url(self.cart_id, self.item_id),
-            item=self.item,
-            editor=self.editor,
-            why=self.why,
-            is_closed=not self.takes_closed and self.cart.status != OPEN,
+        context = {
+            "cart": self.cart,
+            "cart_url": cart_url(self.cart_id, self.item_id),
+            "item": self.item,
+            "editor": self.editor,
+            "why": self.why,
+            "is_closed": not self.takes_closed and self.cart.status != OPEN,
             # What happened since stays unseen, until the page shows it as a clash.
-            version=self.cart.version if clash else self.since,
+            "version": self.cart.version if clash else self.since,
             # The same again, because what was refused may have been saved after all.
-            key=(error != SAVED and self.key) or uuid7(),
-            clash=clash,
-            missed=self.events_since(self.since) if clash else [],
-            error=error,
-            status=409 if clash or error else 200,
+            "key": (error != SAVED and self.key) or uuid7(),
+            "clash": clash,
+            "missed": self.events_since(self.since) if clash else [],
+            "error": error,
             **self.context(),
-        )
+        }
+        status = 409 if clash or error else 200
+        return desk_page(self.request, self.template, context, status=status)
 
     def write(
         self,
         message: str,
         change: Callable[..., Changed | None],
-        *values: Any,
+        *values: object,
         flag: int = CHANGE,
         why: str | None = None,
         logged: str = "",
@@ -235,10 +235,10 @@ class ChangeView(View):
             version = changed.version if changed else None
             given = None if flag == ADDITION else given
             log(self.request, self.cart, flag, logged or message, given, version)
-        subtotal, currency = "", self.cart.currency
+        text, currency = f"{message}.", self.cart.currency
         if changed and changed.subtotal != self.cart.subtotal:
-            subtotal = f" The subtotal is now {amount(changed.subtotal, currency)} {currency}."
-        return self.leave(messages.success, f"{message}.{subtotal}", url)
+            text += f" The subtotal is now {format_amount(changed.subtotal, currency)} {currency}."
+        return self.leave(messages.success, text, url)
 
 
 class EditView(ChangeView):
@@ -247,14 +247,24 @@ class EditView(ChangeView):
     form: type[RecordForm]
     values: dict[str, Any]  # what was typed, and of what nobody touched what is
 
+    def fields(self, state: State) -> Mapping[str, object]:
+        """Return the fields that the form is for, of a cart in this state."""
+        raise NotImplementedError
+
+    def subject(self, state: State) -> object:
+        return self.fields(state)
+
     @cached_property
     def editor(self) -> Any:
-        sent = self.request.POST or None
-        return self.form(sent, initial=self.opened, currency=self.cart.currency)
+        initial = self.fields(self.opened_state)
+        return self.form(self.request.POST or None, initial=initial, currency=self.cart.currency)
 
-    def write_values(self, name: str, change: Callable[..., Changed], *values: Any) -> HttpResponse:
+    def write_values(
+        self, name: str, change: Callable[..., Changed], *values: object
+    ) -> HttpResponse:
         """Write what was typed, if anything differs from what is. `name` says of what."""
-        changes = change_of(self.now, {**self.now, **self.values}, self.cart.currency)
+        now = self.fields(self.current)
+        changes = change_of(now, {**now, **self.values}, self.cart.currency)
         if not changes:
             return self.nothing_changed()
         return self.write(f"{name}: {changes}", change, *values)
@@ -264,12 +274,13 @@ class EditView(ChangeView):
 
         The form then marks these fields, and shows what all others are now.
         """
-        was, now, self.values = self.opened, self.now, self.editor.values()
+        was, now = self.fields(self.opened_state), self.fields(self.current)
+        self.values = self.editor.values()
         both = []
         for name, typed in self.values.items():
             if typed == was[name]:
                 self.values[name] = now[name]
-            elif now[name] != typed and (now[name] != was[name] or not self.is_known):
+            elif now[name] != typed and (now[name] != was[name] or not self.is_kept):
                 both.append(name)
         if not both:
             return False
@@ -277,7 +288,7 @@ class EditView(ChangeView):
         # The focus would scroll away from what the page says.
         del self.editor.fields[self.editor.first].widget.attrs["autofocus"]
         for name in both:
-            told = change_of({name: was[name]}, {name: now[name]}, self.cart.currency)
+            change = change_of({name: was[name]}, {name: now[name]}, self.cart.currency)
             marked = self.editor.options if name == "options" else self.editor.fields[name]
-            marked.help_text = f"Somebody else: {told or 'changed this'}"
+            marked.help_text = f"Somebody else: {change or 'changed this'}"
         return True

@@ -1,25 +1,23 @@
 """The page that changes the channels of several carts, each under its own lock, after a preview."""
 
-from typing import Any
-
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.models import CHANGE
 from django.core.exceptions import PermissionDenied
 from django.db import OperationalError, transaction
 from django.db.models import Subquery
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 from django.views.generic import View
 
 from carts.admin.activity import author_of, log
 from carts.admin.change_view import BUSY
-from carts.admin.formatting import refusal_in_words
+from carts.admin.formatting import format_error
 from carts.admin.forms import CHANNELS, WhyForm, form_field
 from carts.admin.history import change_of
-from carts.admin.search import PAGE_SIZE
-from carts.admin.search_terms import ITEMS
-from carts.admin.site import page
+from carts.admin.search import CARTS_PER_PAGE
+from carts.admin.search_terms import ITEMS_OF_CART
+from carts.admin.site import desk_page
 from carts.models import Cart
 from carts.models.closing import OPEN
 from carts.records import NewCart
@@ -30,8 +28,8 @@ from cartsvc.request_errors import ApiError
 class ChannelsForm(WhyForm):
     """The new channels, and the reason. What is left empty stays as it is."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, data: QueryDict | None) -> None:
+        super().__init__(data)
         self.fields = {name: form_field(NewCart, name) for name in CHANNELS} | self.fields
         for name in CHANNELS:
             self.fields[name].required = False
@@ -47,44 +45,51 @@ class ChannelsForm(WhyForm):
 class ChannelsView(View):
     """Ask for the new channels, show what they change in each cart, and change it."""
 
-    def dispatch(self, request: HttpRequest) -> Any:
+    def dispatch(self, request: HttpRequest) -> HttpResponse:
         if not request.user.has_perm("carts.change_cart"):
             raise PermissionDenied
-        keys = filter(None, map(parse_guid, request.POST.getlist("cart")[:PAGE_SIZE]))
-        dish = Subquery(ITEMS.values("display_name")[:1])
+        keys = filter(None, map(parse_guid, request.POST.getlist("cart")[:CARTS_PER_PAGE]))
+        dish = Subquery(ITEMS_OF_CART.values("display_name")[:1])
         carts = list(Cart.objects.filter(pk__in=list(keys)).order_by("-pk").annotate(dish=dish))
-        found = request.POST.get("found", "")
-        back = HttpResponseRedirect(f"{reverse('admin:carts_cart_changelist')}?{found}")
+        list_query = request.POST.get("list_query", "")
+        back = HttpResponseRedirect(f"{reverse('admin:carts_cart_changelist')}?{list_query}")
         if not carts:
             messages.warning(request, "No cart was selected.")
             return back
         form = ChannelsForm(request.POST if "why" in request.POST else None)
         changes, is_sure = form.changes() if form.is_valid() else {}, "sure" in request.POST
         lines = [(cart, change_of(vars(cart), changes, cart.currency)) for cart in carts]
-        tried = [(cart, told) for cart, told in lines if told and cart.status == OPEN]
+        tried = [(cart, change) for cart, change in lines if change and cart.status == OPEN]
         if changes and is_sure:
-            errors = [(cart, self._change(cart, told, form)) for cart, told in tried]
-            lines = tried = [(cart, error) for cart, error in errors if error]
+            results = [(cart, self._change(cart, change, form)) for cart, change in tried]
+            lines = tried = [(cart, error) for cart, error in results if error]
             closed = sum(cart.status != OPEN for cart in carts)
             stay = f" Closed ones that stay as they are: {closed}." if closed else ""
-            messages.success(request, f"Carts changed: {len(errors) - len(lines)}.{stay}")
+            messages.success(request, f"Carts changed: {len(results) - len(lines)}.{stay}")
             if not lines:
                 return back
             messages.error(request, f"Carts that could not be changed: {len(lines)}. See below.")
-        context: dict[str, Any] = {"form": form, "lines": lines, "changes": changes}
-        context |= {"found": found, "count": len(tried), "is_sure": is_sure}
-        return page(request, "channels", title="Change channels", **context)
+        context = {
+            "title": "Change channels",
+            "form": form,
+            "lines": lines,
+            "changes": changes,
+            "list_query": list_query,
+            "count": len(tried),
+            "is_sure": is_sure,
+        }
+        return desk_page(request, "change_channels", context)
 
-    def _change(self, cart: Cart, told: str, form: ChannelsForm) -> str:
+    def _change(self, cart: Cart, change: str, form: ChannelsForm) -> str:
         """Change a cart. Return why that failed, or ""."""
         why = form.cleaned_data["why"]
         carts = Cart.objects.by(author_of(self.request, why), profile_key=cart.profile_key)
         try:
             with transaction.atomic():
                 changed = carts.change_cart(cart.pk, form.changes(), version=cart.version)
-                log(self.request, cart, CHANGE, f"Cart: {told}", why, changed.version)
+                log(self.request, cart, CHANGE, f"Cart: {change}", why, changed.version)
         except OperationalError:
             return BUSY
-        except ApiError as refused:
-            return refusal_in_words(refused)
+        except ApiError as error:
+            return format_error(error)
         return ""

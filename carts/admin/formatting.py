@@ -1,9 +1,8 @@
-"""How the desk writes values: amounts, texts in quotes, labels and addresses."""
+"""How the desk writes values: isolated texts, amounts, moments, labels and addresses."""
 
 import re
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
@@ -21,6 +20,14 @@ LABELS = {
     "special_instructions": "Instructions for the kitchen",
 }
 
+# An isolate keeps the direction of a text to itself: FSI begins it, and PDI ends it.
+ISOLATE_START, ISOLATE_END = "\u2068", "\u2069"
+
+# Browsers let these reach out of an isolate. Nobody sees them, and a text reads well without them.
+# At the line separators they begin no new line.
+CONTROLS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+CONTROLS |= dict.fromkeys((0x2028, 0x2029), "\n")
+
 # Of today's currencies. A cart may be in one that ISO 4217 has withdrawn since.
 DECIMALS = {currency.code: currency.exponent or 0 for currency in Currency}
 
@@ -33,30 +40,38 @@ def label_of(name: str) -> str:
     return LABELS.get(name, name.replace("_", " ").capitalize())
 
 
-def moment_in_words(moment: datetime | str | None) -> str:
+def isolate(value: object) -> str:
+    """Return what a caller wrote as an isolate: an Arabic text turns nothing beside it around.
+
+    The page shows it as a `<bdi>`. No value holds the characters that begin and end an isolate.
+    """
+    return f"{ISOLATE_START}{str(value).translate(CONTROLS)}{ISOLATE_END}"
+
+
+def format_moment(moment: datetime | str | None) -> str:
     """Return a moment, perhaps as JSON has it, in the viewer's time zone; "nothing" for none."""
     if isinstance(moment, str):
         moment = datetime.fromisoformat(moment)
-    return date_format(localtime(moment), "j M Y, H:i T") if moment else in_words(None)
+    return date_format(localtime(moment), "j M Y, H:i T") if moment else format_value(None)
 
 
-def refusal_in_words(error: ApiError) -> str:
+def format_error(error: ApiError) -> str:
     """Return why a change was refused, as staff read it."""
     if isinstance(error, CartClosed):
-        state, moment = error.details["status"], moment_in_words(error.details["moment"])
+        state, moment = error.details["status"], format_moment(error.details["moment"])
         word = error.details["word"]
         return f"The cart is closed: {state} {word} {moment}. Reopen it first, if that is right."
     return " ".join(one.sentence for one in error.errors)
 
 
-def in_words(value: Any) -> str:
-    """Return a value that is no price as histories show it: a text in quotes."""
+def format_value(value: object) -> str:
+    """Return a value that is no price as histories show it: a text isolated and in quotes."""
     if isinstance(value, str):
-        return f"“{value}”"
+        return f"“{isolate(value)}”"
     return "nothing" if value is None else str(value)
 
 
-def amount(value: Decimal | int, currency: str) -> str:
+def format_amount(value: Decimal | int, currency: str) -> str:
     """Return the exact amount with its currency's decimals, such as 1,234.50 or 1,200.
 
     An amount with more decimals than the currency keeps them all. Zero has no sign.

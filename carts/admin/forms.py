@@ -8,9 +8,10 @@ from typing import Any, ClassVar, cast
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.http import QueryDict
 from django.utils.text import normalize_newlines
 
-from carts.admin.formatting import amount, is_ambiguous, label_of, parse_amount
+from carts.admin.formatting import format_amount, is_ambiguous, label_of, parse_amount
 from carts.models.cart_change import WHY_LENGTH
 from carts.models.columns import column_names
 from carts.records import CART_CHANGES, Item, NewCart, Option
@@ -20,26 +21,26 @@ from carts.value_types import Integer, Line, Price, Text
 CHANNELS = ("fulfilment_channel", "ordering_channel", "platform")
 
 
-class Paragraph(forms.CharField):
+class MultilineField(forms.CharField):
     """A text of several lines. Browsers send CRLF for a line end, which is not a change."""
 
     widget = forms.Textarea({"rows": 3})
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> str | None:
         text = super().to_python(value)
         return text and normalize_newlines(text)
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
+    def has_changed(self, initial: object, data: object) -> bool:
         return super().has_changed(self.to_python(initial), data)
 
 
-class Amount(forms.DecimalField):
+class AmountField(forms.DecimalField):
     """A price, typed as on the pages, or with a comma for the point."""
 
     widget = forms.TextInput({"inputmode": "decimal"})
     default_error_messages: ClassVar = {"invalid": "Enter a number, such as 9.50."}
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         typed = str(value or "").strip()
         if not typed:
             return super().to_python(value)
@@ -49,13 +50,13 @@ class Amount(forms.DecimalField):
         return -number if typed.startswith("-") else number
 
 
-class WholeNumber(forms.IntegerField):
+class WholeNumberField(forms.IntegerField):
     """A whole number in digits. Python's own, such as 1_000, are none."""
 
     # A mouse wheel would change the value of a number input.
     widget = forms.TextInput({"inputmode": "numeric"})
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> int | None:
         if "_" in str(value):
             raise ValidationError(self.error_messages["invalid"], code="invalid")
         return super().to_python(value)
@@ -71,16 +72,16 @@ def form_field(record: Record, name: str) -> forms.Field:
     }
     match kind:
         case Text():
-            texts = Paragraph if kind.multiline else forms.CharField
+            texts = MultilineField if kind.multiline else forms.CharField
             field = texts(strip=False, empty_value=None if optional else "", **options)
             # Without `maxlength`, at which browsers cut what is pasted, and count emoji as two.
             if name in CHANNELS:
-                field.widget.attrs |= {"list": f"seen-{name}", "autocomplete": "off"}
+                field.widget.attrs |= {"list": f"suggested-{name}", "autocomplete": "off"}
             return field
         case Integer():
-            return WholeNumber(**options)
+            return WholeNumberField(**options)
         case Price():
-            return Amount(**options)
+            return AmountField(**options)
     raise TypeError(kind)
 
 
@@ -96,10 +97,10 @@ class RecordForm(forms.Form):
     first = ""
     offered = ""
 
-    def __init__(self, data: Any = None, *, currency: str, **kwargs: Any) -> None:
+    def __init__(self, data: QueryDict | None = None, *, currency: str, **kwargs: Any) -> None:
         super().__init__(data, **kwargs)
         self.currency = currency
-        self.initial = shown(self.initial, currency)
+        self.initial = with_price_decimals(self.initial, currency)
         self.fields |= {name: form_field(self.record, name) for name in self.names}
         if self.first:
             self.fields[self.first].widget.attrs["autofocus"] = True
@@ -111,7 +112,7 @@ class RecordForm(forms.Form):
         price: Decimal = self.cleaned_data["price"]
         typed = self["price"].data.strip()
         if is_ambiguous(typed, self.currency) and price != self.initial.get("price"):
-            point = amount(Decimal(typed.replace(",", ".")), self.currency)
+            point = format_amount(Decimal(typed.replace(",", ".")), self.currency)
             whole = re.sub("[.,]", "", typed)
             raise ValidationError(f"This may be two amounts: type {point} or {whole}.")
         return price
@@ -123,11 +124,11 @@ class RecordForm(forms.Form):
         return sent | {name: self.initial[name] for name in kept}
 
 
-def shown(values: Mapping[str, Any], currency: str) -> dict[str, Any]:
+def with_price_decimals(values: Mapping[str, Any], currency: str) -> dict[str, Any]:
     """Return the values of a record, a price with as many decimals as the currency has."""
     if "price" not in values:
         return {**values}
-    return {**values, "price": Decimal(amount(values["price"], currency).replace(",", ""))}
+    return {**values, "price": Decimal(format_amount(values["price"], currency).replace(",", ""))}
 
 
 def names_of(record: Record, *first: str) -> tuple[str, ...]:
@@ -176,10 +177,16 @@ class ItemForm(RecordForm):
     record, offered = Item, "offered-dishes"
     names = names_of(Item, "display_name", "quantity", "price", "special_instructions")
 
-    def __init__(self, data: Any = None, *, currency: str, initial: Any = None) -> None:
+    def __init__(
+        self,
+        data: QueryDict | None = None,
+        *,
+        currency: str,
+        initial: Mapping[str, Any] | None = None,
+    ) -> None:
         self.first = "quantity" if initial else "display_name"
         super().__init__(data, currency=currency, initial=initial or {"quantity": 1})
-        self.options: Any = OptionFormSet(
+        self.options = OptionFormSet(
             data,
             prefix="options",
             initial=[option._asdict() for option in self.initial.get("options", ())],
@@ -200,17 +207,17 @@ class ItemForm(RecordForm):
         return super().values() | {"options": tuple(options)}
 
 
-def offers(items: Iterable[Item], currency: str) -> dict[str, dict[str, Any]]:
+def offers(items: Iterable[Item], currency: str) -> dict[str, dict[str, dict[str, str]]]:
     """Return what the forms fill in if the name of a dish or an option is chosen, by the names."""
     dishes = [*items]
     options = [option for item in dishes for option in item.options]
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, dict[str, str]]] = {}
     for form, records in ((ItemForm, dishes), (OptionForm, options)):
         # What is optional is one customer's wish.
         names = [n for n in form.names if n != "quantity" and not is_optional(form.record, n)]
         found[form.offered] = {}
         for record in records:
-            values = shown(record._asdict(), currency)
+            values = with_price_decimals(record._asdict(), currency)
             # As text, because a browser's numbers are doubles.
             texts = {name: str(values[name]) for name in names}
             found[form.offered].setdefault(record.display_name, texts)

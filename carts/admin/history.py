@@ -6,29 +6,27 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
-from django.contrib.admin.models import LogEntry
-
-from carts.admin.activity import notes_of, version_of
-from carts.admin.formatting import amount, in_words, label_of, moment_in_words
-from carts.models import Cart, CartChange
+from carts.admin.activity import notes_of
+from carts.admin.formatting import format_amount, format_moment, format_value, isolate, label_of
+from carts.models import Cart, CartChange, StaffEntry
 from carts.models.cart_change import items_before
 from carts.records import CART_CHANGES, Item, Option, PlacedItem, stored_record
 
-Items = Mapping[UUID, PlacedItem]
+PlacedItems = Mapping[UUID, PlacedItem]
 
 # The changes that a page shows at once.
-PAGE_SIZE = 20
+CHANGES_PER_PAGE = 20
 
 # The most lines about the items of a whole cart, such as it was created with.
-LINES = 50
+MAX_LINES = 50
 
 
 class State(NamedTuple):
     """A cart as it was at a version: its items in their places, its fields, what came `next`."""
 
     version: int
-    placed: Items
-    fields: Mapping[str, Any]
+    placed: PlacedItems
+    fields: Mapping[str, object]
     next: CartChange | None = None
 
     @property
@@ -41,15 +39,16 @@ class Event(NamedTuple):
 
     change: CartChange
     lines: list[str]
-    notes: Iterable[LogEntry] = ()
+    notes: Iterable[StaffEntry] = ()
 
     @classmethod
     def of(cls, change: CartChange, currency: str) -> Self:
         was, now, several = change.was, change.now, [*change.items.values()]
         if several and not change.item_id:
-            return cls(change, _cut(several, lambda one: _of_several(one[0], one[1], currency)))
+            lines = (_lines_of_one(*one, currency) for one in several)
+            return cls(change, _first_lines(lines, len(several)))
         if was.keys() != now.keys():
-            return cls(change, whole(stored_record(Item, was or now), currency))
+            return cls(change, lines_of_item(stored_record(Item, was or now), currency))
         return cls(change, differences(was, now, currency) or ["nothing was changed"])
 
     @property
@@ -58,41 +57,41 @@ class Event(NamedTuple):
         return bool(self.change.was.keys() & {"items", *Item._fields, *CART_CHANGES})
 
 
-def timeline(cart: Cart, items: Items, before: int | None = None) -> dict[str, Any]:
+def timeline(cart: Cart, items: PlacedItems, before: int | None = None) -> dict[str, object]:
     """Return a page of the cart's history: the changes below the version `before`, if given.
 
     `items` are those that the cart holds now. `earlier` is the version below which the next page
     begins. `missing` is the number of changes after the creation that are no longer kept.
     """
     end = min(before or cart.version + 1, cart.version + 1)
-    changes = list(cart.changes.filter(version__lt=end).reverse()[: PAGE_SIZE + 1])
-    events = [Event.of(change, cart.currency) for change in changes[:PAGE_SIZE]]
+    changes = list(cart.changes.filter(version__lt=end).reverse()[: CHANGES_PER_PAGE + 1])
+    events = [Event.of(change, cart.currency) for change in changes[:CHANGES_PER_PAGE]]
     oldest = events[-1].change.version if events else end
     rest = {"earlier": oldest}
-    if len(changes) <= PAGE_SIZE:
+    if len(changes) <= CHANGES_PER_PAGE:
         rest = {"missing": max(0, oldest - 2)}
         if oldest <= 2 and end <= cart.version:
             changes = list(cart.changes.reverse())
         events.append(_creation(cart, items, changes))
     # Notes to changes that are no longer kept came after the creation, which stands last.
-    notes = [(version_of(note), note) for note in notes_of(cart.pk)]
+    notes = list(notes_of(cart.pk))
     for n, event in enumerate(events):
         version = event.change.version
-        of_event = [note for seen, note in notes if version <= seen < end]
+        of_event = [note for note in notes if version <= (note.version or 0) < end]
         events[n], end = event._replace(notes=of_event), version
     return {"events": events, **rest}
 
 
-def _creation(cart: Cart, items: Items, changes: Collection[CartChange]) -> Event:
+def _creation(cart: Cart, items: PlacedItems, changes: Collection[CartChange]) -> Event:
     """Return the creation, with the items of then if `changes` are all that came since."""
     is_known = len(changes) == cart.version - 1
     created = items_before(items, changes).values() if is_known else []
     author = cart.created_by.columns
     creation = CartChange(version=1, at=cart.created_on, operation="Create Cart", **author)
-    return Event(creation, lines_of([placed.item for placed in created], cart.currency))
+    return Event(creation, lines_of_items([placed.item for placed in created], cart.currency))
 
 
-def states_since(cart: Cart, items: Items, version: int) -> dict[int, State]:
+def states_since(cart: Cart, items: PlacedItems, version: int) -> dict[int, State]:
     """Return the cart now, with these `items`, and before each change since, by its versions.
 
     The `version` is among them if all changes since are kept.
@@ -108,7 +107,7 @@ def states_since(cart: Cart, items: Items, version: int) -> dict[int, State]:
     return states
 
 
-def change_of(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> str:
+def change_of(was: Mapping[str, object], now: Mapping[str, object], currency: str) -> str:
     """Return in one line what differs between what was and what is; "" if nothing does."""
     return in_one_line(differences(was, now, currency))
 
@@ -117,65 +116,67 @@ def in_one_line(lines: Iterable[str]) -> str:
     return "; ".join(line.strip() for line in lines)
 
 
-def lines_of(items: Collection[Item], currency: str) -> list[str]:
-    """Return the items in words. After `LINES` lines, the rest is only counted."""
-    return _cut(items, lambda item: whole(item, currency))
+def lines_of_items(items: Collection[Item], currency: str) -> list[str]:
+    """Return what was ordered. After `MAX_LINES` lines, the rest is only counted."""
+    return _first_lines((lines_of_item(item, currency) for item in items), len(items))
 
 
-def _cut(things: Collection[Any], words: Callable[[Any], list[str]]) -> list[str]:
-    """Return the things in words. After `LINES` lines, the rest is only counted."""
+def _first_lines(lines_of_each: Iterable[list[str]], number: int) -> list[str]:
     lines: list[str] = []
-    for number, thing in enumerate(things):
-        if len(lines) >= LINES:
-            return [*lines, f"… and {len(things) - number:,} more"]
-        lines += words(thing)
+    for position, more in enumerate(lines_of_each):
+        if len(lines) >= MAX_LINES:
+            return [*lines, f"… and {number - position:,} more"]
+        lines += more
     return lines
 
 
-def _of_several(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:
+def _lines_of_one(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:
     """Return how one of several items came, went or differs."""
     if was and now:
         change = change_of(was, now, currency) or "at another place"
-        return [f"{in_words(now['display_name'])}: {change}"]
-    first, *others = whole(stored_record(Item, was or now), currency)
+        return [f"{format_value(now['display_name'])}: {change}"]
+    first, *others = lines_of_item(stored_record(Item, was or now), currency)
     return [f"{'added' if now else 'removed'} {first}", *others]
 
 
-def whole(item: Item, currency: str) -> list[str]:
+def lines_of_item(item: Item, currency: str) -> list[str]:
     """Return the lines of an item: what was ordered, its options and its instructions."""
-    lines = [f"{item.quantity} × {item.display_name}, {amount(item.price, currency)}"]
-    lines += [f"    + {_option(option, currency)}" for option in item.options]
+    price = format_amount(item.price, currency)
+    lines = [f"{item.quantity} × {isolate(item.display_name)}, {price}"]
+    lines += [f"    + {_format_option(option, currency)}" for option in item.options]
     if item.special_instructions:
-        lines.append(f"    {in_words(item.special_instructions)}")
+        lines.append(f"    {format_value(item.special_instructions)}")
     return lines
 
 
 def differences(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:
     """Return a line for each value that differs, and for each option that came or went."""
-    price = partial(amount, currency=currency)
-    words: dict[str, Callable[[Any], str]] = {"price": price, "closed_until": moment_in_words}
+    formats: dict[str, Callable[[Any], str]] = {
+        "price": partial(format_amount, currency=currency),
+        "closed_until": format_moment,
+    }
     lines: list[str] = []
     for name, value in now.items():
         # The order of the items says the position, and the time of the change when it was closed.
         if value == was[name] or name in {"position", "closed_on"}:
             continue
         if name == "options":
-            lines += _options(was[name], value, currency)
+            lines += _option_lines(was[name], value, currency)
         else:
-            told = words.get(name, in_words)
-            lines.append(f"{label_of(name).lower()} {told(was[name])} → {told(value)}")
+            formatted = formats.get(name, format_value)
+            lines.append(f"{label_of(name).lower()} {formatted(was[name])} → {formatted(value)}")
     return lines
 
 
-def _options(was: Collection[Option], now: Collection[Option], currency: str) -> list[str]:
+def _option_lines(was: Collection[Option], now: Collection[Option], currency: str) -> list[str]:
     """Return the options taken away and added; if there are none, that their order differs."""
     # Of two that are equal, one may go.
-    gone, come = Counter(was) - Counter(now), Counter(now) - Counter(was)
-    lines = [f"− option {_option(option, currency)}" for option in gone.elements()]
-    lines += [f"+ option {_option(option, currency)}" for option in come.elements()]
+    removed, added = Counter(was) - Counter(now), Counter(now) - Counter(was)
+    lines = [f"− option {_format_option(option, currency)}" for option in removed.elements()]
+    lines += [f"+ option {_format_option(option, currency)}" for option in added.elements()]
     return lines or ["options in another order"]
 
 
-def _option(option: Option, currency: str) -> str:
-    price = f", {amount(option.price, currency)}" if option.price else ""
-    return f"{option.display_name}{price}"
+def _format_option(option: Option, currency: str) -> str:
+    price = f", {format_amount(option.price, currency)}" if option.price else ""
+    return f"{isolate(option.display_name)}{price}"

@@ -1,7 +1,6 @@
 """The pages that correct, add and remove an item of a cart."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -9,9 +8,9 @@ from django.urls import reverse
 from uuid_utils.compat import uuid7
 
 from carts.admin.change_view import ChangeView, EditView
-from carts.admin.formatting import cart_url, in_words
+from carts.admin.formatting import cart_url, format_value, isolate
 from carts.admin.forms import ItemForm, offers
-from carts.admin.history import State, in_one_line, whole
+from carts.admin.history import State, in_one_line, lines_of_item
 from carts.admin.search_terms import carts_with
 from carts.models import Cart
 from carts.models.manager import CartManager
@@ -27,21 +26,21 @@ RECENT = 20
 class ItemView(EditView):
     """The page that corrects an item or adds one, perhaps `like` another of the cart."""
 
-    template = "item"
+    template = "item_form"
     form = ItemForm
     action = ""  # where the form is sent, if not to its own page
 
-    def subject(self, state: State) -> Any:
+    def fields(self, state: State) -> Mapping[str, object]:
         """Return the fields of the item, or those that a new one begins with."""
-        like: Any = parse_guid(self.request.GET.get("like", ""))
-        item = state.items.get(self.item_id or like)
-        return item and item._asdict()
+        key = self.item_id or parse_guid(self.request.GET.get("like", ""))
+        item = state.items.get(key) if key else None
+        return item._asdict() if item else {}
 
-    def context(self) -> dict[str, Any]:
-        name = self.opened and self.opened["display_name"]
-        title = f"Add {name} again" if name else "Add an item"
+    def context(self) -> dict[str, object]:
+        name = self.fields(self.opened_state).get("display_name")
+        title = f"Add {isolate(name)} again" if name else "Add an item"
         if self.item:
-            title = f"Correct {self.item.display_name}"
+            title = f"Correct {isolate(self.item.display_name)}"
         offered = offers(self._recent(), self.cart.currency)
         return {"title": title, "offered": offered, "action": self.action}
 
@@ -54,14 +53,14 @@ class ItemView(EditView):
         for cart in carts.order_by("-pk"):
             yield from (placed.item for placed in items_of(cart.items_json).values())
 
-    def gone(self) -> HttpResponse:
+    def leave_removed(self) -> HttpResponse:
         """Keep what was typed, to be added, if only the item is gone."""
         if not self.cart or self.request.method != "POST":
-            return super().gone()
+            return super().leave_removed()
         self.item_id = None
         self.action = reverse("admin:carts_item_add", args=[self.cart_id])
         self.editor = self.form(self.request.POST, currency=self.cart.currency)
-        return self.page(
+        return self.render(
             error=f"{self.removed} Nothing was saved. Save what you typed to add it as an item."
         )
 
@@ -69,29 +68,31 @@ class ItemView(EditView):
         if self.item_id:
             return super().clashes()
         self.values = self.editor.values()
-        return not self.is_known
+        return not self.is_kept
 
     def save(self) -> HttpResponse:
         item = Item(**self.values, currency=self.cart.currency)
         if self.item:
-            name = f"Item {in_words(self.item.display_name)}"
+            name = f"Item {format_value(self.item.display_name)}"
             return self.write_values(name, CartManager.replace_item, self.item_id, item)
 
-        def add(carts: CartManager, cart_id: UUID, **_: Any) -> Changed:
+        def add(carts: CartManager, cart_id: UUID, **_: object) -> Changed:
             return carts.add_item(cart_id, uuid7(), item)  # to any version
 
-        return self.write(f"Item added: {in_one_line(whole(item, self.cart.currency))}", add)
+        return self.write(
+            f"Item added: {in_one_line(lines_of_item(item, self.cart.currency))}", add
+        )
 
 
 class RemoveItemView(ChangeView):
     """The page that removes an item after a confirmation."""
 
-    template = "remove"
+    template = "remove_item"
 
-    def context(self) -> dict[str, Any]:
-        return {"title": f"Remove {self.item.display_name}?"}
+    def context(self) -> dict[str, object]:
+        return {"title": f"Remove {isolate(self.item.display_name)}?"}
 
     def save(self) -> HttpResponse:
-        message = f"Item {in_words(self.item.display_name)} removed"
+        message = f"Item {format_value(self.item.display_name)} removed"
         cart = cart_url(self.cart_id)
         return self.write(message, CartManager.remove_item, self.item_id, url=cart)

@@ -9,8 +9,8 @@ from django.utils.text import get_text_list
 from django.utils.timezone import localtime
 
 from carts.admin.change_view import ChangeView
-from carts.admin.formatting import in_words, label_of
-from carts.admin.history import State, lines_of
+from carts.admin.formatting import format_value, isolate, label_of
+from carts.admin.history import State, lines_of_items
 from carts.models.cart_change import WHY_LENGTH
 from carts.models.manager import CartManager
 from carts.records import Item
@@ -39,7 +39,7 @@ class PutBackView(ChangeView):
         self.back = self.subject(before)
         self.when = date_format(localtime(self.undone.at), "j M Y, H:i:s T")
         if self.item_id:
-            self.name = self.back and f"Item {in_words(self.back.display_name)}"
+            self.name = self.back and f"Item {format_value(self.back.display_name)}"
         elif self.undone.items:
             self.name = "All items"
         else:
@@ -55,24 +55,24 @@ class PutBackView(ChangeView):
         return {name: value for name, value in state.fields.items() if name in self.undone.was}
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return self.nothing_changed() if self.back == self.now else super().get(request)
+        return self.nothing_changed() if self.back == self.subject_now else super().get(request)
 
-    def context(self) -> dict[str, Any]:
-        name = self.back.display_name if self.item_id else self.name.lower()
+    def context(self) -> dict[str, object]:
+        name = isolate(self.back.display_name) if self.item_id else self.name.lower()
         later = self.events_since(self.kwargs["version"])
         context = {"title": f"Put {name} back?", "later": later}
         if self.item_id:
             return {**context, "back": self.back}
-        now, then = (self._lines(subject) for subject in (self.now, self.back))
+        now, then = (self._lines(subject) for subject in (self.subject_now, self.back))
         return {**context, "now": now, "then": then}
 
     def _lines(self, subject: Any) -> list[str]:
         if self.undone.items:
-            return lines_of([item for _, item in subject], self.cart.currency)
-        return [f"{label_of(name)}: {in_words(value)}" for name, value in subject.items()]
+            return lines_of_items([item for _, item in subject], self.cart.currency)
+        return [f"{label_of(name)}: {format_value(value)}" for name, value in subject.items()]
 
     def save(self) -> HttpResponse:
-        if self.back == self.now:
+        if self.back == self.subject_now:
             return self.nothing_changed()
         # What was allowed then may be refused now.
         change: tuple[Any, ...] = CartManager.change_cart, self.back

@@ -15,6 +15,7 @@ from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Case, Q, Subquery, TextField, Value, When
 from django.db.models.functions import Concat
+from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
 
@@ -26,25 +27,27 @@ from carts.models.closing import STATUSES, has_status
 from carts.models.reads import first_key_at, moment_of
 
 # The carts of a page, and the most that are counted and that a file holds.
-PAGE_SIZE, MOST = 100, 1_000
+CARTS_PER_PAGE, MAX_FOUND = 100, 1_000
 
 # The number of carts that a search looks through at a time, and for how long it goes on.
-WINDOW, SECONDS = 20_000, 1.0
+CARTS_AT_ONCE, SEARCH_SECONDS = 20_000, 1.0
 
 NO_PLACE = {"invalid": "This address does not name a place in the list."}
 
 
-# A moment in the viewer's time zone, which is within the calendar in any other. Without an end,
-# browsers take six digits of a year.
-BROWSERS = {"type": "datetime-local", "max": "9999-12-31T23:59"}
-MOMENT: Any = {
-    "required": False,
-    "widget": forms.DateTimeInput(BROWSERS, format="%Y-%m-%dT%H:%M"),
-    "validators": [
-        MinValueValidator(datetime(1, 1, 3, tzinfo=UTC)),
-        MaxValueValidator(datetime(9999, 12, 29, tzinfo=UTC)),
-    ],
-}
+def moment_field(label: str) -> forms.DateTimeField:
+    """Return a field for a moment in the viewer's time zone, within the calendar in any other."""
+    # Without an end, browsers take six digits of a year.
+    attributes = {"type": "datetime-local", "max": "9999-12-31T23:59"}
+    return forms.DateTimeField(
+        label=label,
+        required=False,
+        widget=forms.DateTimeInput(attributes, format="%Y-%m-%dT%H:%M"),
+        validators=[
+            MinValueValidator(datetime(1, 1, 3, tzinfo=UTC)),
+            MaxValueValidator(datetime(9999, 12, 29, tzinfo=UTC)),
+        ],
+    )
 
 
 class FindForm(forms.Form):
@@ -59,10 +62,10 @@ class FindForm(forms.Form):
     status = forms.ChoiceField(
         required=False, choices=[("", "any"), *((status, status) for status in STATUSES)]
     )
-    created_from = forms.DateTimeField(label="Created from", **MOMENT)
-    created_to = forms.DateTimeField(label="Created before", **MOMENT)
-    changed_from = forms.DateTimeField(label="Changed from", **MOMENT)
-    changed_to = forms.DateTimeField(label="Changed before", **MOMENT)
+    created_from = moment_field("Created from")
+    created_to = moment_field("Created before")
+    changed_from = moment_field("Changed from")
+    changed_to = moment_field("Changed before")
     # The page shows carts below the one key, or above the other.
     before = forms.UUIDField(required=False, error_messages=NO_PLACE)
     after = forms.UUIDField(required=False, error_messages=NO_PLACE)
@@ -70,10 +73,10 @@ class FindForm(forms.Form):
     # The filters for which the page suggests the values of the carts that it shows.
     SUGGESTED = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, data: QueryDict) -> None:
+        super().__init__(data)
         for name in self.SUGGESTED:
-            self.fields[name].widget.attrs |= {"list": f"seen-{name}", "autocomplete": "off"}
+            self.fields[name].widget.attrs |= {"list": f"suggested-{name}", "autocomplete": "off"}
 
     def filters(self) -> list[forms.BoundField]:
         """Return the fields of the filters, for the template."""
@@ -85,10 +88,10 @@ class FindForm(forms.Form):
 
 
 @dataclass(slots=True)
-class Page:
+class SearchResult:
     """Carts, newest first, and the keys at which the newer and the older page begin.
 
-    `total` carts were found from here on, or more if there is an older page. `reading` is what
+    `total` carts were found from here on, or more if there is an older result. `reading` is what
     the term was taken for; `is_id` tells whether it looks like an id, and `made_on` when such an
     id was made. `opens` is the address of the one thing that it names. `deleted` are carts that it
     may mean, but that are gone.
@@ -108,35 +111,35 @@ class Page:
     deleted: tuple[DeletedCart, ...] = ()
 
 
-def find(values: dict[str, Any], *, size: int = PAGE_SIZE) -> Page:
+def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchResult:
     """Return the page of carts that the cleaned values of a `FindForm` ask for."""
-    term, page = values["q"], Page()
+    term, result = values["q"], SearchResult()
     digits = search_terms.id_digits(term)
     key = UUID(digits) if len(digits) == 32 else None
     if key and (opens := _opened(key)):
-        return Page(opens=opens)
+        return SearchResult(opens=opens)
     for reading in search_terms.readings(term, values["partner_key"]):
-        page = _page(reading, values, size)
-        page.deleted = reading.deleted or _deleted_by(reading.request_id)
-        if page.carts or page.reached or page.deleted:
+        result = _search(reading, values, size)
+        result.deleted = reading.deleted or _deleted_by(reading.request_id)
+        if result.carts or result.reached or result.deleted:
             break
-    reading = page.reading
-    page.is_id = bool(digits and reading.words) and reading.column != "restaurant_key"
-    page.made_on = moment_of(key) if key else None
+    reading = result.reading
+    result.is_id = bool(digits and reading.meaning) and reading.column != "restaurant_key"
+    result.made_on = moment_of(key) if key else None
     # Others begin like a deleted cart's. Of a customer's, the carts are listed.
-    is_gone = any(cart.pk == key for cart in page.deleted)
-    if key and not (page.carts and reading.column) and (is_gone or log_of(key).exists()):
-        page.opens = reverse("admin:carts_cart_history", args=[key])
-    elif len(page.carts) == 1 and not (page.newer or page.older or page.deleted):
-        (cart,) = page.carts
-        if reading.keys and reading.words[0][1] in {digits, term.strip()}:
-            page.opens = cart_url(cart.pk, reading.keys[cart.pk])
+    is_gone = any(cart.pk == key for cart in result.deleted)
+    if key and not (result.carts and reading.column) and (is_gone or log_of(key).exists()):
+        result.opens = reverse("admin:carts_cart_history", args=[key])
+    elif len(result.carts) == 1 and not (result.newer or result.older or result.deleted):
+        (cart,) = result.carts
+        if reading.keys and reading.meaning[0][1] in {digits, term.strip()}:
+            result.opens = cart_url(cart.pk, reading.keys[cart.pk])
         elif reading.request_id:
             changes = CartChange.objects.filter(cart=cart, request_id=reading.request_id)
             is_creation = cart.created_request_id == reading.request_id
             if made := 1 if is_creation else changes.values_list("version", flat=True).first():
-                page.opens = cart_url(cart.pk, version=made)
-    return page
+                result.opens = cart_url(cart.pk, version=made)
+    return result
 
 
 def _opened(key: UUID) -> str:
@@ -152,43 +155,43 @@ def _deleted_by(request_id: str) -> tuple[DeletedCart, ...]:
     if not request_id:
         return ()
     carts = DeletedCart.objects.order_by("-id")
-    return tuple(
-        carts.filter(pk__in=carts.values("pk")[:WINDOW], request_id=request_id)[:PAGE_SIZE]
-    )
+    newest = carts.values("pk")[:CARTS_AT_ONCE]
+    return tuple(carts.filter(pk__in=newest, request_id=request_id)[:CARTS_PER_PAGE])
 
 
-def _page(reading: search_terms.Reading, values: dict[str, Any], size: int) -> Page:
+def _search(reading: search_terms.Reading, values: dict[str, Any], size: int) -> SearchResult:
     way = "before" if values["after"] is None else "after"
     start = beyond = values[way]
-    page, keys, deadline = Page(reading=reading), list[UUID](), monotonic() + SECONDS
+    result, keys = SearchResult(reading=reading), list[UUID]()
+    deadline = monotonic() + SEARCH_SECONDS
     while True:
         found, edge = _look(reading, values | {way: beyond})
         keys += found
         if edge:
             beyond = edge
-            page.looked += WINDOW
+            result.looked += CARTS_AT_ONCE
         if not edge or len(keys) > size or monotonic() >= deadline:
             break
-    page.total = min(len(keys), MOST)
+    result.total = min(len(keys), MAX_FOUND)
     if len(keys) > size:
         beyond = keys[size - 1]
     elif edge:
-        page.reached = Cart.objects.filter(pk=beyond).values_list("created_on", flat=True).first()
+        result.reached = Cart.objects.filter(pk=beyond).values_list("created_on", flat=True).first()
     else:
         beyond = None
     keys = keys[:size]
-    page.carts = _carts(keys, reading)
+    result.carts = _carts(keys, reading)
     behind = (keys[0] if keys else start) if start else None
-    page.newer, page.older = (behind, beyond) if way == "before" else (beyond, behind)
-    return page
+    result.newer, result.older = (behind, beyond) if way == "before" else (beyond, behind)
+    return result
 
 
 def _carts(keys: list[UUID], reading: search_terms.Reading) -> list[Cart]:
     """Return the carts, newest first, each with its first three `lines`: quantity and name."""
-    items = search_terms.ITEMS
-    if reading.shown:
-        met: Any = sum((Case(When(each, then=1), default=0) for each in reading.shown), Value(0))
-        items = search_terms.ITEMS.order_by(met.desc(), "position")
+    items = search_terms.ITEMS_OF_CART
+    if reading.dishes:
+        matches: Any = sum(Case(When(dish, then=1), default=0) for dish in reading.dishes)
+        items = items.order_by(matches.desc(), "position")
     # As texts, which are read with the cart's row: as many, whatever the cart holds.
     line = Concat("quantity", Value(" "), "display_name", output_field=TextField())
     lines = {f"line_{n}": Subquery(items.values(line=line)[n : n + 1]) for n in range(3)}
@@ -219,14 +222,14 @@ def _look(reading: search_terms.Reading, values: dict[str, Any]) -> tuple[list[U
     last = "id__lte"
     if values["after"] is None:
         carts, last = carts.reverse(), "id__gte"
-    conditions, edge = _conditions(values) & reading.holding, None
+    conditions, edge = _conditions(values) & reading.condition, None
     if reading.keys:
         carts = carts.filter(pk__in=reading.keys)
     elif conditions:
-        edge = carts.values_list("id", flat=True)[WINDOW : WINDOW + 1].first()
+        edge = carts.values_list("id", flat=True)[CARTS_AT_ONCE : CARTS_AT_ONCE + 1].first()
         if edge:
             carts = carts.filter(**{last: edge})
-    return list(carts.filter(conditions).values_list("id", flat=True)[: MOST + 1]), edge
+    return list(carts.filter(conditions).values_list("id", flat=True)[: MAX_FOUND + 1]), edge
 
 
 def _conditions(values: dict[str, Any]) -> Q:

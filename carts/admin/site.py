@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -10,7 +11,9 @@ from carts.models import Cart
 from cartsvc.identity.sign_in import has_ended, renew_session
 
 
-def page(request: HttpRequest, name: str, *, status: int = 200, **context: Any) -> HttpResponse:
+def desk_page(
+    request: HttpRequest, name: str, context: Mapping[str, object], *, status: int = 200
+) -> HttpResponse:
     """Return a page of the desk. `name` is that of a template in templates/admin/carts/cart/."""
     template = f"admin/carts/cart/{name}.html"
     context = {**site.each_context(request), **context}
@@ -37,7 +40,7 @@ class Desk(AdminSite):
             messages.warning(request, f"Your session has ended.{lost}")
         return allowed
 
-    def index(self, request: HttpRequest, extra_context: Any = None) -> Any:
+    def index(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         """Lead to the search whoever may see carts, and show others Django's start page."""
         if self.get_model_admin(Cart).has_view_or_change_permission(request):
             return HttpResponseRedirect(reverse("admin:carts_cart_changelist"))

@@ -1,7 +1,6 @@
 """What is held of a customer, and in which tables."""
 
 from django.contrib.admin.models import LogEntry
-from django.contrib.contenttypes.models import ContentType
 from django.core.management.base import CommandError
 from django.db.models import Model, QuerySet
 
@@ -18,13 +17,7 @@ def rows_of_customer(profile_key: str) -> list[QuerySet[Model]]:
         )
     return [
         Cart.objects.filter(profile_key=key).order_by("pk"),
-        # Each keeps its cart as text.
-        staff_log().filter(object_repr__endswith=str(key)).order_by("pk"),
+        LogEntry.objects.filter(staff_entry__profile_key=key).order_by("pk"),
         DeletedCart.objects.filter(profile_key=key),
         IdempotencyRecord.objects.filter(profile_key=key),
     ]
-
-
-def staff_log() -> QuerySet[LogEntry]:
-    """Return the log of what staff did to carts. An entry may outlive its cart."""
-    return LogEntry.objects.filter(content_type=ContentType.objects.get_for_model(Cart))

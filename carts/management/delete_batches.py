@@ -5,6 +5,7 @@ from time import monotonic, sleep
 from typing import TypeVar
 from uuid import UUID
 
+from django.contrib.admin.models import LogEntry
 from django.core.management.base import OutputWrapper
 from django.db import OperationalError, connection, transaction
 from django.db.models import F, Model, QuerySet
@@ -92,8 +93,7 @@ def _delete(rows: QuerySet[ModelT]) -> int:
 
 
 def _delete_once(rows: QuerySet[ModelT]) -> int:
-    # At once, or if one of them is locked, customer by customer.
-    if connection.is_distributed:  # type: ignore[attr-defined] # a backend of cartsvc.db
+    if _is_distributed(rows):  # at once, or if one of them is locked, customer by customer
         try:
             return delete_in_shards(rows)
         except OperationalError as error:
@@ -115,8 +115,13 @@ def _delete_unlocked(rows: QuerySet[ModelT]) -> int:
     skip = connection.features.has_select_for_update_skip_locked
     keys = list(rows.select_for_update(skip_locked=skip).values_list("pk", flat=True))
     locked = rows.filter(pk__in=keys)
-    if connection.is_distributed:  # type: ignore[attr-defined]
+    if _is_distributed(rows):
         delete_in_shards(locked)
     else:
         QuerySet.delete(locked)  # carts' own `delete` refuses
     return len(keys)
+
+
+def _is_distributed(rows: QuerySet[ModelT]) -> bool:
+    of_carts = rows.model is not LogEntry
+    return of_carts and connection.is_distributed  # type: ignore[attr-defined] # of cartsvc.db

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('carts', '0004_log_of_a_cart'),
+        ('carts', '0003_validate_cart_closing'),
     ]
 
     operations = [

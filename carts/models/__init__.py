@@ -10,6 +10,7 @@ from carts.models.cart_change import CartChange
 from carts.models.deleted_cart import DeletedCart
 from carts.models.idempotency import IdempotencyRecord
 from carts.models.item import CartItem, CartItemOption
+from carts.models.staff_entry import StaffEntry
 
 __all__ = [
     "Cart",
@@ -18,4 +19,5 @@ __all__ = [
     "CartItemOption",
     "DeletedCart",
     "IdempotencyRecord",
+    "StaffEntry",
 ]

@@ -30,7 +30,9 @@ INSERT INTO django_admin_log (action_time, user_id, content_type_id, object_id, 
 SELECT now(), %s, (SELECT id FROM django_content_type WHERE model = 'cart'),
     gen_random_uuid()::text, '', 2, 'Item removed'
 FROM generate_series(1, 100000);
-ANALYZE django_admin_log
+INSERT INTO carts_staffentry (log_entry_id, cart_id, profile_key, version)
+SELECT id, object_id::uuid, gen_random_uuid(), 2 FROM django_admin_log WHERE object_repr = '';
+ANALYZE django_admin_log, carts_staffentry
 """
 
 REPEATS = 5

@@ -4,7 +4,7 @@ import pytest
 
 from carts.models import Cart
 from tests.browser.conftest import FIND, THE_LIST, Open, check, follow, shoot, sign_in
-from tests.desk.conftest import big_cart, item_page, page_of
+from tests.desk.conftest import big_cart, item_page, marked, page_of
 from tests.support.factories import CartFactory, ItemFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -19,18 +19,18 @@ def test_an_id_and_an_order_are_copied(cart: Cart, desk: Open) -> None:
     assert UUID(page.evaluate("navigator.clipboard.readText()")) == cart.pk
     page.get_by_role("button", name="Copy as text").click()
     page.get_by_role("button", name="Copied").wait_for()
-    assert page.evaluate("navigator.clipboard.readText()").splitlines() == [
+    assert marked(page.evaluate("navigator.clipboard.readText()")).splitlines() == [
         *(f"Cart {cart.pk}", f"Customer: {cart.profile_key}", f"Restaurant: {cart.restaurant_key}"),
-        *("2 × Pizza Margherita: 25.20 (12.60 each)", "+ Extra mozzarella: 1.25"),
+        *("2 × [Pizza Margherita]: 25.20 (12.60 each)", "+ [Extra mozzarella]: 1.25"),
         *(
-            "+ Olives: 1.25",
-            "No basil",
-            "1 × Cola: 10.10",
+            "+ [Olives]: 1.25",
+            "[No basil]",
+            "1 × [Cola]: 10.10",
             "Subtotal in EUR without fees and tip: 35.30",
         ),
         *(
-            "Instructions for the kitchen: Ring twice",
-            "Note on the customer's invoice: Invoice to the office",
+            "Instructions for the kitchen: [Ring twice]",
+            "Note on the customer's invoice: [Invoice to the office]",
         ),
     ]
     page.get_by_role("button", name="Copy as text").wait_for()
@@ -38,9 +38,9 @@ def test_an_id_and_an_order_are_copied(cart: Cart, desk: Open) -> None:
     page.goto(page_of(plain))
     page.get_by_role("button", name="Copy as text").click()
     page.get_by_role("button", name="Copied").wait_for()
-    assert page.evaluate("navigator.clipboard.readText()").splitlines()[3:] == [
+    assert marked(page.evaluate("navigator.clipboard.readText()")).splitlines()[3:] == [
         *(
-            "3 × Pizza Margherita: 30.30 (10.10 each)",
+            "3 × [Pizza Margherita]: 30.30 (10.10 each)",
             "Subtotal in EUR without fees and tip: 30.30",
         ),
     ]

@@ -1,5 +1,5 @@
 import pytest
-from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
+from django.contrib.admin.models import ADDITION
 from django.contrib.auth.models import User
 
 from carts.models import Cart
@@ -12,6 +12,7 @@ from tests.desk.conftest import (
     delete_page,
     item_of,
     item_page,
+    log_entry,
     page_of,
     put_back_page,
     remove_page,
@@ -42,17 +43,9 @@ def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, schem
     for _ in range(3):
         CartFactory(items=[ItemFactory(with_option=True)])
     cart.items.last().replace(**ItemFactory(display_name="Lemonade"))
-    LogEntry.objects.log_actions(
-        User.objects.get().pk, [cart], CHANGE, "Item “Cola”: quantity 1 → 2. Why: “She called”"
-    )
-    LogEntry.objects.create(
-        user=User.objects.get(),
-        content_type=LogEntry.objects.get().content_type,
-        object_id=cart.pk,
-        object_repr=f"version 2 of {cart}",
-        action_flag=ADDITION,
-        change_message="Note: “Called, promised a refund”",
-    )
+    user = User.objects.get()
+    log_entry(cart, user, "Item “Cola”: quantity 1 → 2. Why: “She called”")
+    log_entry(cart, user, "Note: “Called, promised a refund”", flag=ADDITION)
     gone = CartFactory()
     Cart.objects.by(Author("bearer", "partner-app", "request-1")).delete_cart(gone.pk)
     look = f"{width}-{scheme}"

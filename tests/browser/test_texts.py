@@ -1,8 +1,8 @@
 import pytest
 from uuid_utils.compat import uuid7
 
+from carts.admin.formatting import CONTROLS
 from carts.models import Cart
-from carts.templatetags.desk_filters import CONTROLS
 from tests.browser.conftest import FIND, HEIGHTS, Open, check, complained
 from tests.desk.conftest import delete_page, item_of, item_page, page_of, remove_page
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
@@ -169,3 +169,67 @@ def test_no_empty_row_stands_before_a_long_word(desk: Open) -> None:
     # It is indented below its item.
     left = page.locator(".lines bdi").last.evaluate("text => text.getClientRects()[0].left")
     assert 10 < left - item["x"] < 40
+
+
+# Where each of these texts begins and ends, in pixels, within the last element that holds them all.
+PLACES = """texts => {
+  const holds = element => texts.every(text => element.textContent.includes(text));
+  const line = [...document.querySelectorAll("body *")].filter(holds).at(-1);
+  const nodes = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+  const range = document.createRange(), places = [];
+  let [node, end] = [nodes.nextNode(), 0];
+  for (const text of texts) {
+    while (node.data.indexOf(text, end) < 0) [node, end] = [nodes.nextNode(), 0];
+    const start = node.data.indexOf(text, end);
+    end = start + text.length;
+    range.setStart(node, start);
+    range.setEnd(node, end);
+    const box = range.getBoundingClientRect();
+    places.push(Math.round(box.left), Math.round(box.right));
+  }
+  return places;
+}"""
+
+# Shows a text as where it is pasted.
+PASTE = """text => {
+  const shown = document.createElement("pre");
+  shown.textContent = text;
+  document.body.replaceChildren(shown);
+}"""
+
+ODD_NAMES = ["12” سلطة", "“شاورما", "كولا, 0.5 لتر", "שלום; 5 ", "7 → פלאפל", "פיתה, 5"]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_each_value_stands_between_the_words_around_it(desk: Open, name: str) -> None:
+    item = ItemFactory(display_name=name, price="64.50", quantity=3, special_instructions=name)
+    cart = CartFactory(items=[item])
+    page = desk()
+
+    def in_order(*texts: str) -> None:
+        places = page.evaluate(PLACES, list(texts))
+        assert places == sorted(places), (page.url, texts)
+
+    page.goto(delete_page(cart))
+    in_order("3 × ", name, "64.50")
+    page.goto(remove_page(cart))
+    in_order("Remove ", name, "?")
+    in_order("Carts", "Remove ", name, "?")
+    title = page.title()
+    page.goto(page_of(cart))
+    in_order("3 × ", name, "64.50")
+    copied = page.locator("[data-copy-order]").get_attribute("data-copy")
+    for text, words in (
+        (title, ("Remove ", name, "?", "Support desk")),
+        (copied, ("3 ×", name, ": 193.50", "(64.50 each)")),
+    ):
+        page.evaluate(PASTE, text)
+        in_order(*words)
+    page.goto(item_page(cart))
+    in_order("Correct ", name)
+    page.get_by_label("Name").first.fill(f"{name} a")
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(f"**{item_of(cart)}")
+    in_order("name “", name, "” → “", f"{name} a", "”")
+    page.goto(f"{page_of(cart)}?staff")
+    in_order("Item “", name, "”: name “", name, "” → “", f"{name} a", "”")

@@ -5,13 +5,13 @@ from itertools import chain
 from typing import Any, cast
 
 import pytest
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import Group, User
 from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from pytest_django import Settings
 
-from carts.models import Cart
+from carts.models import Cart, StaffEntry
 from carts.models.reads import items_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.table_contents import Unchanged
@@ -140,7 +140,7 @@ def found(client: Client, **query: object) -> list[Any]:
     """Return the carts that the search lists."""
     response = client.get(CARTS, query)
     assert response.status_code == 200
-    return list(response.context["page"].carts)
+    return list(response.context["result"].carts)
 
 
 def form_of(client: Client, url: str) -> dict[str, Any]:
@@ -156,6 +156,25 @@ def form_on(response: Any) -> dict[str, Any]:
         fields += [*chain(*options), *options.management_form]
     sent = {field.html_name: field.value() for field in fields if field.value() is not None}
     return {**sent, "version": context["version"]}
+
+
+def log_entry(cart: Cart, user: User, message: str, *, flag: int = CHANGE) -> LogEntry:
+    """Write an entry of the staff log about the second version of a cart."""
+    entry = LogEntry.objects.log_actions(user.pk, [cart], flag, message, single_object=True)
+    StaffEntry.objects.create(
+        log_entry=entry, cart_id=cart.pk, profile_key=cart.profile_key, version=2
+    )
+    return entry
+
+
+def marked(text: str) -> str:
+    """Return the text with [brackets] in place of the characters that isolate its values."""
+    return text.translate({0x2068: "[", 0x2069: "]"})
+
+
+def logged() -> str:
+    """Return the only entry of the staff log."""
+    return marked(LogEntry.objects.get().change_message)
 
 
 def words(html: str) -> str:

@@ -16,6 +16,7 @@ from tests.desk.conftest import (
     correct_page,
     delete_page,
     guess,
+    marked,
     member,
     page_of,
     sign_in,
@@ -134,9 +135,11 @@ def test_an_account_that_cannot_use_the_desk_is_told(
 ) -> None:
     ben = member("ben", "Cart support")
     page = saved(lead, f"{ACCOUNTS}{ben.pk}/change/", **changes)
-    warnings = [str(message) for message in page.context["messages"] if message.tags == "warning"]
+    warnings = [
+        marked(str(message)) for message in page.context["messages"] if message.tags == "warning"
+    ]
     assert warnings == (
-        [f"Account “ben” cannot use the desk yet. It still needs {told}"] if told else []
+        [f"Account “[ben]” cannot use the desk yet. It still needs {told}"] if told else []
     )
 
 

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
@@ -13,7 +13,16 @@ from django.test.utils import CaptureQueriesContext
 
 from carts.admin import activity
 from carts.models import Cart
-from tests.desk.conftest import CARTS, delete_page, form_of, item_page, page_of, staff, words
+from tests.desk.conftest import (
+    CARTS,
+    delete_page,
+    form_of,
+    item_page,
+    log_entry,
+    page_of,
+    staff,
+    words,
+)
 from tests.support.table_contents import Unchanged
 
 ACTIVITY = f"{CARTS}activity/"
@@ -31,8 +40,7 @@ def log(cart: Cart, lead: Client) -> None:
     users = [User.objects.get(username="anna"), User.objects.create_user("cleo", is_staff=True)]
     for day in range(10):
         for user, hours in zip(users, (0, 11), strict=True):
-            LogEntry.objects.log_actions(user.pk, [cart], CHANGE, f"{user} {day}")
-            entry = LogEntry.objects.order_by("pk").last()
+            entry = log_entry(cart, user, f"{user} {day}")
             at = NOON + timedelta(days=day, hours=hours)
             LogEntry.objects.filter(pk=entry.pk).update(action_time=at)
 
@@ -73,8 +81,8 @@ def test_it_is_filtered_by_agent_and_day(lead: Client) -> None:
 
 @pytest.mark.usefixtures("log")
 def test_it_is_read_in_windows_of_the_key(lead: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(activity, "WINDOW", 6)
-    monkeypatch.setattr(activity, "PAGE_SIZE", 4)
+    monkeypatch.setattr(activity, "ENTRIES_AT_ONCE", 6)
+    monkeypatch.setattr(activity, "ENTRIES_PER_PAGE", 4)
     pages, query = [], {"agent": "anna"}
     while query:
         with CaptureQueriesContext(
@@ -93,11 +101,26 @@ def test_it_is_read_in_windows_of_the_key(lead: Client, monkeypatch: pytest.Monk
     assert len(shown(lead)) == 4
 
 
+@pytest.mark.usefixtures("log")
+def test_a_day_is_looked_for_in_windows_until_it_is_past(
+    lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activity, "ENTRIES_AT_ONCE", 6)
+    pages: list[list[str]] = []
+    query = {"day": "2026-03-18"}
+    while query:
+        page = lead.get(ACTIVITY, query)
+        pages.append([entry.change_message for entry in page.context["entries"]])
+        older = page.context["older"]
+        query = query | {"before": str(older)} if older else {}
+    assert pages == [[], [], ["cleo 3", "anna 3"]]
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("day", value) for value in ("0001-01-01", "9999-12-31", "x", "\0", "2026-02-30")),
-        *(("before", value) for value in ("0", "-1", "x", str(10**30))),
+        *(("day", value) for value in ("x", "\0", "2026-02-30", "99999-12-31")),
+        ("before", "x"),
         *(("agent", value) for value in ("nobody", "\0")),
     ],
 )
@@ -105,6 +128,21 @@ def test_a_filter_that_is_none_is_told(lead: Client, name: str, value: str) -> N
     page = lead.get(ACTIVITY, {name: value})
     assert page.status_code == 200
     assert "errorlist" in page.text
+
+
+@pytest.mark.usefixtures("log")
+@pytest.mark.parametrize(
+    ("name", "value", "number"),
+    [
+        *(("day", value, 0) for value in ("0001-01-01", "9999-12-31")),
+        *(("before", value, 0) for value in ("0", "-1", str(-(10**30)))),
+        ("before", str(10**30), 20),
+    ],
+)
+def test_a_filter_may_be_beyond_all_entries(
+    lead: Client, name: str, value: str, number: int
+) -> None:
+    assert len(shown(lead, **{name: value})) == number
 
 
 def test_it_is_for_those_who_manage_accounts(

@@ -11,7 +11,7 @@ from carts.admin import forms
 from carts.models import Cart
 from carts.records import Item
 from carts.validation import is_optional
-from tests.desk.conftest import add_page, form_of, items, page_of
+from tests.desk.conftest import add_page, form_of, items, logged, marked, page_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 
@@ -30,7 +30,7 @@ def test_an_item_is_added_behind_the_last(lead: Client, cart: Cart) -> None:
     assert first["display_name"] == "Pizza Margherita"
     made = {"item_id": second["item_id"], "currency": "EUR", "value": Decimal("2.50")}
     assert second == dict.fromkeys(Item._fields) | typed | made | {"options": []}
-    assert LogEntry.objects.get().change_message == "Item added: 1 × Cola, 2.50"
+    assert logged() == "Item added: 1 × [Cola], 2.50"
 
 
 def test_again_fills_the_form_with_the_values_of_an_item(lead: Client) -> None:
@@ -44,14 +44,14 @@ def test_again_fills_the_form_with_the_values_of_an_item(lead: Client) -> None:
     typed = form_of(lead, url)
     assert Cart.objects.get().version == 1
     for response in (lead.get(url), lead.post(url, typed | {"quantity": "0"})):
-        assert response.context["title"] == "Add Pizza Margherita again"
+        assert marked(response.context["title"]) == "Add [Pizza Margherita] again"
     assert lead.post(url, typed).url == page_of(cart)
     first, second = items(cart)
     assert first == item
     assert second == item | {"item_id": second["item_id"]}
     assert cart.changes.get().operation == "Add Item"
-    assert LogEntry.objects.get().change_message == (
-        "Item added: 2 × Pizza Margherita, 3.00; + Olives, 0.50; + Olives, 0.50; “No basil”"
+    assert logged() == (
+        "Item added: 2 × [Pizza Margherita], 3.00; + [Olives], 0.50; + [Olives], 0.50; “[No basil]”"
     )
 
 

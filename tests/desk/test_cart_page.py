@@ -5,7 +5,6 @@ from itertools import product
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
@@ -20,6 +19,8 @@ from tests.desk.conftest import (
     form_of,
     item_page,
     items,
+    log_entry,
+    marked,
     page_of,
     remove_page,
     words,
@@ -77,10 +78,11 @@ def test_the_time_line_tells_what_happened(viewer: Client, db: None) -> None:
     cart = Cart.objects.get(pk=cart_id)
     page = viewer.get(page_of(cart))
     told = page.context["timeline"]["events"]
-    assert [(c.version, c.operation, c.item_name, lines) for c, lines, _ in told] == [
-        (4, "Remove Item", "Stew", ["3 × Stew, 10.10"]),
-        (3, "Update Item", "Stew", ["name “Soup” → “Stew”", "quantity 1 → 3"]),
-        (2, "Add Item", "Soup", ["1 × Soup, 10.10"]),
+    shown = [(c.version, c.operation, c.item_name, [*map(marked, lines)]) for c, lines, _ in told]
+    assert shown == [
+        (4, "Remove Item", "Stew", ["3 × [Stew], 10.10"]),
+        (3, "Update Item", "Stew", ["name “[Soup]” → “[Stew]”", "quantity 1 → 3"]),
+        (2, "Add Item", "Soup", ["1 × [Soup], 10.10"]),
         (1, "Create Cart", None, []),
     ]
     assert re.findall("subtotal (.+?)</p>", page.text) == [
@@ -102,14 +104,14 @@ def test_the_time_line_tells_what_an_item_was_before(viewer: Client) -> None:
 
     later, sooner = events(viewer, item.cart)[:2]
 
-    assert sooner.lines == [
-        "− option Rucola, 1.25",
-        "instructions for the kitchen nothing → “Without onions”",
+    assert [*map(marked, sooner.lines)] == [
+        "− option [Rucola], 1.25",
+        "instructions for the kitchen nothing → “[Without onions]”",
     ]
-    assert later.lines == [
-        "− option Speck, 1.25",
-        "+ option Grana, 1.25",
-        "instructions for the kitchen “Without onions” → nothing",
+    assert [*map(marked, later.lines)] == [
+        "− option [Speck], 1.25",
+        "+ option [Grana], 1.25",
+        "instructions for the kitchen “[Without onions]” → nothing",
     ]
 
 
@@ -124,7 +126,8 @@ def test_an_option_that_says_what_is_left_out_is_told_without_a_price(viewer: Cl
     plain = OptionFactory(display_name="No onions", price=0)
     item = CartFactory(items=[ItemFactory(options=[plain])]).items.get()
     item.change(options=[OptionFactory(display_name="Extra hot", price=1)])
-    assert events(viewer, item.cart)[0].lines == ["− option No onions", "+ option Extra hot, 1.00"]
+    lines = [*map(marked, events(viewer, item.cart)[0].lines)]
+    assert lines == ["− option [No onions]", "+ option [Extra hot], 1.00"]
     page = viewer.get(page_of(item.cart)).text
     for line in ("− option <bdi>No onions</bdi></span>", "+ option <bdi>Extra hot</bdi>, 1.00"):
         assert line in page
@@ -235,7 +238,7 @@ def test_the_history_can_be_of_staff_only_newest_first(
 def test_a_long_log_is_read_page_by_page(viewer: Client, cart: Cart) -> None:
     user = User.objects.get(username="ben")
     for number in range(101):
-        LogEntry.objects.log_actions(user.pk, [cart], CHANGE, f"change {number}")
+        log_entry(cart, user, f"change {number}")
     pages = [viewer.get(f"{log_of(cart)}&p={page}").text for page in (1, 2, "x")]
     logs = [page.partition('id="history-heading"')[2] for page in pages]
     assert [log.count("<time") for log in logs] == [100, 1, 100]

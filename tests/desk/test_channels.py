@@ -10,7 +10,7 @@ from django.test import Client
 from carts.admin import channels_page
 from carts.models import Cart
 from carts.records import Closing
-from tests.desk.conftest import CARTS, correct_page, page_of, words
+from tests.desk.conftest import CARTS, correct_page, marked, page_of, words
 from tests.support.concurrency import held
 from tests.support.factories import CartFactory, ItemFactory
 from tests.support.table_contents import Unchanged
@@ -26,7 +26,7 @@ def several(db: None) -> list[Cart]:
 
 def sent(carts: list[Cart], **values: str) -> dict[str, Any]:
     blank = dict.fromkeys(("fulfilment_channel", "ordering_channel", "platform", "why"), "")
-    return {"cart": [str(cart.pk) for cart in carts], "found": "q=4711", **blank, **values}
+    return {"cart": [str(cart.pk) for cart in carts], "list_query": "q=4711", **blank, **values}
 
 
 def test_the_channels_of_what_was_selected_are_changed_after_a_preview(
@@ -34,9 +34,9 @@ def test_the_channels_of_what_was_selected_are_changed_after_a_preview(
 ) -> None:
     found = lead.get(CARTS, {"q": "4711"}).text
     assert f'<input type="checkbox" name="cart" value="{several[0].pk}"' in found
-    assert 'name="found" value="q=4711"' in found
+    assert 'name="list_query" value="q=4711"' in found
 
-    chosen = {"cart": [str(cart.pk) for cart in several[1:]], "found": "q=4711"}
+    chosen = {"cart": [str(cart.pk) for cart in several[1:]], "list_query": "q=4711"}
     asked = lead.post(CHANNELS, chosen)
     assert words(asked.text).count("DELIVERY · MOBILE · ios-app") == 2
     assert "Change channels" in asked.text
@@ -66,17 +66,19 @@ def test_the_channels_of_what_was_selected_are_changed_after_a_preview(
         assert (record.operation, record.author.name) == ("Change Cart", "anna")
         assert record.why == "The courier is ill"
         entry = LogEntry.objects.get(object_id=str(cart.pk))
-        assert entry.change_message == (
-            "Cart: fulfilment channel “DELIVERY” → “PICKUP”. Why: “The courier is ill”"
+        assert marked(entry.change_message) == (
+            "Cart: fulfilment channel “[DELIVERY]” → “[PICKUP]”. Why: “[The courier is ill]”"
         )
-        assert entry.object_repr.startswith("version 2 of ")
+        assert entry.staff_entry.version == 2
 
 
 def test_the_channels_of_other_carts_are_suggested(lead: Client, several: list[Cart]) -> None:
     asked = lead.post(CHANNELS, {"cart": str(several[0].pk)})
     for page in (asked, lead.get(correct_page(several[0]))):
-        assert ' list="seen-fulfilment_channel"' in page.text
-        (seen,) = re.findall('<datalist id="seen-fulfilment_channel">(.*)</datalist>', page.text)
+        assert ' list="suggested-fulfilment_channel"' in page.text
+        (seen,) = re.findall(
+            '<datalist id="suggested-fulfilment_channel">(.*)</datalist>', page.text
+        )
         assert re.findall('value="([^"]*)"', seen) == ["DELIVERY", "PICKUP"]
     for typed, new in (("PIKCUP", True), ("PICKUP", False)):
         preview = lead.post(CHANNELS, sent(several, fulfilment_channel=typed))
@@ -163,7 +165,7 @@ def test_the_page_asks_for_what_it_needs(
     ):
         typed = sent(carts, **values) | {"sure": "yes"}
         assert text in lead.post(CHANNELS, typed, follow=True).text
-    for wrong in ({"cart": ["x", "\0", "9" * 999]}, {"found": "\r\nX: y"}, {}):
+    for wrong in ({"cart": ["x", "\0", "9" * 999]}, {"list_query": "\r\nX: y"}, {}):
         assert lead.post(CHANNELS, wrong).url.startswith(f"{CARTS}?")
     assert lead.get(CHANNELS).url == f"{CARTS}?"
 

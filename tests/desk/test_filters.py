@@ -32,7 +32,7 @@ def test_a_place_or_a_time_that_is_none_is_told(
 ) -> None:
     response = viewer.get(CARTS, {name: value})
     assert text in response.text
-    assert response.context["page"].carts == []
+    assert response.context["result"].carts == []
 
 
 def test_a_time_is_typed_with_four_digits_of_a_year_or_chosen_by_a_click(
@@ -44,7 +44,7 @@ def test_a_time_is_typed_with_four_digits_of_a_year_or_chosen_by_a_click(
     wanted = {"last hour": [cart], "today": [cart], "yesterday": []}
     for url, name in links.items():
         assert "q=4711&amp;currency=EUR&amp;created_from=" in url
-        assert list(viewer.get(CARTS + unescape(url)).context["page"].carts) == wanted.pop(name)
+        assert list(viewer.get(CARTS + unescape(url)).context["result"].carts) == wanted.pop(name)
     assert wanted == {}
 
 

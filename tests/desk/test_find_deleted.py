@@ -27,7 +27,7 @@ def look(client: Client, term: object) -> tuple[list[Cart], list[UUID], str]:
     response: Any = client.get(CARTS, {"q": str(term)})
     assert response.status_code == 200
     gone = re.findall(f'<a href="{CARTS}([^/]+)/history/"', response.text)
-    return response.context["page"].carts, [UUID(key) for key in gone], words(response.text)
+    return response.context["result"].carts, [UUID(key) for key in gone], words(response.text)
 
 
 @pytest.mark.parametrize("length", [8, 9, 13, 30])
@@ -87,7 +87,7 @@ def test_the_request_of_a_deletion_finds_the_deleted_cart(
     carts, gone, _ = look(viewer, request_id)
     assert ([cart.pk for cart in carts], gone) == ([ALIKE], [DELETED])
     # It is looked for among those that were made last.
-    monkeypatch.setattr(search, "WINDOW", 1)
+    monkeypatch.setattr(search, "CARTS_AT_ONCE", 1)
     for key in (UUID(int=DELETED.int + 1), UUID(int=DELETED.int + 2)):
         Cart.objects.delete_cart(CartFactory(id=key).pk)
     assert viewer.get(CARTS, {"q": request_id}).url.startswith(page_of(Cart.objects.get()))

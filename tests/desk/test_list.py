@@ -20,7 +20,7 @@ def walk(client: Client, query: str, way: str) -> list[list[Any]]:
     pages = []
     while query:
         response = client.get(CARTS + query)
-        pages.append(response.context["page"].carts)
+        pages.append(response.context["result"].carts)
         query = ways(response)[way]
     return pages
 
@@ -48,9 +48,9 @@ def test_pages_hold_every_cart_once(
     naan = ItemFactory(display_name="Naan", price="12.50")
     kinds = {"platform": "web"}, {"platform": "ios-app", "items": [naan]}
     carts = [CartFactory(**kinds[n % 2]) for n in range(17)][::-1]
-    monkeypatch.setattr(search, "PAGE_SIZE", 5)
-    monkeypatch.setattr(search, "WINDOW", 4)
-    monkeypatch.setattr(search, "SECONDS", 0)
+    monkeypatch.setattr(search, "CARTS_PER_PAGE", 5)
+    monkeypatch.setattr(search, "CARTS_AT_ONCE", 4)
+    monkeypatch.setattr(search, "SEARCH_SECONDS", 0)
     check_walk(viewer, query, carts if query in {"?", "?q=4711"} else carts[1::2])
 
 
@@ -58,11 +58,11 @@ def test_a_page_leads_both_ways_whichever_way_it_was_come_to(
     viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     carts = [CartFactory() for _ in range(5)]
-    monkeypatch.setattr(search, "PAGE_SIZE", 1)
+    monkeypatch.setattr(search, "CARTS_PER_PAGE", 1)
     there = {"newer": f"?q=4711&after={carts[2].pk}", "older": f"?q=4711&before={carts[2].pk}"}
     for way in (f"after={carts[1].pk}", f"before={carts[3].pk}"):
         response = viewer.get(f"{CARTS}?q=4711&{way}")
-        assert response.context["page"].carts == [carts[2]]
+        assert response.context["result"].carts == [carts[2]]
         assert ways(response) == there
 
 
@@ -76,9 +76,9 @@ def test_pages_of_a_number_that_is_a_partner_key_as_well_hold_every_cart_once(
         platform = "web" if number % 3 else "kiosk"
         CartFactory(restaurant_key=restaurant_key, partner_key=partner_key, platform=platform)
     wanted = list(Cart.objects.filter(platform="kiosk").order_by("-id"))
-    monkeypatch.setattr(search, "PAGE_SIZE", 3)
-    monkeypatch.setattr(search, "WINDOW", 4)
-    monkeypatch.setattr(search, "SECONDS", 0)
+    monkeypatch.setattr(search, "CARTS_PER_PAGE", 3)
+    monkeypatch.setattr(search, "CARTS_AT_ONCE", 4)
+    monkeypatch.setattr(search, "SEARCH_SECONDS", 0)
     check_walk(viewer, "?q=4711&platform=kiosk", wanted)
 
 
@@ -107,8 +107,8 @@ def test_a_list_takes_6_queries_whatever_carts_hold_and_a_search_9(
 def test_the_list_says_how_many_it_has_and_gives_them_as_a_file(
     viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "PAGE_SIZE", 2)
-    monkeypatch.setattr(search, "MOST", 4)
+    monkeypatch.setattr(search, "CARTS_PER_PAGE", 2)
+    monkeypatch.setattr(search, "MAX_FOUND", 4)
     carts = [dishes("=1+1", 'Côte, "x"', platform="+49") for _ in range(5)]
     CartFactory(partner_key="BIST")
     response = viewer.get(CARTS)
@@ -176,14 +176,14 @@ def test_the_dish_that_was_searched_is_the_first(viewer: Client, others: tuple[s
 def test_a_dish_is_looked_for_no_further_than_the_window(
     viewer: Client, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
-    monkeypatch.setattr(search, "WINDOW", 4)
-    monkeypatch.setattr(search, "SECONDS", 0)
+    monkeypatch.setattr(search, "CARTS_AT_ONCE", 4)
+    monkeypatch.setattr(search, "SEARCH_SECONDS", 0)
     old = dishes("Garlic naan")
     reached = [CartFactory() for _ in range(6)][1]
-    monkeypatch.setattr(search, "SECONDS", 0)
-    # session, user, two for permissions, whether a cart has the reference and the restaurant has
-    # carts, the last cart to look at, the ids, when it was created, the carts
-    with django_assert_num_queries(9) as queries:
+    monkeypatch.setattr(search, "SEARCH_SECONDS", 0)
+    # session, user, two for permissions, whether a cart has the reference, the last cart to look
+    # at, the ids, when it was created, the carts
+    with django_assert_num_queries(8) as queries:
         response = viewer.get(CARTS, {"q": "4711 naan"})
     (items_read,) = (q["sql"] for q in queries.captured_queries if "cartitem" in q["sql"])
     assert reached.pk.hex in items_read.replace("-", "")
@@ -193,6 +193,6 @@ def test_a_dish_is_looked_for_no_further_than_the_window(
     assert f"looked through 4 carts, as far as {reached.created_on:%-d %b %Y, %H:%M} UTC" in text
     assert walk(viewer, "?q=4711+naan", "older") == [[], [old]]
     # A rare value goes on by itself, for a while.
-    monkeypatch.setattr(search, "SECONDS", math.inf)
+    monkeypatch.setattr(search, "SEARCH_SECONDS", math.inf)
     for term in ("4711 naan", "naan"):
         assert walk(viewer, f"?q={term}", "older") == [[old]]

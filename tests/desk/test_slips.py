@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from carts.admin.cart_admin import PRINTED_ITEMS
-from carts.admin.formatting import amount
+from carts.admin.formatting import format_amount
 from tests.desk.conftest import big_cart, page_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
@@ -94,7 +94,10 @@ def test_a_long_order_is_cut_and_says_so(viewer: Client) -> None:
         assert docket[3 : 3 + PRINTED_ITEMS] == ["2 × Pizza Margherita"] * PRINTED_ITEMS
         assert docket[3 + PRINTED_ITEMS : -2] == said
         assert slip[3 + 2 * PRINTED_ITEMS :][: len(said)] == said
-        assert slip[-3] == f"SUBTOTAL EUR {amount((PRINTED_ITEMS + more) * Decimal('20.2'), 'EUR')}"
+        assert (
+            slip[-3]
+            == f"SUBTOTAL EUR {format_amount((PRINTED_ITEMS + more) * Decimal('20.2'), 'EUR')}"
+        )
 
 
 def test_a_line_separator_is_a_line_break(viewer: Client) -> None:
@@ -135,4 +138,4 @@ def test_what_a_caller_wrote_is_isolated_and_no_markup(viewer: Client) -> None:
 def test_amounts_have_the_minor_units_of_their_currency(
     value: Decimal | int, currency: str, text: str
 ) -> None:
-    assert amount(value, currency) == text
+    assert format_amount(value, currency) == text

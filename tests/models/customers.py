@@ -2,15 +2,13 @@
 
 import uuid
 
-from django.contrib import admin
-from django.contrib.auth.models import User
-from django.test import Client, RequestFactory
+from django.test import Client
 
 from carts.models import (
     Cart,
     CartItem,
 )
-from tests.desk.conftest import form_of, item_page
+from tests.desk.conftest import delete_page, form_of, item_page
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.table_contents import unguarded
@@ -50,11 +48,9 @@ def fill(profile: uuid.UUID, words: str, desk: Client) -> list[str]:
         desk.get(f"/admin/carts/cart/?q={profile}")
     api.delete(f"/{carts[1]}")
     unguarded(Cart).filter(pk=carts[2]).delete()
-    request = RequestFactory().get("/")
-    request.user = User.objects.get(username="anna")
     cart = Cart.objects.get(pk=carts[3])
-    admin.site.get_model_admin(Cart).log_deletions(request, [cart])
-    Cart.objects.delete_cart(cart.pk)
+    sent = {"version": str(cart.version), "why": name("asked for it")}
+    assert desk.post(delete_page(cart), sent).status_code == 302
     # Somebody's session has ended, and so has the patience of who types the password.
     for page in (f"{carts[0]}/change/", f"?q={profile}"):
         address = f"/admin/login/?next=/admin/carts/cart/{page}"

@@ -69,7 +69,7 @@ def test_nothing_of_a_customer_is_left_anywhere_and_a_dry_run_only_counts(db: No
             list(rows.order_by("pk").values())
             for rows in (
                 *(model.objects.filter(profile_key=STRANGER) for model in models),
-                LogEntry.objects.filter(object_repr__contains=STRANGER),
+                LogEntry.objects.filter(staff_entry__profile_key=STRANGER),
             )
         ]
 

@@ -141,7 +141,7 @@ def test_all_that_is_held_is_exported(api: Api) -> None:
                 "at": written(entry.action_time),
                 "by": "anna",
                 "cartId": first,
-                "message": "Item “Pizza “Ω” 🍕”: price 9,999,999,999.9999 → 9.95",
+                "message": "Item “\u2068Pizza “Ω” 🍕\u2069”: price 9,999,999,999.9999 → 9.95",
             }
         ],
         "deletedCarts": [

@@ -23,6 +23,7 @@ from carts.models import (
     CartItemOption,
     DeletedCart,
     IdempotencyRecord,
+    StaffEntry,
 )
 from tests.support.callers import PROFILE
 from tests.support.concurrency import in_background, together
@@ -97,7 +98,7 @@ def test_untouched_carts_go_with_all_they_hold(db: None) -> None:
 def entry(cart_id: uuid.UUID, days: int, model: type[Model] = Cart) -> LogEntry:
     """Return an entry of this age in days in the log of changes by staff."""
     user, _ = User.objects.get_or_create(username="anna")
-    return LogEntry.objects.create(
+    entry = LogEntry.objects.create(
         user=user,
         content_type=ContentType.objects.get_for_model(model),
         object_id=cart_id,
@@ -105,6 +106,9 @@ def entry(cart_id: uuid.UUID, days: int, model: type[Model] = Cart) -> LogEntry:
         action_time=NOW - timedelta(days=days),
         change_message="Item “Pizza Margherita”: instructions “For Mia” → nothing",
     )
+    if model is Cart:
+        StaffEntry.objects.create(log_entry=entry, cart_id=cart_id, profile_key=PROFILE)
+    return entry
 
 
 @pytest.mark.usefixtures("small_batches")

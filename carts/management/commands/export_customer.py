@@ -93,7 +93,7 @@ def log_entries_shown(rows: QuerySet[Model]) -> Iterable[Row]:
     return rows.values(
         at=F("action_time"),
         by=F("user__username"),
-        cart_id=F("object_id"),
+        cart_id=F("staff_entry__cart_id"),
         message=F("change_message"),
     )
 

@@ -8,7 +8,6 @@ from django.core.management.base import BaseCommand
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from carts.management.customer_data import staff_log
 from carts.management.delete_batches import delete_batches
 from carts.models import Cart, DeletedCart, IdempotencyRecord
 from carts.models.closing import expired
@@ -52,12 +51,14 @@ class Command(BaseCommand):
             delete(Cart.objects.filter(made_before), only=lambda rows: rows.filter(old))
             gone = Q(deleted_on__lt=limit)
             delete(DeletedCart.objects.filter(made_before), only=lambda rows: rows.filter(gone))
-            delete(staff_log().filter(action_time__lt=limit), only=of_deleted_carts)
+            about_carts = LogEntry.objects.filter(staff_entry__isnull=False)
+            delete(about_carts.filter(action_time__lt=limit), only=of_deleted_carts)
         unused = Q(created_on__lt=IdempotencyRecord.expired_before())
         delete(IdempotencyRecord.objects.all(), only=lambda rows: rows.filter(unused))
 
 
 def of_deleted_carts(entries: QuerySet[LogEntry]) -> QuerySet[LogEntry]:
     """Return those log entries that are about carts which no longer exist."""
-    carts = Cart.objects.filter(pk__in=list(entries.values_list("object_id", flat=True)))
-    return entries.exclude(object_id__in=[str(key) for key in carts.values_list("pk", flat=True)])
+    keys = entries.values_list("staff_entry__cart_id", flat=True)
+    kept = Cart.objects.filter(pk__in=list(keys)).values_list("pk", flat=True)
+    return entries.exclude(staff_entry__cart_id__in=list(kept))

@@ -10,7 +10,15 @@ if (zone) {
 // The order as text: a row a line, between the facts and the texts that go with it.
 const orderText = document.querySelector("[data-copy-order]");
 if (orderText) {
-  const text = (element) => element.textContent.trim();
+  // Each row of a value is an isolate, as on the page.
+  const text = (element) => {
+    const copy = document.createElement("div");
+    copy.append(element.cloneNode(true));
+    for (const value of copy.querySelectorAll("bdi")) {
+      value.textContent = value.textContent.split("\n").map((row) => `\u2068${row}\u2069`).join("\n");
+    }
+    return copy.textContent.trim();
+  };
   const line = (row) => {
     if (row.matches("div")) return `${text(row.firstElementChild)}: ${text(row.lastElementChild.firstElementChild)}`;
     const cells = [...row.cells];
@@ -26,17 +34,17 @@ if (orderText) {
 
 if (navigator.clipboard) {
   // A screen reader does not read a button that changes.
-  const told = document.createElement("p");
-  told.className = "visually-hidden";
-  told.setAttribute("role", "status");
-  document.querySelector("main")?.append(told);
+  const announcement = document.createElement("p");
+  announcement.className = "visually-hidden";
+  announcement.setAttribute("role", "status");
+  document.querySelector("main")?.append(announcement);
   for (const button of document.querySelectorAll("button[data-copy]")) {
     const label = button.textContent;
     button.hidden = false;
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(button.dataset.copy);
-      button.textContent = told.textContent = "Copied";
-      setTimeout(() => { button.textContent = label; told.textContent = ""; }, 1500);
+      button.textContent = announcement.textContent = "Copied";
+      setTimeout(() => { button.textContent = label; announcement.textContent = ""; }, 1500);
     });
   }
 }

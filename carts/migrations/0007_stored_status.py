@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     """The field has a name that says what it holds. The column keeps its own, so nothing is sent."""
 
-    dependencies = [("carts", "0005_deleted_cart")]
+    dependencies = [("carts", "0006_staff_entry")]
 
     operations = [
         migrations.SeparateDatabaseAndState(

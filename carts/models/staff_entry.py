@@ -1,0 +1,22 @@
+from django.contrib.admin.models import LogEntry
+from django.db import models
+
+
+class StaffEntry(models.Model):
+    """Which cart an entry of Django's log is about, and the version that the change made.
+
+    The entry outlives its cart. A note, which makes no version, has that of the cart as it was.
+    """
+
+    log_entry = models.OneToOneField(
+        LogEntry, on_delete=models.CASCADE, primary_key=True, related_name="staff_entry"
+    )
+    cart_id = models.UUIDField(db_index=True)
+    profile_key = models.UUIDField(db_index=True)
+    version = models.PositiveBigIntegerField(null=True)
+
+    class Meta:
+        verbose_name_plural = "staff entries"
+
+    def __str__(self) -> str:
+        return f"{self.cart_id} of {self.profile_key}"
