@@ -12,7 +12,7 @@ from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import created, shown
-from tests.support.fields import by_kind
+from tests.support.fields import BLANKS, IGNORABLE, by_kind
 from tests.support.not_sent import LEFT_OUT
 from tests.support.table_contents import Unchanged
 
@@ -56,12 +56,6 @@ def of_another_type(wanted: str, *mine: str) -> list[Refused]:
 
 PIZZA = "\U0001f355"
 AS_SENT = " \u00a0x \u3000e\u0301\u00e9\ufb01\u200b\ufeff\\%'\"%s {0}</b> "
-# White space, a zero width space, Hangul fillers, a soft hyphen, marks of direction, selectors,
-# tags, the Braille blank.
-UNSEEN = [
-    *("\u00a0\u2003\u3000", "\u200b", "\u115f\u1160", "\u3164", "\uffa0", "\u00ad"),
-    *("\u202e \u2066", "\ufe0f\U000e0100", "\U000e0041", "\u2800", "\u2060\ufeff"),
-]
 # Unicode Cc and the lone surrogates; the breaks are Cc, too.
 BREAKS = "\t\n\r"
 SEPARATORS = "\u2028\u2029"
@@ -94,7 +88,7 @@ def text(limit: int) -> Rule:
 
 def line(limit: int) -> Rule:
     """A required text without breaks."""
-    rule, blanks = text(limit), ("", " ", *(unseen[:limit] for unseen in UNSEEN))
+    rule, blanks = text(limit), ("", " ", "\u200b", "\u2800", "\u00a0\u202e"[:limit])
     refused = [*ABSENT, *each(blanks, "blank", "This text must not be blank.")]
     return Rule(rule.kept, [*rule.refused, *refused, *map(holding, BREAKS + SEPARATORS)])
 
@@ -112,7 +106,7 @@ def optional(rule: Rule) -> Rule:
     return Rule([*rule.kept, *absent], [each for each in rule.refused if each not in ABSENT])
 
 
-NO_CURRENCIES = ("eur", "EU", "", "ABC", "DEM", "978", "E R", "\u0395UR", "E\n")
+NO_CURRENCIES = ("eur", "EU", "", "ABC", "DEM", "978", "E R", "E1R", "EU ", "\u0395UR", "E\n")
 NO_CURRENCY = "This is not an upper-case currency code of ISO 4217, such as EUR."
 CURRENCY = Rule(
     [],
@@ -222,6 +216,14 @@ def test_what_is_refused(
 def test_refuses_every_control_character(target: Target, unchanged: Unchanged, field: str) -> None:
     for sent, code, told in map(holding, ALL_COMMANDS):
         target.refuses(code, told, **{field: sent})
+
+
+@pytest.mark.parametrize("place", [Place("create", "cart")])
+def test_a_required_text_holds_something_that_can_be_seen(target: Target) -> None:
+    for sent in BLANKS:
+        target.refuses("blank", "This text must not be blank.", platform=sent * 2)
+    for sent in IGNORABLE:
+        assert target.kept("platform", target.send(platform=f"{sent}x")) == f"{sent}x"
 
 
 LISTS = everywhere({"cart": {"items": None}, "item": {"options": None}})
