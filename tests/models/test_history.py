@@ -1,6 +1,5 @@
 """The history of a cart: author, time and operation of each change, what was and what is."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -13,7 +12,7 @@ from tests.support import bodies
 from tests.support.callers import PROFILE, Api
 from tests.support.carts import created_with_items
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
-from tests.support.table_contents import unguarded
+from tests.support.table_contents import Unchanged, unguarded
 
 
 def changes() -> list[CartChange]:
@@ -102,7 +101,7 @@ def test_the_latest_changes_are_kept_and_the_creation(api: Api) -> None:
     assert Cart.objects.get().created_by.name == "partner-app"
 
 
-def test_a_version_is_made_once(api: Api, unchanged: Callable[[], None]) -> None:
+def test_a_version_is_made_once(api: Api, unchanged: Unchanged) -> None:
     """A change that finds its version made, as when a shard has moved, changes nothing."""
     cart_id, [item_id] = created_with_items(api, "Calzone")
     made = {"at": datetime.now(UTC), "subtotal_before": 0, "subtotal_after": 0}

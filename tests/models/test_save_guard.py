@@ -9,6 +9,7 @@ from django.db import transaction
 
 from carts.models import Cart, CartChange, CartItem, CartItemOption, DeletedCart
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.table_contents import Unchanged
 
 pytestmark = pytest.mark.django_db
 
@@ -68,9 +69,8 @@ WRITES = {
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_a_write_refuses_and_names_the_method_to_use(
-    cart: Cart, unchanged: Callable[[], None], write: Callable[[Cart], Any]
+    cart: Cart, unchanged: Unchanged, write: Callable[[Cart], Any]
 ) -> None:
-    unchanged()
     error = r"(cart\.add_item|item\.change|delete_cart)\("
     with pytest.raises(TypeError, match=error), transaction.atomic():
         write(cart)

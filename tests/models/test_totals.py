@@ -14,7 +14,7 @@ from tests.support.answers import exact
 from tests.support.callers import Api
 from tests.support.concurrency import held as kept_open
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
-from tests.support.table_contents import held, kept, unguarded
+from tests.support.table_contents import Unchanged, held, kept, unguarded
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +48,7 @@ def recount(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_right_carts_are_left_as_they_are(unchanged: Any) -> None:
+def test_right_carts_are_left_as_they_are(unchanged: Unchanged) -> None:
     for number in range(5):
         CartFactory(items=[ItemFactory(with_option=True)] * number)
     unchanged()
