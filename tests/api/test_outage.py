@@ -1,15 +1,15 @@
 """503 when the database cannot be reached or another request holds a row for too long."""
 
-import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import F
 from django.http import HttpResponse
 
@@ -27,6 +27,8 @@ from tests.support.table_contents import unguarded
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+# The contract's 5 seconds are those of a quiet machine. Without a limit it would be a minute.
+BUSY = timedelta(seconds=20)
 UNAVAILABLE = error("unavailable", "The service cannot reach its data right now. Try again.")
 
 
@@ -143,7 +145,7 @@ def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(http_api: HttpAp
     mine = CartFactory(profile_key=PROFILE).pk
     other = CartFactory(profile_key=PROFILE).pk
 
-    # The error comes while the row is still held. tests/chaos measures how soon.
+    # The error comes while the row is still held, for a minute.
     with held(lambda: unguarded(Cart).filter(pk=mine).update(version=F("version") + 5)):
         reader, writer, elsewhere = together(
             partial(send, http_api, name, str(cart))
@@ -152,6 +154,7 @@ def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(http_api: HttpAp
 
     assert (reader.status_code, reader.json()["data"]["version"]) == (200, 1)
     assert_unavailable(writer)
+    assert writer.elapsed < BUSY
     # SQLite has one writer at a time, whatever it writes.
     assert elsewhere.status_code == (200 if connection.vendor == "postgresql" else 503)
     assert not CartItem.objects.filter(cart=mine).exists()
@@ -208,12 +211,3 @@ def test_a_database_whose_own_isolation_is_stricter(
             assert (added.result().status_code, added.result().headers.get("ETag")) == (200, '"6"')
     finally:
         run(f"{alter} RESET default_transaction_isolation")
-
-
-@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no roles")
-def test_a_role_without_rights_is_no_defect_of_the_code(api: Api) -> None:
-    role = f"without_rights_{uuid.uuid4().hex}"
-    with transaction.atomic():
-        run(f"CREATE ROLE {role}; SET LOCAL ROLE {role}")
-        assert_unavailable(api.get())
-        transaction.set_rollback(True)  # of the role as well

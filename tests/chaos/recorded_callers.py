@@ -6,67 +6,29 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from decimal import Decimal
-from itertools import groupby, pairwise
-from operator import itemgetter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import requests
 
 from tests.chaos.history_checker import Operation, judge, loaded
+from tests.chaos.observed_carts import NO_CART, as_read, in_database, named_item
 from tests.chaos.servers import SIGNING_KEY, Service
 from tests.support import bodies
 from tests.support.callers import HttpApi
 
+NO_ANSWER = 0
 # 502 and 504 are HAProxy's, of an instance that died or froze.
-UNKNOWN = frozenset({502, 503, 504})
+UNKNOWN = frozenset({NO_ANSWER, 502, 503, 504})
 RETRIED = UNKNOWN | {409}  # by a careful client
 # Others change the same carts.
 EXPECTED = {"read": {404}, "update": {404, 412}, "remove": {404}}
 CHANGES = 60  # of a cart before another takes its place: short histories are judged in no time
 ITEMS = 6  # in a cart, about
-
-CARTS = """
-    SELECT c.id, c.note, c.version, c.subtotal, i.id, i.display_name, i.quantity, i.value,
-        o.display_name
-    FROM carts_cart c
-    LEFT JOIN carts_cartitem i ON i.cart_id = c.id AND i.profile_key = c.profile_key
-    LEFT JOIN carts_cartitemoption o ON o.item_id = i.id AND o.profile_key = i.profile_key
-    WHERE replace(CAST(c.profile_key AS text), '-', '') = '{profile}'
-    ORDER BY c.id, i.position, o.position
-"""
-
-
-def item(name: str) -> dict[str, Any]:
-    """Return an item whose rows all have its name. The name's last digit counts the options."""
-    options = int(name[-1])
-    return bodies.item(
-        displayName=name,
-        quantity=options,
-        options=[bodies.option(displayName=f"{name}/{number}") for number in range(options)],
-    )
-
-
-def seen_as(name: str, quantity: int, options: list[str]) -> str:
-    """Return the name of an item that is as its writer sent it, of any other all that it has."""
-    if not name[-1:].isdigit():
-        return name
-    whole = item(name)
-    sent = (whole["quantity"], [option["displayName"] for option in whole["options"]])
-    return name if sent == (quantity, options) else f"{name} x {quantity} with {options}"
-
-
-def as_seen(shown: dict[str, Any]) -> str:
-    options = [option["displayName"] for option in shown["options"]]
-    return seen_as(shown["displayName"], shown["quantity"], options)
-
-
-def cents(amount: Any) -> int:
-    return round(Decimal(str(amount)) * 100)
 
 
 class Client:
@@ -76,8 +38,10 @@ class Client:
         self.ledger, self.name = ledger, name
         self.file = ledger.folder / f"{name}.json"
         forever = int(time.time()) + 10**6
-        self.api = HttpApi(ledger.url, ledger.profile, key=SIGNING_KEY, exp=forever)
-        self.api.timeout = ledger.timeout
+        # Requests of one bearer would wait for each other.
+        claims = {"sub": f"caller {name}", "exp": forever}
+        self.api = HttpApi(ledger.url, ledger.profile, key=SIGNING_KEY, **claims)
+        self.api.timeout, self.api.verify = ledger.timeout, ledger.verify
         self.sent = 0
         self.seen: dict[str, Operation] = {}  # cart → what the last read showed
 
@@ -116,7 +80,7 @@ class Client:
         dirty = self.ledger.dirty_reads
         done: Operation = {"client": self.name, "op": op, **facts, "start": time.monotonic()}
         answer = requests.Response()
-        answer.status_code = 503  # of our own, if there is none
+        answer.status_code = NO_ANSWER
         with suppress(requests.RequestException):
             answer = self.api.request(method, path, body, **headers)
         done["end"] = time.monotonic()
@@ -131,14 +95,14 @@ class Client:
             done["outcome"] = "ok"
             self.understand(done, answer.json().get("data"))
         elif missing and op == "read":
-            done |= {"outcome": "ok", "version": 0, "items": [], "subtotal": 0}
+            done |= {"outcome": "ok", **NO_CART}
         elif missing and "item_not_found" in answer.text:
             done["gone"] = not dirty
         if dirty and op == "read":
             done["outcome"] = "unknown"
         with self.file.open("a") as file:
             file.write(json.dumps(done) + "\n")
-        self.ledger.count(done)
+        self.ledger.count(done, status)
         # A client could not act on any other answer.
         lawful = {200, *self.ledger.retried, *EXPECTED.get(op, ())}
         assert status in lawful, (status, answer.text)
@@ -151,16 +115,13 @@ class Client:
         elif done["op"] == "add":
             done["item"] = data["itemId"]
         elif done["op"] == "read":
-            done |= {"key": data["note"], "subtotal": cents(data["subtotal"])}
-            done["items"] = [
-                [each["itemId"], as_seen(each), cents(each["value"])] for each in data["items"]
-            ]
+            done |= as_read(data)
             if self.ledger.stale:
                 done["snapshot"] = True
 
     def create(self, items: int) -> str:
         key, values = self.fresh(), [self.fresh() for _ in range(items)]
-        body = bodies.bare_cart(note=key, items=[item(name) for name in values])
+        body = bodies.bare_cart(note=key, items=[named_item(name) for name in values])
         for _ in range(self.times()):
             done = self.insist("create", "POST", "", body, key=key, values=values)
         self.ledger.created[done["cart"]] = key
@@ -176,7 +137,7 @@ class Client:
         value = self.fresh()
         facts = {"cart": cart, "key": value, "value": value}
         for _ in range(self.times()):
-            self.insist("add", "POST", f"/{cart}/items", item(value), **facts)
+            self.insist("add", "POST", f"/{cart}/items", named_item(value), **facts)
 
     @staticmethod
     def times() -> int:
@@ -189,7 +150,7 @@ class Client:
         facts: dict[str, Any] = {"cart": cart, "item": item_id, "value": value}
         if random.random() < 0.2:
             facts["match"] = version
-        self.insist("update", "PUT", f"/{cart}/items/{item_id}", item(value), **facts)
+        self.insist("update", "PUT", f"/{cart}/items/{item_id}", named_item(value), **facts)
 
     def remove(self, cart: str, item_id: str) -> None:
         self.insist("remove", "DELETE", f"/{cart}/items/{item_id}", cart=cart, item=item_id)
@@ -229,8 +190,16 @@ class Ledger:
     Their histories are in `folder`. `stale` reads may show what was; nothing else may.
     """
 
-    def __init__(self, url: str, folder: Path, *, stale: bool = False, timeout: float = 60) -> None:
-        self.url, self.stale, self.timeout = url, stale, timeout
+    def __init__(
+        self,
+        url: str,
+        folder: Path,
+        *,
+        stale: bool = False,
+        timeout: float = 60,
+        verify: bool | str = True,
+    ) -> None:
+        self.url, self.stale, self.timeout, self.verify = url, stale, timeout, verify
         self.retried = RETRIED | ({404} if stale else set())
         self.profile = uuid.uuid4()
         # A folder of its own for each ledger: one profile has one history.
@@ -239,6 +208,7 @@ class Ledger:
         self.created: dict[str, str] = {}  # cart → its key
         self.carts: dict[int, str] = {}  # the cart that each caller has in hand
         self.outcomes: Counter[str] = Counter()
+        self.statuses: Counter[int] = Counter()
         self.writes: list[float] = [time.monotonic()]  # when each was acknowledged
         self.slowest = 0.0  # seconds to the slowest answer
         self.over = threading.Event()
@@ -257,8 +227,9 @@ class Ledger:
     def attempts(self) -> int:
         return self.outcomes.total()
 
-    def count(self, done: Operation) -> None:
+    def count(self, done: Operation, status: int) -> None:
         self.outcomes[done["outcome"]] += 1
+        self.statuses[status] += 1
         if done["outcome"] == "ok":
             self.slowest = max(self.slowest, done["end"] - done["start"])
             if done["op"] != "read":
@@ -293,38 +264,18 @@ class Ledger:
 
         A `snapshot` was made while the callers were writing. What came later may not be in it.
         """
-        last = list(self.stored(connection, snapshot=snapshot))
+        now = time.monotonic()
+        facts = {"client": "database", "op": "read", "outcome": "ok", "start": now, "end": now}
+        if snapshot:
+            facts["snapshot"] = True
+        last = [{**facts, **cart} for cart in in_database(connection, self.profile)]
         if not snapshot:
+            missing = self.created.keys() - {cart["cart"] for cart in last}
+            last += [{**facts, "cart": cart, **NO_CART} for cart in missing]
             lines = [json.dumps(read) + "\n" for read in last]
             (self.folder / "database.json").write_text("".join(lines))
         known = loaded(path for path in self.folder.glob("*.json") if path.stem != "database")
         return judge([*known, *last])
 
-    def stored(self, connection: Any, *, snapshot: bool) -> Iterator[Operation]:
-        """Yield all carts of the profile as reads."""
-        now = time.monotonic()
-        facts = {"client": "database", "op": "read", "outcome": "ok", "start": now, "end": now}
-        if snapshot:
-            facts["snapshot"] = True
-        found = set()
-        carts = connection.execute(CARTS.format(profile=self.profile.hex))
-        for (cart, note, version, subtotal), of_cart in groupby(carts, itemgetter(0, 1, 2, 3)):
-            found.add(text(cart))
-            items = []
-            for (key, *shown), rows in groupby(of_cart, itemgetter(4, 5, 6, 7)):
-                if key:
-                    name, quantity, value = shown
-                    options = [option for *_, option in rows if option]
-                    items.append([text(key), seen_as(name, quantity, options), cents(value)])
-            there = {"cart": text(cart), "key": note, "items": items, "version": version}
-            yield {**facts, **there, "subtotal": cents(subtotal)}
-        for cart in () if snapshot else self.created.keys() - found:
-            yield {**facts, "cart": cart, "version": 0, "items": [], "subtotal": 0}
-
     def __str__(self) -> str:
         return f"{self.attempts} attempts: {dict(self.outcomes)}, slowest {self.slowest:.1f} s"
-
-
-def text(key: Any) -> str:
-    """Return an id as the API writes it. SQLite has it without dashes."""
-    return str(uuid.UUID(str(key)))

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.campaign import CANCELLED, Campaign, System, started
+from tests.chaos.campaign import Campaign, started
+from tests.chaos.faults import CANCELLED, System
 from tests.chaos.recorded_callers import Ledger
 from tests.chaos.servers import service
 

@@ -143,7 +143,8 @@ def test_reads(carts: int, items: int, options: int) -> None:
     ids = [created(api, body) for _ in range(carts)]
 
     assert statements(lambda: api.get(f"/{ids[0]}"), 1) == "SELECT cart"
-    assert statements(api.get, 1) == "SELECT cart"
+    for query in ("", f"?cursor={ids[0]}"):
+        assert statements(partial(api.get, query), 1) == "SELECT cart"
 
 
 @pytest.mark.parametrize(
