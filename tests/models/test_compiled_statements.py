@@ -2,14 +2,12 @@
 
 import itertools
 import uuid
-from functools import partial
 from operator import itemgetter
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import connection
 from django.db.models.sql.compiler import SQLCompiler
 from django.utils import timezone
-from psycopg.pq import PipelineStatus
 
 from carts.cart_errors import CartNotFound
 from carts.models import Cart, DeletedCart
@@ -18,12 +16,9 @@ from cartsvc.db.compiled_statements import (
     MAX_SINGLE_VALUES,
     Insert,
     Select,
-    one_exchange,
     parameters,
-    update,
 )
 from tests.support.callers import PROFILE
-from tests.support.concurrency import together
 from tests.support.factories import CartFactory, ItemFactory
 
 pytestmark = pytest.mark.django_db
@@ -67,43 +62,6 @@ def test_narrowed_carts_are_never_widened_again() -> None:
             carts.find(app.pk)
         assert list(carts.filter(pk=app.pk)) == []
         assert app.pk not in {cart_id for cart_id, _ in carts.page(10)}
-
-
-def test_a_queryset_of_narrowed_carts_has_no_way_around_the_claim() -> None:
-    carts = Cart.objects.by(ANNA, profile_key=PROFILE).all()
-    for write in "add_item", "replace_item", "remove_item", "create_with_items":
-        assert not hasattr(carts, write)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_threads_share_what_is_compiled() -> None:
-    carts, select = named(*(f"app {number}" for number in range(8))), by_id()
-
-    def read(cart: Cart) -> list[str]:
-        return [select.rows(id=cart.pk)[0][1] for _ in range(20)]
-
-    assert together([partial(read, cart) for cart in carts]) == [
-        [cart.platform] * 20 for cart in carts
-    ]
-
-
-def test_what_is_sent_at_once_fails_at_the_end_with_the_framework_error() -> None:
-    carts, pipelines = named("web", "app"), []
-    change_version = update(Cart, ["version"], "id", "profile_key")
-
-    def change() -> None:
-        with transaction.atomic(), connection.cursor() as cursor, one_exchange(cursor):
-            if connection.vendor == "postgresql":
-                pipelines.append(connection.connection.info.pipeline_status)
-            for cart, version in zip(carts, (2, -1), strict=True):
-                keys = {"id": cart.pk, "profile_key": cart.profile_key}
-                change_version.run(cursor, **keys, version=version)
-
-    with pytest.raises(IntegrityError):
-        change()
-
-    assert pipelines == [PipelineStatus.ON] * (connection.vendor == "postgresql")
-    assert [cart.version for cart in Cart.objects.all()] == [1, 1]
 
 
 def test_rows_in_arrays_keep_every_value() -> None:

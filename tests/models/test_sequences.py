@@ -21,7 +21,7 @@ from carts.models import Cart, CartItem
 from carts.models.cart_change import items_before
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS
 from carts.records import Item, Option, PlacedItem
-from tests.desk.conftest import CARTS, staff
+from tests.desk.conftest import CARTS, form_on, staff
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.concurrency import together
@@ -136,11 +136,8 @@ def by_the_desk(chance: random.Random, cart: Cart, client: Client) -> None:
     editor = client.get(page)
     if editor.status_code != 200:
         return  # another writer has removed the item
-    form = editor.context["editor"]
-    fields = [*form, *(field for row in form.options for field in row)]
-    fields += form.options.management_form
-    sent = {field.html_name: field.value() for field in fields if field.value() is not None}
-    client.post(page, {**sent, "quantity": chance.randint(1, 99), "version": cart.version})
+    sent = {"quantity": chance.randint(1, 99), "version": cart.version}
+    client.post(page, form_on(editor) | sent)
 
 
 def write(chance: random.Random, cart_id: UUID, *ways: Callable[..., None]) -> None:
