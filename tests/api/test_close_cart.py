@@ -8,7 +8,6 @@ from django.utils import timezone
 
 from carts.models import Cart, CartChange
 from tests.api.operations import CHANGES, send
-from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of, success
 from tests.support.callers import Api
 from tests.support.carts import created, shown
@@ -220,19 +219,6 @@ def test_seconds_that_are_not_sent_are_the_same_as_those_that_count(api: Api, ca
     again = close(api, cart_id, {**CHECKOUT, "seconds": 900}, Idempotency_Key="key-1")
     assert (first.status_code, again.status_code) == (200, 200)
     assert again["Idempotent-Replayed"] == "true"
-
-
-def test_a_change_is_replayed_after_the_close(api: Api, cart_id: str) -> None:
-    path, body = f"/{cart_id}/items", bodies.item()
-    first = api.post(path, body, Idempotency_Key="key-1")
-    close(api, cart_id, ORDERED, Idempotency_Key="key-2")
-
-    again = api.post(path, body, Idempotency_Key="key-1")
-
-    assert (again.status_code, again.json()) == (200, first.json())
-    assert again["Idempotent-Replayed"] == "true"
-    assert close(api, cart_id, ORDERED, Idempotency_Key="key-2")["Idempotent-Replayed"] == "true"
-    assert api.post(path, body, Idempotency_Key="key-3").status_code == 409
 
 
 def test_carts_are_listed_by_their_status(api: Api) -> None:

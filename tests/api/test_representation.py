@@ -33,21 +33,6 @@ def test_the_cart_is_shown_as_get_cart_shows_it(
     assert [*response.json()["data"]] == members.get(name, [*cart])
 
 
-@pytest.mark.parametrize("name", SHOW_THE_CART)
-def test_a_replay_shows_the_first_answer(api: Api, cart_id: str, item_id: str, name: str) -> None:
-    headers = {"Prefer": PREFERRED, "Idempotency_Key": "key-1"}
-    first = send(api, name, cart_id, item_id, **headers)
-    send(api, "reopen", cart_id)
-    api.patch(f"/{cart_id}", {"platform": "later"})
-
-    again = send(api, name, cart_id, item_id, **headers)
-
-    assert again["Idempotent-Replayed"] == "true"
-    assert again.content == first.content
-    for header in ("ETag", "Preference-Applied"):
-        assert again[header] == first[header]
-
-
 @pytest.mark.parametrize("body", [{}, {"note": "Invoice to the office"}])
 def test_where_nothing_changes_too(api: Api, cart_id: str, body: Any) -> None:
     response = api.patch(f"/{cart_id}", body, Prefer=PREFERRED)
