@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from carts.models import CartChange, CartItem
-from tests.api.operations import send
+from tests.api.valid_requests import send
 from tests.support import bodies
 from tests.support.answers import errors_of, success
 from tests.support.callers import Api
 from tests.support.carts import created_with_items, shown
-from tests.support.table_contents import Unchanged, held, kept
+from tests.support.table_contents import Unchanged, computed_totals, stored_totals
 
 
 def batch(*items: Any) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def test_adds_items_behind_the_last_in_the_order_sent(api: Api) -> None:
     assert response.json() == success("The items were added.", {"itemIds": ids})
     assert response["ETag"] == f'"{before["version"] + 1}"' == f'"{after["version"]}"'
     assert [{name: item[name] for name in items[0]} for item in added] == items
-    assert kept(cart_id) == held(cart_id)
+    assert stored_totals(cart_id) == computed_totals(cart_id)
     record = CartChange.objects.get(version=after["version"])
     assert (record.operation, record.item_id, record.was) == ("Add Items", None, {"items": {}})
     assert [str(key) for key in record.items] == ids

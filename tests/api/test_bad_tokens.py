@@ -13,7 +13,7 @@ from tests.support.answers import assert_refused, error
 from tests.support.callers import PROFILE, Api
 from tests.support.clock import Clock
 from tests.support.issuers import verified_with
-from tests.support.not_sent import LEFT_OUT
+from tests.support.not_sent import NOT_SENT
 from tests.support.table_contents import Unchanged
 from tests.support.tokens import (
     encode,
@@ -52,13 +52,13 @@ CHARACTERS = ["\0", "\n", "\x1b", "\x7f", "\x85", "\ud800"]
 BAD_CLAIMS: dict[str, list[Any]] = {
     "token_type": ["refresh", "Access", None, ["access"]],
     "exp": [
-        *(LEFT_OUT, None, "tomorrow", "4102444800", [4_102_444_800], {}),
+        *(NOT_SENT, None, "tomorrow", "4102444800", [4_102_444_800], {}),
         # Beyond any calendar, 64 bits and a double.
         *(10**12, 10**17, 2**63 - 1, 10**30, 10**400, float("nan"), float("inf")),
     ],
     "nbf": [4_102_444_800, "now", None, 10**400, float("inf")],
     "iat": [4_102_444_800, "now", []],
-    "sub": [LEFT_OUT, None, "", 7, ["partner-app"], True, *(f"AC{each}E" for each in CHARACTERS)],
+    "sub": [NOT_SENT, None, "", 7, ["partner-app"], True, *(f"AC{each}E" for each in CHARACTERS)],
     "profileKey": [
         *(None, "", "me", 7, [str(PROFILE)], PROFILE.hex, f"{{{PROFILE}}}", f"{PROFILE}\n")
     ],
@@ -167,14 +167,14 @@ def test_the_public_key_is_no_shared_secret(unchanged: Unchanged, configured: st
 
 
 LOGGED: dict[str, tuple[dict[str, Any], str]] = {
-    "sub": ({"sub": LEFT_OUT}, "The claim sub is missing, or is no text of one line."),
+    "sub": ({"sub": NOT_SENT}, "The claim sub is missing, or is no text of one line."),
     "sub number": ({"sub": 7}, "Subject must be a string"),
     "aud": ({"aud": "others"}, "Audience doesn't match"),
-    "no aud": ({"aud": LEFT_OUT}, 'Token is missing the "aud" claim'),
+    "no aud": ({"aud": NOT_SENT}, 'Token is missing the "aud" claim'),
     "iss": ({"iss": "others"}, "Invalid issuer"),
     "type": ({"token_type": "refresh"}, "The claim token_type is not access."),
     "clock": ({"iat": 4_102_444_800}, "The token is not yet valid (iat)"),
-    "no exp": ({"exp": LEFT_OUT}, "The claim exp is missing, or is no time in seconds."),
+    "no exp": ({"exp": NOT_SENT}, "The claim exp is missing, or is no time in seconds."),
     "exp in µs": (
         {"exp": 4_102_444_800 * 10**6},
         "The claim exp is missing, or is no time in seconds.",

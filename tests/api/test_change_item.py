@@ -9,7 +9,7 @@ from tests.support import bodies
 from tests.support.answers import errors_of, success
 from tests.support.callers import STRANGER, Api
 from tests.support.carts import created_with_items, shown
-from tests.support.table_contents import Unchanged, held, kept
+from tests.support.table_contents import Unchanged, computed_totals, stored_totals
 
 
 def test_changes_the_quantity_and_nothing_else(api: Api) -> None:
@@ -29,7 +29,7 @@ def test_changes_the_quantity_and_nothing_else(api: Api) -> None:
         "version": 2,
         "modifiedOn": after["modifiedOn"],
     }
-    assert kept(cart_id) == held(cart_id)
+    assert stored_totals(cart_id) == computed_totals(cart_id)
     [change] = CartChange.objects.all()
     assert change.operation == "Change Item"
     assert (change.was, change.now) == ({"quantity": first["quantity"]}, {"quantity": 3})

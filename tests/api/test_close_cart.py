@@ -7,11 +7,11 @@ import pytest
 from django.utils import timezone
 
 from carts.models import Cart, CartChange
-from tests.api.operations import CHANGES, send
+from tests.api.valid_requests import CHANGES, send
 from tests.support.answers import assert_refused, errors_of, success
 from tests.support.callers import Api
 from tests.support.carts import created, shown
-from tests.support.table_contents import Unchanged, unguarded
+from tests.support.table_contents import Unchanged, unguarded_rows
 
 CHECKOUT = {"outcome": "checkout", "reference": "payment-1"}
 ORDERED = {"outcome": "ordered", "reference": "payment-1"}
@@ -25,7 +25,7 @@ def close(api: Api, cart_id: str, body: Any, **headers: str) -> Any:
 def run_out(cart_id: str) -> None:
     """Let the checkout have ended a moment ago."""
     past = timezone.now() - timedelta(seconds=1)
-    unguarded(Cart).filter(pk=cart_id).update(closed_until=past)
+    unguarded_rows(Cart).filter(pk=cart_id).update(closed_until=past)
 
 
 @pytest.mark.parametrize("seconds", [None, 60, 3600])

@@ -17,7 +17,7 @@ from tests.support.callers import Api
 from tests.support.certificates import make_certificate
 from tests.support.clock import Clock
 from tests.support.issuers import Issuer, fetch_keys, running, verified_with
-from tests.support.not_sent import LEFT_OUT
+from tests.support.not_sent import NOT_SENT
 from tests.support.programs import wait_until
 from tests.support.tokens import mint, private_key, public_jwk, public_pem
 
@@ -79,7 +79,7 @@ FORGED = {
     "jwk in the header": lambda: token("old", key("forged"), jwk=public("forged", kid="old")),
     "jku in the header": lambda: token("old", key("forged"), jku="http://127.0.0.1:9/evil"),
     "x5u in the header": lambda: token("old", key("forged"), x5u="http://127.0.0.1:9/evil"),
-    "no kid": lambda: token(LEFT_OUT, key("old")),
+    "no kid": lambda: token(NOT_SENT, key("old")),
     "kid number": lambda: token(7, key("old")),
     "kid list": lambda: token(["old"], key("old")),
     "kid of a path": lambda: token("../../dev/null", key("forged")),
@@ -104,12 +104,12 @@ def test_a_key_of_another_kind_is_refused(issuer: Issuer) -> None:
 def test_a_key_without_an_id_is_that_of_tokens_without_one(issuer: Issuer) -> None:
     issuer.keys = [public("old", kid=None)]
     assert fetch_keys()
-    assert ask(token(LEFT_OUT, key("old"))).status_code == 200
-    assert ask(token(LEFT_OUT, key("forged"))).status_code == 401
+    assert ask(token(NOT_SENT, key("old"))).status_code == 200
+    assert ask(token(NOT_SENT, key("forged"))).status_code == 401
     assert ask(token("old")).status_code == 401
     issuer.keys.append(public("new"))  # among several, nobody knows which one is meant
     assert fetch_keys()
-    assert ask(token(LEFT_OUT, key("old"))).status_code == 401
+    assert ask(token(NOT_SENT, key("old"))).status_code == 401
 
 
 def test_a_short_key_is_refused(issuer: Issuer) -> None:

@@ -8,7 +8,7 @@ from django.test import Client
 
 from carts.value_types import Line, Paragraph, Text
 from cartsvc.request_errors import API_ERRORS, ApiError
-from tests.api.documented import OPERATIONS, Document, operation, ref, undescribed
+from tests.api.openapi_document import OPERATIONS, Document, operation, ref, undescribed
 from tests.support.fields import FIELDS, OPTIONAL, by_kind
 
 

@@ -15,15 +15,15 @@ from django.http import HttpResponse
 
 from carts.models import Cart, CartItem, IdempotencyRecord
 from cartsvc.serving import metrics
-from tests.api.operations import REQUESTS, send
+from tests.api.valid_requests import REQUESTS, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, error
 from tests.support.callers import PROFILE, Api, HttpApi
 from tests.support.carts import created, shown
-from tests.support.concurrency import held, together, waiting_for_a_lock
+from tests.support.concurrency import open_transaction, together, waiting_for_a_lock
 from tests.support.factories import CartFactory
 from tests.support.programs import wait_until
-from tests.support.table_contents import unguarded
+from tests.support.table_contents import unguarded_rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -146,7 +146,9 @@ def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(http_api: HttpAp
     other = CartFactory(profile_key=PROFILE).pk
 
     # The error comes while the row is still held, for a minute.
-    with held(lambda: unguarded(Cart).filter(pk=mine).update(version=F("version") + 5)):
+    with open_transaction(
+        lambda: unguarded_rows(Cart).filter(pk=mine).update(version=F("version") + 5)
+    ):
         reader, writer, elsewhere = together(
             partial(send, http_api, name, str(cart))
             for name, cart in (("get", mine), ("add", mine), ("add", other))
@@ -166,7 +168,7 @@ def test_a_twin_that_runs_too_long_is_told_so(http_api: HttpApi) -> None:
     create = partial(http_api.post, "", bodies.cart(), Idempotency_Key="key-1")
     twin = partial(IdempotencyRecord.objects.create, profile_key=PROFILE, key="key-1", digest=b"x")
 
-    with held(twin):
+    with open_transaction(twin):
         answer = create()
 
     if connection.vendor == "postgresql":
@@ -183,7 +185,7 @@ def test_a_locked_table_is_an_outage_and_no_twin(http_api: HttpApi) -> None:
     create = partial(http_api.post, "", bodies.cart(), Idempotency_Key="key-1")
     counted = database_errors()
 
-    with held(lambda: run("LOCK TABLE carts_idempotencyrecord IN SHARE MODE")):
+    with open_transaction(lambda: run("LOCK TABLE carts_idempotencyrecord IN SHARE MODE")):
         assert_unavailable(create())
 
     assert database_errors() == counted + 1
@@ -203,7 +205,9 @@ def test_a_database_whose_own_isolation_is_stricter(
     try:
         with (
             ThreadPoolExecutor(1) as pool,
-            held(lambda: unguarded(Cart).filter(pk=cart_id).update(version=5)) as release,
+            open_transaction(
+                lambda: unguarded_rows(Cart).filter(pk=cart_id).update(version=5)
+            ) as release,
         ):
             added = pool.submit(http_api.post, f"/{cart_id}/items", bodies.item(), **headers)
             wait_until(lambda: waiting_for_a_lock() == 1)

@@ -9,7 +9,7 @@ from tests.support import bodies
 from tests.support.answers import errors_of, success
 from tests.support.callers import STRANGER, Api
 from tests.support.carts import created_with_items, shown
-from tests.support.table_contents import Unchanged, held, kept
+from tests.support.table_contents import Unchanged, computed_totals, stored_totals
 
 NAMES = ("Pizza", "Salad", "Wine")
 
@@ -47,7 +47,7 @@ def test_items_are_those_of_the_body_in_its_order(api: Api, cart: dict[str, Any]
     assert [item["displayName"] for item in after["items"]] == ["Soup", "Salad", "Pizza"]
     assert after["items"][1] == salad
     assert (after["items"][2]["price"], after["items"][2]["options"]) == (11.5, [])
-    assert kept(cart["cartId"]) == held(cart["cartId"])
+    assert stored_totals(cart["cartId"]) == computed_totals(cart["cartId"])
     [record] = CartChange.objects.all()
     changed = {str(key): (set(was), set(now)) for key, (was, now) in record.items.items()}
     assert record.operation == "Replace Items"

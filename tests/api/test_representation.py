@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.operations import CHANGES, send
+from tests.api.valid_requests import CHANGES, send
 from tests.support.answers import exact
 from tests.support.callers import Api
 from tests.support.carts import shown

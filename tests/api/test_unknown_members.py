@@ -8,7 +8,7 @@ import pytest
 from django.http import HttpResponse
 
 from carts.models import Cart
-from tests.api.operations import REQUESTS, WITH_A_BODY, send
+from tests.api.valid_requests import REQUESTS, WITH_A_BODY, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import STRANGER, Api

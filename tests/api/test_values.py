@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.api.field_places import CHANGEABLE, PLACES, Place, Target, everywhere, raw
+from tests.api.fields_in_requests import CHANGEABLE, PLACES, Place, Target, everywhere, raw
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import created, shown
 from tests.support.fields import BLANKS, IGNORABLE, by_kind
-from tests.support.not_sent import LEFT_OUT
+from tests.support.not_sent import NOT_SENT
 from tests.support.table_contents import Unchanged
 
 Refused = tuple[Any, str, str]
@@ -28,7 +28,7 @@ class Rule:
 
 
 ABSENT: list[Refused] = [
-    (LEFT_OUT, "required", "This field is required."),
+    (NOT_SENT, "required", "This field is required."),
     (None, "null", "This field must not be null."),
 ]
 OTHER_TYPES = {
@@ -102,7 +102,7 @@ def paragraph(limit: int) -> Rule:
 
 
 def optional(rule: Rule) -> Rule:
-    absent = [(LEFT_OUT, None), (None, None)]
+    absent = [(NOT_SENT, None), (None, None)]
     return Rule([*rule.kept, *absent], [each for each in rule.refused if each not in ABSENT])
 
 
@@ -172,7 +172,7 @@ PRICE = Rule(
         ),
     ],
 )
-ARRAY = Rule([(LEFT_OUT, []), (None, []), ([], [])], of_another_type("an array", "an array"))
+ARRAY = Rule([(NOT_SENT, []), (None, []), ([], [])], of_another_type("an array", "an array"))
 
 RULES = by_kind(
     optional,
@@ -187,7 +187,7 @@ RULES = by_kind(
 
 def makes_a_difference(place: Place, sent: Any) -> bool:
     """Return False for what is left out of a change: nothing is demanded, nothing changed."""
-    return sent is not LEFT_OUT or place not in CHANGEABLE
+    return sent is not NOT_SENT or place not in CHANGEABLE
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ def target(api: Api, place: Place) -> Target:
 def test_what_is_kept(target: Target, place: Place, field: str, rule: Rule) -> None:
     for sent, kept in rule.kept:
         if makes_a_difference(place, sent):
-            assert (sent, target.kept(field, target.send(**{field: sent}))) == (sent, kept)
+            assert (sent, target.value_after(field, target.send(**{field: sent}))) == (sent, kept)
 
 
 @pytest.mark.parametrize(("place", "field", "rule"), everywhere(RULES))
@@ -223,7 +223,7 @@ def test_a_required_text_holds_something_that_can_be_seen(target: Target) -> Non
     for sent in BLANKS:
         target.refuses("blank", "This text must not be blank.", platform=sent * 2)
     for sent in IGNORABLE:
-        assert target.kept("platform", target.send(platform=f"{sent}x")) == f"{sent}x"
+        assert target.value_after("platform", target.send(platform=f"{sent}x")) == f"{sent}x"
 
 
 LISTS = everywhere({"cart": {"items": None}, "item": {"options": None}})

@@ -55,10 +55,10 @@ class Caller:
         return str(answer.status), body
 
 
-def attacked(name: str, target: Target, seconds: float) -> Answers:
+def attack_for(name: str, target: Target, seconds: float) -> Answers:
     """Attack for so long; return how often each status came, and how often none."""
     attack, until = ATTACKS[name], time.monotonic() + seconds
-    attack_one = held if attack.holds else asked
+    attack_one = hold_open if attack.holds else send_again_and_again
     if attack.metrics:
         target = replace(target, port=target.metrics_port, certificate="")
 
@@ -69,7 +69,7 @@ def attacked(name: str, target: Target, seconds: float) -> Answers:
         return sum(pool.map(work, range(ATTACKERS)), Counter())
 
 
-def asked(attack: Attack, target: Target, until: float) -> Answers:
+def send_again_and_again(attack: Attack, target: Target, until: float) -> Answers:
     answers: Answers = Counter()
     with closing(Caller(target)) as caller:
         for sent in attack.requests(target):
@@ -82,7 +82,7 @@ def asked(attack: Attack, target: Target, until: float) -> Answers:
     return answers
 
 
-def held(attack: Attack, target: Target, until: float) -> Answers:
+def hold_open(attack: Attack, target: Target, until: float) -> Answers:
     with ExitStack() as stack:
         for sent in islice(attack.requests(target), attack.holds):
             # nginx limits what an address has under way.
@@ -136,11 +136,11 @@ def honest(target: Target, seconds: float) -> Seen:
     return seen
 
 
-def tried(name: str, target: Target, seconds: float) -> tuple[Seen, Answers]:
+def try_attack(name: str, target: Target, seconds: float) -> tuple[Seen, Answers]:
     """Attack for so long. Return what an honest caller saw, and the attackers' answers."""
     # Forked before any thread is there, and not within the honest caller's time.
     with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
         pool.submit(os.nice, LOWEST_PRIORITY).result()
-        attack = pool.submit(attacked, name, target, seconds + 0.5)
+        attack = pool.submit(attack_for, name, target, seconds + 0.5)
         time.sleep(0.5)
         return honest(target, seconds), attack.result()

@@ -23,9 +23,9 @@ from subprocess import SubprocessError
 import psycopg
 
 from tests.chaos.faults import ALL, CANCELLED, FAULTS, System
-from tests.chaos.nodes import three_nodes
+from tests.chaos.patroni_nodes import three_nodes
 from tests.chaos.proxies import haproxy
-from tests.chaos.recorded_callers import Ledger
+from tests.chaos.recorded_callers import RecordedCallers
 from tests.chaos.servers import CLOCKS, is_ready, service, session_limits
 from tests.support.poolers import pooled
 from tests.support.programs import ROOT, accepts, free_port, running, wait_until
@@ -71,17 +71,17 @@ def answers(url: str) -> bool:
 
 
 class Campaign:
-    """Faults of all kinds under the callers of a ledger, and how long none of them could write."""
+    """Faults of all kinds under recorded callers, and how long none of them could write."""
 
-    def __init__(self, system: System, ledger: Ledger) -> None:
-        self.system, self.ledger = system, ledger
+    def __init__(self, system: System, recorded: RecordedCallers) -> None:
+        self.system, self.recorded = system, recorded
         self.done = 0
         self.kinds = [name for name in FAULTS if CLOCKS or name != "clock stepped"]
 
     def rounds(self, faults: int, operations: int) -> Iterator[Callable[[], None]]:
         """Yield each kind as often as the others, half of them two at once, until it is enough."""
         waiting = list[str]()
-        while self.done < faults or self.ledger.attempts < operations:
+        while self.done < faults or self.recorded.attempts < operations:
             waiting = waiting or random.sample(self.kinds, len(self.kinds))
             names = [waiting.pop()]
             others = [n for n in waiting if FAULTS[n].subject != FAULTS[names[0]].subject]
@@ -90,8 +90,8 @@ class Campaign:
                 waiting.remove(names[1])
             yield partial(self.strike, *names)
             # The callers do their share for the faults so far.
-            while self.ledger.attempts < min(self.done / faults, 1) * operations:
-                self.ledger.wait_for_progress()
+            while self.recorded.attempts < min(self.done / faults, 1) * operations:
+                self.recorded.wait_for_progress()
 
     def strike(self, *names: str) -> None:
         """Let these faults happen at once, mend them, and wait until writes pass again."""
@@ -99,9 +99,9 @@ class Campaign:
         names = tuple(sorted(names, key=lambda n: (n == "upgrade", ALL[n].subject != "nodes")))
         if any(ALL[name].subject in {"nodes", "connections"} for name in names):
             self.system.nodes.wait_until_whole()
-            self.ledger.wait_for_progress()
+            self.recorded.wait_for_progress()
         began = time.monotonic()
-        self.ledger.dirty_reads = CANCELLED in names
+        self.recorded.dirty_reads = CANCELLED in names
         with ExitStack() as after:
             for name in names:
                 try:
@@ -109,18 +109,18 @@ class Campaign:
                     self.done += 1
                 except NOT_MADE as error:
                     print(f"     {name} could not be made: {error!r}"[:200])
-            self.ledger.dirty_reads = False
+            self.recorded.dirty_reads = False
             time.sleep(random.uniform(*HOLD_SECONDS))
         try:
-            self.ledger.wait_for_progress(60)
+            self.recorded.wait_for_progress(60)
         except AssertionError:
             # Nothing is acknowledged as long as no standby follows the new primary.
             self.system.nodes.wait_until_whole()
-            self.ledger.wait_for_progress()
+            self.recorded.wait_for_progress()
         print(
             f"{self.done:4} {' and '.join(names)}: "
-            f"{self.ledger.longest_pause(began):.1f} s without a write; "
-            f"{self.ledger.attempts} attempts so far",
+            f"{self.recorded.longest_pause(began):.1f} s without a write; "
+            f"{self.recorded.attempts} attempts so far",
             flush=True,
         )
 
@@ -133,18 +133,18 @@ def main() -> int:
     asked = options.parse_args()
     logging.disable(logging.WARNING)
     with started() as system:
-        ledger = Ledger(system.url, asked.folder, timeout=10)
-        campaign = Campaign(system, ledger)
+        recorded = RecordedCallers(system.url, asked.folder, timeout=10)
+        campaign = Campaign(system, recorded)
         began, failed = time.monotonic(), False
         try:
-            ledger.run(CALLERS, campaign.rounds(asked.faults, asked.operations))
+            recorded.run(CALLERS, campaign.rounds(asked.faults, asked.operations))
         except (AssertionError, OSError, SubprocessError):  # what was seen is judged nevertheless
             traceback.print_exc()
             failed = True
         seconds = time.monotonic() - began
         with system.nodes.wait_until_whole().connect("carts") as fresh:
-            found = ledger.audit(fresh)
-    print(f"{campaign.done} faults in {seconds:.0f} s; {ledger}; histories in {ledger.folder}")
+            found = recorded.audit(fresh)
+    print(f"{campaign.done} faults in {seconds:.0f} s; {recorded}; histories in {recorded.folder}")
     print("\n".join(found) or "no contradiction")
     return failed or bool(found)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 
-from tests.chaos.nodes import Node, Nodes
+from tests.chaos.patroni_nodes import Node, Nodes
 from tests.chaos.servers import Service, with_clock
 from tests.support.poolers import Pooler
 from tests.support.programs import signal_all, wait_until

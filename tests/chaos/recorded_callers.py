@@ -31,17 +31,17 @@ CHANGES = 60  # of a cart before another takes its place: short histories are ju
 ITEMS = 6  # in a cart, about
 
 
-class Client:
+class RecordedCaller:
     """One caller, and a file with a line for each of its attempts."""
 
-    def __init__(self, ledger: "Ledger", name: str) -> None:
-        self.ledger, self.name = ledger, name
-        self.file = ledger.folder / f"{name}.json"
+    def __init__(self, callers: "RecordedCallers", name: str) -> None:
+        self.callers, self.name = callers, name
+        self.file = callers.folder / f"{name}.json"
         forever = int(time.time()) + 10**6
         # Requests of one bearer would wait for each other.
         claims = {"sub": f"caller {name}", "exp": forever}
-        self.api = HttpApi(ledger.url, ledger.profile, key=SIGNING_KEY, **claims)
-        self.api.timeout, self.api.verify = ledger.timeout, ledger.verify
+        self.api = HttpApi(callers.url, callers.profile, key=SIGNING_KEY, **claims)
+        self.api.timeout, self.api.verify = callers.timeout, callers.verify
         self.sent = 0
         self.seen: dict[str, Operation] = {}  # cart → what the last read showed
 
@@ -60,11 +60,11 @@ class Client:
         first = time.monotonic()
         while True:
             started = time.monotonic()
-            assert not self.ledger.over.is_set() or started < first + 60, "the service is gone"
+            assert not self.callers.over.is_set() or started < first + 60, "the service is gone"
             done, status = self.attempt(op, method, path, body, facts)
             expected = status in EXPECTED.get(op, ())
             given_up = op in {"update", "remove"} and status in UNKNOWN and random.random() < 0.5
-            if status not in self.ledger.retried or expected or given_up:
+            if status not in self.callers.retried or expected or given_up:
                 return done
             time.sleep(0.05)
 
@@ -77,20 +77,20 @@ class Client:
             headers["Idempotency_Key"] = facts["key"]
         if "match" in facts:
             headers["If_Match"] = f'"{facts["match"]}"'
-        dirty = self.ledger.dirty_reads
+        dirty = self.callers.dirty_reads
         done: Operation = {"client": self.name, "op": op, **facts, "start": time.monotonic()}
         answer = requests.Response()
         answer.status_code = NO_ANSWER
         with suppress(requests.RequestException):
             answer = self.api.request(method, path, body, **headers)
         done["end"] = time.monotonic()
-        dirty = dirty or self.ledger.dirty_reads
+        dirty = dirty or self.callers.dirty_reads
         status, tag = answer.status_code, answer.headers.get("ETag")
         # A replay has the tag of the first answer: it made no version.
         made = status == 200 and "Idempotent-Replayed" not in answer.headers
         done["version"] = int(tag.strip('"')) if tag and made else None
         done["outcome"] = "unknown" if status in UNKNOWN else "refused"
-        missing = status == 404 and not self.ledger.stale
+        missing = status == 404 and not self.callers.stale
         if status == 200:
             done["outcome"] = "ok"
             self.understand(done, answer.json().get("data"))
@@ -102,9 +102,9 @@ class Client:
             done["outcome"] = "unknown"
         with self.file.open("a") as file:
             file.write(json.dumps(done) + "\n")
-        self.ledger.count(done, status)
+        self.callers.count(done, status)
         # A client could not act on any other answer.
-        lawful = {200, *self.ledger.retried, *EXPECTED.get(op, ())}
+        lawful = {200, *self.callers.retried, *EXPECTED.get(op, ())}
         assert status in lawful, (status, answer.text)
         return done, status
 
@@ -116,7 +116,7 @@ class Client:
             done["item"] = data["itemId"]
         elif done["op"] == "read":
             done |= as_read(data)
-            if self.ledger.stale:
+            if self.callers.stale:
                 done["snapshot"] = True
 
     def create(self, items: int) -> str:
@@ -124,7 +124,7 @@ class Client:
         body = bodies.bare_cart(note=key, items=[named_item(name) for name in values])
         for _ in range(self.times()):
             done = self.insist("create", "POST", "", body, key=key, values=values)
-        self.ledger.created[done["cart"]] = key
+        self.callers.created[done["cart"]] = key
         return str(done["cart"])
 
     def read(self, cart: str) -> Operation:
@@ -157,14 +157,14 @@ class Client:
 
     def work(self, slot: int) -> None:
         """Create, add, update, remove and read until the run is over."""
-        carts, own = self.ledger.carts, 0
+        carts, own = self.callers.carts, 0
         carts[slot] = self.create(2)
-        while not self.ledger.over.is_set():
+        while not self.callers.over.is_set():
             own += 1
             if own % CHANGES == 0:
                 carts[slot] = self.create(random.randint(0, 3))
             if random.random() < 0.03:
-                cart = self.ledger.shared_cart
+                cart = self.callers.shared_cart
             else:  # half of the time another's
                 cart = random.choice([carts[slot], random.choice(list(carts.values()))])
             self.step(cart)
@@ -174,8 +174,8 @@ class Client:
         what, seen = random.random(), self.seen.get(cart)
         if what < 0.4 or not seen:
             self.read(cart)
-        elif cart == self.ledger.shared_cart:
-            self.update(cart, self.ledger.shared_item, seen["version"])
+        elif cart == self.callers.shared_cart:
+            self.update(cart, self.callers.shared_item, seen["version"])
         elif not seen["items"] or (what < 0.55 and len(seen["items"]) < ITEMS):
             self.add(cart)
         elif what < 0.85:
@@ -184,7 +184,7 @@ class Client:
             self.remove(cart, random.choice(seen["items"])[0])
 
 
-class Ledger:
+class RecordedCallers:
     """Callers of one customer's carts. They repeat a request whose answer is one of `retried`.
 
     Their histories are in `folder`. `stale` reads may show what was; nothing else may.
@@ -202,7 +202,7 @@ class Ledger:
         self.url, self.stale, self.timeout, self.verify = url, stale, timeout, verify
         self.retried = RETRIED | ({404} if stale else set())
         self.profile = uuid.uuid4()
-        # A folder of its own for each ledger: one profile has one history.
+        # A folder of its own each time: one profile has one history.
         self.folder = folder / f"history-{self.profile}"
         self.folder.mkdir(parents=True)
         self.created: dict[str, str] = {}  # cart → its key
@@ -214,7 +214,7 @@ class Ledger:
         self.over = threading.Event()
         # Commits are cancelled: PostgreSQL shows them to readers, and a failover takes them back.
         self.dirty_reads = False
-        self.hand = Client(self, "hand")
+        self.hand = RecordedCaller(self, "hand")
         # One cart and one item in it, which all callers replace.
         self.shared_cart = self.hand.create(1)
         self.shared_item: str = self.hand.read(self.shared_cart)["items"][0][0]
@@ -238,7 +238,7 @@ class Ledger:
     def run(self, clients: int, faults: Iterable[Callable[[], Any]]) -> None:
         """Let the clients write while the faults happen one after another."""
         with ThreadPoolExecutor(clients) as pool:
-            running = [pool.submit(Client(self, f"{n}").work, n) for n in range(clients)]
+            running = [pool.submit(RecordedCaller(self, f"{n}").work, n) for n in range(clients)]
             try:
                 for fault in faults:
                     fault()

@@ -20,7 +20,7 @@ from dataclasses import replace
 import pytest
 import requests
 
-from tests.chaos.attack_trials import Caller, honest, tried
+from tests.chaos.attack_trials import Caller, honest, try_attack
 from tests.chaos.attacks import ATTACKS, LARGE, Target
 from tests.chaos.proxies import HOST, nginx
 from tests.chaos.servers import (
@@ -117,7 +117,7 @@ def test_an_attack_keeps_nobody_from_an_answer(request: pytest.FixtureRequest, n
     verified = "with_issuers_keys" if ATTACKS[name].issuer else "with_key"
     target: Target = request.getfixturevalue(verified)
 
-    seen, answers = tried(name, target, 4 if LONG else 2)
+    seen, answers = try_attack(name, target, 4 if LONG else 2)
 
     print(f"\n| {name} | {seen} | {dict(answers)} |")
     assert answers

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.api.operations import READS, REQUESTS, send
-from tests.chaos.recorded_callers import Ledger
+from tests.api.valid_requests import READS, REQUESTS, send
+from tests.chaos.recorded_callers import RecordedCallers
 from tests.chaos.servers import Service, service, session_limits
 from tests.support.callers import HttpApi
 from tests.support.carts import created, created_with_items, shown
@@ -49,10 +49,10 @@ def server(nodes: list[Cluster]) -> Iterator[Service]:
 
 
 @pytest.fixture
-def ledger(nodes: list[Cluster], server: Service, tmp_path: Path) -> Iterator[Ledger]:
+def recorded(nodes: list[Cluster], server: Service, tmp_path: Path) -> Iterator[RecordedCallers]:
     """Callers whose histories are judged at the end, of no other carts than theirs."""
     asked(nodes, "TRUNCATE carts_cart, carts_idempotencyrecord CASCADE")
-    found = Ledger(server.url, tmp_path)
+    found = RecordedCallers(server.url, tmp_path)
     yield found
     print(f"\n{found}")
     with nodes[0].connect("carts") as fresh:
@@ -111,10 +111,10 @@ def kill(worker: Cluster) -> None:
 
 
 def test_a_killed_worker_stops_its_own_customers_only(
-    nodes: list[Cluster], server: Service, ledger: Ledger
+    nodes: list[Cluster], server: Service, recorded: RecordedCallers
 ) -> None:
     """What was acknowledged is there when the worker is back."""
-    _, port = shard_of(nodes, ledger.profile)
+    _, port = shard_of(nodes, recorded.profile)
     lost, other = sorted(nodes[1:], key=lambda worker: worker.port != port)
     here, there = (caller_on(nodes, server, worker) for worker in (lost, other))
     gone, kept = f"/{created(here)}", f"/{created(there)}"
@@ -130,7 +130,7 @@ def test_a_killed_worker_stops_its_own_customers_only(
             lost.start()
         wait_until(lambda: here.get(gone).status_code == 200)
 
-    ledger.run(4, [lose, lose])
+    recorded.run(4, [lose, lose])
     assert here.delete(gone).status_code == there.delete(kept).status_code == 200
 
 
@@ -151,16 +151,16 @@ def test_a_row_that_somebody_holds(nodes: list[Cluster], server: Service) -> Non
 
 
 def test_a_shard_that_moves_keeps_what_was_acknowledged(
-    nodes: list[Cluster], ledger: Ledger
+    nodes: list[Cluster], recorded: RecordedCallers
 ) -> None:
     def move() -> None:
-        shard, port = shard_of(nodes, ledger.profile)
+        shard, port = shard_of(nodes, recorded.profile)
         target = next(worker.port for worker in nodes[1:] if worker.port != port)
         hosts = f"'127.0.0.1', {port}, '127.0.0.1', {target}"
         asked(nodes, f"SELECT citus_move_shard_placement({shard}, {hosts}, 'force_logical')")
-        assert shard_of(nodes, ledger.profile) == (shard, target)
+        assert shard_of(nodes, recorded.profile) == (shard, target)
 
-    ledger.run(4, [move, move])
+    recorded.run(4, [move, move])
 
 
 def test_the_service_on_a_worker(nodes: list[Cluster], server: Service) -> None:

@@ -10,7 +10,7 @@ import re
 import time
 from pathlib import Path
 
-from tests.chaos.recorded_callers import Ledger
+from tests.chaos.recorded_callers import RecordedCallers
 from tests.chaos.servers import Service, service
 from tests.support.clusters import Cluster
 
@@ -35,16 +35,16 @@ def test_load_held(cluster: Cluster, tmp_path: Path) -> None:
             time.sleep(0.5)
             samples.append(resident_kib(server))
 
-        ledger = Ledger(server.url, tmp_path)
-        ledger.run(CLIENTS, [measure] * SECONDS * 2)
+        recorded = RecordedCallers(server.url, tmp_path)
+        recorded.run(CLIENTS, [measure] * SECONDS * 2)
     # Leave out the first second, which fills caches and pools.
     window = max(1, len(samples) // 6)
     first, last = max(samples[2 : 2 + window]), max(samples[-window:])
-    print(f"\n{SECONDS} s, {CLIENTS} clients: {ledger}; {first} KiB, then {last} KiB")
+    print(f"\n{SECONDS} s, {CLIENTS} clients: {recorded}; {first} KiB, then {last} KiB")
     # Where others keep the machine busy, an answer may not come in time.
-    assert ledger.statuses.keys() <= {200, 404, 412, 503}
+    assert recorded.statuses.keys() <= {200, 404, 412, 503}
     if SECONDS >= 60:  # a short run is over before caches and pools are full
-        assert 503 not in ledger.statuses
+        assert 503 not in recorded.statuses
         assert last < first * 1.1
     with cluster.connect() as fresh:
-        assert ledger.audit(fresh) == []
+        assert recorded.audit(fresh) == []

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.proxies import HOST, haproxy, nginx
-from tests.chaos.recorded_callers import Ledger
+from tests.chaos.recorded_callers import RecordedCallers
 from tests.chaos.servers import Service, is_ready, service
 from tests.support.clusters import Cluster
 from tests.support.programs import free_port, wait_until
@@ -34,27 +34,29 @@ def instances(cluster: Cluster) -> Iterator[list[Service]]:
         yield [one, two]
 
 
-def restart_each(instances: list[Service], cluster: Cluster, ledger: Ledger) -> None:
+def restart_each(instances: list[Service], cluster: Cluster, recorded: RecordedCallers) -> None:
     """Restart every instance RESTARTS times under load, and check that all was answered."""
 
     def restart(instance: Service) -> None:
         instance.restart()
         wait_until(lambda: is_ready(instance.url))
 
-    ledger.run(CALLERS, [partial(restart, instance) for instance in instances * RESTARTS])
-    print(f"\n{RESTARTS} rolling restarts: {ledger}")
+    recorded.run(CALLERS, [partial(restart, instance) for instance in instances * RESTARTS])
+    print(f"\n{RESTARTS} rolling restarts: {recorded}")
     # Others may have removed an item or made another version.
-    assert ledger.statuses.keys() <= {200, 404, 412}
+    assert recorded.statuses.keys() <= {200, 404, 412}
     with cluster.connect() as fresh:
-        assert ledger.audit(fresh) == []
+        assert recorded.audit(fresh) == []
 
 
 def test_behind_nginx(instances: list[Service], cluster: Cluster, tmp_path: Path) -> None:
     with nginx(*instances) as proxy:
-        restart_each(instances, cluster, Ledger(proxy.url, tmp_path, verify=proxy.certificate))
+        restart_each(
+            instances, cluster, RecordedCallers(proxy.url, tmp_path, verify=proxy.certificate)
+        )
 
 
 def test_behind_haproxy(instances: list[Service], cluster: Cluster, tmp_path: Path) -> None:
     with haproxy(cartsvc=instances[0].port) as balanced:
         wait_until(lambda: is_ready(balanced.url))
-        restart_each(instances, cluster, Ledger(balanced.url, tmp_path))
+        restart_each(instances, cluster, RecordedCallers(balanced.url, tmp_path))

@@ -27,7 +27,7 @@ from tests.desk.conftest import (
     remove_page,
     when,
 )
-from tests.support.concurrency import held
+from tests.support.concurrency import open_transaction
 from tests.support.factories import CartFactory, ItemFactory
 from tests.support.table_contents import Unchanged
 
@@ -225,7 +225,7 @@ def test_a_cart_that_somebody_holds_is_not_changed(
 ) -> None:
     unchanged()
     row = Cart.objects.filter(pk=cart.pk, profile_key=cart.profile_key)
-    with held(lambda: list(row.select_for_update())):
+    with open_transaction(lambda: list(row.select_for_update())):
         response = form.post(lead, key=(key := str(uuid7())))
     assert response.status_code == 409
     assert "This cart could not be changed just now: somebody else is changing it" in response.text

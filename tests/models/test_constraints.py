@@ -15,7 +15,7 @@ from carts.records import Item, NewCart, Option
 from cartsvc.member_names import snake_case
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.fields import BLANKS, IGNORABLE, by_kind
-from tests.support.table_contents import Unchanged, unguarded
+from tests.support.table_contents import Unchanged, unguarded_rows
 
 pytestmark = pytest.mark.django_db
 
@@ -92,7 +92,7 @@ def test_a_column_takes_what_is_valid_and_nothing_else(
 ) -> None:
     row = row_of(model)
     for value in rule.takes:
-        unguarded(model).update(**{field: value})
+        unguarded_rows(model).update(**{field: value})
         row.refresh_from_db()
         assert getattr(row, field) == value
     unchanged()
@@ -101,7 +101,7 @@ def test_a_column_takes_what_is_valid_and_nothing_else(
         sent = RawSQL("%s", [value]) if isinstance(value, int) else value
         # psycopg refuses NUL by itself, SQLite's driver an integer of more than 64 bits.
         with pytest.raises((DatabaseError, ValueError, OverflowError)), transaction.atomic():
-            unguarded(model).update(**{field: sent})
+            unguarded_rows(model).update(**{field: sent})
 
 
 @pytest.mark.parametrize(("model", "of"), MODELS.items())
@@ -115,4 +115,4 @@ def test_two_items_never_stand_in_one_place(unchanged: Unchanged) -> None:
     unchanged()
 
     with pytest.raises(DatabaseError), transaction.atomic():
-        unguarded(CartItem).update(position=0)
+        unguarded_rows(CartItem).update(position=0)

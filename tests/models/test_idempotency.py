@@ -11,12 +11,12 @@ from django.utils import timezone
 from simplejson import RawJSON
 
 from carts.models import Cart, IdempotencyRecord
-from tests.api.operations import CHANGES, send
+from tests.api.valid_requests import CHANGES, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, created_with_items, shown
-from tests.support.concurrency import held
+from tests.support.concurrency import open_transaction
 from tests.support.table_contents import Unchanged
 
 
@@ -187,7 +187,9 @@ def test_a_replay_locks_what_it_answers_from(api: Api, unchanged: Unchanged) -> 
     first = api.post(body=bodies.cart(), Idempotency_Key="key-1")
     unchanged()
 
-    with held(lambda: IdempotencyRecord.objects.select_for_update().get(profile_key=PROFILE)):
+    with open_transaction(
+        lambda: IdempotencyRecord.objects.select_for_update().get(profile_key=PROFILE)
+    ):
         refused = api.post(body=bodies.cart(), Idempotency_Key="key-1")
 
     text = "A request with this Idempotency-Key is still running."

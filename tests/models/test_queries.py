@@ -15,7 +15,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from psycopg.pq import Trace
 
-from tests.api.operations import send
+from tests.api.valid_requests import send
 from tests.support import bodies
 from tests.support.callers import STRANGER, Api
 from tests.support.carts import created, shown

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.api.operations import send
+from tests.api.valid_requests import send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
-from tests.support.table_contents import Unchanged, held, kept
+from tests.support.table_contents import Unchanged, computed_totals, stored_totals
 
 pytestmark = pytest.mark.django_db
 
@@ -62,7 +62,7 @@ def test_a_limit_is_reached_and_not_exceeded(
     response = send(api, operation, cart_id, item_id, exceeds)
 
     assert_refused(response, 400, "too_many", *error)
-    assert kept(cart_id) == held(cart_id)
+    assert stored_totals(cart_id) == computed_totals(cart_id)
 
 
 def test_a_lowered_limit_lets_through_what_leaves_no_more_than_there_was(

@@ -20,7 +20,7 @@ from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import shown
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
-from tests.support.table_contents import Unchanged, stored, unguarded
+from tests.support.table_contents import Unchanged, table_contents, unguarded_rows
 
 pytestmark = pytest.mark.django_db
 
@@ -66,7 +66,7 @@ def test_a_name_that_cannot_be_set_is_refused(
 def test_a_cart_in_a_withdrawn_currency_can_be_worked_with(cart: Any, unchanged: Unchanged) -> None:
     """ISO 4217 has withdrawn BGN on 1 January 2026. Only a new cart must be in one of the list."""
     for model in (Cart, CartItem, CartItemOption):
-        unguarded(model).update(currency="BGN")
+        unguarded_rows(model).update(currency="BGN")
     api, lead, item = Api(cart.profile_key), staff("Cart support lead"), cart.items.get()
     path, body = f"/{cart.pk}/items", bodies.item(currency="BGN", options=[])
     page = f"/admin/carts/cart/{cart.pk}/items/{item.pk}/"
@@ -137,7 +137,7 @@ def test_refuses_another_version(cart: Cart, unchanged: Unchanged) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_write_is_whole_or_not_at_all(cart: Cart) -> None:
     """The database refuses values that bypass the checks, and undoes the rest of the write."""
-    before, item = stored(), cart.items.get()
+    before, item = table_contents(), cart.items.get()
     option = Option._make({**OptionFactory(), "price": Decimal(-1)}.values())
     broken = new_item(options=[option])
 
@@ -149,7 +149,7 @@ def test_a_write_is_whole_or_not_at_all(cart: Cart) -> None:
         with pytest.raises(IntegrityError):
             write()
         assert not connection.in_atomic_block
-        assert stored() == before
+        assert table_contents() == before
     assert Cart.objects.add_item(cart.pk, uuid7(), new_item()).version == 2
 
 

@@ -1,6 +1,6 @@
 """Time every page of the support desk, and the API's reads, on a database that `load` has filled.
 
-DATABASE_URL=postgres://... python -m tests.bench.desk
+DATABASE_URL=postgres://... python -m tests.bench.desk_pages
 
 Fails if a page takes longer than 0.3 seconds, or a search that looks through carts for as long as
 it may, or reads the whole of a table that grows with the carts.

@@ -26,7 +26,7 @@ from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.concurrency import together
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
-from tests.support.table_contents import held, kept
+from tests.support.table_contents import computed_totals, stored_totals
 
 CHANGES = 6
 SEEDS = 20 if os.environ.get("CI") else 8
@@ -51,7 +51,7 @@ def items_of(cart: Cart) -> Items:
 
 def check(cart_id: UUID, created: Items) -> None:
     cart = Cart.objects.get(pk=cart_id)
-    assert kept(cart_id) == held(cart_id)
+    assert stored_totals(cart_id) == computed_totals(cart_id)
     changes = list(cart.changes.all())
     assert [change.version for change in changes] == list(range(2, cart.version + 1))
     items, subtotal = items_of(cart), cart.subtotal
