@@ -6,7 +6,7 @@ import pytest
 
 from carts.models import CartChange
 from tests.support import bodies
-from tests.support.answers import errors_of, success
+from tests.support.answers import success
 from tests.support.callers import Api
 from tests.support.carts import created, created_with_items, shown
 from tests.support.table_contents import Unchanged
@@ -51,24 +51,6 @@ def test_what_is_held_already_changes_nothing(api: Api, unchanged: Unchanged, bo
 
     assert (response.status_code, response.json()) == (200, success("The cart was changed."))
     assert response["ETag"] == '"1"'
-
-
-@pytest.mark.parametrize("value", ["EUR", 4711, [], None], ids=repr)
-def test_a_cart_keeps_all_that_a_change_cannot_change(
-    api: Api, cart_id: str, unchanged: Unchanged, value: Any
-) -> None:
-    names = ["partnerKey", "restaurantKey", "currency", "items"]
-    names += ["profileKey", "subtotal", "version", "cartId", "createdOn"]
-    # Those of an item, too: "changed" would not be true.
-    names += ["menuKey", "displayName", "price", "quantity", "options"]
-
-    response = api.patch(f"/{cart_id}", dict.fromkeys(names, value) | {"note": 7})
-
-    assert response.status_code == 400
-    assert errors_of(response) == [
-        *(("cannot_change", f"/{name}") for name in names),
-        ("invalid_type", "/note"),
-    ]
 
 
 @pytest.mark.parametrize(

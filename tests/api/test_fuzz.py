@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 from django.db import transaction
@@ -190,22 +189,3 @@ kinds = st.sampled_from([*WHOLE, "delete"])
 def test_any_header(service: Service, kind: str, sent: dict[str, str]) -> None:
     body = json.dumps(REQUESTS[kind][2] or {})
     service.send(kind, body, **{name.replace("-", "_"): value for name, value in sent.items()})
-
-
-segments = st.text(max_size=40) | st.sampled_from(
-    ["carts", "items", "..", ".", "%00", "%2e%2e", "v2.0"]
-)
-
-
-@given(
-    method=st.sampled_from(["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "BREW"]),
-    path=st.lists(segments, max_size=5),
-    query=st.text(max_size=40),
-)
-def test_any_path(service: Service, method: str, path: list[str], query: str) -> None:
-    rest = "/".join(quote(each, errors="replace") for each in path)
-    for start in (f"/{rest}", f"?{quote(query, safe='&=', errors='replace')}"):
-        response = service.api.request(method, start)
-        assert response.status_code < 500
-        assert method == "HEAD" or set(response.json()) - {"data"} == {"message", "notifications"}
-    assert table_contents() == service.before

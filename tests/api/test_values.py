@@ -240,6 +240,28 @@ def test_a_list_holds_objects(
             assert_refused(response, 400, "invalid_type", text, f"{place.pointer}/{field}/0")
 
 
+EVERY_NAME = {
+    *bodies.cart(),
+    *bodies.item(),
+    *("cartId", "profileKey", "subtotal", "version", "createdOn", "itemId", "value"),
+}
+
+
+@pytest.mark.parametrize("place", CHANGEABLE, ids=str)
+@pytest.mark.parametrize("value", ["EUR", 7, {}, None], ids=repr)
+def test_a_change_changes_all_that_it_names_or_nothing(
+    target: Target, unchanged: Unchanged, place: Place, value: Any
+) -> None:
+    names = sorted(EVERY_NAME - {*CHANGEABLE[place]})
+    wrong, *_ = CHANGEABLE[place]
+
+    response = target.send(**dict.fromkeys(names, value), **{wrong: []})
+
+    assert response.status_code == 400
+    told = [("cannot_change", f"/{name}") for name in names]
+    assert errors_of(response) == [*told, ("invalid_type", f"/{wrong}")]
+
+
 @pytest.mark.parametrize("code", ["USD", "JPY", "KWD", "CLF", "SLE", "XXX"])
 def test_takes_current_codes(api: Api, code: str) -> None:
     item = bodies.item(currency=code, options=[bodies.option(currency=code)])
