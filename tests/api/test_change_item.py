@@ -1,11 +1,10 @@
 """Change Item: PATCH /carts/{cartId}/items/{itemId}, an extension."""
 
 from carts.models import CartChange
-from tests.support import bodies
 from tests.support.answers import success
 from tests.support.callers import Api
 from tests.support.carts import created_with_items, shown
-from tests.support.table_contents import Unchanged, computed_totals, stored_totals
+from tests.support.table_contents import computed_totals, stored_totals
 
 
 def test_changes_the_quantity_and_nothing_else(api: Api) -> None:
@@ -30,14 +29,3 @@ def test_changes_the_quantity_and_nothing_else(api: Api) -> None:
     assert change.operation == "Change Item"
     assert (change.was, change.now) == ({"quantity": first["quantity"]}, {"quantity": 3})
     assert change.subtotal_after - change.subtotal_before == after["subtotal"] - before["subtotal"]
-
-
-def test_what_is_held_already_changes_nothing(
-    api: Api, cart_id: str, item_id: str, unchanged: Unchanged
-) -> None:
-    path = f"/{cart_id}/items/{item_id}"
-    quantity = bodies.item()["quantity"]
-    for body in ({}, {"quantity": quantity}):
-        response = api.patch(path, body, Prefer="handling=strict")
-        assert (response.status_code, response["ETag"]) == (200, '"1"')
-    assert api.patch(path, {}, If_Match='"7"').status_code == 412

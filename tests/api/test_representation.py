@@ -33,13 +33,6 @@ def test_the_cart_is_shown_as_get_cart_shows_it(
     assert [*response.json()["data"]] == members.get(name, [*cart])
 
 
-@pytest.mark.parametrize("body", [{}, {"note": "Invoice to the office"}])
-def test_where_nothing_changes_too(api: Api, cart_id: str, body: Any) -> None:
-    response = api.patch(f"/{cart_id}", body, Prefer=PREFERRED)
-    assert cart_of(response) == shown(api, cart_id)
-    assert response["ETag"] == '"1"'
-
-
 @pytest.mark.parametrize("name", ["create", "update", "delete"])
 def test_what_the_specification_has_answers_as_it_says(
     api: Api, cart_id: str, item_id: str, name: str
