@@ -18,7 +18,7 @@ def batch(*items: Any) -> dict[str, Any]:
 
 
 def test_adds_items_behind_the_last_in_the_order_sent(api: Api) -> None:
-    cart_id, [removed, _] = created_with_items(api, "Removed", "First")
+    cart_id, [removed, *_] = created_with_items(api, "Removed", "First", "Second")
     api.delete(f"/{cart_id}/items/{removed}")
     before = shown(api, cart_id)
     items = [bodies.item(displayName=str(n), price=n, options=n) for n in range(8)]
@@ -26,7 +26,7 @@ def test_adds_items_behind_the_last_in_the_order_sent(api: Api) -> None:
     response = api.post(f"/{cart_id}/items/batch", batch(*items))
 
     after = shown(api, cart_id)
-    added = after["items"][1:]
+    added = after["items"][2:]
     ids = [item["itemId"] for item in added]
     assert response.json() == success("The items were added.", {"itemIds": ids})
     assert response["ETag"] == f'"{before["version"] + 1}"' == f'"{after["version"]}"'
