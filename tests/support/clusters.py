@@ -38,11 +38,6 @@ class Cluster:
         self.start()
 
     @property
-    def programs(self) -> Path:
-        """The folder of this PostgreSQL version's programs, such as pg_dump."""
-        return Path(self.pg_ctl).resolve().parent
-
-    @property
     def pid(self) -> int:
         return int((self.data / "postmaster.pid").read_text().split("\n", 1)[0])
 
