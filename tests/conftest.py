@@ -15,7 +15,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from cartsvc.db.database_url import connect_for_requests, database_at
 from cartsvc.db.postgresql import base
 from tests.support.callers import Api
-from tests.support.table_contents import Unchanged, stored
+from tests.support.table_contents import Unchanged, table_contents
 
 # The same inputs in every run, so that a run can be repeated. `long` looks for new ones, and
 # prints how to repeat a failure.
@@ -130,13 +130,13 @@ def unchanged(db: None) -> Iterator[Unchanged]:
 
     The mark is the start of the test, or the last call of the fixture's value.
     """
-    before = [stored()]
+    before = [table_contents()]
 
     def mark() -> None:
-        before[0] = stored()
+        before[0] = table_contents()
 
     yield mark
-    assert stored() == before[0]
+    assert table_contents() == before[0]
 
 
 @pytest.fixture

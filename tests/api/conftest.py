@@ -3,7 +3,7 @@ import time
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from tests.api.documented import Document, served
+from tests.api.openapi_document import Document, served
 from tests.support.callers import Api, HttpApi
 from tests.support.carts import created, shown
 from tests.support.clock import Clock

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from carts.models import Cart, CartChange, CartItemOption
-from tests.api.operations import CHANGES, send
+from tests.api.valid_requests import CHANGES, send
 from tests.support import bodies
 from tests.support.callers import HttpApi
 from tests.support.carts import created, created_with_items, shown
 from tests.support.concurrency import together
-from tests.support.table_contents import held, kept
+from tests.support.table_contents import computed_totals, stored_totals
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,7 +25,7 @@ def counted_right(transactional_db: None) -> Iterator[None]:
     """Check after each test that every cart's stored totals match its items."""
     yield
     for cart in Cart.objects.all():
-        assert kept(cart.pk) == held(cart.pk)
+        assert stored_totals(cart.pk) == computed_totals(cart.pk)
 
 
 def signed(writer: int) -> dict[str, Any]:

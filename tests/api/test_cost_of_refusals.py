@@ -11,8 +11,8 @@ import pytest
 
 from tests.support import bodies
 from tests.support.answers import errors_of
+from tests.support.call_counts import count_calls
 from tests.support.callers import Api
-from tests.support.costs import calls
 from tests.support.table_contents import Unchanged
 
 pytestmark = pytest.mark.usefixtures("raised_limits")
@@ -46,7 +46,7 @@ WRONG: dict[str, Any] = {
 
 def calls_a_byte(api: Api, body: Any, method: str = "POST", path: str = "") -> tuple[float, Any]:
     text = json.dumps(body)
-    count, response = calls(lambda: api.request(method, path, text))
+    count, response = count_calls(lambda: api.request(method, path, text))
     return count / len(text), response
 
 

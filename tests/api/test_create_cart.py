@@ -11,14 +11,22 @@ from tests.support.callers import PROFILE, Api
 from tests.support.carts import shown
 from tests.support.table_contents import Unchanged
 
+TEXTS = ["NULL", "{a,b}", 'say "hi"', "back\\slash", "it's", " é 😀 "]
+
 
 @pytest.mark.parametrize("number", [2, 4, 30])
 def test_creates_a_cart_with_items_and_options_in_the_order_sent(api: Api, number: int) -> None:
     """A few values are sent to the database as they are, more as arrays."""
-    names = [f"{each * 7 % 10}" for each in range(number)]
+    names = [f"{each * 7 % 10} {TEXTS[each % len(TEXTS)]}" for each in range(number)]
     options = [bodies.option(displayName=name, price=Decimal("1.25")) for name in names]
     items = [
-        bodies.item(displayName=name, quantity=quantity, options=options, price=Decimal("10.1"))
+        bodies.item(
+            displayName=name,
+            quantity=quantity,
+            options=options,
+            price=Decimal("10.1"),
+            specialInstructions=name if quantity % 2 else None,
+        )
         for quantity, name in enumerate(names, 1)
     ]
     body = bodies.cart(items=items)

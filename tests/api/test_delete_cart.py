@@ -1,7 +1,7 @@
 """Delete Cart: DELETE /carts/{cartId}, an extension."""
 
 from carts.models import Cart, CartChange, CartItem, CartItemOption
-from tests.api.operations import ON_A_CART, send
+from tests.api.valid_requests import ON_A_CART, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, success
 from tests.support.callers import Api
@@ -33,19 +33,3 @@ def test_a_second_one_and_all_else_is_not_found(
     for name in ON_A_CART:
         response = send(api, name, cart_id, item_id)
         assert_refused(response, 404, "cart_not_found", "This profile has no such cart.")
-
-
-def test_a_key_that_created_it_answers_as_before(api: Api) -> None:
-    first = api.post(body=bodies.cart(), Idempotency_Key="key-1")
-    cart_id = first.json()["data"]["cartId"]
-    added = api.post(f"/{cart_id}/items", bodies.item(), Idempotency_Key="key-2")
-    api.delete(f"/{cart_id}")
-
-    for earlier, again in (
-        (first, api.post(body=bodies.cart(), Idempotency_Key="key-1")),
-        (added, api.post(f"/{cart_id}/items", bodies.item(), Idempotency_Key="key-2")),
-    ):
-        assert (again.status_code, again.json()) == (200, earlier.json())
-        assert again["Idempotent-Replayed"] == "true"
-        assert again["ETag"] == earlier["ETag"]
-    assert not Cart.objects.exists()

@@ -10,7 +10,7 @@ import pytest
 from django.http import HttpResponse
 
 from cartsvc import request_errors
-from tests.api.documented import OPERATIONS, Document, operation, served
+from tests.api.openapi_document import OPERATIONS, Document, operation, served
 from tests.support.answers import errors_of
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.table_contents import Unchanged

@@ -7,7 +7,7 @@ from carts.models import Cart
 from tests.support.answers import assert_refused, exact, success
 from tests.support.callers import STRANGER, Api
 from tests.support.carts import shown
-from tests.support.table_contents import Unchanged, unguarded
+from tests.support.table_contents import Unchanged, unguarded_rows
 
 
 def test_shows_a_cart_with_its_version(api: Api, cart_id: str) -> None:
@@ -62,7 +62,7 @@ def test_head_is_get_without_a_body(api: Api, cart_id: str, known: str | None) -
 @pytest.mark.parametrize("microsecond", [0, 1, 120_000, 999_999])
 def test_a_moment_has_six_digits_of_a_second(api: Api, cart_id: str, microsecond: int) -> None:
     moment = datetime(2036, 1, 2, 3, 4, 5, microsecond, UTC)
-    unguarded(Cart).update(created_on=moment, modified_on=moment)
+    unguarded_rows(Cart).update(created_on=moment, modified_on=moment)
 
     [listed] = api.get().json()["data"]["carts"]
 

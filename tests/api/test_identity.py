@@ -12,7 +12,7 @@ from tests.support import bodies
 from tests.support.answers import assert_refused, error, errors_of
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.issuers import verified_with
-from tests.support.not_sent import LEFT_OUT
+from tests.support.not_sent import NOT_SENT
 from tests.support.table_contents import Unchanged
 from tests.support.tokens import mint
 
@@ -63,7 +63,7 @@ def test_the_scheme_is_case_insensitive(api: Api, scheme: str) -> None:
         {"scope": "openid Cart.Write email"},
         {"scope": "  Cart.Write "},
         {"scope": ["openid", "Cart.Write", 7, None, {}]},
-        {"scope": LEFT_OUT, "scp": "Cart.Write"},
+        {"scope": NOT_SENT, "scp": "Cart.Write"},
         {"aud": "somebody", "iss": "https://elsewhere.example", "jti": "1", "typ": "x"},
         {"token_type": "access", "user_id": 7},
         {"sub": "\u00fc" * 300},
@@ -93,15 +93,15 @@ def test_clocks_may_differ_by_half_a_minute(db: None, claim: str, seconds: float
         *(
             {"scope": scope}
             for scope in (
-                *("", LEFT_OUT, None, "cart.write", "Cart.Write2", "Cart.Writ", "Cart.*", "*"),
+                *("", NOT_SENT, None, "cart.write", "Cart.Write2", "Cart.Writ", "Cart.*", "*"),
                 *("Cart.Read,Cart.Write", "openid\tCart.Write", "openid\u00a0Cart.Write", True, 7),
                 *([None], ["Cart.Read Cart.Write"], [["Cart.Write"]], {"Cart.Write": True}),
             )
         ),
         {"scope": None, "scp": "Cart.Write"},
-        {"scope": LEFT_OUT, "scp": 7},
-        {"scope": LEFT_OUT, "scopes": "Cart.Write"},
-        {"scope": LEFT_OUT, "roles": ["Cart.Write"], "is_superuser": True, "is_staff": True},
+        {"scope": NOT_SENT, "scp": 7},
+        {"scope": NOT_SENT, "scopes": "Cart.Write"},
+        {"scope": NOT_SENT, "roles": ["Cart.Write"], "is_superuser": True, "is_staff": True},
     ],
     ids=repr,
 )
@@ -114,46 +114,48 @@ def test_tokens_that_may_not_write(unchanged: Unchanged, changes: dict[str, Any]
     )
 
 
-NO_PROFILE = "The token has neither a profileKey claim nor the scope Cart.AnyProfile."
-OTHER_PROFILE = "The token does not open this customer profile."
+NO_PROFILE = (
+    "profile_mismatch",
+    "The token has neither a profileKey claim nor the scope Cart.AnyProfile.",
+    "profileKey",
+)
+OTHER_PROFILE = (
+    "profile_mismatch",
+    "The token does not open this customer profile.",
+    "profileKey",
+)
+NO_SCOPE = ("insufficient_scope", "The token must carry Cart.Read or Cart.Write.")
 
 
 @pytest.mark.parametrize(
-    ("scope", "profile_key", "text"),
+    ("scope", "profile_key", "error"),
     [
-        ("Cart.Write", LEFT_OUT, NO_PROFILE),
-        ("Cart.Write cart.anyprofile", LEFT_OUT, NO_PROFILE),
-        ("Cart.Write Cart.AnyProfile", LEFT_OUT, None),
+        ("Cart.Write", NOT_SENT, NO_PROFILE),
+        ("Cart.Write cart.anyprofile", NOT_SENT, NO_PROFILE),
+        ("Cart.Write Cart.AnyProfile", NOT_SENT, None),
         ("Cart.Write Cart.AnyProfile", str(STRANGER), OTHER_PROFILE),
         ("Cart.Write Cart.AnyProfile", str(PROFILE), None),
         ("Cart.Write", str(PROFILE), None),
-        ("Cart.AnyProfile", LEFT_OUT, "The token must carry Cart.Read or Cart.Write."),
+        ("Cart.AnyProfile", NOT_SENT, NO_SCOPE),
     ],
 )
 def test_a_token_opens_one_profile_or_has_the_scope_for_any(
-    unchanged: Unchanged, settings: Any, scope: str, profile_key: Any, text: str | None
+    unchanged: Unchanged, settings: Any, scope: str, profile_key: Any, error: Any
 ) -> None:
-    settings.JWT_REQUIRE_PROFILE = True
-
-    response = Api(scope=scope, profileKey=profile_key).get()
-
-    if text is None:
-        assert response.status_code == 200
-    elif "must carry" in text:
-        assert_refused(response, 403, "insufficient_scope", text)
-    else:
-        assert_refused(response, 403, "profile_mismatch", text, "profileKey")
-    settings.JWT_REQUIRE_PROFILE = False
-    assert (Api(scope=scope, profileKey=profile_key).get().status_code == 200) == (
-        text in (None, NO_PROFILE)
-    )
+    for required in (True, False):
+        settings.JWT_REQUIRE_PROFILE = required
+        response = Api(scope=scope, profileKey=profile_key).get()
+        if error is None or (error is NO_PROFILE and not required):
+            assert response.status_code == 200
+        else:
+            assert_refused(response, 403, *error)
 
 
 def test_issuer_and_audience_are_checked_when_configured(unchanged: Unchanged) -> None:
     ours = {"iss": "https://id.example", "aud": "carts"}
     wrong: dict[str, list[Any]] = {
-        "iss": [LEFT_OUT, None, "https://id.example/", "", [ours["iss"]], 7],
-        "aud": [LEFT_OUT, None, "menus", "", [], [["carts"]], {"carts": 1}, 7],
+        "iss": [NOT_SENT, None, "https://id.example/", "", [ours["iss"]], 7],
+        "aud": [NOT_SENT, None, "menus", "", [], [["carts"]], {"carts": 1}, 7],
     }
     with verified_with(ISSUER="https://id.example", AUDIENCE="carts"):
         assert Api(**ours).get().status_code == 200

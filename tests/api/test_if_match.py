@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.operations import CHANGES, send
+from tests.api.valid_requests import CHANGES, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api

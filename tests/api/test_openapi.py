@@ -11,7 +11,7 @@ from carts.openapi.document import DocumentGenerator, load_document
 from carts.openapi.example_cart import example_of
 from carts.value_types import Line, Paragraph, Text
 from cartsvc.request_errors import API_ERRORS, ApiError
-from tests.api.documented import OPERATIONS, Document, operation, ref, undescribed
+from tests.api.openapi_document import OPERATIONS, Document, operation, ref, undescribed
 from tests.support.fields import FIELDS, OPTIONAL, by_kind
 
 

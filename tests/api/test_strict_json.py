@@ -137,10 +137,6 @@ def send_stream(api: Api, stream: Any, **environ: Any) -> Any:
 CHUNKED = {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
 
 
-def test_a_chunked_body_is_read_like_any_other(api: Api) -> None:
-    assert send_stream(api, io.BytesIO(BODY.encode()), **CHUNKED).status_code == 200
-
-
 @pytest.mark.parametrize("environ", [CHUNKED, {"CONTENT_LENGTH": "0"}], ids=["chunked", "not"])
 def test_tells_that_there_is_no_body(
     api: Api, unchanged: Unchanged, environ: dict[str, Any]

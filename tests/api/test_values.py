@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.api.field_places import CHANGEABLE, PLACES, Place, Target, everywhere, raw
+from tests.api.fields_in_requests import CHANGEABLE, PLACES, Place, Target, everywhere, raw
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import created, shown
-from tests.support.fields import by_kind
-from tests.support.not_sent import LEFT_OUT
+from tests.support.fields import BLANKS, IGNORABLE, by_kind
+from tests.support.not_sent import NOT_SENT
 from tests.support.table_contents import Unchanged
 
 Refused = tuple[Any, str, str]
@@ -28,7 +28,7 @@ class Rule:
 
 
 ABSENT: list[Refused] = [
-    (LEFT_OUT, "required", "This field is required."),
+    (NOT_SENT, "required", "This field is required."),
     (None, "null", "This field must not be null."),
 ]
 OTHER_TYPES = {
@@ -56,12 +56,6 @@ def of_another_type(wanted: str, *mine: str) -> list[Refused]:
 
 PIZZA = "\U0001f355"
 AS_SENT = " \u00a0x \u3000e\u0301\u00e9\ufb01\u200b\ufeff\\%'\"%s {0}</b> "
-# White space, a zero width space, Hangul fillers, a soft hyphen, marks of direction, selectors,
-# tags, the Braille blank.
-UNSEEN = [
-    *("\u00a0\u2003\u3000", "\u200b", "\u115f\u1160", "\u3164", "\uffa0", "\u00ad"),
-    *("\u202e \u2066", "\ufe0f\U000e0100", "\U000e0041", "\u2800", "\u2060\ufeff"),
-]
 # Unicode Cc and the lone surrogates; the breaks are Cc, too.
 BREAKS = "\t\n\r"
 SEPARATORS = "\u2028\u2029"
@@ -94,7 +88,7 @@ def text(limit: int) -> Rule:
 
 def line(limit: int) -> Rule:
     """A required text without breaks."""
-    rule, blanks = text(limit), ("", " ", *(unseen[:limit] for unseen in UNSEEN))
+    rule, blanks = text(limit), ("", " ", "\u200b", "\u2800", "\u00a0\u202e"[:limit])
     refused = [*ABSENT, *each(blanks, "blank", "This text must not be blank.")]
     return Rule(rule.kept, [*rule.refused, *refused, *map(holding, BREAKS + SEPARATORS)])
 
@@ -108,11 +102,11 @@ def paragraph(limit: int) -> Rule:
 
 
 def optional(rule: Rule) -> Rule:
-    absent = [(LEFT_OUT, None), (None, None)]
+    absent = [(NOT_SENT, None), (None, None)]
     return Rule([*rule.kept, *absent], [each for each in rule.refused if each not in ABSENT])
 
 
-NO_CURRENCIES = ("eur", "EU", "", "ABC", "DEM", "978", "E R", "\u0395UR", "E\n")
+NO_CURRENCIES = ("eur", "EU", "", "ABC", "DEM", "978", "E R", "E1R", "EU ", "\u0395UR", "E\n")
 NO_CURRENCY = "This is not an upper-case currency code of ISO 4217, such as EUR."
 CURRENCY = Rule(
     [],
@@ -178,7 +172,7 @@ PRICE = Rule(
         ),
     ],
 )
-ARRAY = Rule([(LEFT_OUT, []), (None, []), ([], [])], of_another_type("an array", "an array"))
+ARRAY = Rule([(NOT_SENT, []), (None, []), ([], [])], of_another_type("an array", "an array"))
 
 RULES = by_kind(
     optional,
@@ -193,7 +187,7 @@ RULES = by_kind(
 
 def makes_a_difference(place: Place, sent: Any) -> bool:
     """Return False for what is left out of a change: nothing is demanded, nothing changed."""
-    return sent is not LEFT_OUT or place not in CHANGEABLE
+    return sent is not NOT_SENT or place not in CHANGEABLE
 
 
 @pytest.fixture
@@ -205,7 +199,7 @@ def target(api: Api, place: Place) -> Target:
 def test_what_is_kept(target: Target, place: Place, field: str, rule: Rule) -> None:
     for sent, kept in rule.kept:
         if makes_a_difference(place, sent):
-            assert (sent, target.kept(field, target.send(**{field: sent}))) == (sent, kept)
+            assert (sent, target.value_after(field, target.send(**{field: sent}))) == (sent, kept)
 
 
 @pytest.mark.parametrize(("place", "field", "rule"), everywhere(RULES))
@@ -224,6 +218,14 @@ def test_refuses_every_control_character(target: Target, unchanged: Unchanged, f
         target.refuses(code, told, **{field: sent})
 
 
+@pytest.mark.parametrize("place", [Place("create", "cart")])
+def test_a_required_text_holds_something_that_can_be_seen(target: Target) -> None:
+    for sent in BLANKS:
+        target.refuses("blank", "This text must not be blank.", platform=sent * 2)
+    for sent in IGNORABLE:
+        assert target.value_after("platform", target.send(platform=f"{sent}x")) == f"{sent}x"
+
+
 LISTS = everywhere({"cart": {"items": None}, "item": {"options": None}})
 
 
@@ -236,6 +238,28 @@ def test_a_list_holds_objects(
             response = target.send(**{field: [values[0]]})
             text = f"This must be an object, not {name}."
             assert_refused(response, 400, "invalid_type", text, f"{place.pointer}/{field}/0")
+
+
+EVERY_NAME = {
+    *bodies.cart(),
+    *bodies.item(),
+    *("cartId", "profileKey", "subtotal", "version", "createdOn", "itemId", "value"),
+}
+
+
+@pytest.mark.parametrize("place", CHANGEABLE, ids=str)
+@pytest.mark.parametrize("value", ["EUR", 7, {}, None], ids=repr)
+def test_a_change_changes_all_that_it_names_or_nothing(
+    target: Target, unchanged: Unchanged, place: Place, value: Any
+) -> None:
+    names = sorted(EVERY_NAME - {*CHANGEABLE[place]})
+    wrong, *_ = CHANGEABLE[place]
+
+    response = target.send(**dict.fromkeys(names, value), **{wrong: []})
+
+    assert response.status_code == 400
+    told = [("cannot_change", f"/{name}") for name in names]
+    assert errors_of(response) == [*told, ("invalid_type", f"/{wrong}")]
 
 
 @pytest.mark.parametrize("code", ["USD", "JPY", "KWD", "CLF", "SLE", "XXX"])

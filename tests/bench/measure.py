@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import scenarios, servers
-from tests.bench.client import Sample
+from tests.bench.load_generator import Sample
 from tests.bench.scenarios import Request
 from tests.bench.servers import Server
 from tests.support.citus import citus

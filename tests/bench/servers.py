@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tests.bench import client
+from tests.bench import load_generator
 from tests.bench.scenarios import Request
 from tests.support.clusters import Cluster, private_cluster
 from tests.support.programs import ROOT, accepts, free_port, manage, running
@@ -37,20 +37,20 @@ class Server:
 
     def written(self, method: str, path: str, body: Any = None) -> bytes:
         """Return the bytes of a request."""
-        return client.request(
+        return load_generator.request(
             method, path, self.token, b"" if body is None else json.dumps(body).encode()
         )
 
     def ask(self, *request: Any) -> Any:
         """Send a request, and return the data of its answer."""
-        answer = client.ask(self.port, self.written(*request))
+        answer = load_generator.ask(self.port, self.written(*request))
         return json.loads(answer, parse_float=Decimal).get("data")
 
     def load(
         self, requests: list[Request], seconds: float, concurrency: int, rate: float | None = None
-    ) -> client.Sample:
+    ) -> load_generator.Sample:
         """Send the requests over and over, for so long."""
-        return client.run(
+        return load_generator.run(
             self.port,
             [self.written(*request) for request in requests],
             concurrency=concurrency,
@@ -138,5 +138,5 @@ def cluster_with(*names: str) -> Iterator[tuple[Cluster, list[Server]]]:
 
 def load(cluster: Cluster, carts: int) -> None:
     """Fill the service's database with this many carts."""
-    command = [sys.executable, "-m", "tests.bench.load", f"--carts={carts}"]
+    command = [sys.executable, "-m", "tests.bench.fill_database", f"--carts={carts}"]
     subprocess.run(command, cwd=ROOT, env=environment(cluster, "service"), check=True)

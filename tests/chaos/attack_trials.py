@@ -1,4 +1,4 @@
-"""One attack tried: eight attackers, and what an honest caller sees before, during and after."""
+"""One attack tried: eight attackers, and what an honest caller sees meanwhile."""
 
 import json
 import multiprocessing
@@ -21,9 +21,6 @@ ATTACKERS = 8
 PACE_SECONDS = 0.04
 # The attackers' process yields to all others: in earnest they would bring their own processors.
 LOWEST_PRIORITY = 19
-
-# What an honest caller may be made to bear: seconds for the slowest answer, and for the median.
-SLOWEST, MEDIAN = 2, 0.5
 
 Answers = Counter[str]
 NO_ANSWER = (OSError, HTTPException)
@@ -58,10 +55,10 @@ class Caller:
         return str(answer.status), body
 
 
-def attacked(name: str, target: Target, seconds: float) -> Answers:
+def attack_for(name: str, target: Target, seconds: float) -> Answers:
     """Attack for so long; return how often each status came, and how often none."""
     attack, until = ATTACKS[name], time.monotonic() + seconds
-    attack_one = held if attack.holds else asked
+    attack_one = hold_open if attack.holds else send_again_and_again
     if attack.metrics:
         target = replace(target, port=target.metrics_port, certificate="")
 
@@ -72,7 +69,7 @@ def attacked(name: str, target: Target, seconds: float) -> Answers:
         return sum(pool.map(work, range(ATTACKERS)), Counter())
 
 
-def asked(attack: Attack, target: Target, until: float) -> Answers:
+def send_again_and_again(attack: Attack, target: Target, until: float) -> Answers:
     answers: Answers = Counter()
     with closing(Caller(target)) as caller:
         for sent in attack.requests(target):
@@ -85,7 +82,7 @@ def asked(attack: Attack, target: Target, until: float) -> Answers:
     return answers
 
 
-def held(attack: Attack, target: Target, until: float) -> Answers:
+def hold_open(attack: Attack, target: Target, until: float) -> Answers:
     with ExitStack() as stack:
         for sent in islice(attack.requests(target), attack.holds):
             # nginx limits what an address has under way.
@@ -99,30 +96,27 @@ def held(attack: Attack, target: Target, until: float) -> Answers:
 class Seen:
     """What an honest caller saw: seconds that its answers took, and its errors."""
 
-    seconds: float
     waits: list[float] = field(default_factory=list)
-    refused: Answers = field(default_factory=Counter)
+    errors: Answers = field(default_factory=Counter)
+
+    @property
+    def slowest(self) -> float:
+        return max(self.waits)
 
     @property
     def median(self) -> float:
         return statistics.median(self.waits)
 
-    @property
-    def rate(self) -> float:
-        """Requests a second that were not refused."""
-        return (len(self.waits) - self.refused.total()) / self.seconds
-
     def __str__(self) -> str:
-        refused = "".join(f", {number} × {status}" for status, number in self.refused.items())
-        slowest = max(self.waits) * 1000
-        return f"{self.median * 1000:.1f} / {slowest:.0f} / {self.rate:.0f}{refused}"
+        errors = "".join(f", {number} × {status}" for status, number in self.errors.items())
+        return f"{self.median * 1000:.1f} / {self.slowest * 1000:.0f} ms{errors}"
 
 
 def honest(target: Target, seconds: float) -> Seen:
     """Create a cart and read it, over and over, with a pause between any two requests."""
     owner = replace(target, profile=uuid.uuid4(), signing={**target.signing, "sub": "honest"})
     create = owner.post(bodies.cart(items=3, options=2))
-    seen, sent, began = Seen(seconds), create, time.monotonic()
+    seen, sent, began = Seen(), create, time.monotonic()
     with closing(Caller(target)) as caller:
         while time.monotonic() - began < seconds:
             asked_at = time.monotonic()
@@ -137,43 +131,16 @@ def honest(target: Target, seconds: float) -> Seen:
             else:
                 sent = create
             if status != "200":
-                seen.refused[status] += 1
+                seen.errors[status] += 1
             time.sleep(max(0, PACE_SECONDS - took))
     return seen
 
 
-@dataclass
-class Result:
-    """An attack, and what an honest caller saw before, during and after it."""
-
-    before: Seen
-    during: Seen
-    after: Seen
-    answers: Answers
-
-    def missed(self) -> list[str]:
-        """Return which bounds did not hold during the attack, each with its value."""
-        slowest, median = max(self.during.waits), self.during.median
-        return [
-            *([f"slowest {slowest:.1f} s"] if slowest >= SLOWEST else []),
-            *([f"median {median:.2f} s"] if median >= MEDIAN else []),
-            *(["refused"] if self.during.refused else []),
-        ]
-
-    def __str__(self) -> str:
-        """Return the cells of the README's table."""
-        told = ", ".join(f"{number} × {status}" for status, number in sorted(self.answers.items()))
-        bounds = ", ".join(self.missed()) or "hold"
-        return " | ".join(map(str, (self.before, self.during, self.after, told, bounds)))
-
-
-def tried(name: str, target: Target, seconds: float) -> Result:
+def try_attack(name: str, target: Target, seconds: float) -> tuple[Seen, Answers]:
+    """Attack for so long. Return what an honest caller saw, and the attackers' answers."""
     # Forked before any thread is there, and not within the honest caller's time.
     with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
         pool.submit(os.nice, LOWEST_PRIORITY).result()
-        before = honest(target, seconds / 2)
-        attack = pool.submit(attacked, name, target, seconds + 0.5)
+        attack = pool.submit(attack_for, name, target, seconds + 0.5)
         time.sleep(0.5)
-        during = honest(target, seconds)
-        answers = attack.result()
-        return Result(before, during, honest(target, seconds / 2), answers)
+        return honest(target, seconds), attack.result()

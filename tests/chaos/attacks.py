@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from tests.bench import client
+from tests.bench import load_generator
 from tests.chaos.servers import connected
 from tests.support import bodies
 from tests.support.tokens import mint
@@ -46,7 +46,7 @@ class Target:
     def request(self, method: str, path: str, body: Any = b"", *headers: str) -> bytes:
         """Return a request with a good token."""
         written = body if isinstance(body, bytes) else json.dumps(body).encode()
-        sent = client.request(method, path, f"Bearer {self.token}", written)
+        sent = load_generator.request(method, path, f"Bearer {self.token}", written)
         head, separator, body = sent.partition(b"\r\n\r\n")
         return head + "".join(f"\r\n{line}" for line in headers).encode() + separator + body
 

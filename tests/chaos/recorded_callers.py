@@ -6,78 +6,42 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from decimal import Decimal
-from itertools import groupby, pairwise
-from operator import itemgetter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import requests
 
 from tests.chaos.history_checker import Operation, judge, loaded
+from tests.chaos.observed_carts import NO_CART, as_read, in_database, named_item
 from tests.chaos.servers import SIGNING_KEY, Service
 from tests.support import bodies
 from tests.support.callers import HttpApi
 
+NO_ANSWER = 0
 # 502 and 504 are HAProxy's, of an instance that died or froze.
-UNKNOWN = frozenset({502, 503, 504})
+UNKNOWN = frozenset({NO_ANSWER, 502, 503, 504})
 RETRIED = UNKNOWN | {409}  # by a careful client
 # Others change the same carts.
 EXPECTED = {"read": {404}, "update": {404, 412}, "remove": {404}}
 CHANGES = 60  # of a cart before another takes its place: short histories are judged in no time
 ITEMS = 6  # in a cart, about
 
-CARTS = """
-    SELECT c.id, c.note, c.version, c.subtotal, i.id, i.display_name, i.quantity, i.value,
-        o.display_name
-    FROM carts_cart c
-    LEFT JOIN carts_cartitem i ON i.cart_id = c.id AND i.profile_key = c.profile_key
-    LEFT JOIN carts_cartitemoption o ON o.item_id = i.id AND o.profile_key = i.profile_key
-    WHERE replace(CAST(c.profile_key AS text), '-', '') = '{profile}'
-    ORDER BY c.id, i.position, o.position
-"""
 
-
-def item(name: str) -> dict[str, Any]:
-    """Return an item whose rows all have its name. The name's last digit counts the options."""
-    options = int(name[-1])
-    return bodies.item(
-        displayName=name,
-        quantity=options,
-        options=[bodies.option(displayName=f"{name}/{number}") for number in range(options)],
-    )
-
-
-def seen_as(name: str, quantity: int, options: list[str]) -> str:
-    """Return the name of an item that is as its writer sent it, of any other all that it has."""
-    if not name[-1:].isdigit():
-        return name
-    whole = item(name)
-    sent = (whole["quantity"], [option["displayName"] for option in whole["options"]])
-    return name if sent == (quantity, options) else f"{name} x {quantity} with {options}"
-
-
-def as_seen(shown: dict[str, Any]) -> str:
-    options = [option["displayName"] for option in shown["options"]]
-    return seen_as(shown["displayName"], shown["quantity"], options)
-
-
-def cents(amount: Any) -> int:
-    return round(Decimal(str(amount)) * 100)
-
-
-class Client:
+class RecordedCaller:
     """One caller, and a file with a line for each of its attempts."""
 
-    def __init__(self, ledger: "Ledger", name: str) -> None:
-        self.ledger, self.name = ledger, name
-        self.file = ledger.folder / f"{name}.json"
+    def __init__(self, callers: "RecordedCallers", name: str) -> None:
+        self.callers, self.name = callers, name
+        self.file = callers.folder / f"{name}.json"
         forever = int(time.time()) + 10**6
-        self.api = HttpApi(ledger.url, ledger.profile, key=SIGNING_KEY, exp=forever)
-        self.api.timeout = ledger.timeout
+        # Requests of one bearer would wait for each other.
+        claims = {"sub": f"caller {name}", "exp": forever}
+        self.api = HttpApi(callers.url, callers.profile, key=SIGNING_KEY, **claims)
+        self.api.timeout, self.api.verify = callers.timeout, callers.verify
         self.sent = 0
         self.seen: dict[str, Operation] = {}  # cart → what the last read showed
 
@@ -96,11 +60,11 @@ class Client:
         first = time.monotonic()
         while True:
             started = time.monotonic()
-            assert not self.ledger.over.is_set() or started < first + 60, "the service is gone"
+            assert not self.callers.over.is_set() or started < first + 60, "the service is gone"
             done, status = self.attempt(op, method, path, body, facts)
             expected = status in EXPECTED.get(op, ())
             given_up = op in {"update", "remove"} and status in UNKNOWN and random.random() < 0.5
-            if status not in self.ledger.retried or expected or given_up:
+            if status not in self.callers.retried or expected or given_up:
                 return done
             time.sleep(0.05)
 
@@ -113,34 +77,34 @@ class Client:
             headers["Idempotency_Key"] = facts["key"]
         if "match" in facts:
             headers["If_Match"] = f'"{facts["match"]}"'
-        dirty = self.ledger.dirty_reads
+        dirty = self.callers.dirty_reads
         done: Operation = {"client": self.name, "op": op, **facts, "start": time.monotonic()}
         answer = requests.Response()
-        answer.status_code = 503  # of our own, if there is none
+        answer.status_code = NO_ANSWER
         with suppress(requests.RequestException):
             answer = self.api.request(method, path, body, **headers)
         done["end"] = time.monotonic()
-        dirty = dirty or self.ledger.dirty_reads
+        dirty = dirty or self.callers.dirty_reads
         status, tag = answer.status_code, answer.headers.get("ETag")
         # A replay has the tag of the first answer: it made no version.
         made = status == 200 and "Idempotent-Replayed" not in answer.headers
         done["version"] = int(tag.strip('"')) if tag and made else None
         done["outcome"] = "unknown" if status in UNKNOWN else "refused"
-        missing = status == 404 and not self.ledger.stale
+        missing = status == 404 and not self.callers.stale
         if status == 200:
             done["outcome"] = "ok"
             self.understand(done, answer.json().get("data"))
         elif missing and op == "read":
-            done |= {"outcome": "ok", "version": 0, "items": [], "subtotal": 0}
+            done |= {"outcome": "ok", **NO_CART}
         elif missing and "item_not_found" in answer.text:
             done["gone"] = not dirty
         if dirty and op == "read":
             done["outcome"] = "unknown"
         with self.file.open("a") as file:
             file.write(json.dumps(done) + "\n")
-        self.ledger.count(done)
+        self.callers.count(done, status)
         # A client could not act on any other answer.
-        lawful = {200, *self.ledger.retried, *EXPECTED.get(op, ())}
+        lawful = {200, *self.callers.retried, *EXPECTED.get(op, ())}
         assert status in lawful, (status, answer.text)
         return done, status
 
@@ -151,19 +115,16 @@ class Client:
         elif done["op"] == "add":
             done["item"] = data["itemId"]
         elif done["op"] == "read":
-            done |= {"key": data["note"], "subtotal": cents(data["subtotal"])}
-            done["items"] = [
-                [each["itemId"], as_seen(each), cents(each["value"])] for each in data["items"]
-            ]
-            if self.ledger.stale:
+            done |= as_read(data)
+            if self.callers.stale:
                 done["snapshot"] = True
 
     def create(self, items: int) -> str:
         key, values = self.fresh(), [self.fresh() for _ in range(items)]
-        body = bodies.bare_cart(note=key, items=[item(name) for name in values])
+        body = bodies.bare_cart(note=key, items=[named_item(name) for name in values])
         for _ in range(self.times()):
             done = self.insist("create", "POST", "", body, key=key, values=values)
-        self.ledger.created[done["cart"]] = key
+        self.callers.created[done["cart"]] = key
         return str(done["cart"])
 
     def read(self, cart: str) -> Operation:
@@ -176,7 +137,7 @@ class Client:
         value = self.fresh()
         facts = {"cart": cart, "key": value, "value": value}
         for _ in range(self.times()):
-            self.insist("add", "POST", f"/{cart}/items", item(value), **facts)
+            self.insist("add", "POST", f"/{cart}/items", named_item(value), **facts)
 
     @staticmethod
     def times() -> int:
@@ -189,21 +150,21 @@ class Client:
         facts: dict[str, Any] = {"cart": cart, "item": item_id, "value": value}
         if random.random() < 0.2:
             facts["match"] = version
-        self.insist("update", "PUT", f"/{cart}/items/{item_id}", item(value), **facts)
+        self.insist("update", "PUT", f"/{cart}/items/{item_id}", named_item(value), **facts)
 
     def remove(self, cart: str, item_id: str) -> None:
         self.insist("remove", "DELETE", f"/{cart}/items/{item_id}", cart=cart, item=item_id)
 
     def work(self, slot: int) -> None:
         """Create, add, update, remove and read until the run is over."""
-        carts, own = self.ledger.carts, 0
+        carts, own = self.callers.carts, 0
         carts[slot] = self.create(2)
-        while not self.ledger.over.is_set():
+        while not self.callers.over.is_set():
             own += 1
             if own % CHANGES == 0:
                 carts[slot] = self.create(random.randint(0, 3))
             if random.random() < 0.03:
-                cart = self.ledger.shared_cart
+                cart = self.callers.shared_cart
             else:  # half of the time another's
                 cart = random.choice([carts[slot], random.choice(list(carts.values()))])
             self.step(cart)
@@ -213,8 +174,8 @@ class Client:
         what, seen = random.random(), self.seen.get(cart)
         if what < 0.4 or not seen:
             self.read(cart)
-        elif cart == self.ledger.shared_cart:
-            self.update(cart, self.ledger.shared_item, seen["version"])
+        elif cart == self.callers.shared_cart:
+            self.update(cart, self.callers.shared_item, seen["version"])
         elif not seen["items"] or (what < 0.55 and len(seen["items"]) < ITEMS):
             self.add(cart)
         elif what < 0.85:
@@ -223,28 +184,37 @@ class Client:
             self.remove(cart, random.choice(seen["items"])[0])
 
 
-class Ledger:
+class RecordedCallers:
     """Callers of one customer's carts. They repeat a request whose answer is one of `retried`.
 
     Their histories are in `folder`. `stale` reads may show what was; nothing else may.
     """
 
-    def __init__(self, url: str, folder: Path, *, stale: bool = False, timeout: float = 60) -> None:
-        self.url, self.stale, self.timeout = url, stale, timeout
+    def __init__(
+        self,
+        url: str,
+        folder: Path,
+        *,
+        stale: bool = False,
+        timeout: float = 60,
+        verify: bool | str = True,
+    ) -> None:
+        self.url, self.stale, self.timeout, self.verify = url, stale, timeout, verify
         self.retried = RETRIED | ({404} if stale else set())
         self.profile = uuid.uuid4()
-        # A folder of its own for each ledger: one profile has one history.
+        # A folder of its own each time: one profile has one history.
         self.folder = folder / f"history-{self.profile}"
         self.folder.mkdir(parents=True)
         self.created: dict[str, str] = {}  # cart → its key
         self.carts: dict[int, str] = {}  # the cart that each caller has in hand
         self.outcomes: Counter[str] = Counter()
+        self.statuses: Counter[int] = Counter()
         self.writes: list[float] = [time.monotonic()]  # when each was acknowledged
         self.slowest = 0.0  # seconds to the slowest answer
         self.over = threading.Event()
         # Commits are cancelled: PostgreSQL shows them to readers, and a failover takes them back.
         self.dirty_reads = False
-        self.hand = Client(self, "hand")
+        self.hand = RecordedCaller(self, "hand")
         # One cart and one item in it, which all callers replace.
         self.shared_cart = self.hand.create(1)
         self.shared_item: str = self.hand.read(self.shared_cart)["items"][0][0]
@@ -257,8 +227,9 @@ class Ledger:
     def attempts(self) -> int:
         return self.outcomes.total()
 
-    def count(self, done: Operation) -> None:
+    def count(self, done: Operation, status: int) -> None:
         self.outcomes[done["outcome"]] += 1
+        self.statuses[status] += 1
         if done["outcome"] == "ok":
             self.slowest = max(self.slowest, done["end"] - done["start"])
             if done["op"] != "read":
@@ -267,7 +238,7 @@ class Ledger:
     def run(self, clients: int, faults: Iterable[Callable[[], Any]]) -> None:
         """Let the clients write while the faults happen one after another."""
         with ThreadPoolExecutor(clients) as pool:
-            running = [pool.submit(Client(self, f"{n}").work, n) for n in range(clients)]
+            running = [pool.submit(RecordedCaller(self, f"{n}").work, n) for n in range(clients)]
             try:
                 for fault in faults:
                     fault()
@@ -293,38 +264,18 @@ class Ledger:
 
         A `snapshot` was made while the callers were writing. What came later may not be in it.
         """
-        last = list(self.stored(connection, snapshot=snapshot))
+        now = time.monotonic()
+        facts = {"client": "database", "op": "read", "outcome": "ok", "start": now, "end": now}
+        if snapshot:
+            facts["snapshot"] = True
+        last = [{**facts, **cart} for cart in in_database(connection, self.profile)]
         if not snapshot:
+            missing = self.created.keys() - {cart["cart"] for cart in last}
+            last += [{**facts, "cart": cart, **NO_CART} for cart in missing]
             lines = [json.dumps(read) + "\n" for read in last]
             (self.folder / "database.json").write_text("".join(lines))
         known = loaded(path for path in self.folder.glob("*.json") if path.stem != "database")
         return judge([*known, *last])
 
-    def stored(self, connection: Any, *, snapshot: bool) -> Iterator[Operation]:
-        """Yield all carts of the profile as reads."""
-        now = time.monotonic()
-        facts = {"client": "database", "op": "read", "outcome": "ok", "start": now, "end": now}
-        if snapshot:
-            facts["snapshot"] = True
-        found = set()
-        carts = connection.execute(CARTS.format(profile=self.profile.hex))
-        for (cart, note, version, subtotal), of_cart in groupby(carts, itemgetter(0, 1, 2, 3)):
-            found.add(text(cart))
-            items = []
-            for (key, *shown), rows in groupby(of_cart, itemgetter(4, 5, 6, 7)):
-                if key:
-                    name, quantity, value = shown
-                    options = [option for *_, option in rows if option]
-                    items.append([text(key), seen_as(name, quantity, options), cents(value)])
-            there = {"cart": text(cart), "key": note, "items": items, "version": version}
-            yield {**facts, **there, "subtotal": cents(subtotal)}
-        for cart in () if snapshot else self.created.keys() - found:
-            yield {**facts, "cart": cart, "version": 0, "items": [], "subtotal": 0}
-
     def __str__(self) -> str:
         return f"{self.attempts} attempts: {dict(self.outcomes)}, slowest {self.slowest:.1f} s"
-
-
-def text(key: Any) -> str:
-    """Return an id as the API writes it. SQLite has it without dashes."""
-    return str(uuid.UUID(str(key)))

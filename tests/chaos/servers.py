@@ -18,14 +18,11 @@ import requests
 
 from cartsvc.db.database_url import connection_settings
 from tests.support.callers import HttpApi
-from tests.support.clusters import Cluster
-from tests.support.programs import children, free_port, is_ok, manage, send, wait_until
+from tests.support.programs import children, free_port, is_ok, manage, signal_all, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 # The limits up to which everything is promised to hold.
 RAISED = {"MAX_BODY_BYTES": "1048576", "MAX_ITEMS": "500", "MAX_CART_OPTIONS": "5000"}
-# Settings for a test that holds a row for longer than a request may wait.
-PATIENT = "tests.support.long_timeouts"
 SIGNING_KEY = "the-signing-key-of-the-chaos-tests-0123456789"
 
 
@@ -155,14 +152,6 @@ def stopped(pid: int) -> Iterator[None]:
 
 
 @contextmanager
-def held_row(cluster: Cluster, cart: str) -> Iterator[None]:
-    """Hold the row of a cart, as another transaction would."""
-    with cluster.connect() as other, other.transaction():
-        other.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [cart])
-        yield
-
-
-@contextmanager
 def service(
     database_url: str = "", *, root: Path = ROOT, log: Path | None = None, **env: str
 ) -> Iterator[Service]:
@@ -181,7 +170,7 @@ def service(
             server.process.kill()
             server.process.wait()
             # Under libfaketime, one may not notice that its parent is gone.
-            send(signal.SIGKILL, *left)
+            signal_all(signal.SIGKILL, *left)
 
 
 ISSUER = "https://id.example.com/"

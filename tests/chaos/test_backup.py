@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.recorded_callers import Ledger
+from tests.chaos.recorded_callers import RecordedCallers
 from tests.chaos.servers import ROOT, Service, service
 from tests.support.carts import created, shown
 from tests.support.clusters import Cluster, private_cluster
@@ -50,15 +50,15 @@ def contents(cluster: Cluster, database: str = "postgres") -> list[str]:
     return sorted(xml.split("\n\n"))
 
 
-def under_load(ledger: Ledger, backup: Callable[[], object]) -> None:
+def under_load(recorded: RecordedCallers, backup: Callable[[], object]) -> None:
     """Call `backup` while two clients are writing."""
-    ledger.run(2, [ledger.wait_for_progress, backup])
+    recorded.run(2, [recorded.wait_for_progress, backup])
 
 
-def assert_serves(server: Service, ledger: Ledger) -> None:
+def assert_serves(server: Service, recorded: RecordedCallers) -> None:
     """Check that the restored service has the carts and can create new ones."""
-    caller = ledger.caller(server)
-    assert shown(caller, ledger.shared_cart)["items"][0]["itemId"] == ledger.shared_item
+    caller = recorded.caller(server)
+    assert shown(caller, recorded.shared_cart)["items"][0]["itemId"] == recorded.shared_item
     assert created(caller)
 
 
@@ -69,18 +69,18 @@ def test_postgresql(tmp_path: Path) -> None:
         def back_up() -> None:
             run(BACK_UP, tmp_path, cluster, **variables, PGDATABASE="postgres")
 
-        ledger = Ledger(server.url, tmp_path)
-        under_load(ledger, back_up)
+        recorded = RecordedCallers(server.url, tmp_path)
+        under_load(recorded, back_up)
         with restored(tmp_path) as copy, copy.connect("fresh") as connection:
-            assert ledger.audit(connection, snapshot=True) == []
+            assert recorded.audit(connection, snapshot=True) == []
         back_up()
         original = contents(cluster)
     with restored(tmp_path) as copy:
         assert contents(copy, "fresh") == original
         with copy.connect("fresh") as connection:
-            assert ledger.audit(connection) == []
+            assert recorded.audit(connection) == []
         with service(copy.url("fresh")) as server:
-            assert_serves(server, ledger)
+            assert_serves(server, recorded)
 
 
 def passfile(cluster: Cluster, folder: Path) -> Path:
@@ -180,12 +180,12 @@ def test_postgresql_to_a_moment_between_two_writes(
     """On the third day, with a backup before the moment and one after it; the oldest is gone."""
     with backed_up(home, monkeypatch) as (cluster, as_postgres):
         with service(cluster.url()) as server:
-            ledger = Ledger(server.url, tmp_path)
-            under_load(ledger, lambda: as_postgres(BASE))
+            recorded = RecordedCallers(server.url, tmp_path)
+            under_load(recorded, lambda: as_postgres(BASE))
             time.sleep(1)  # pgBackRest counts in seconds
-            before = ledger.hand.create(2)
+            before = recorded.hand.create(2)
             [[moment]] = cluster.execute("SELECT clock_timestamp()::text")
-            after = created(ledger.caller(server))
+            after = created(recorded.caller(server))
             as_postgres(BASE)
         kept = sorted((home / "REPO1/backup/cartsvc").glob("*F"))
         assert len(kept) == 2
@@ -195,12 +195,12 @@ def test_postgresql_to_a_moment_between_two_writes(
         as_postgres(RESTORE, MOMENT=moment)
         wait_until(lambda: cluster.execute("SELECT pg_is_in_recovery()") == [(False,)])
         with cluster.connect() as connection:
-            assert ledger.audit(connection) == []
+            assert recorded.audit(connection) == []
         with service(cluster.url()) as server:
-            caller = ledger.caller(server)
+            caller = recorded.caller(server)
             assert caller.get(f"/{before}").status_code == 200
             assert caller.get(f"/{after}").status_code == 404
-            assert_serves(server, ledger)
+            assert_serves(server, recorded)
 
 
 def test_a_full_archive_costs_the_way_back_and_not_the_service(
@@ -231,23 +231,23 @@ def test_sqlite(tmp_path: Path) -> None:
     live, backup = tmp_path / "var/carts.sqlite3", tmp_path / "backup.sqlite3"
     live.parent.mkdir()
     with service(f"sqlite:///{live}") as server:
-        ledger = Ledger(server.url, tmp_path)
-        under_load(ledger, lambda: run(COPY, tmp_path))
+        recorded = RecordedCallers(server.url, tmp_path)
+        under_load(recorded, lambda: run(COPY, tmp_path))
         with closing(sqlite3.connect(backup)) as connection:
-            assert ledger.audit(connection, snapshot=True) == []
+            assert recorded.audit(connection, snapshot=True) == []
         backup.unlink()
         run(COPY, tmp_path)
         with closing(sqlite3.connect(live)) as connection:
             original = list(connection.iterdump())
         # What the backup does not have stands in the log beside the file, as after a power cut.
-        later = created(ledger.caller(server))
+        later = created(recorded.caller(server))
         for process in (*server.workers(), server.process.pid):
             os.kill(process, signal.SIGKILL)
     assert Path(f"{live}-wal").stat().st_size
     run(REPLACE, tmp_path)
     with closing(sqlite3.connect(live)) as connection:
         assert list(connection.iterdump()) == original
-        assert ledger.audit(connection) == []
+        assert recorded.audit(connection) == []
     with service(f"sqlite:///{live}") as server:
-        assert_serves(server, ledger)
-        assert ledger.caller(server).get(f"/{later}").status_code == 404
+        assert_serves(server, recorded)
+        assert recorded.caller(server).get(f"/{later}").status_code == 404

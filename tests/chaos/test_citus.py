@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from carts.management.commands.demo_carts import DEMO_CARTS
-from tests.chaos.recorded_callers import Ledger
+from tests.api.valid_requests import READS, REQUESTS, send
+from tests.chaos.recorded_callers import RecordedCallers
 from tests.chaos.servers import Service, service, session_limits
-from tests.support import bodies
 from tests.support.callers import HttpApi
+from tests.support.carts import created, created_with_items, shown
 from tests.support.citus import citus, has_citus
 from tests.support.clusters import Cluster
-from tests.support.programs import children, send, wait_until
+from tests.support.programs import children, signal_all, wait_until
 
 pytestmark = pytest.mark.skipif(not has_citus(), reason="PostgreSQL has no Citus here")
 
@@ -48,10 +49,10 @@ def server(nodes: list[Cluster]) -> Iterator[Service]:
 
 
 @pytest.fixture
-def ledger(nodes: list[Cluster], server: Service, tmp_path: Path) -> Iterator[Ledger]:
+def recorded(nodes: list[Cluster], server: Service, tmp_path: Path) -> Iterator[RecordedCallers]:
     """Callers whose histories are judged at the end, of no other carts than theirs."""
     asked(nodes, "TRUNCATE carts_cart, carts_idempotencyrecord CASCADE")
-    found = Ledger(server.url, tmp_path)
+    found = RecordedCallers(server.url, tmp_path)
     yield found
     print(f"\n{found}")
     with nodes[0].connect("carts") as fresh:
@@ -80,46 +81,21 @@ def caller_on(nodes: list[Cluster], server: Service, worker: Cluster) -> HttpApi
     return next(each for each in callers if shard_of(nodes, profile_of(each))[1] == worker.port)
 
 
-def made(caller: HttpApi, **headers: str) -> tuple[str, str]:
-    """Create a cart; return its path and that of its first item."""
-    response = caller.post("", bodies.cart(items=3, options=2), **headers)
-    cart = f"/{response.json()['data']['cartId']}"
-    [item, *_] = caller.get(cart).json()["data"]["items"]
-    return cart, f"{cart}/items/{item['itemId']}"
-
-
-# Method, path, body and header of each operation on a cart that `made` has made.
-OPERATIONS: dict[str, tuple[str, str, Any, dict[str, str]]] = {
-    "create": ("POST", "", bodies.cart(items=3, options=2), {}),
-    "create once": ("POST", "", bodies.cart(), {"Idempotency_Key": "second"}),
-    "replay": ("POST", "", bodies.cart(items=3, options=2), {"Idempotency_Key": "first"}),
-    "add": ("POST", "{cart}/items", bodies.item(options=3), {}),
-    "replace": ("PUT", "{item}", bodies.item(), {"If_Match": '"1"'}),
-    "change item": ("PATCH", "{item}", {"quantity": 9}, {}),
-    "change cart": ("PATCH", "{cart}", {"note": "new"}, {}),
-    "get": ("GET", "{cart}", None, {"If_None_Match": '"9"'}),
-    "list": ("GET", "", None, {}),
-    "list further": ("GET", "?cursor={id}", None, {}),
-    "remove": ("DELETE", "{item}", None, {}),
-    "delete": ("DELETE", "{cart}", None, {}),
-}
-
-
 @pytest.mark.parametrize("claims", [{}, {"partnerKey": "ACME"}], ids=["any", "one partner"])
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", REQUESTS)
 def test_an_operation_goes_to_one_shard_group(
     nodes: list[Cluster], server: Service, name: str, claims: dict[str, str]
 ) -> None:
     """The coordinator logs what it sends to the workers, with the shards' numbers."""
     groups = dict(asked(nodes, "SELECT shardid, shardminvalue FROM pg_dist_shard"))
     caller = server.caller(**claims)
-    cart, item = made(caller, Idempotency_Key="first")
+    cart, [item] = created_with_items(caller, "Pizza")
+    key = {} if name in READS else {"Idempotency_Key": "once"}
     log = nodes[0].data / "log"
     before = log.stat().st_size
 
-    method, path, body, headers = OPERATIONS[name]
-    path = path.format(cart=cart, item=item, id=cart[1:])
-    assert caller.request(method, path, body, **headers).status_code == 200
+    for _ in range(2):  # the second one is a replay
+        assert send(caller, name, cart, item, **key).status_code == 200
 
     sent = log.read_bytes()[before:].decode()
     shards = {int(number) for number in re.findall(r"carts_[a-z]+_(\d+)", sent)}
@@ -130,18 +106,18 @@ def test_an_operation_goes_to_one_shard_group(
 def kill(worker: Cluster) -> None:
     """Kill all processes of the server at once."""
     others = children(worker.pid)
-    send(signal.SIGKILL, worker.pid, *others)
+    signal_all(signal.SIGKILL, worker.pid, *others)
     wait_until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in others))
 
 
 def test_a_killed_worker_stops_its_own_customers_only(
-    nodes: list[Cluster], server: Service, ledger: Ledger
+    nodes: list[Cluster], server: Service, recorded: RecordedCallers
 ) -> None:
     """What was acknowledged is there when the worker is back."""
-    _, port = shard_of(nodes, ledger.profile)
+    _, port = shard_of(nodes, recorded.profile)
     lost, other = sorted(nodes[1:], key=lambda worker: worker.port != port)
     here, there = (caller_on(nodes, server, worker) for worker in (lost, other))
-    (gone, _), (kept, _) = made(here), made(there)
+    gone, kept = f"/{created(here)}", f"/{created(there)}"
 
     def lose() -> None:
         kill(lost)
@@ -154,45 +130,44 @@ def test_a_killed_worker_stops_its_own_customers_only(
             lost.start()
         wait_until(lambda: here.get(gone).status_code == 200)
 
-    ledger.run(4, [lose, lose])
+    recorded.run(4, [lose, lose])
     assert here.delete(gone).status_code == there.delete(kept).status_code == 200
 
 
 def test_a_row_that_somebody_holds(nodes: list[Cluster], server: Service) -> None:
     """The worker that has the row gives up in time, and other customers do not wait for it."""
     caller, other = server.caller(), server.caller()
-    profile = profile_of(caller)
-    cart, item = made(caller)
+    cart, [item] = created_with_items(caller, "Pizza")
     with nodes[0].connect("carts") as holder, holder.transaction():
         holder.execute(
             "SELECT 1 FROM carts_cart WHERE id = %s AND profile_key = %s FOR UPDATE",
-            [cart[1:], profile],
+            [cart, profile_of(caller)],
         )
-        held = caller.put(item, bodies.item())
+        held = send(caller, "update", cart, item)
         assert (held.status_code, held.json()["notifications"][0]["code"]) == (503, "unavailable")
-        assert caller.get(cart).status_code == 200
-        assert other.post("", bodies.cart()).status_code == 200
-    assert caller.put(item, bodies.item()).status_code == 200
+        assert send(caller, "get", cart).status_code == 200
+        assert send(other, "create").status_code == 200
+    assert send(caller, "update", cart, item).status_code == 200
 
 
 def test_a_shard_that_moves_keeps_what_was_acknowledged(
-    nodes: list[Cluster], ledger: Ledger
+    nodes: list[Cluster], recorded: RecordedCallers
 ) -> None:
     def move() -> None:
-        shard, port = shard_of(nodes, ledger.profile)
+        shard, port = shard_of(nodes, recorded.profile)
         target = next(worker.port for worker in nodes[1:] if worker.port != port)
         hosts = f"'127.0.0.1', {port}, '127.0.0.1', {target}"
         asked(nodes, f"SELECT citus_move_shard_placement({shard}, {hosts}, 'force_logical')")
-        assert shard_of(nodes, ledger.profile) == (shard, target)
+        assert shard_of(nodes, recorded.profile) == (shard, target)
 
-    ledger.run(4, [move, move])
+    recorded.run(4, [move, move])
 
 
 def test_the_service_on_a_worker(nodes: list[Cluster], server: Service) -> None:
     """Its commands go to the coordinator, as they go past a pooler."""
     asked(nodes, session_limits("cartsvc"))
     on_coordinator = server.caller()
-    cart, item = made(on_coordinator)
+    cart, [item] = created_with_items(on_coordinator, "Pizza")
     with service(
         nodes[1].url("carts", user="cartsvc"),
         DATABASE_ADMIN_URL=nodes[0].url("carts", user="cartsvc"),
@@ -200,9 +175,9 @@ def test_the_service_on_a_worker(nodes: list[Cluster], server: Service) -> None:
         caller = running.caller()
         caller.base = on_coordinator.base.replace(server.url, running.url)
         caller.token = on_coordinator.token
-        assert caller.get(cart).content == on_coordinator.get(cart).content
-        assert caller.put(item, bodies.item(options=1)).status_code == 200
-        made(caller)
+        assert shown(caller, cart) == shown(on_coordinator, cart)
+        for name in ("update", "create"):
+            assert send(caller, name, cart, item).status_code == 200
         assert len(on_coordinator.get().json()["data"]["carts"]) == 2
-        assert caller.delete(cart).status_code == 200
-        assert on_coordinator.get(cart).status_code == 404
+        assert send(caller, "delete", cart).status_code == 200
+        assert send(on_coordinator, "get", cart).status_code == 404

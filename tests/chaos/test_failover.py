@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.campaign import CANCELLED, Campaign, System, started
-from tests.chaos.recorded_callers import Ledger
+from tests.chaos.campaign import Campaign, started
+from tests.chaos.faults import CANCELLED, System
+from tests.chaos.recorded_callers import RecordedCallers
 from tests.chaos.servers import service
 
 
@@ -20,26 +21,26 @@ def system() -> Iterator[System]:
         yield running
 
 
-def strike_each(system: System, ledger: Ledger, *names: str) -> None:
+def strike_each(system: System, recorded: RecordedCallers, *names: str) -> None:
     """Let these faults happen, and check that each did and what was seen."""
-    campaign = Campaign(system, ledger)
+    campaign = Campaign(system, recorded)
     print()
-    ledger.run(6, [partial(campaign.strike, name) for name in names or campaign.kinds])
+    recorded.run(6, [partial(campaign.strike, name) for name in names or campaign.kinds])
     with system.nodes.wait_until_whole().connect("carts") as fresh:
-        assert ledger.audit(fresh) == []
-    print(ledger)
+        assert recorded.audit(fresh) == []
+    print(recorded)
     assert campaign.done == len(names or campaign.kinds)
     # Whatever happens to the database, there is an end: on a machine of which nobody knows how
     # busy it is, that is all that can be said.
-    assert ledger.slowest < 60
+    assert recorded.slowest < 60
 
 
 def test_nothing_acknowledged_is_lost(system: System, tmp_path: Path) -> None:
-    strike_each(system, Ledger(system.url, tmp_path, timeout=10))
+    strike_each(system, RecordedCallers(system.url, tmp_path, timeout=10))
 
 
 def test_commits_that_are_cancelled(system: System, tmp_path: Path) -> None:
-    strike_each(system, Ledger(system.url, tmp_path, timeout=10), CANCELLED)
+    strike_each(system, RecordedCallers(system.url, tmp_path, timeout=10), CANCELLED)
 
 
 def test_a_frozen_primary_without_haproxy(system: System, tmp_path: Path) -> None:
@@ -50,4 +51,4 @@ def test_a_frozen_primary_without_haproxy(system: System, tmp_path: Path) -> Non
     know the carts that are younger.
     """
     with service(system.nodes.url()) as server:
-        strike_each(system, Ledger(server.url, tmp_path, stale=True), "primary frozen")
+        strike_each(system, RecordedCallers(server.url, tmp_path, stale=True), "primary frozen")

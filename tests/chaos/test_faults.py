@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psycopg
 
-from tests.chaos.recorded_callers import Ledger
+from tests.chaos.recorded_callers import RecordedCallers
 from tests.chaos.servers import Service, service
 from tests.support import bodies
 from tests.support.carts import created
@@ -25,14 +25,14 @@ ROUNDS = int(os.environ.get("FAULTS", "1"))
 
 def test_on_sqlite(tmp_path: Path) -> None:
     with service() as server:
-        ledger = Ledger(server.url, tmp_path)
-        ledger.run(6, [server.lose_a_worker] * 3 * ROUNDS)
+        recorded = RecordedCallers(server.url, tmp_path)
+        recorded.run(6, [server.lose_a_worker] * 3 * ROUNDS)
         with closing(sqlite3.connect(server.sqlite)) as fresh:
-            assert ledger.audit(fresh) == []
+            assert recorded.audit(fresh) == []
             # The CHECK constraints call functions that only Django registers.
             fresh.execute("PRAGMA ignore_check_constraints = on")
             assert fresh.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    print(f"\nSQLite: {3 * ROUNDS} faults, {ledger}")
+    print(f"\nSQLite: {3 * ROUNDS} faults, {recorded}")
 
 
 def test_a_full_disk_under_sqlite(small_disk: Path) -> None:

@@ -35,7 +35,7 @@ def head(method: str = "POST", *headers: str, path: str = "", token: str = "") -
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
 
 
-def kept(sent: bytes) -> bytes:
+def kept_alive(sent: bytes) -> bytes:
     return sent.replace(b"Connection: close\r\n", b"")
 
 
@@ -170,7 +170,7 @@ def test_half_a_body_is_refused(proxy: Proxy, sent: bytes, code: str) -> None:
 
 def test_a_refused_body_is_not_taken_for_the_next_request(proxy: Proxy) -> None:
     hidden = head("POST", LENGTH) + BODY
-    smuggling = kept(head("POST", f"Content-Length: {len(hidden)}", "Content-Encoding: br"))
+    smuggling = kept_alive(head("POST", f"Content-Length: {len(hidden)}", "Content-Encoding: br"))
     with to(proxy.server, smuggling + hidden + head("BREW")) as connection:
         received = b"".join(iter(lambda: connection.recv(65536), b""))
     statuses = re.findall(rb"^HTTP/1.1 (\d+)", received, re.MULTILINE)
@@ -189,7 +189,7 @@ def test_a_connection_that_ends_with_an_answer_is_said_to_end(proxy: Proxy) -> N
     }
     found = {}
     for name, sent in closes.items():
-        with to(proxy.server, kept(sent)) as connection:
+        with to(proxy.server, kept_alive(sent)) as connection:
             answer = HTTPResponse(connection)
             answer.begin()
             answer.read()

@@ -1,9 +1,8 @@
-"""A database that is held, frozen, down or full: 503 in time, and 200 afterwards."""
+"""A database that is frozen, down or full: 503 in time, and 200 afterwards."""
 
 import os
 import re
 import resource
-import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,6 @@ from tests.chaos.servers import (
     ROOT,
     SIGNING_KEY,
     Service,
-    held_row,
     is_ready,
     service,
     timed,
@@ -97,28 +95,6 @@ def items_of_carts(caller: HttpApi) -> list[int]:
     """Return how many items each of the caller's carts has."""
     carts = caller.get().json()["data"]["carts"]
     return sorted(len(shown(caller, cart["cartId"])["items"]) for cart in carts)
-
-
-@contextmanager
-def held_file(server: Service) -> Iterator[None]:
-    """Hold the SQLite file, as another process that writes."""
-    with closing(sqlite3.connect(server.sqlite, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        yield
-
-
-@pytest.mark.parametrize("database", ["PostgreSQL", "SQLite"])
-def test_a_cart_that_is_held(
-    cluster: Cluster, server: Service, on_sqlite: Service, database: str
-) -> None:
-    caller = (on_sqlite if database == "SQLite" else server).caller()
-    cart = created(caller)
-    with held_file(on_sqlite) if database == "SQLite" else held_row(cluster, cart):
-        answer, seconds = timed(caller, "POST", f"/{cart}/items", bodies.item())
-        assert unavailable(answer)
-        assert seconds < PATIENCE_SECONDS
-        assert caller.get(f"/{cart}").status_code == 200
-    assert caller.post(f"/{cart}/items", bodies.item()).status_code == 200
 
 
 @contextmanager
@@ -215,7 +191,7 @@ def test_no_connection_left() -> None:
             caller = running.caller()
             answer, seconds = timed(caller, "GET")
             assert unavailable(answer)
-            assert seconds < 4
+            assert seconds < PATIENCE_SECONDS
             taken.close()
             wait_until(lambda: caller.get().status_code == 200)
 

@@ -82,13 +82,6 @@ def test_a_release_that_does_not_get_ready_is_taken_back(ready: int, tmp_path: P
     assert ("cartsvc@1 runs 1.1.0" in done.stderr) == (ready == 1)
 
 
-def test_a_release_that_is_not_named_is_asked_for(tmp_path: Path) -> None:
-    program = ROOT / "cartsvc/deploy/cartsvc-release"
-    done = subprocess.run(["sh", "-eu", program], capture_output=True, text=True, timeout=60)
-    assert done.returncode
-    assert "Name the release, such as 1.1.0." in done.stderr
-
-
 def ready(server: Service) -> tuple[int, str]:
     answer = requests.get(f"{server.url}/readyz", timeout=60)
     return answer.status_code, answer.json()["status"]

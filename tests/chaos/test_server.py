@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.bench import client
+from tests.bench import load_generator
 from tests.chaos.servers import ISSUER, SIGNING_KEY, Service, is_ready, scrape, service, with_issuer
 from tests.support.carts import created
 from tests.support.issuers import running
@@ -45,9 +45,9 @@ def test_who_does_not_finish_a_head_is_dropped(two_workers: Service) -> None:
 def test_callers_who_never_rest_do_not_keep_out_others() -> None:
     """Their kept connections always have a next request ready for every thread."""
     path = f"/v2.0/customers/{uuid.uuid4()}/carts"
-    request = client.request("GET", path, f"Bearer {mint(key=SIGNING_KEY)}")
+    request = load_generator.request("GET", path, f"Bearer {mint(key=SIGNING_KEY)}")
     with service(WEB_CONCURRENCY="1", THREADS="2") as server:
-        sample = client.run(
+        sample = load_generator.run(
             server.port, [request], concurrency=32, more=lambda done, _: len(done.latencies) < 3000
         )
     assert max(sample.overtaken) < 1000

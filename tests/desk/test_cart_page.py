@@ -26,10 +26,10 @@ from tests.desk.conftest import (
     words,
 )
 from tests.support import bodies
+from tests.support.call_counts import count_calls
 from tests.support.callers import Api
-from tests.support.costs import calls
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
-from tests.support.table_contents import unguarded
+from tests.support.table_contents import unguarded_rows
 
 
 def test_a_cart_reads_like_the_order(viewer: Client) -> None:
@@ -48,7 +48,7 @@ def test_a_cart_reads_like_the_order(viewer: Client) -> None:
             )
         ],
     )
-    unguarded(Cart).update(created_on=timezone.now() - timedelta(days=2))
+    unguarded_rows(Cart).update(created_on=timezone.now() - timedelta(days=2))
     response = viewer.get(page_of(cart))
     assert response.status_code == 200
     order = response.text.partition('<table class="order">')[2].partition("</table>")[0]
@@ -192,7 +192,7 @@ def test_the_page_of_the_largest_cart_is_cheap(viewer: Client) -> None:
     item = ItemFactory(display_name=text, special_instructions=text * 3, options=chosen)
     cart = CartFactory(items=[item] * 500)
     viewer.get(page_of(cart))
-    cost, response = calls(lambda: viewer.get(page_of(cart)))
+    cost, response = count_calls(lambda: viewer.get(page_of(cart)))
     assert cost < 1_700_000  # under a second
     assert len(response.context["items"]) == 500
 

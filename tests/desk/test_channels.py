@@ -11,7 +11,7 @@ from carts.admin import channels_page
 from carts.models import Cart
 from carts.records import Closing
 from tests.desk.conftest import CARTS, correct_page, marked, page_of, words
-from tests.support.concurrency import held
+from tests.support.concurrency import open_transaction
 from tests.support.factories import CartFactory, ItemFactory
 from tests.support.table_contents import Unchanged
 
@@ -148,7 +148,7 @@ def test_a_cart_that_somebody_holds_is_listed(
 ) -> None:
     busy = several[0]
     row = Cart.objects.filter(pk=busy.pk, profile_key=busy.profile_key)
-    with held(lambda: list(row.select_for_update())):
+    with open_transaction(lambda: list(row.select_for_update())):
         answer = lead.post(CHANNELS, sent([busy], platform="phone") | {"sure": "yes"})
     assert "This cart could not be changed just now" in answer.text
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from carts.models import Cart, StaffEntry
 from tests.desk.conftest import CARTS, form_of, item_page, items, page_of
 from tests.support.factories import CartFactory, ItemFactory
-from tests.support.table_contents import Unchanged, unguarded
+from tests.support.table_contents import Unchanged, unguarded_rows
 
 ORDER = "ORD-2026/4711"
 
@@ -51,7 +51,7 @@ def test_a_closed_cart_says_so_and_offers_no_change(lead: Client, cart: Cart, ou
 def test_a_checkout_that_has_run_out_is_an_open_cart(lead: Client, cart: Cart) -> None:
     closed(cart, "checkout")
     past = timezone.now() - timedelta(seconds=1)
-    unguarded(Cart).filter(pk=cart.pk).update(closed_until=past)
+    unguarded_rows(Cart).filter(pk=cart.pk).update(closed_until=past)
     ended = f"checkout {ORDER} ended {past:%-d %b %Y, %H:%M %Z}"
     assert f"Status open not known to be ordered; {ended}" in page(lead, cart)
     assert "Correct<" in lead.get(page_of(cart)).text

@@ -14,7 +14,7 @@ from tests.desk.conftest import CARTS, found, item_of, items, page_of, staff
 from tests.support import bodies
 from tests.support.callers import STRANGER, Api
 from tests.support.factories import CartFactory, ItemFactory, new_item
-from tests.support.table_contents import unguarded
+from tests.support.table_contents import unguarded_rows
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_beginning_of_an_id_opens_the_cart(
     old = CartFactory(id=uuid.UUID("01900000-0000-7000-8000-00000000000a"))
     assert viewer.get(CARTS, {"q": term.format(str(old.pk))}).url == page_of(old)
     assert viewer.get(CARTS, {"q": term.format(str(customer.profile_key))}).url == page_of(customer)
-    unguarded(Cart).exclude(pk=cart.pk).delete()
+    unguarded_rows(Cart).exclude(pk=cart.pk).delete()
     assert viewer.get(CARTS, {"q": f"{item_id}"[:35]}).url == item_of(cart)
 
 

@@ -26,7 +26,7 @@ from tests.desk.conftest import (
     words,
 )
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
-from tests.support.table_contents import Unchanged, unguarded
+from tests.support.table_contents import Unchanged, unguarded_rows
 
 
 @pytest.fixture
@@ -205,7 +205,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(
 ) -> None:
     cart.items.first().remove()
     removal = cart.changes.get()
-    unguarded(CartChange).update(before=removal.before.replace("EUR", currency))
+    unguarded_rows(CartChange).update(before=removal.before.replace("EUR", currency))
     for name, limit in limits.items():
         setattr(settings, name, limit)
     unchanged()
@@ -223,7 +223,7 @@ def test_an_item_is_put_back_that_was_removed_before_a_field_existed(
     removal = cart.changes.get()
     members = decoded(removal.before)
     del members["special_instructions"], members["options"]
-    unguarded(CartChange).update(before=encoded(members | {"gone_since": "x"}))
+    unguarded_rows(CartChange).update(before=encoded(members | {"gone_since": "x"}))
     assert lead.get(page_of(cart)).status_code == 200
     assert lead.post(put_back_page(cart), {"version": "2"}).status_code == 302
     back = items(cart)[-1]

@@ -11,7 +11,7 @@ from carts.models import (
 from tests.desk.conftest import delete_page, form_of, item_page
 from tests.support import bodies
 from tests.support.callers import Api
-from tests.support.table_contents import unguarded
+from tests.support.table_contents import unguarded_rows
 
 # Telephone numbers: what two customers write everywhere.
 OWN, OTHER = "491715550123", "4915125550178"
@@ -47,7 +47,7 @@ def fill(profile: uuid.UUID, words: str, desk: Client) -> list[str]:
         assert desk.post(url, sent).status_code == 302
         desk.get(f"/admin/carts/cart/?q={profile}")
     api.delete(f"/{carts[1]}")
-    unguarded(Cart).filter(pk=carts[2]).delete()
+    unguarded_rows(Cart).filter(pk=carts[2]).delete()
     cart = Cart.objects.get(pk=carts[3])
     sent = {"version": str(cart.version), "why": name("asked for it")}
     assert desk.post(delete_page(cart), sent).status_code == 302

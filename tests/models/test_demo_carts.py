@@ -8,7 +8,7 @@ from django.utils import timezone
 from carts.management.commands.demo_carts import DEMO_CARTS
 from carts.models import Cart, CartItem
 from tests.support.factories import CartFactory
-from tests.support.table_contents import unguarded
+from tests.support.table_contents import unguarded_rows
 
 
 def test_carts_of_all_kinds_are_made(db: None, capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,7 +43,7 @@ def test_the_carts_are_the_same_each_time(db: None) -> None:
     )
     call_command("demo_carts")
     first = list(shown.all())
-    unguarded(Cart).all().delete()
+    unguarded_rows(Cart).all().delete()
     call_command("demo_carts")
     assert list(shown.all()) == first
 

@@ -21,7 +21,7 @@ from tests.desk.conftest import staff
 from tests.models.customers import OTHER, OWN, fill
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created
-from tests.support.concurrency import held
+from tests.support.concurrency import open_transaction
 from tests.support.factories import CartFactory, ItemFactory
 
 
@@ -132,7 +132,7 @@ def test_a_cart_that_is_being_changed_goes_in_another_round(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     busy, _ = CartFactory(profile_key=PROFILE), CartFactory(profile_key=PROFILE)
-    with held(lambda: busy.add_item(**ItemFactory())) as release:
+    with open_transaction(lambda: busy.add_item(**ItemFactory())) as release:
         pause_with(monkeypatch, lambda _: release())
         lines = erase("--no-input")
     if connection.vendor == "postgresql":  # SQLite waits for its only writer
@@ -148,7 +148,7 @@ def test_a_cart_that_stays_busy_is_reported(monkeypatch: pytest.MonkeyPatch) -> 
     pauses: list[float] = []
     pause_with(monkeypatch, pauses.append)
     with (
-        held(lambda: busy.add_item(**ItemFactory())),
+        open_transaction(lambda: busy.add_item(**ItemFactory())),
         pytest.raises(CommandError, match="Some of it is being changed"),
     ):
         erase("--no-input")

@@ -26,7 +26,7 @@ from tests.support import bodies
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, shown
 from tests.support.factories import CartFactory, ItemFactory
-from tests.support.table_contents import unguarded
+from tests.support.table_contents import unguarded_rows
 
 
 def export() -> str:
@@ -177,7 +177,7 @@ def test_a_reader_that_stalls_gets_what_is_left_with_its_history(db: None) -> No
     text = next(pieces)
     while "cartId" not in text:
         text += next(pieces)
-    unguarded(Cart).all().delete()
+    unguarded_rows(Cart).all().delete()
     carts = read(text + "".join(pieces))["carts"]
     assert [len(cart["changes"]) for cart in carts] == [1] * 10  # those that were read at once
 

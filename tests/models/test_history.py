@@ -1,6 +1,5 @@
 """The history of a cart: author, time and operation of each change, what was and what is."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -10,10 +9,9 @@ from carts.models import Cart, CartChange
 from carts.models.cart_change import MAX_CHANGES, NAME_LENGTH, Author
 from carts.records import Option
 from tests.support import bodies
-from tests.support.callers import PROFILE, Api
+from tests.support.callers import Api
 from tests.support.carts import created_with_items
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
-from tests.support.table_contents import unguarded
 
 
 def changes() -> list[CartChange]:
@@ -100,16 +98,3 @@ def test_the_latest_changes_are_kept_and_the_creation(api: Api) -> None:
     versions = [change.version for change in changes()]
     assert versions == list(range(7, MAX_CHANGES + 7))
     assert Cart.objects.get().created_by.name == "partner-app"
-
-
-def test_a_version_is_made_once(api: Api, unchanged: Callable[[], None]) -> None:
-    """A change that finds its version made, as when a shard has moved, changes nothing."""
-    cart_id, [item_id] = created_with_items(api, "Calzone")
-    made = {"at": datetime.now(UTC), "subtotal_before": 0, "subtotal_after": 0}
-    change = CartChange(cart_id=cart_id, profile_key=PROFILE, version=2, **made)
-    unguarded(CartChange).bulk_create([change])
-    unchanged()
-
-    for path in "", f"/items/{item_id}":
-        refused = api.patch(f"/{cart_id}{path}", {"specialInstructions": "No onions"})
-        assert refused.status_code == 503

@@ -1,9 +1,10 @@
 """What the backend adds: ended and late connections are replaced."""
 
+import math
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from contextvars import copy_context
 from time import monotonic
 
@@ -11,13 +12,9 @@ import pytest
 from django.conf import settings
 from django.db import OperationalError, close_old_connections, connection, connections
 
-from carts.models import Cart
 from cartsvc.db.compiled_statements import one_exchange
 from cartsvc.db.postgresql import base
 from cartsvc.db.postgresql.base import deadline
-from tests.desk.conftest import CARTS, staff
-from tests.support.callers import PROFILE, Api
-from tests.support.carts import created
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -70,44 +67,6 @@ def test_a_server_that_is_lost_is_noticed_while_nobody_asks_it() -> None:
     assert kept == [5, 1, 3]
 
 
-@of_one_session
-@pytest.mark.parametrize(
-    ("path", "first"),
-    [("/v2.0/customers/{}/carts", 200), ("/v2.0/customers/{}/carts/{}", 200), (CARTS, 503)],
-)
-def test_a_changed_column_costs_one_answer_at_most(api: Api, path: str, first: int) -> None:
-    """The connection has prepared its statements for the column as it was.
-
-    What the API reads is the database's text, whatever the columns' types.
-    """
-    path = path.format(PROFILE, created(api))
-    client = api.client if path != CARTS else staff("Cart support")
-    client.raise_request_exception = False
-
-    def statuses(times: int) -> list[int]:
-        found = []
-        for _ in range(times):
-            close_old_connections()  # every request begins with this
-            found.append(client.get(path).status_code)
-        return found
-
-    assert statuses(10) == [200] * 10
-    with column_type("varchar(301)"):
-        assert statuses(5) == [first, 200, 200, 200, 200]
-
-
-@contextmanager
-def column_type(changed: str) -> Iterator[None]:
-    """Change the type of the carts' notes, over another connection, until the block ends."""
-    before = Cart._meta.get_field("note").db_type(connection)
-    with closing(connections.create_connection("default")) as other, other.cursor() as cursor:
-        cursor.execute(f"ALTER TABLE carts_cart ALTER note TYPE {changed}")
-        try:
-            yield
-        finally:
-            cursor.execute(f"ALTER TABLE carts_cart ALTER note TYPE {before}")
-
-
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Allow a request half a second."""
@@ -134,13 +93,13 @@ def many_statements() -> None:
 @pytest.mark.parametrize("wait", [statement, pipeline, many_statements])
 def test_a_request_waits_no_longer_than_it_may(hurried: None, wait: Callable[[], None]) -> None:
     def request() -> None:
+        first = backend()  # without a deadline, which a busy machine might exceed
         deadline.set(None)
-        first = backend()
         with pytest.raises(OperationalError, match="timeout"):
             wait()
         assert not connection.is_usable()
         close_old_connections()
-        deadline.set(None)
+        deadline.set(math.inf)
         assert backend() != first
         end(first)  # it sleeps on
 

@@ -28,7 +28,7 @@ from carts.models import (
 from tests.support.callers import PROFILE
 from tests.support.concurrency import in_background, together
 from tests.support.factories import CartFactory, ItemFactory
-from tests.support.table_contents import unguarded
+from tests.support.table_contents import unguarded_rows
 
 NOW = timezone.now()
 
@@ -50,7 +50,7 @@ def old_cart(days: int, *, untouched: int | None = None) -> Cart:
         id=key(timedelta(days=days)), items=[ItemFactory(with_option=True) for _ in range(2)]
     )
     changed = NOW - timedelta(days=days if untouched is None else untouched)
-    unguarded(Cart).filter(pk=cart.pk).update(
+    unguarded_rows(Cart).filter(pk=cart.pk).update(
         created_on=NOW - timedelta(days=days), modified_on=changed
     )
     return cast("Cart", cart)
@@ -155,7 +155,7 @@ def ended(cart: Cart, status: str, closed: int | None) -> None:
     """Have the cart this status, closed this many days ago."""
     closed_on = closed and NOW - timedelta(days=closed)
     until = closed_on if status == "checkout" else None
-    unguarded(Cart).filter(pk=cart.pk).update(
+    unguarded_rows(Cart).filter(pk=cart.pk).update(
         stored_status=status, closed_on=closed_on, closed_until=until, reference=closed and "order"
     )
 
@@ -182,7 +182,7 @@ def test_a_transaction_is_bounded_by_what_its_carts_hold(
         key_then = key(timedelta(days=days))
         cart: Any = CartFactory(id=key_then, profile_key=PROFILE, items=items)
         cart.add_item(**ItemFactory())
-        unguarded(Cart).update(modified_on=NOW - timedelta(days=40))
+        unguarded_rows(Cart).update(modified_on=NOW - timedelta(days=40))
     rows = sum(model.objects.count() for model in (Cart, CartItem, CartItemOption, CartChange))
     deleted, pauses = [0], list[float]()
     monkeypatch.setattr("carts.management.delete_batches.sleep", pauses.append)

@@ -6,6 +6,7 @@ And how often it waits for PostgreSQL to answer: once for all that it sends at o
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from tempfile import TemporaryFile
 from typing import Any
 
@@ -18,6 +19,7 @@ from carts.models import Cart
 from carts.models.cart_change import Author
 from carts.models.locked_cart import SELECT_ITEM, SELECT_LAST_POSITION, lock_open_cart
 from carts.models.writes import change_transaction
+from tests.api.valid_requests import send
 from tests.support import bodies
 from tests.support.callers import STRANGER, Api
 from tests.support.carts import created, shown
@@ -98,55 +100,45 @@ def test_create(items: int) -> None:
 @pytest.mark.parametrize("options", [0, 1, 100])
 def test_changes(items: int, options: int) -> None:
     api = Api()
-    cart = f"/{created(api, bodies.cart(items=items, options=options))}"
-    kept = shown(api, cart[1:])["items"][-1]
-    item = f"{cart}/items/{kept['itemId']}"
+    cart = created(api, bodies.cart(items=items, options=options))
+    item = shown(api, cart)["items"][-1]["itemId"]
     others = [bodies.option(displayName="Olives")] * options
     deleted, inserted = (
         f"{verb} cartitemoption, " if options else "" for verb in ("DELETE", "INSERT")
     )
+    changed, closed = (
+        "BEGIN, SELECT cart, SELECT cart, UPDATE cart",
+        "BEGIN, SELECT cart, UPDATE cart",
+    )
+    expected = {
+        "update": f"{LOCKED}, {deleted}UPDATE cartitem, {inserted}{RECORDED}",
+        "change item": f"{LOCKED}, UPDATE cartitem, {RECORDED}",
+        "add": f"{LOCKED}, INSERT cartitem, {inserted}{RECORDED}",
+        "remove": f"{LOCKED}, {deleted}DELETE cartitem, {RECORDED}",
+        "change cart": f"{changed}, {RECORDED}",
+        "add several": f"{LOCKED}, INSERT cartitem, {inserted}{RECORDED}",
+        "replace all": f"{LOCKED}, {ALL_ITEMS}, INSERT cartitem, {inserted}{RECORDED}",
+        "close": f"{closed}, {RECORDED}",
+        "reopen": f"{closed}, {RECORDED}",
+        "delete": f"BEGIN, SELECT cart, {DELETES}, COMMIT",
+    }
+    sent = {
+        "update": bodies.item(options=others),
+        "add": bodies.item(options=others),
+        "add several": {"items": [bodies.item(options=others[:2])] * 8},
+        "replace all": {"items": [bodies.item(options=others)] * 8},
+    }
+    same_options = partial(
+        send, api, "update", cart, item, bodies.item(options=options, quantity=3)
+    )
+    with_the_cart = partial(send, api, "change cart", cart, Prefer="return=representation")
 
-    for call, expected in (
-        (
-            lambda: api.put(item, bodies.item(options=others)),
-            f"{LOCKED}, {deleted}UPDATE cartitem, {inserted}{RECORDED}",
-        ),
-        (
-            lambda: api.put(item, bodies.item(options=others, quantity=3)),
-            f"{LOCKED}, UPDATE cartitem, {RECORDED}",
-        ),
-        (lambda: api.patch(item, {"quantity": 7}), f"{LOCKED}, UPDATE cartitem, {RECORDED}"),
-        (
-            lambda: api.post(f"{cart}/items", bodies.item(options=others)),
-            f"{LOCKED}, INSERT cartitem, {inserted}{RECORDED}",
-        ),
-        (lambda: api.delete(item), f"{LOCKED}, {deleted}DELETE cartitem, {RECORDED}"),
-        (
-            lambda: api.patch(cart, {"note": "x", "platform": "y"}),
-            f"BEGIN, SELECT cart, SELECT cart, UPDATE cart, {RECORDED}",
-        ),
-        (
-            lambda: api.post(
-                f"{cart}/items/batch", {"items": [bodies.item(options=others[:2])] * 8}
-            ),
-            f"{LOCKED}, INSERT cartitem, {inserted}{RECORDED}",
-        ),
-        (
-            lambda: api.put(f"{cart}/items", {"items": [bodies.item(options=others)] * 8}),
-            f"{LOCKED}, {ALL_ITEMS}, INSERT cartitem, {inserted}{RECORDED}",
-        ),
-        (
-            lambda: api.patch(cart, {"note": "z"}, Prefer="return=representation"),
-            f"BEGIN, SELECT cart, SELECT cart, UPDATE cart, {SHOWN}",
-        ),
-        (
-            lambda: api.post(f"{cart}/close", {"outcome": "abandoned"}),
-            f"BEGIN, SELECT cart, UPDATE cart, {RECORDED}",
-        ),
-        (lambda: api.post(f"{cart}/reopen"), f"BEGIN, SELECT cart, UPDATE cart, {RECORDED}"),
-        (lambda: api.delete(cart), f"BEGIN, SELECT cart, {DELETES}, COMMIT"),
-    ):
-        assert statements(call, 3) == expected
+    assert statements(same_options, 3) == f"{LOCKED}, UPDATE cartitem, {RECORDED}"
+    assert statements(with_the_cart, 3) == f"{changed}, {SHOWN}"
+    api.patch(f"/{cart}", {"note": "y"})
+    for name, steps in expected.items():
+        call = partial(send, api, name, cart, item, sent.get(name))
+        assert statements(call, 3) == steps
 
 
 @pytest.mark.parametrize(("carts", "items", "options"), [(1, 0, 0), (1, 50, 10), (20, 3, 1)])
@@ -156,7 +148,8 @@ def test_reads(carts: int, items: int, options: int) -> None:
     ids = [created(api, body) for _ in range(carts)]
 
     assert statements(lambda: api.get(f"/{ids[0]}"), 1) == "SELECT cart"
-    assert statements(api.get, 1) == "SELECT cart"
+    for query in ("", f"?cursor={ids[0]}"):
+        assert statements(partial(api.get, query), 1) == "SELECT cart"
 
 
 @pytest.mark.parametrize(

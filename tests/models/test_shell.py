@@ -4,7 +4,6 @@ import re
 import textwrap
 from collections.abc import Callable
 from decimal import Decimal
-from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
@@ -58,50 +57,10 @@ def cart(db: None) -> Any:
     return CartFactory(items=[ItemFactory(options=[OptionFactory(), OptionFactory()])])
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "code"),
-    [
-        ("price", Decimal("1.23456"), "too_many_decimals"),
-        ("quantity", 0, "min_value"),
-        ("display_name", "Pizza\x1b", "control_character"),
-        ("options", [OptionFactory(price=-1)], "min_value"),
-    ],
-)
-def test_a_record_that_replaces_values_checks_them(
-    unchanged: Unchanged, name: str, value: Any, code: str
-) -> None:
-    item = new_item()
-    with pytest.raises(ValidationError) as refused:
-        CartFactory(items=[item._replace(**{name: value})])
-    assert [error.code for [error] in refused.value.error_dict.values()] == [code]
-    assert item._replace(quantity="3") == new_item(menu_item_key=item.menu_item_key, quantity=3)
-    with pytest.raises(TypeError, match="colour"):
-        item._replace(colour="red")  # type: ignore[call-arg]
-
-
-def test_an_item_above_a_lowered_limit_can_be_changed(cart: Any, settings: Any) -> None:
-    settings.MAX_OPTIONS = settings.MAX_CART_OPTIONS = 1
-    item = cart.items.get()
-    item.change(quantity=5)
-    assert (item.quantity, item.options.count()) == (5, 2)
-
-
 CONTAINERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a dict as options": (
         lambda cart: cart.items.get().change(options=OptionFactory()),
         "options[0]: This must be Option or dict, not str. options[1]: ",
-    ),
-    "an option as options": (
-        lambda cart: cart.items.get().change(options=Option(**OptionFactory())),
-        "options[0]: This must be Option or dict, not int. options[1]: ",
-    ),
-    "rows as options": (
-        lambda cart: cart.items.get().change(options=cart.items.get().options.all()),
-        "options[0]: This must be Option or dict, not CartItemOption. options[1]: ",
-    ),
-    "an item as a cart's items": (
-        lambda _: CartFactory(items=new_item()),
-        "items[0]: This must be Item or dict, not str. items[1]: ",
     ),
     "rows as a cart's items": (
         lambda cart: CartFactory(items=cart.items.all()),
@@ -122,23 +81,16 @@ CONTAINERS: dict[str, tuple[Callable[[Any], Any], str]] = {
 def test_what_is_no_list_of_values_is_refused_in_its_place(
     cart: Any, unchanged: Unchanged, write: Callable[[Any], Any], text: str
 ) -> None:
-    unchanged()
     with pytest.raises(ValidationError) as refused:
         write(cart)
     assert str(refused.value).startswith(text)
 
 
-@pytest.mark.parametrize("write", ["add_items", "replace_items"])
-def test_items_that_are_none_are_no_list(cart: Any, unchanged: Unchanged, write: str) -> None:
-    unchanged()
-    with pytest.raises(TypeError, match="'NoneType' object is not iterable"):
-        getattr(cart, write)(None)
-
-
 def test_items_may_be_records_mappings_and_of_any_iterable(cart: Any) -> None:
     old, names = cart.items.get(), ("Soup", "Salad", "Tea")
     soup, salad, tea = (ItemFactory(display_name=name) for name in names)
-    cart.replace_items(one for one in (Item(**soup), salad | {"id": old.pk}))
+    written = cart.replace_items(one for one in (Item(**soup), salad | {"id": old.pk}))
+    assert written == [*cart.items.all()]
     assert [str(item) for item in cart.items.all()] == ["2 × Soup", "2 × Salad"]
     assert cart.items.last() == old
     cart.add_items((Item(**tea),))
@@ -148,19 +100,12 @@ def test_items_may_be_records_mappings_and_of_any_iterable(cart: Any) -> None:
 
 @pytest.mark.parametrize("version", ["3", 1.0, True, {"1"}], ids=str)
 def test_a_version_is_an_integer(cart: Any, unchanged: Unchanged, version: Any) -> None:
-    unchanged()
     with pytest.raises(TypeError, match=r"A version is an integer, such as cart\.version\."):
         cart.change(note="x", version=version)
 
 
-def test_values_without_names_are_refused() -> None:
-    with pytest.raises(TypeError, match="takes 1 positional argument"):
-        Item("DINNER", 1)  # type: ignore[call-arg]
-
-
 def test_an_error_says_where_it_is(cart: Any, unchanged: Unchanged) -> None:
     dollar = ItemFactory(currency="USD")
-    unchanged()
     with pytest.raises(CurrencyMismatch) as one:
         cart.add_item(**dollar)
     assert str(one.value) == "currency: The cart's currency is EUR."
@@ -172,49 +117,45 @@ def test_an_error_says_where_it_is(cart: Any, unchanged: Unchanged) -> None:
     )
 
 
-@pytest.mark.parametrize("write", ["add_items", "replace_items"])
 @pytest.mark.parametrize(
     ("ids", "text"),
     [
         ([None, None, "x"], "items[2].id: id must be a GUID: 8-4-4-4-12 hexadecimal digits."),
         ([SOME_ID, None, SOME_ID], "items[2].id: Another item of the list has this id."),
+        ([SOME_ID, None], "items[0].id: The cart has no such item."),
     ],
 )
 def test_an_error_of_an_id_in_a_list_says_whose_it_is(
-    cart: Any, unchanged: Unchanged, write: str, ids: list[Any], text: str
+    cart: Any, unchanged: Unchanged, ids: list[Any], text: str
 ) -> None:
-    items = [ItemFactory() | {"id": key} for key in ids]
-    unchanged()
     with pytest.raises(ApiErrors) as refused:
-        getattr(cart, write)(items)
+        cart.replace_items(ItemFactory() | {"id": key} for key in ids)
     assert str(refused.value) == text
-
-
-def test_items_that_the_cart_does_not_have_are_told_by_the_name_of_their_id(
-    cart: Any, unchanged: Unchanged
-) -> None:
-    items = [ItemFactory() | {"id": key} for key in (uuid7(), cart.items.get().pk, uuid7())]
-    unchanged()
-    with pytest.raises(ApiErrors) as refused:
-        cart.replace_items(items)
-    text = "The cart has no such item."
-    assert str(refused.value) == f"items[0].id: {text} items[2].id: {text}"
 
 
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [
-        ("price", float("nan"), "price: This must be a number, not nan."),
-        ("price", Decimal("Infinity"), "price: This must be a number, not Decimal('Infinity')."),
-        ("price", "9,50", "price: This must be a number, not '9,50'."),
-        ("price", None, "price: This field must not be null."),
-        ("quantity", 3.5, "quantity: This must be an integer, not 3.5."),
-        ("quantity", "1_0", "quantity: This must be an integer, not '1_0'."),
-        ("quantity", "\u0663", "quantity: This must be an integer, not '\u0663'."),
-        ("quantity", " 3 ", "quantity: This must be an integer, not ' 3 '."),
-        ("quantity", "", "quantity: This must be an integer, not ''."),
-        ("quantity", ".", "quantity: This must be an integer, not '.'."),
-        ("quantity", "1e" + "9" * 20, f"quantity: This must be an integer, not '1e{'9' * 20}'."),
+        ("price", float("nan"), "This must be a number, not nan."),
+        ("price", Decimal("sNaN"), "This must be a number, not Decimal('sNaN')."),
+        ("price", Decimal("-Infinity"), "This must be a number, not Decimal('-Infinity')."),
+        ("price", True, "This must be a number, not a boolean."),
+        ("price", "9,50", "This must be a number, not '9,50'."),
+        ("price", None, "This field must not be null."),
+        ("price", 0.12345, "A price must not have more than 4 decimals."),
+        ("price", "1e999999999", "A price must not be above 9999999999.9999."),
+        ("quantity", 3.5, "This must be an integer, not 3.5."),
+        ("quantity", float("inf"), "This must be an integer, not inf."),
+        ("quantity", Decimal("2.5"), "This must be an integer, not Decimal('2.5')."),
+        ("quantity", Decimal("NaN"), "This must be an integer, not Decimal('NaN')."),
+        # Turned into an int, it would take minutes.
+        ("quantity", "1e999999999", "This number must not be above 9999."),
+        ("quantity", "1_0", "This must be an integer, not '1_0'."),
+        ("quantity", "\u0663", "This must be an integer, not '\u0663'."),
+        ("quantity", " 3 ", "This must be an integer, not ' 3 '."),
+        ("quantity", "", "This must be an integer, not ''."),
+        ("quantity", ".", "This must be an integer, not '.'."),
+        ("quantity", "1e" + "9" * 20, f"This must be an integer, not '1e{'9' * 20}'."),
     ],
     ids=str,
 )
@@ -222,15 +163,23 @@ def test_a_number_is_written_in_ascii_and_shown_as_it_was_given(
     cart: Any, unchanged: Unchanged, name: str, value: Any, text: str
 ) -> None:
     item = cart.items.get()
-    unchanged()
-    with pytest.raises(ValidationError) as refused:
-        item.change(**{name: value})
-    assert str(refused.value) == text
+    for write in (
+        lambda: cart.add_item(**ItemFactory(**{name: value})),
+        lambda: item.change(**{name: value}),
+    ):
+        with pytest.raises(ValidationError) as refused:
+            write()
+        assert str(refused.value) == f"{name}: {text}"
 
 
 @pytest.mark.parametrize("price", ["9.5", "+9.50", "95e-1", ".95E+1", 9.5, Decimal("9.5")], ids=str)
-def test_a_price_may_be_a_text_or_a_float(cart: Any, price: Any) -> None:
-    assert cart.add_item(**ItemFactory(price=price, quantity=1)).value == Decimal("9.5")
+@pytest.mark.parametrize("quantity", [5, 5.0, Decimal("5.0"), "5"])
+def test_a_number_may_be_a_text_or_a_float(cart: Any, price: Any, quantity: Any) -> None:
+    assert cart.add_item(**ItemFactory(price=price, quantity=quantity)).value == Decimal("47.5")
+
+
+def test_the_noise_of_a_double_is_taken_off_a_price(cart: Any) -> None:
+    assert cart.add_item(**ItemFactory(price=0.1 + 0.2)).price == Decimal("0.3")
 
 
 def test_a_value_that_is_not_given_is_required(unchanged: Unchanged) -> None:
@@ -242,37 +191,10 @@ def test_a_value_that_is_not_given_is_required(unchanged: Unchanged) -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["value", "id", "position", "colour"])
-def test_a_name_that_an_item_does_not_take_is_told_with_those_it_takes(
-    cart: Any, unchanged: Unchanged, name: str
-) -> None:
-    item = cart.items.get()
-    unchanged()
-    with pytest.raises(TypeError) as refused:
-        item.change(**{name: 1})
-    assert str(refused.value) == f"Item takes no {name}, only {', '.join(Item._fields)}."
-
-
 @pytest.mark.parametrize("key", [lambda cart: cart, lambda cart: cart.pk, lambda c: str(c.pk)])
 def test_a_cart_is_deleted_by_its_key_or_itself(cart: Any, key: Callable[[Any], Any]) -> None:
     Cart.objects.delete_cart(key(cart))
     assert not Cart.objects.exists()
-
-
-@pytest.mark.parametrize("key", [None, 5, "x"], ids=str)
-def test_what_is_no_cart_is_not_deleted(cart: Any, unchanged: Unchanged, key: Any) -> None:
-    unchanged()
-    with pytest.raises(ValidationError, match="cart_id must be a GUID"):
-        Cart.objects.delete_cart(key)
-
-
-def test_a_cart_that_is_to_be_deleted_names_that_method_alone(
-    cart: Any, unchanged: Unchanged
-) -> None:
-    unchanged()
-    with pytest.raises(TypeError) as refused:
-        cart.delete()
-    assert str(refused.value) == "A cart is deleted with Cart.objects.delete_cart(cart.pk)."
 
 
 def test_a_key_that_is_taken_is_refused(cart: Any, unchanged: Unchanged) -> None:
@@ -293,14 +215,6 @@ def test_a_key_that_is_taken_is_refused(cart: Any, unchanged: Unchanged) -> None
             write()
 
 
-def test_several_items_come_back_in_their_order(cart: Any) -> None:
-    names = ["Tea", "Soup", "Bread"]
-    items = [ItemFactory(display_name=name) for name in names]
-    for write in (cart.add_items, cart.replace_items):
-        assert [item.display_name for item in write(items)] == names
-    assert cart.add_items([]) == []
-
-
 def test_a_cart_shows_what_it_is(cart: Any) -> None:
     holds = f"items 1, subtotal {cart.subtotal} EUR"
     assert repr(cart) == f"<Cart {cart.pk}: restaurant 4711, open, {holds}>"
@@ -312,9 +226,3 @@ def test_a_cart_shows_what_it_is(cart: Any) -> None:
     assert repr(cart.state) == "<ordered>"
     assert "restaurant 4711, ordered, items 1" in repr(cart)
     assert str(cart) == f"{cart.pk} of {cart.profile_key}"
-
-
-def test_a_record_names_its_fields() -> None:
-    parameters = signature(Item).parameters
-    assert [*parameters] == [*Item._fields]
-    assert (parameters["options"].default, parameters["price"].default) == ((), Parameter.empty)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection, transaction
 
-from tests.support.concurrency import held
+from tests.support.concurrency import open_transaction
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -24,7 +24,7 @@ def uncollected() -> Iterator[None]:
 
 @pytest.mark.usefixtures("uncollected")
 def test_no_statement_is_left_running_after_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    with held(lambda: None) as release:
+    with open_transaction(lambda: None) as release:
         # The backend does this after a failed attempt. Nothing else ends the other transaction.
         monkeypatch.setattr(time, "sleep", lambda _: release())
         with transaction.atomic():

@@ -12,9 +12,9 @@ from carts.models import Cart, CartItem
 from carts.models.totals import Totals
 from tests.support.answers import exact
 from tests.support.callers import Api
-from tests.support.concurrency import held as kept_open
+from tests.support.concurrency import open_transaction
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
-from tests.support.table_contents import held, kept, unguarded
+from tests.support.table_contents import Unchanged, computed_totals, stored_totals, unguarded_rows
 
 pytestmark = pytest.mark.django_db
 
@@ -34,12 +34,12 @@ def test_the_largest_lawful_subtotal_is_exact() -> None:
 
     largest = Decimal(most) * 9_999 * 5_500
     assert len(largest.as_tuple().digits) == 22
-    assert kept(cart.pk) == held(cart.pk) == Totals(500, 5_000, largest)
+    assert stored_totals(cart.pk) == computed_totals(cart.pk) == Totals(500, 5_000, largest)
     listed = exact(Api(cart.profile_key).get())
     [summary] = listed["data"]["carts"]
     assert summary["subtotal"] == largest
     cart.items.first().remove()
-    assert kept(cart.pk) == held(cart.pk)
+    assert stored_totals(cart.pk) == computed_totals(cart.pk)
 
 
 def recount(*arguments: str) -> str:
@@ -48,7 +48,7 @@ def recount(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_right_carts_are_left_as_they_are(unchanged: Any) -> None:
+def test_right_carts_are_left_as_they_are(unchanged: Unchanged) -> None:
     for number in range(5):
         CartFactory(items=[ItemFactory(with_option=True)] * number)
     unchanged()
@@ -60,20 +60,20 @@ def test_right_carts_are_left_as_they_are(unchanged: Any) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_cart_that_a_customer_is_changing_is_left_to_the_next_run() -> None:
     busy, idle = CartFactory(), CartFactory()
-    unguarded(Cart).update(item_count=7)
+    unguarded_rows(Cart).update(item_count=7)
 
-    with kept_open(lambda: busy.add_item(**ItemFactory())):
+    with open_transaction(lambda: busy.add_item(**ItemFactory())):
         assert recount().endswith("1 carts differed.\n")
 
-    assert kept(busy.pk) != held(busy.pk)
-    assert kept(idle.pk) == held(idle.pk)
+    assert stored_totals(busy.pk) != computed_totals(busy.pk)
+    assert stored_totals(idle.pk) == computed_totals(idle.pk)
     assert recount().endswith("1 carts differed.\n")
-    assert kept(busy.pk) == held(busy.pk) == Totals(1, 0, Decimal("20.2"))
+    assert stored_totals(busy.pk) == computed_totals(busy.pk) == Totals(1, 0, Decimal("20.2"))
 
 
 def test_a_cart_that_differs_is_named_and_corrected() -> None:
     right, wrong = CartFactory(), CartFactory(items=[ItemFactory(), ItemFactory()])
-    unguarded(CartItem).filter(cart=wrong, position=0).update(quantity=5)
+    unguarded_rows(CartItem).filter(cart=wrong, position=0).update(quantity=5)
 
     line = (
         f"{wrong.pk} keeps 2 items, 0 options, 40.4, holds 2 items, 0 options, 70.7; "
@@ -81,8 +81,8 @@ def test_a_cart_that_differs_is_named_and_corrected() -> None:
     )
     with pytest.raises(CommandError, match="Nothing was changed"):
         recount("--check")
-    assert kept(wrong.pk).subtotal == Decimal("40.4")
+    assert stored_totals(wrong.pk).subtotal == Decimal("40.4")
     assert recount() == f"{line}\n1 carts differed.\n"
 
-    assert kept(wrong.pk) == held(wrong.pk)
-    assert kept(right.pk) == held(right.pk)
+    assert stored_totals(wrong.pk) == computed_totals(wrong.pk)
+    assert stored_totals(right.pk) == computed_totals(right.pk)

@@ -8,6 +8,7 @@ from django.db import connection, connections, transaction
 
 from carts.models import Cart
 from tests.support.factories import CartFactory, ItemFactory
+from tests.support.table_contents import Unchanged
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -60,9 +61,8 @@ def test_on_commit_and_savepoints_work_within_a_change(
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_change_within_a_transaction_is_undone_with_it(
-    cart: Any, unchanged: Callable[[], None], change: Callable[[Any], Any]
+    cart: Any, unchanged: Unchanged, change: Callable[[Any], Any]
 ) -> None:
-    unchanged()
     with transaction.atomic():
         change(cart)
         transaction.set_rollback(True)

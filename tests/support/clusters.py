@@ -14,7 +14,7 @@ from typing import Any
 
 import psycopg
 
-from tests.support.programs import AS_POSTGRES, children, free_port, program, send
+from tests.support.programs import AS_POSTGRES, children, free_port, program, signal_all
 
 
 class Cluster:
@@ -36,11 +36,6 @@ class Cluster:
         with (self.data / "postgresql.conf").open("a") as file:
             file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
         self.start()
-
-    @property
-    def programs(self) -> Path:
-        """The folder of this PostgreSQL version's programs, such as pg_dump."""
-        return Path(self.pg_ctl).resolve().parent
 
     @property
     def pid(self) -> int:
@@ -68,13 +63,13 @@ class Cluster:
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """Stop every process of the server. The kernel goes on acknowledging what it is sent."""
-        send(signal.SIGSTOP, self.pid)  # the parent first: it starts no further one
+        signal_all(signal.SIGSTOP, self.pid)  # the parent first: it starts no further one
         stopped = [self.pid, *children(self.pid)]
-        send(signal.SIGSTOP, *stopped)
+        signal_all(signal.SIGSTOP, *stopped)
         try:
             yield
         finally:
-            send(signal.SIGCONT, *stopped)
+            signal_all(signal.SIGCONT, *stopped)
 
     def configure(self, setting: str) -> None:
         """Change a setting of the running server: `SET name = value`, or `RESET name`."""

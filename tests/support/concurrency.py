@@ -43,7 +43,7 @@ def in_background(work: Callable[[], Any]) -> Thread:
 
 
 @contextmanager
-def held(hold: Callable[[], object]) -> Iterator[Callable[[], None]]:
+def open_transaction(hold: Callable[[], object]) -> Iterator[Callable[[], None]]:
     """Keep a transaction open that has done `hold`; the value ends it, committed."""
     begun, end = threading.Event(), threading.Event()
 

@@ -6,6 +6,15 @@ from typing import Any
 INT32, INT64 = ("integer", -(2**31), 2**31 - 1), ("integer", -(2**63), 2**63 - 1)
 CURRENCY, PRICE = ("currency",), ("price",)
 
+# Unicode's white space without the control characters.
+SPACES = [chr(code) for code in range(0xA0, 0x110000) if chr(code).isspace()]
+# What nobody can see: an end of each range.
+IGNORABLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u180b\u180f\u200b\u200f\u202a\u202e\u2060\u206f\u3164"
+    "\ufe00\ufe0f\ufeff\uffa0\ufff0\ufff8\U0001bca0\U0001d173\U000e0000\U000e0fff\u2800"
+)
+BLANKS = [*SPACES, *IGNORABLE]
+
 # What need not be sent, beside lists.
 OPTIONAL = {"note", "specialInstructions"}
 

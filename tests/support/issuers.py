@@ -89,14 +89,6 @@ def running(*keys: dict[str, Any]) -> Iterator[Issuer]:
         issuer.server.server_close()
 
 
-@contextmanager
-def published(*keys: dict[str, Any]) -> Iterator[Issuer]:
-    """Run an issuer that publishes these keys. The service accepts its RS256 tokens meanwhile."""
-    with running(*keys) as issuer, verified_with(ALGORITHM="RS256", JWK_URL=issuer.url):
-        fetch_keys()
-        yield issuer
-
-
 def fetch_keys() -> bool:
     """Fetch the issuer's keys, as a worker does when it starts. Return whether it has them."""
     return cast("IssuerKeys", token_backend().jwks_client).fetch()

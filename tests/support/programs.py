@@ -113,7 +113,7 @@ def children(pid: int) -> list[int]:
     return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
 
 
-def send(number: int, *pids: int) -> None:
+def signal_all(number: int, *pids: int) -> None:
     """Send a signal to those of the processes that are still there."""
     for pid in pids:
         with suppress(ProcessLookupError):

@@ -14,7 +14,7 @@ from carts.models.totals import Totals
 Unchanged = Callable[[], None]
 
 
-def stored() -> list[list[Any]]:
+def table_contents() -> list[list[Any]]:
     """Return the whole content of the service's tables, to compare before and after."""
     return [
         list(model.objects.order_by("pk").values())
@@ -22,18 +22,18 @@ def stored() -> list[list[Any]]:
     ]
 
 
-def unguarded(model: type[Model]) -> QuerySet[Any]:
+def unguarded_rows(model: type[Model]) -> QuerySet[Any]:
     """Return the model's rows, to be written as no caller can."""
     return QuerySet(model)
 
 
-def kept(cart_id: Any) -> Totals:
+def stored_totals(cart_id: Any) -> Totals:
     """Return the totals that are stored with the cart."""
     cart = Cart.objects.get(pk=cart_id)
     return Totals(cart.item_count, cart.option_count, cart.subtotal)
 
 
-def held(cart_id: Any) -> Totals:
+def computed_totals(cart_id: Any) -> Totals:
     """Return what the cart's items add up to, computed here."""
     items = list(CartItem.objects.filter(cart_id=cart_id))
     options = list(CartItemOption.objects.filter(item__in=items))

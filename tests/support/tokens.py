@@ -18,7 +18,7 @@ from tests.support.not_sent import sent
 
 
 def claims(**changes: Any) -> dict[str, Any]:
-    """Return the claims of a back end that may write. A claim that is LEFT_OUT is omitted."""
+    """Return the claims of a back end that may write. A claim that is NOT_SENT is omitted."""
     scope = "Cart.Write Cart.Close Cart.AnyProfile"
     return sent({"sub": "partner-app", "scope": scope, "exp": int(time.time()) + 3600} | changes)
 

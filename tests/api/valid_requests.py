@@ -21,7 +21,13 @@ REQUESTS: dict[str, tuple[str, str, Any]] = {
     "reopen": ("POST", "/{cart}/reopen", None),
 }
 # What Change Cart takes.
-OF_A_CHANGE = ("platform", "orderingChannel", "fulfilmentChannel", "note", "specialInstructions")
+CART_CHANGES = (
+    "platform",
+    "orderingChannel",
+    "fulfilmentChannel",
+    "note",
+    "specialInstructions",
+)
 READS = ["list", "get"]
 ON_A_CART = [name for name, (_, path, _) in REQUESTS.items() if path]
 ON_AN_ITEM = ["update", "change item", "remove"]

@@ -18,12 +18,14 @@ import requests
 
 from cartsvc import __version__
 from cartsvc.serving.server import GRACEFUL_TIMEOUT_SECONDS
-from tests.chaos.servers import PATIENT, ROOT, Service, connected, held_row, scrape, service
+from tests.chaos.servers import ROOT, Service, connected, scrape, service
 from tests.chaos.test_http_on_the_wire import head
 from tests.support import bodies
 from tests.support.carts import created
 from tests.support.clusters import Cluster
 from tests.support.programs import free_port, program, running, wait_until
+
+WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 
 
 def name_of(server: Service) -> str:
@@ -118,13 +120,15 @@ def test_each_request_is_one_line_with_no_secret_in_it() -> None:
 
 
 def test_a_stop_finishes_what_runs(cluster: Cluster) -> None:
-    with service(cluster.url(), DJANGO_SETTINGS_MODULE=PATIENT) as server:
+    long_timeouts = "tests.support.long_timeouts"
+    with service(cluster.url(), DJANGO_SETTINGS_MODULE=long_timeouts) as server:
         caller = server.caller()
         cart = created(caller)
         with ThreadPoolExecutor() as pool:
-            with held_row(cluster, cart):
+            with cluster.connect() as other, other.transaction():
+                other.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [cart])
                 adding = pool.submit(caller.post, f"/{cart}/items", bodies.item())
-                time.sleep(0.5)
+                wait_until(lambda: cluster.execute(WAITING))
                 stopping = pool.submit(server.stop)
                 time.sleep(1)
                 assert not adding.done()

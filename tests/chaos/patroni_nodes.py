@@ -26,7 +26,7 @@ from tests.support.programs import (
     missing,
     program,
     running,
-    send,
+    signal_all,
     wait_until,
 )
 
@@ -98,7 +98,7 @@ class Node:
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to all that runs on this machine."""
-        send(number, self.process.pid, *self.postgres())
+        signal_all(number, self.process.pid, *self.postgres())
 
     def lose(self) -> None:
         """End it all at once, as a power cut does."""

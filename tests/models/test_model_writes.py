@@ -13,15 +13,14 @@ from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CartNotFound, VersionMismatch
 from carts.models import Cart, CartItem, CartItemOption
-from carts.models.columns import column_names
-from carts.records import NewCart, Option
+from carts.records import Option
 from tests.desk.conftest import form_of, staff
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import shown
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
-from tests.support.table_contents import Unchanged, stored, unguarded
+from tests.support.table_contents import Unchanged, table_contents, unguarded_rows
 
 pytestmark = pytest.mark.django_db
 
@@ -43,38 +42,6 @@ def test_the_time_of_the_last_change_never_goes_back(cart: Cart) -> None:
     assert (cart.version, cart.modified_on) == (3, later)
 
 
-@pytest.mark.parametrize("quantity", [5, 5.0, Decimal("5.0"), "5"])
-def test_takes_whole_numbers_in_any_form(cart: Cart, quantity: Any) -> None:
-    assert str(cart.add_item(**ItemFactory(quantity=quantity))) == "5 \u00d7 Pizza Margherita"
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "text"),
-    [
-        *(("quantity", value, "an integer") for value in (5.7, float("inf"), float("nan"))),
-        *(("quantity", Decimal(one), "an integer") for one in ("2.5", "NaN", "sNaN", "Infinity")),
-        # Turned into an int, the first would take minutes.
-        *(("quantity", value, "must not be above 9999") for value in ("1e999999999", "1e99")),
-        *(("price", Decimal(value), "must be a number") for value in ("NaN", "sNaN", "-Infinity")),
-        ("price", True, "must be a number"),
-        ("price", 0.12345, "more than 4 decimals"),
-        ("price", "1e999999999", "must not be above"),
-    ],
-)
-def test_refuses_a_number_that_is_none_of_its_field(
-    cart: Cart, unchanged: Unchanged, field: str, value: Any, text: str
-) -> None:
-    item = cart.items.get()
-    unchanged()
-    for write in (
-        lambda: cart.add_item(**ItemFactory(**{field: value})),
-        lambda: item.change(**{field: value}),
-    ):
-        with pytest.raises(ValidationError, match=text) as error:
-            write()
-        assert list(error.value.error_dict) == [field]
-
-
 @pytest.mark.parametrize(
     ("write", "name"),
     [
@@ -89,19 +56,17 @@ def test_refuses_a_number_that_is_none_of_its_field(
     ],
 )
 def test_a_name_that_cannot_be_set_is_refused(
-    cart: Cart, unchanged: Callable[[], None], write: Callable[[Any], Any], name: str
+    cart: Cart, unchanged: Unchanged, write: Callable[[Any], Any], name: str
 ) -> None:
-    unchanged()
-    with pytest.raises(TypeError, match=name):
+    text = rf"takes no {name}, only |A cart's {name} cannot be changed\."
+    with pytest.raises(TypeError, match=text):
         write(cart)
 
 
-def test_a_cart_in_a_withdrawn_currency_can_be_worked_with(
-    cart: Any, unchanged: Callable[[], None]
-) -> None:
+def test_a_cart_in_a_withdrawn_currency_can_be_worked_with(cart: Any, unchanged: Unchanged) -> None:
     """ISO 4217 has withdrawn BGN on 1 January 2026. Only a new cart must be in one of the list."""
     for model in (Cart, CartItem, CartItemOption):
-        unguarded(model).update(currency="BGN")
+        unguarded_rows(model).update(currency="BGN")
     api, lead, item = Api(cart.profile_key), staff("Cart support lead"), cart.items.get()
     path, body = f"/{cart.pk}/items", bodies.item(currency="BGN", options=[])
     page = f"/admin/carts/cart/{cart.pk}/items/{item.pk}/"
@@ -136,20 +101,7 @@ def test_an_item_of_a_cart_that_is_gone_says_so(cart: Any) -> None:
             write()
 
 
-def test_refuses_what_a_cart_must_not_become(cart: Cart, unchanged: Callable[[], None]) -> None:
-    unchanged()
-    with pytest.raises(ValidationError) as error:
-        cart.change(platform=" ", fulfilment_channel="x" * 51, note="a\x1bb")
-    assert list(error.value.error_dict) == ["platform", "fulfilment_channel", "note"]
-
-
-def test_takes_the_noise_of_a_double_off_a_price() -> None:
-    cart = CartFactory(items=[ItemFactory(price=0.1 + 0.2, options=[OptionFactory(price=1.1)])])
-
-    assert cart.items.get().value == Decimal("2.8")
-
-
-def test_names_every_value_that_is_not_allowed(unchanged: Callable[[], None]) -> None:
+def test_names_every_value_that_is_not_allowed(cart: Cart, unchanged: Unchanged) -> None:
     with pytest.raises(ValidationError) as error:
         CartFactory(
             partner_key="LARGE",
@@ -166,12 +118,13 @@ def test_names_every_value_that_is_not_allowed(unchanged: Callable[[], None]) ->
         "items[1].options[1].price": "min_value",
         "items[2].menu_key": "blank",
     }
+    with pytest.raises(ValidationError) as error:
+        cart.change(platform=" ", fulfilment_channel="x" * 51, note="a\x1bb")
+    assert [*error.value.error_dict] == ["platform", "fulfilment_channel", "note"]
 
 
-def test_refuses_another_version(cart: Cart, unchanged: Callable[[], None]) -> None:
+def test_refuses_another_version(cart: Cart, unchanged: Unchanged) -> None:
     item = cart.items.get()
-    unchanged()
-
     for write in (
         lambda: cart.add_item(version=9, **ItemFactory()),
         lambda: item.replace(version=9, **ItemFactory()),
@@ -184,7 +137,7 @@ def test_refuses_another_version(cart: Cart, unchanged: Callable[[], None]) -> N
 @pytest.mark.django_db(transaction=True)
 def test_a_write_is_whole_or_not_at_all(cart: Cart) -> None:
     """The database refuses values that bypass the checks, and undoes the rest of the write."""
-    before, item = stored(), cart.items.get()
+    before, item = table_contents(), cart.items.get()
     option = Option._make({**OptionFactory(), "price": Decimal(-1)}.values())
     broken = new_item(options=[option])
 
@@ -196,19 +149,18 @@ def test_a_write_is_whole_or_not_at_all(cart: Cart) -> None:
         with pytest.raises(IntegrityError):
             write()
         assert not connection.in_atomic_block
-        assert stored() == before
+        assert table_contents() == before
     assert Cart.objects.add_item(cart.pk, uuid7(), new_item()).version == 2
 
 
 @pytest.mark.parametrize("key", [5, True, "x", 4.2, ()])
 def test_a_key_of_another_kind_is_refused(cart: Any, unchanged: Unchanged, key: Any) -> None:
-    values = {name: getattr(cart, name) for name in column_names(NewCart)}
-    unchanged()
     for write in (
-        lambda: Cart.objects.create_with_items(**values, profile_key=key),
-        lambda: Cart.objects.create_with_items(**values, profile_key=cart.profile_key, id=key or 7),
+        lambda: CartFactory(profile_key=key),
+        lambda: CartFactory(id=key or 7),
         lambda: cart.add_item(**ItemFactory(), id=key or 7),
         lambda: cart.replace_items([ItemFactory() | {"id": key}]),
+        lambda: Cart.objects.delete_cart(key),
     ):
         with pytest.raises(ValidationError, match="must be a GUID"):
             write()
@@ -218,15 +170,3 @@ def test_a_key_may_be_a_text(cart: Any) -> None:
     item = cart.add_item(**ItemFactory(), id=str(uuid7()))
     cart.replace_items([ItemFactory(display_name="Soup") | {"id": str(item.pk)}])
     assert cart.items.get().pk == item.pk
-
-
-@pytest.mark.parametrize("method", ["add_items", "replace_items"])
-def test_several_items_are_checked_each_in_its_place(
-    cart: Any, unchanged: Unchanged, method: str
-) -> None:
-    wrong = [ItemFactory(), ItemFactory(price=-1), ItemFactory(options=[OptionFactory(price=-2)])]
-    unchanged()
-    with pytest.raises(ValidationError) as refused:
-        getattr(cart, method)(wrong)
-    for place in ("items[1].price: ", "items[2].options[0].price: "):
-        assert place in str(refused.value)

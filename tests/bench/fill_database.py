@@ -1,6 +1,6 @@
 """Fill a migrated PostgreSQL database with carts of the last year, for tests of growth.
 
-DATABASE_URL=postgres://... python -m tests.bench.load --carts 1000000
+DATABASE_URL=postgres://... python -m tests.bench.fill_database --carts 1000000
 
 PostgreSQL copies a hundred carts, ninety of them of one restaurant. Needs a superuser.
 """

@@ -7,7 +7,7 @@ import pytest
 import simplejson
 from django.http import HttpResponse
 
-from tests.api.operations import OF_A_CHANGE, send
+from tests.api.valid_requests import CART_CHANGES, send
 from tests.support import bodies
 from tests.support.answers import assert_refused
 from tests.support.callers import Api
@@ -39,7 +39,7 @@ class Place:
         return {"cart": "", "item": items, "option": f"{items}/options/1"}[self.part]
 
     def body(self, changes: dict[str, Any]) -> dict[str, Any]:
-        """Return a valid body with `changes` to this part. LEFT_OUT omits a field."""
+        """Return a valid body with `changes` to this part. NOT_SENT omits a field."""
         if self in CHANGEABLE:
             return changes
         part = sent(getattr(bodies, self.part)() | changes)
@@ -57,7 +57,7 @@ PLACES = [
 ]
 # A change takes these, and demands none.
 CHANGEABLE = {
-    Place("change cart", "cart"): OF_A_CHANGE,
+    Place("change cart", "cart"): CART_CHANGES,
     Place("change item", "item"): ("quantity", "specialInstructions"),
 }
 
@@ -81,7 +81,7 @@ class Target:
         [field] = sent
         assert_refused(self.send(**sent), 400, code, text, f"{self.place.pointer}/{field}")
 
-    def kept(self, field: str, response: HttpResponse) -> Any:
+    def value_after(self, field: str, response: HttpResponse) -> Any:
         """Send a field, which must succeed. Return its value as Get Cart shows it."""
         assert response.status_code == 200, response.content
         cart_id = self.cart_id or response.json()["data"]["cartId"]

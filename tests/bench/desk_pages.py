@@ -1,6 +1,6 @@
 """Time every page of the support desk, and the API's reads, on a database that `load` has filled.
 
-DATABASE_URL=postgres://... python -m tests.bench.desk
+DATABASE_URL=postgres://... python -m tests.bench.desk_pages
 
 Fails if a page takes longer than 0.3 seconds, or a search that looks through carts for as long as
 it may, or reads the whole of a table that grows with the carts.
@@ -53,42 +53,32 @@ def paths() -> Iterator[str]:
     day = (cart.created_on - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M")
     night = cart.created_on.strftime("%Y-%m-%dT%H:%M")
     busiest = Cart.objects.values_list("restaurant_key").annotate(carts=Count("pk")).latest("carts")
-    yield "/admin/"
-    yield f"{CARTS}activity/"
-    for query in (
-        "day=2020-01-01",
-        "agent=desk-bench",
-        f"day={timezone.now():%Y-%m-%d}&agent=desk-bench",
-    ):
+    term = f"q={busiest[0]}"
+    names = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
+    terms = [
+        *(cart.id, item.id, cart.profile_key, cart.restaurant_key, cart.partner_key, cart.subtotal),
+        *("00000000-0000-4000-8000-000000000000", "2147483647", "NONE", "pizza", "zzz"),
+        *(str(cart.id)[:8], str(cart.profile_key)[:9], "7" + str(cart.id)[1:]),
+    ]
+    queries = [
+        *(f"q={each}" for each in terms),
+        *(f"{term}+{dish_or_amount}" for dish_or_amount in ("pizza", "zzz", cart.subtotal, "0.01")),
+        *(f"{name}={value}" for name in names for value in (getattr(cart, name), "ZZZ")),
+        *("csv=1", f"before={cart.id}", f"after={cart.id}"),
+        *(f"{what}_from={day}&{what}_to={night}" for what in ("created", "changed")),
+        "changed_from=2999-01-01T00:00",
+        f"q={cart.partner_key}&platform=ZZZ&currency=EUR",
+        f"{term}&platform=ZZZ&created_to={night}",
+    ]
+    today = f"day={timezone.now():%Y-%m-%d}&agent=desk-bench"
+    item_page = f"items/{item.id}/"
+    pages = ("change/", "change/?staff", "items/add/", item_page, f"{item_page}remove/")
+    yield from ("/admin/", f"{CARTS}activity/", CARTS)
+    for query in ("day=2020-01-01", "agent=desk-bench", today):
         yield f"{CARTS}activity/?{query}"
-    yield CARTS
-    for known in cart.id, item.id, cart.profile_key, cart.restaurant_key, cart.partner_key:
-        yield f"{CARTS}?q={known}"
-    for unknown in "00000000-0000-4000-8000-000000000000", "2147483647", "NONE":
-        yield f"{CARTS}?q={unknown}"
-    for dish_or_amount in "pizza", "zzz", cart.subtotal, "0.01":
-        yield f"{CARTS}?q={busiest[0]}+{dish_or_amount}"
-    for name in "partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency":
-        yield f"{CARTS}?{name}={getattr(cart, name)}"
-        yield f"{CARTS}?{name}=ZZZ"
-    for term in str(cart.id)[:8], str(cart.profile_key)[:9], "7" + str(cart.id)[1:], "pizza", "zzz":
-        yield f"{CARTS}?q={term}"
-    yield f"{CARTS}?q={cart.subtotal}"
-    yield f"{CARTS}?csv=1"
-    yield f"{CARTS}?before={cart.id}"
-    yield f"{CARTS}?after={cart.id}"
-    yield f"{CARTS}?created_from={day}&created_to={night}"
-    yield f"{CARTS}?changed_from={day}&changed_to={night}"
-    yield f"{CARTS}?changed_from=2999-01-01T00:00"
-    yield f"{CARTS}?q={cart.partner_key}&platform=ZZZ&currency=EUR"
-    yield f"{CARTS}?q={busiest[0]}&platform=ZZZ&created_to={night}"
-    for page in (
-        "change/",
-        f"items/{item.id}/",
-        f"items/{item.id}/remove/",
-        "items/add/",
-        "change/?staff",
-    ):
+    for query in queries:
+        yield f"{CARTS}?{query}"
+    for page in pages:
         yield f"{CARTS}{cart.id}/{page}"
     yield f"/v2.0/customers/{cart.profile_key}/carts?limit=100"
     yield f"/v2.0/customers/{cart.profile_key}/carts/{cart.id}"

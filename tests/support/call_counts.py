@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def calls(function: Callable[[], Any]) -> tuple[int, Any]:
+def count_calls(function: Callable[[], Any]) -> tuple[int, Any]:
     """Return how many calls the function makes, and what it returns."""
     count = 0
 
