@@ -19,7 +19,7 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 
 from cartsvc.serving.drain import Drainable
-from cartsvc.serving.logs import lose_lines
+from cartsvc.serving.logs import use_lossy_output
 
 GRACEFUL_TIMEOUT_SECONDS = 30  # for running requests to finish when the server stops
 MAX_STARTS = 5  # of Granian, which gives up when a worker dies twice within seconds
@@ -27,7 +27,7 @@ MAX_STARTS = 5  # of Granian, which gives up when a worker dies twice within sec
 
 def run(address: dict[str, Any], prepare: Callable[[], None]) -> None:
     """Serve at an address of `address_of` until a signal. Each worker calls `prepare` first."""
-    lose_lines()
+    use_lossy_output()
     # Granian would warn of threads that wait for the database, where there are few cores. It has no
     # setting for that; a test of tests/service/test_serve.py sees if its words change.
     logging.getLogger("_granian").addFilter(lambda line: "Python threads" not in line.getMessage())
