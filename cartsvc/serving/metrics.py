@@ -86,11 +86,12 @@ def _receive(reader: int) -> None:
             _keep(*json.loads(line))
 
 
-def listen(address: str, port: int) -> None:
-    """Answer scrapes at this address, in the background. The workers are forked after this."""
+def listen(bind: str) -> None:
+    """Answer scrapes at HOST:PORT, in the background. The workers are forked after this."""
     global _writer
+    host, _, port = bind.partition(":")
     answer = prometheus_client.make_wsgi_app(REGISTRY)
-    server = make_server(address, port, answer, handler_class=_Handler)
+    server = make_server(host, int(port), answer, handler_class=_Handler)
     os.register_at_fork(after_in_child=server.socket.close)
     # A metric of its own, to join with the others. As a label of each, a new name would make new
     # series of all of them.
@@ -98,7 +99,9 @@ def listen(address: str, port: int) -> None:
     instance.info({"instance_name": instance_name(), "version": __version__})
     reader, _writer = os.pipe()
     os.set_blocking(_writer, False)
-    with suppress(OSError):  # the user may have too many large ones
+    with suppress(
+        AttributeError, OSError
+    ):  # only Linux can, and not for a user with many large ones
         fcntl.fcntl(_writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     for run in (partial(_receive, reader), server.serve_forever):
         Thread(target=run, name="metrics", daemon=True).start()

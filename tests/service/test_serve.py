@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from io import StringIO
@@ -44,13 +44,14 @@ def serving(
     port: int,
     *options: str,
     stop: Callable[[subprocess.Popen[bytes]], None] = subprocess.Popen.terminate,
+    program: Sequence[str] = ("manage.py",),
     **environment: str,
 ) -> Iterator[str]:
     """Start the server, wait until it listens, and yield what it has printed."""
     printed = clone / "printed.txt"
     with printed.open("w") as out:
         process = subprocess.Popen(
-            [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{port}", *options],
+            [sys.executable, *program, "serve", "--bind", f"127.0.0.1:{port}", *options],
             cwd=clone,
             env={"PATH": os.environ["PATH"], **environment},
             stdout=out,
@@ -226,6 +227,28 @@ def test_ctrl_c_stops_at_once(clone: Path) -> None:
     with serving(clone, free_port(), stop=press, WEB_CONCURRENCY="2", DRAIN_SECONDS="600"):
         printed = clone / "printed.txt"
         wait_until(lambda: printed.read_text().count("Started worker") == 2)
+
+
+# What only Linux has. An abstract socket's name begins with a NUL.
+LIKE_A_MAC = """
+import fcntl, os, runpy, select, socket
+del os.sched_getaffinity, fcntl.F_SETPIPE_SZ, select.epoll
+class Socket(socket.socket):
+    def bind(self, address):
+        assert address[:1] != "\\0", "an abstract socket"
+        super().bind(address)
+socket.socket = Socket
+runpy.run_path("manage.py", run_name="__main__")
+"""
+
+
+def test_it_starts_without_what_only_linux_has(clone: Path) -> None:
+    with serving(clone, free_port(), program=("-c", LIKE_A_MAC)) as printed:
+        assert "TOKEN=" in printed
+    with serving(
+        clone, free_port(), program=("-c", LIKE_A_MAC), METRICS_BIND=f"127.0.0.1:{free_port()}"
+    ):
+        pass
 
 
 @pytest.mark.parametrize("ignored", [True, False])

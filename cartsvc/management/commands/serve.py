@@ -2,7 +2,7 @@ import os
 import secrets
 from argparse import SUPPRESS
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from django.conf import settings
@@ -17,7 +17,7 @@ from cartsvc.db.database_errors import UNSUPPORTED
 from cartsvc.db.database_url import connect_for_requests
 from cartsvc.identity.bearer_tokens import fetch_issuer_keys
 from cartsvc.serving import metrics, server
-from cartsvc.serving.addresses import address_of, claimed
+from cartsvc.serving.addresses import free_address
 from cartsvc.serving.health import is_migrated
 
 FIRST_ACCOUNT = "admin"
@@ -44,18 +44,17 @@ class Command(BaseCommand):
         # Seconds for each name server. The next is then asked while a request still waits.
         os.environ.setdefault("RES_OPTIONS", "timeout:1 attempts:1")
         bind = options["address"] or options["bind"]
-        with ExitStack() as stack:
-            with _naming(bind, "BIND= or --bind "):
-                address = stack.enter_context(claimed(bind))
-            settings.BIND = bind  # the instance's name has its end
-            if settings.METRICS_BIND:
-                with _naming(settings.METRICS_BIND, "METRICS_BIND="):
-                    metrics.listen(**address_of(settings.METRICS_BIND))
-            self._prepare(bind, demo=options["demo"])
-            try:
-                server.run(address, fetch_issuer_keys)
-            finally:
-                _close_file()
+        with _naming(bind, "BIND= or --bind "):
+            address = free_address(bind)
+        settings.BIND = bind  # the instance's name has its end
+        if settings.METRICS_BIND:
+            with _naming(settings.METRICS_BIND, "METRICS_BIND="):
+                metrics.listen(settings.METRICS_BIND)
+        self._prepare(bind, demo=options["demo"])
+        try:
+            server.run(address, fetch_issuer_keys)
+        finally:
+            _close_file()
 
     def _prepare(self, bind: str, *, demo: bool) -> None:
         if settings.EMBEDDED:
@@ -131,7 +130,7 @@ def _naming(bind: str, option: str) -> Iterator[None]:
     """Name an address that cannot be used, and what sets it."""
     try:
         yield
-    except (OSError, OverflowError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise CommandError(
             f"{bind} cannot be used ({error}). Choose another address with {option}HOST:PORT."
         ) from error
