@@ -79,7 +79,7 @@ DRAIN_SECONDS = env.float(
 FORWARDED_ALLOW_IPS = env.list(
     "FORWARDED_ALLOW_IPS", ["127.0.0.1", "::1"], subcast=str.strip, validate=are_proxies
 )
-THROTTLE_RATE = env.text("THROTTLE_RATE", "", RATE, "must be such as 100/min, 10/s or 5/10s.")
+THROTTLE_RATE = env.text("THROTTLE_RATE", "", RATE, "must be such as 100/min or 10/s.")
 CACHE_URL = env.text("CACHE_URL", "", "rediss?://.*", "must begin with redis:// or rediss://.")
 # Pages of the company's own, to which the desk links.
 OWN_PAGE = r"https?://[^\s{}]+\{key\}[^\s{}]*", "must be such as https://crm.example.com/{{key}}."

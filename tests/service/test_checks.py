@@ -152,7 +152,7 @@ ISSUED = {**JWKS, "JWT_SIGNING_KEY": "", "CORS_ALLOWED_ORIGINS": "https://shop.e
 @pytest.mark.parametrize(
     "changes",
     [
-        {"THROTTLE_RATE": "5/10s", "CACHE_URL": "rediss://r/0"},
+        {"THROTTLE_RATE": "5/s", "CACHE_URL": "rediss://r/0"},
         {**ES256, "JWT_VERIFYING_KEY": PUBLIC_KEY.replace("\n", "\\n")},
         {**ISSUED, "FORWARDED_ALLOW_IPS": "10.0.0.0/8,::1"},
         {**ISSUED, "FORWARDED_ALLOW_IPS": "*", "JWT_JWK_URL": "http://127.0.0.1:8080/keys"},
