@@ -58,7 +58,7 @@ def run() -> None:
     except ImproperlyConfigured as error:
         sys.exit(f"The configuration cannot be used: {error}")
     except DatabaseError as error:
-        from cartsvc.serving.health import is_migrated  # noqa: PLC0415 (it needs the settings)
+        from cartsvc.db.applied_migrations import is_migrated  # noqa: PLC0415
 
         told = remedy(error)
         if not told and is_outage(error) and not is_migrated():

@@ -18,16 +18,15 @@ from django.template.loader import get_template
 from django.template.utils import get_app_template_dirs
 
 from cartsvc.api.headers import PlainHeaders
+from cartsvc.db.applied_migrations import newest_migrations
 from cartsvc.db.database_url import connect_for_requests
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
 
 application = PlainHeaders(get_wsgi_application())
 
-# These need the settings.
+# It needs the settings.
 from drf_spectacular.settings import spectacular_settings  # noqa: E402
-
-from cartsvc.serving.health import newest_migrations  # noqa: E402
 
 connect_for_requests()
 # No cache has to be closed, connections are looked after at the end of a request, and no queries

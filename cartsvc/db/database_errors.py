@@ -1,29 +1,32 @@
 """The meaning of a database error, on either database."""
 
 import re
+import sqlite3
 
 from django.db import Error, InterfaceError, OperationalError
-from psycopg import errors
+from psycopg import errors as postgresql
+
+from cartsvc.db.applied_migrations import is_migrated
 
 # The driver files these under other kinds, with the defects.
 OUTAGES = (
     # A primary that has been demoted reads only.
-    errors.ReadOnlySqlTransaction,
+    postgresql.ReadOnlySqlTransaction,
     # A server ends a session that stood still, or took long, in a transaction.
-    errors.IdleInTransactionSessionTimeout,
-    errors.TransactionTimeout,
+    postgresql.IdleInTransactionSessionTimeout,
+    postgresql.TransactionTimeout,
     # The role owns the database, but not its tables.
-    errors.InsufficientPrivilege,
-    # The code is ahead of the database, whose migrations are not applied yet. `/readyz` says so.
-    errors.UndefinedColumn,
-    errors.UndefinedTable,
+    postgresql.InsufficientPrivilege,
     # A migration has changed a column's type since a statement was prepared.
-    errors.FeatureNotSupported,
+    postgresql.FeatureNotSupported,
 )
 
 
 def is_outage(error: Error) -> bool:
     """Return whether the database is unavailable, rather than the code defective."""
+    if _names_what_is_missing(error):
+        # The code may be ahead of the database, whose migrations are not applied yet.
+        return not is_migrated()
     cause = error.__cause__
     return (
         isinstance(error, OperationalError | InterfaceError)
@@ -31,15 +34,23 @@ def is_outage(error: Error) -> bool:
         # Not the server's error but the driver's, which got more answers than it had asked for:
         # the server's last words, and then the pooler's. With a code it is Citus's, which has lost
         # a worker at COMMIT.
-        or (isinstance(cause, errors.InternalError) and cause.sqlstate in (None, "XX000"))
+        or (isinstance(cause, postgresql.InternalError) and cause.sqlstate in (None, "XX000"))
     )
+
+
+def _names_what_is_missing(error: Error) -> bool:
+    """Return whether a statement names a table or a column that is not there."""
+    cause = error.__cause__
+    if isinstance(cause, sqlite3.Error):  # which has one code for all errors in a statement
+        return getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
+    return isinstance(cause, postgresql.UndefinedColumn | postgresql.UndefinedTable)
 
 
 def is_row_held(error: Error) -> bool:
     """Return whether another transaction held a row for too long. SQLite does not lock rows."""
     cause = error.__cause__
     # Of a row, PostgreSQL says in which table it is. Of a table it gives no context.
-    return isinstance(cause, errors.LockNotAvailable) and cause.diag.context is not None
+    return isinstance(cause, postgresql.LockNotAvailable) and cause.diag.context is not None
 
 
 def is_refused_by_server(error: Error) -> bool:
@@ -49,7 +60,7 @@ def is_refused_by_server(error: Error) -> bool:
 
 def remedy(error: Error) -> str | None:
     """Return what makes the database usable, if that is known."""
-    if isinstance(error.__cause__, errors.LockNotAvailable):
+    if isinstance(error.__cause__, postgresql.LockNotAvailable):
         return "Another session holds a lock: find it in pg_stat_activity, end it, and try again."
     return next((told for text, told in REMEDIES.items() if re.search(text, str(error))), None)
 

@@ -1,19 +1,16 @@
 """Health checks for a load balancer: whether the process runs and whether it can serve."""
 
 import os
-from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from shutil import disk_usage
 
 from django.db import Error as DatabaseError
 from django.db import connection
-from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, JsonResponse
 
 from cartsvc import __version__
 from cartsvc.concurrency_limit import CHECKING
+from cartsvc.db.applied_migrations import is_migrated
 from cartsvc.request_errors import Unavailable
 from cartsvc.serving.drain import DRAINING
 
@@ -56,19 +53,6 @@ def _readiness() -> tuple[int, str]:
         return 503, "migrations pending"
     MIGRATED.add(True)  # migrations are not unapplied under a running server
     return 200, "ok"
-
-
-@cache
-def newest_migrations() -> set[tuple[str, str]]:
-    """Return the last migration of each application, as of the first call."""
-    return set(MigrationLoader(None).graph.leaf_nodes())
-
-
-def is_migrated() -> bool:
-    """Return whether the database answers and has all migrations."""
-    with suppress(DatabaseError):
-        return newest_migrations() <= MigrationRecorder(connection).applied_migrations().keys()
-    return False
 
 
 def _answer(status: int, text: str, **more: str) -> JsonResponse:

@@ -13,12 +13,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connection, connections
 from django.http.request import split_domain_port, validate_host
 
+from cartsvc.db.applied_migrations import is_migrated
 from cartsvc.db.database_errors import UNSUPPORTED
 from cartsvc.db.database_url import connect_for_requests
 from cartsvc.identity.bearer_tokens import fetch_issuer_keys
 from cartsvc.serving import metrics, server
 from cartsvc.serving.addresses import free_address
-from cartsvc.serving.health import is_migrated
 
 FIRST_ACCOUNT = "admin"
 DEMO_CARTS = 200
