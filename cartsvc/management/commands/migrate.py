@@ -5,8 +5,6 @@ from django.core.management.base import CommandParser
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 
-from cartsvc.db.database_errors import is_refused_by_server
-
 PAUSE_SECONDS = 5
 
 
@@ -30,7 +28,7 @@ class Command(migrate.Command):
                 with database.migrating():
                     return super().execute(*args, **options)
             except OperationalError as error:
-                if attempt >= last or is_refused_by_server(error):
+                if attempt >= last:
                     raise
                 attempt += 1
                 text = f"Attempt {attempt} of {last} follows in {PAUSE_SECONDS} seconds."

@@ -14,7 +14,6 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connectio
 from django.http.request import split_domain_port, validate_host
 
 from cartsvc.db.applied_migrations import is_migrated
-from cartsvc.db.database_errors import UNSUPPORTED
 from cartsvc.db.database_url import connect_for_requests
 from cartsvc.identity.bearer_tokens import fetch_issuer_keys
 from cartsvc.serving import metrics, server
@@ -73,17 +72,12 @@ class Command(BaseCommand):
         connections.close_all()
 
     def _look_at_database(self) -> None:
-        """Warn if it does not answer or is not migrated. Refuse it if its sessions are not right.
-
-        A pooler may drop or refuse what the configuration asks for.
-        """
+        """Warn if it does not answer or is not migrated. Refuse sessions that are not right."""
         try:
             self.check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])
             if not is_migrated():
                 self.stderr.write("Some migrations are not applied: run manage.py migrate.")
         except DatabaseError as error:
-            if UNSUPPORTED in str(error):
-                raise
             self.stderr.write(f"The database does not answer yet: {error}")
         finally:
             connection.close()
