@@ -241,7 +241,7 @@ CONTENT_SECURITY_POLICY = {
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_USERNAME_CALLABLE = "cartsvc.identity.sign_in.attempted_name"
 AXES_CLIENT_IP_CALLABLE = "cartsvc.proxies.client_network"
-AXES_LOCKOUT_CALLABLE = "cartsvc.identity.sign_in.locked_out"
+AXES_LOCKOUT_TEMPLATE = "429.html"
 SILENCED_SYSTEM_CHECKS = [
     # Other names of the domain are not ours to bind, and a preloaded one cannot be taken back.
     "security.W005",
