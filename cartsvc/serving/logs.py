@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from io import FileIO, TextIOWrapper
 from socket import gethostname
-from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -93,7 +92,7 @@ class LineFormatter(logging.Formatter):
 
 
 # The setting of Django.
-LOGGING: dict[str, Any] = {
+LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {

@@ -9,10 +9,10 @@ never rest, some then wait for seconds or fail, though none holds the lock for l
 
 import os
 import random
+import sqlite3
 import time
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
 
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
@@ -23,13 +23,13 @@ PAUSE_SECONDS = 0.002
 class DatabaseWrapper(base.DatabaseWrapper):
     is_distributed = False
 
-    def get_new_connection(self, conn_params: Any) -> Any:
+    def get_new_connection(self, conn_params: dict[str, object]) -> sqlite3.Connection:
         """Connect. A new database file is readable by its user only.
 
         Requests make none: where the file is missing it was moved, and its -wal would be emptied.
         """
         if not self.is_in_memory_db():
-            name, must_exist = conn_params["database"], self.settings_dict.get("MUST_EXIST")
+            name, must_exist = str(conn_params["database"]), self.settings_dict.get("MUST_EXIST")
             if not must_exist:
                 # SQLite would create the file with the umask's mode. It gives the -wal and -shm
                 # files the mode of the database file.

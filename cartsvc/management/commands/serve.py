@@ -3,7 +3,6 @@ import secrets
 from argparse import SUPPRESS
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -39,19 +38,19 @@ class Command(BaseCommand):
             "--demo", action="store_true", help="fill the database with carts, if it has none"
         )
 
-    def handle(self, **options: Any) -> None:
+    def handle(self, *, address: str | None, bind: str, demo: bool, **_options: object) -> None:
         # Seconds for each name server. The next is then asked while a request still waits.
         os.environ.setdefault("RES_OPTIONS", "timeout:1 attempts:1")
-        bind = options["address"] or options["bind"]
+        bind = address or bind
         with _naming(bind, "BIND= or --bind "):
-            address = free_address(bind)
+            free = free_address(bind)
         settings.BIND = bind  # the instance's name has its end
         if settings.METRICS_BIND:
             with _naming(settings.METRICS_BIND, "METRICS_BIND="):
                 metrics.listen(settings.METRICS_BIND)
-        self._prepare(bind, demo=options["demo"])
+        self._prepare(bind, demo=demo)
         try:
-            server.run(address, fetch_issuer_keys)
+            server.run(free, fetch_issuer_keys)
         finally:
             _close_file()
 
