@@ -72,10 +72,6 @@ ORDERED_CART_DAYS = env.int("ORDERED_CART_DAYS", CART_DAYS or 0, validate=betwee
 BIND = env.str("BIND", "127.0.0.1:8000")
 WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, usable_cores()), validate=between(1, 1000))
 THREADS = env.int("THREADS", 4, validate=between(1, 1000))
-# A single instance, on SQLite, has nobody to hand its callers to.
-DRAIN_SECONDS = env.float(
-    "DRAIN_SECONDS", 5 if DATABASE_URL.startswith("postgres") else 0, validate=between(0, 3600)
-)
 FORWARDED_ALLOW_IPS = env.list(
     "FORWARDED_ALLOW_IPS", ["127.0.0.1", "::1"], str.strip, validate=each(is_network)
 )
@@ -296,3 +292,5 @@ SPECTACULAR_SETTINGS = {
 # Operations
 
 LOGGING = logs.LOGGING
+# A single instance, on SQLite, has nobody to hand its callers to.
+DRAIN_SECONDS = 0 if DATABASE["ENGINE"] == SQLITE else 5

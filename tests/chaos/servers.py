@@ -55,7 +55,6 @@ class Service:
             "BIND": self.bind,
             "TMPDIR": str(folder),  # what it leaves when it is killed
             "WEB_CONCURRENCY": "2",
-            "DRAIN_SECONDS": "0",
             **env,
         }
         self.command = [sys.executable, "manage.py", "serve"]

@@ -78,9 +78,8 @@ def test_kubernetes_takes_what_is_shipped() -> None:
         kubernetes_validate.validate(described, "1.31", strict=True)
     assert KINDS["ConfigMap"]["data"].keys() <= DOCUMENTED
     pod = KINDS["Deployment"]["spec"]["template"]["spec"]
-    assert pod["terminationGracePeriodSeconds"] >= GRACEFUL_TIMEOUT_SECONDS + int(
-        KINDS["ConfigMap"]["data"]["DRAIN_SECONDS"]
-    )
+    _, pause = pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
+    assert pod["terminationGracePeriodSeconds"] >= int(pause) + 5 + GRACEFUL_TIMEOUT_SECONDS
     job = KINDS["Job"]["spec"]["template"]["spec"]
     cron = KINDS["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     for each in (pod, job, cron):

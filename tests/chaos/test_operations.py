@@ -137,7 +137,10 @@ def test_a_stop_finishes_what_runs(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGHUP])
 def test_a_drain_serves_on_until_it_is_told_again(told: int) -> None:
-    with service(DRAIN_SECONDS="600") as server, requests.Session() as kept:
+    with (
+        service(DJANGO_SETTINGS_MODULE="tests.support.long_drain") as server,
+        requests.Session() as kept,
+    ):
         server.process.send_signal(told)
         ready = f"{server.url}/readyz"
         wait_until(lambda: requests.get(ready, timeout=60).status_code == 503)

@@ -224,7 +224,9 @@ def test_ctrl_c_stops_at_once(clone: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)
         process.wait(25)
 
-    with serving(clone, free_port(), stop=press, WEB_CONCURRENCY="2", DRAIN_SECONDS="600"):
+    (clone / "drains.py").write_text("from cartsvc.settings import *\nDRAIN_SECONDS = 600\n")
+    env = {"WEB_CONCURRENCY": "2", "DJANGO_SETTINGS_MODULE": "drains"}
+    with serving(clone, free_port(), stop=press, **env):
         printed = clone / "printed.txt"
         wait_until(lambda: printed.read_text().count("Started worker") == 2)
 
