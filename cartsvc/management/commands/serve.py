@@ -1,6 +1,5 @@
 import os
 import secrets
-from argparse import SUPPRESS
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -9,8 +8,7 @@ from django.contrib.auth import get_user_model
 from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connection, connections
-from django.http.request import split_domain_port, validate_host
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
 
 from cartsvc.db.applied_migrations import is_migrated
 from cartsvc.db.database_url import connect_for_requests
@@ -30,7 +28,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("address", nargs="?", help=SUPPRESS)  # as runserver takes it
         parser.add_argument(
             "--bind", default=settings.BIND, help="HOST:PORT or unix:/path (%(default)s)"
         )
@@ -38,19 +35,18 @@ class Command(BaseCommand):
             "--demo", action="store_true", help="fill the database with carts, if it has none"
         )
 
-    def handle(self, *, address: str | None, bind: str, demo: bool, **_options: object) -> None:
+    def handle(self, *, bind: str, demo: bool, **_options: object) -> None:
         # Seconds for each name server. The next is then asked while a request still waits.
         os.environ.setdefault("RES_OPTIONS", "timeout:1 attempts:1")
-        bind = address or bind
         with _naming(bind, "BIND= or --bind "):
-            free = free_address(bind)
+            address = free_address(bind)
         settings.BIND = bind  # the instance's name has its end
         if settings.METRICS_BIND:
             with _naming(settings.METRICS_BIND, "METRICS_BIND="):
                 metrics.listen(settings.METRICS_BIND)
         self._prepare(bind, demo=demo)
         try:
-            server.run(free, fetch_issuer_keys)
+            server.run(address, fetch_issuer_keys)
         finally:
             _close_file()
 
@@ -87,10 +83,7 @@ class Command(BaseCommand):
         if accounts.exists():
             return
         password = secrets.token_urlsafe(12)
-        try:
-            accounts.create_superuser(FIRST_ACCOUNT, password=password)
-        except IntegrityError:  # another `serve` has just made it, and prints its password
-            return
+        accounts.create_superuser(FIRST_ACCOUNT, password=password)
         self.stdout.write(
             f"""\
 The first account of the support desk is {FIRST_ACCOUNT}. Its password, shown only now:
@@ -110,11 +103,6 @@ The cart service runs at {url}  (stop it with Ctrl-C)
 
 """
         )
-        if not validate_host(split_domain_port(bind)[0], settings.ALLOWED_HOSTS):
-            self.stderr.write(
-                "Other machines are refused until ALLOWED_HOSTS names this one: by the name or the "
-                "address that they ask for.\n"
-            )
         call_command("first_cart", url, stdout=self.stdout)
 
 
