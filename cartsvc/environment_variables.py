@@ -19,7 +19,7 @@ def matching(pattern: str, error: str) -> validate.Regexp:
     return validate.Regexp(rf"({pattern})\Z", re.DOTALL, error=error)
 
 
-def each(validator: Callable[[str], object]) -> Callable[[list[str]], None]:
+def validate_each(validator: Callable[[str], object]) -> Callable[[list[str]], None]:
     """Return a validator of lists."""
 
     def validate_list(texts: list[str]) -> None:

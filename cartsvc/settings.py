@@ -16,7 +16,6 @@ from cartsvc.environment_variables import (
     between,
     browser_origin,
     company_page,
-    each,
     generated_secret,
     host_and_port,
     host_name,
@@ -26,6 +25,7 @@ from cartsvc.environment_variables import (
     redis_url,
     throttle_rate,
     usable_cores,
+    validate_each,
 )
 from cartsvc.serving import logs
 
@@ -42,11 +42,11 @@ DATABASE_URL = env.str("DATABASE_URL", "")
 DATABASE_ADMIN_URL = env.str("DATABASE_ADMIN_URL", "")
 
 SECRET_KEY = env.str("SECRET_KEY", "", validate=is_random)
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK, str.strip, validate=each(host_name))
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK, str.strip, validate=validate_each(host_name))
 IS_PUBLIC = not set(ALLOWED_HOSTS or LOOPBACK) <= set(LOOPBACK)
 HTTPS_ONLY = env.bool("HTTPS_ONLY", IS_PUBLIC)
 CORS_ALLOWED_ORIGINS: list[str] = env.list(
-    "CORS_ALLOWED_ORIGINS", [], str.strip, validate=each(browser_origin)
+    "CORS_ALLOWED_ORIGINS", [], str.strip, validate=validate_each(browser_origin)
 )
 
 JWT_ALGORITHM = env.str(
@@ -73,7 +73,7 @@ BIND = env.str("BIND", "127.0.0.1:8000")
 WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, usable_cores()), validate=between(1, 1000))
 THREADS = env.int("THREADS", 4, validate=between(1, 1000))
 FORWARDED_ALLOW_IPS = env.list(
-    "FORWARDED_ALLOW_IPS", ["127.0.0.1", "::1"], str.strip, validate=each(is_network)
+    "FORWARDED_ALLOW_IPS", ["127.0.0.1", "::1"], str.strip, validate=validate_each(is_network)
 )
 THROTTLE_RATE = env.str("THROTTLE_RATE", "", validate=throttle_rate)
 CACHE_URL = env.str("CACHE_URL", "", validate=redis_url)

@@ -138,7 +138,7 @@ class OperationViewSet(ViewSetMixin, APIView):
 
     def check_throttles(self, request: Any) -> None:
         if settings.THROTTLE_RATE:
-            throttling.count(request, request.user)
+            throttling.check_rate(request, request.user)
 
 
 def has_body(request: HttpRequest | Request) -> bool:

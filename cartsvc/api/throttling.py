@@ -36,7 +36,7 @@ class Usage(NamedTuple):
     seconds_left: int
 
 
-def count(request: HttpRequest, bearer: Bearer) -> None:
+def check_rate(request: HttpRequest, bearer: Bearer) -> None:
     """Count a request. Refuse it above THROTTLE_RATE."""
     usage = request.META[USAGE] = _usage(bearer, added=1)
     if usage and usage.sent > usage.limit:
@@ -44,7 +44,7 @@ def count(request: HttpRequest, bearer: Bearer) -> None:
         raise Throttled(seconds=seconds, headers={"Retry-After": str(seconds)})
 
 
-def headers(request: HttpRequest) -> dict[str, str]:
+def rate_limit_headers(request: HttpRequest) -> dict[str, str]:
     """Return what tells a known bearer what is left. What was refused before is not counted."""
     bearer = getattr(request, "user", None)
     if not isinstance(bearer, Bearer):

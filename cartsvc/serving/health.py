@@ -23,12 +23,12 @@ MIN_FREE_BYTES = 4 * 1024 * 1024
 MIGRATED: set[bool] = set()
 
 
-def process(_request: HttpRequest) -> JsonResponse:
+def healthz(_request: HttpRequest) -> JsonResponse:
     """Answer 200 as long as the process runs, with its release. If this fails, restart it."""
     return _answer(200, "ok", version=__version__)
 
 
-def ready(request: HttpRequest) -> JsonResponse:
+def readyz(request: HttpRequest) -> JsonResponse:
     """Answer 200 if requests can be served, else 503. If this fails, send traffic elsewhere."""
     if DRAINING in request.META:
         return _answer(503, "draining")
@@ -60,4 +60,4 @@ def _answer(status: int, text: str, **more: str) -> JsonResponse:
     return JsonResponse({"status": text, **more}, status=status, headers=headers)
 
 
-CHECKS = {"/healthz": process, "/readyz": ready}
+CHECKS = {"/healthz": healthz, "/readyz": readyz}

@@ -76,7 +76,7 @@ DATABASE_ERRORS = _counter("database_errors", "Requests that the database did no
 UNREACHABLE = _counter("unreachable", "Failed attempts to ask another server.", "server")
 
 
-def count(operation: str, response: HttpResponse, seconds: float) -> None:
+def count_request(operation: str, response: HttpResponse, seconds: float) -> None:
     """Count an answered request."""
     REQUESTS.add(operation, response.status_code)
     SECONDS.add(operation, seconds=seconds)

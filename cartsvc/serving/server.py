@@ -24,7 +24,7 @@ from cartsvc.serving.logs import use_lossy_output
 GRACEFUL_TIMEOUT_SECONDS = 30  # for running requests to finish when the server stops
 
 
-def run(address: Address, prepare: Callable[[], None]) -> None:
+def serve(address: Address, prepare: Callable[[], None]) -> None:
     """Serve at this address until a signal. Each worker calls `prepare` first.
 
     A worker that dies is replaced. If that fails, or the next one dies at once, this ends with an

@@ -17,7 +17,7 @@ from pathlib import Path
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
-PAUSE_SECONDS = 0.002
+RETRY_SECONDS = 0.002
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -58,6 +58,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 except OperationalError:
                     if time.monotonic() > deadline:
                         raise
-                time.sleep(PAUSE_SECONDS * (1 + random.random()))  # noqa: S311
+                time.sleep(RETRY_SECONDS * (1 + random.random()))  # noqa: S311
         finally:
             self.connection.execute(f"PRAGMA busy_timeout = {round(timeout * 1000)}").close()

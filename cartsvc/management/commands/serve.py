@@ -46,7 +46,7 @@ class Command(BaseCommand):
                 metrics.listen(settings.METRICS_BIND)
         self._prepare(bind, demo=demo)
         try:
-            server.run(address, fetch_issuer_keys)
+            server.serve(address, fetch_issuer_keys)
         finally:
             _close_file()
 
