@@ -112,15 +112,18 @@ def check_sessions(
         return
     wanted = {**connection.settings_dict["SESSION"], "server_encoding": "UTF8"}
     with connection.cursor() as cursor:
-        cursor.execute("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", [list(wanted)])
+        cursor.execute(SESSION, [list(wanted)])
         session = cursor.fetchall()
-    for name, found in session:
+    for name, found, role in session:
         if found != wanted[name]:
             yield Error(
                 f"A session on {connection.alias!r} has {name} = {found}, not {wanted[name]}.",
                 "Make the database with ENCODING 'UTF8'."
                 if name == "server_encoding"
-                else f"ALTER ROLE … SET {name} = '{wanted[name]}'; then have the pooler connect "
-                "anew. Without a pooler, find out what drops the `options` of a connection.",
+                else f"ALTER ROLE {role} SET {name} = '{wanted[name]}'; then have the pooler "
+                "connect anew. Without one, find out what drops the `options` of a connection.",
                 id="cartsvc.E034",
             )
+
+
+SESSION = "SELECT name, setting, quote_ident(current_user) FROM pg_settings WHERE name = ANY(%s)"
