@@ -18,7 +18,8 @@ class Address(TypedDict, total=False):
 def free_address(bind: str) -> Address:
     """Return what `bind` names. Raise ValueError or OSError if nothing can listen there.
 
-    The server itself would share its port with any other that also lets it.
+    The server itself would share its port with another one of its kind, and say nothing. Of two
+    that start at the same moment, it still does.
     """
     if bind.startswith("unix:"):
         path = Path(bind.removeprefix("unix:"))
