@@ -106,7 +106,7 @@ class OperationView(ViewSetMixin, APIView):
             text = f"The token has neither a profileKey claim nor the scope {any_profile}."
             raise ProfileMismatch(text, field="profileKey")
         if settings.THROTTLE_RATE:
-            throttling.count(request)
+            throttling.check_rate(request, bearer)
         self.caller = bearer.subject, bearer.profile_key
         if self.operation and not headers.keys().isdisjoint(PREFERENCES):
             self._read_headers(headers)

@@ -4,119 +4,73 @@ import math
 import os
 import re
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any, cast
 
-from django.core.exceptions import ImproperlyConfigured
-from environs import EnvValidationError, FileAwareEnv, ValidationError, validate
+from environs import ValidationError, validate
 
 LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
-# A random secret has more.
-DIFFERENT_CHARACTERS = 5
 
-RATE = r"([1-9][0-9]{0,8})/([1-9][0-9]{0,5})?(s|m|h|d|sec|min|hour|day)"
+def matching(pattern: str, error: str) -> validate.Regexp:
+    """Return a validator that refuses a text unless the whole of it matches."""
+    return validate.Regexp(rf"({pattern})\Z", re.DOTALL, error=error)
+
+
+def validate_each(validator: Callable[[str], object]) -> Callable[[list[str]], None]:
+    """Return a validator of lists."""
+
+    def validate_list(texts: list[str]) -> None:
+        for text in texts:
+            validator(text)
+
+    return validate_list
+
 
 # A domain that stands for every name under it has a dot inside.
-HOST = r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?|(\.[A-Za-z0-9_-]+){2,}\.?|\[[0-9A-Fa-f:.]+\]"
-
+host_name = matching(
+    r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?|(\.[A-Za-z0-9_-]+){2,}\.?|\[[0-9A-Fa-f:.]+\]",
+    "must list names such as api.example.com, or .example.com for every name under it, and not "
+    "{input!r}.",
+)
 # As browsers send it: they leave out the usual port, and write other scripts in ASCII.
-ORIGIN = (
+browser_origin = matching(
     r"file://|(?!https:.*:443\Z|http:.*:80\Z)[a-z][a-z0-9+.-]*://"
-    r"([a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?"
+    r"([a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?",
+    "must list origins as browsers send them, such as https://shop.example.com: in lower case and "
+    "ASCII, without a path, *, and the ports 443 and 80, and not {input!r}.",
 )
-
 # Where nobody on the way can replace the keys: HTTPS or loopback.
-KEYS_ADDRESS = (
-    r"(https://[A-Za-z0-9_.-]+|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]+)?([/?].*)?"
+keys_url = matching(
+    r"|(https://[A-Za-z0-9_.-]+|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]+)?([/?].*)?",
+    "must be an https:// address.",
 )
+throttle_rate = matching(
+    r"|[1-9][0-9]{0,8}/(s|sec|m|min|h|hour|d|day)", "must be such as 100/min or 10/s."
+)
+redis_url = matching("|rediss?://.*", "must begin with redis:// or rediss://.")
+company_page = matching(
+    r"|https?://[^\s{}]+\{key\}[^\s{}]*", "must be such as https://crm.example.com/{{key}}."
+)
+host_and_port = matching(r"|[\w.-]+:\d{1,5}", "must be such as 127.0.0.1:9100.")
 
 
-class Environment(FileAwareEnv):
-    """The variables. A value may stand in a file, whose path is in the variable with _FILE.
-
-    `_get_value` is private to environs. If it moves, the error about such a file is a traceback
-    again, and a test of `tests/service` fails.
-    """
-
-    def text(self, name: str, default: str, pattern: str, error: str) -> str:
-        """Return a text that the whole pattern matches. An empty one is as if unset."""
-        regexp = validate.Regexp(rf"({pattern})?\Z", re.DOTALL, error=error)
-        return self.str(name, default, validate=regexp)
-
-    def seal(self) -> None:
-        """End the reading. The error has a line on each variable that cannot be used."""
-        try:
-            super().seal()
-        except EnvValidationError as error:
-            messages = cast("dict[str, list[str]]", error.error_messages)
-            lines = [f"{name}: {' '.join(said)}" for name, said in messages.items()]
-            text = "\n".join(["", *lines, "(cartsvc/README.md, Configuration)"])
-            raise ImproperlyConfigured(text) from None
-
-    def _get_value(self, env_key: str, default: Any) -> Any:
-        file = f"{env_key}{self.file_suffix}"
-        try:
-            value = super()._get_value(env_key, default)
-        except (OSError, ValueError) as error:
-            text = f"{file} must name a text file that this user may read."
-            raise ImproperlyConfigured(text) from error
-        if os.environ.get(file):
-            if os.environ.get(env_key):
-                raise ImproperlyConfigured(f"{env_key} and {file} are both set: set one of them.")
-            value = value.removeprefix("\ufeff")  # which an editor may write
-            if not value:
-                raise ImproperlyConfigured(f"{file} names an empty file.")
-        try:
-            str(value).encode()
-        except UnicodeEncodeError:
-            raise ImproperlyConfigured(f"{env_key} must be text in UTF-8.") from None
-        return value
+def is_network(text: str) -> None:
+    try:
+        ip_network(text, strict=False)
+    except ValueError as error:
+        raise ValidationError(f"must list addresses and networks: {error}.") from None
 
 
 def between(least: int, most: int) -> validate.Range:
     return validate.Range(least, most, error=f"must be from {least} to {most}, not {{input}}.")
 
 
-def are_hosts(hosts: list[str]) -> None:
-    for host in hosts or [""]:
-        if not re.fullmatch(HOST, host):
-            raise ValidationError(
-                "must list names such as api.example.com, or .example.com for every name under "
-                f"it, separated by commas, and not {host!r}."
-            )
-
-
-def are_origins(origins: list[str]) -> None:
-    for origin in origins:
-        if not re.fullmatch(ORIGIN, origin):
-            raise ValidationError(
-                "must list origins as browsers send them, such as https://shop.example.com: in "
-                "lower case and ASCII, without a path, *, the ports 443 and 80, or null, which any "
-                f"page can have, and not {origin!r}."
-            )
-
-
 def is_random(secret: str) -> None:
-    if secret and (len(secret) < 32 or len(set(secret)) < DIFFERENT_CHARACTERS):
-        raise ValidationError("must have 50 random characters, not < 32 or a few again and again.")
-
-
-def are_random(former: list[str]) -> None:
-    for secret in former:
-        is_random(secret or "-")  # after a last comma, what anybody signs would be ours
-
-
-def are_proxies(proxies: list[str]) -> None:
-    for proxy in set(proxies) - {"*"}:
-        try:
-            ip_network(proxy, strict=False)
-        except ValueError as error:
-            raise ValidationError(
-                f"must list addresses and networks, separated by commas, or be *: {error}."
-            ) from None
+    if secret and (len(secret) < 32 or len(set(secret)) < 5):
+        raise ValidationError("must have 32 random characters or more.")
 
 
 def usable_cores(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
@@ -133,11 +87,7 @@ def usable_cores(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
 def generated_secret(path: Path) -> str:
     """Return the secret in a file. It is made on first use, for its user only."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    if not path.exists():
-        draft = path.with_suffix(f".{secrets.token_hex(4)}")
-        draft.touch(mode=0o600)
-        draft.write_text(secrets.token_urlsafe(64))
-        with suppress(FileExistsError):  # another process has made it first
-            os.link(draft, path)
-        draft.unlink()
+    with suppress(FileExistsError):
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_text(secrets.token_urlsafe(64))
     return path.read_text()

@@ -2,25 +2,22 @@
 
 import sys
 from collections.abc import Callable
-from functools import cache
 from zoneinfo import ZoneInfo
 
 from django.contrib.auth import SESSION_KEY
-from django.core.exceptions import BadRequest, ValidationError
-from django.db import DatabaseError, DataError
+from django.core.exceptions import BadRequest
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.log import log_response
+from django.views.defaults import server_error
 
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING, WAITING
 from cartsvc.db.database_errors import is_outage
 from cartsvc.proxies import client_network
 from cartsvc.request_errors import Unavailable
-
-# What Django's own pages raise for an address that names, for example, the year 0.
-UNREADABLE = (ValidationError, ValueError, OverflowError, DataError)
 
 
 class ViewerTimeZone:
@@ -68,24 +65,15 @@ class PageLimit:
             return response
 
 
-def failed(request: HttpRequest) -> HttpResponse:
-    """Answer for a page that raised (Django's `handler500`): 503, 400 or 500."""
+def handle_error(request: HttpRequest) -> HttpResponse:
+    """Answer for a page that raised (Django's `handler500`): 503 in an outage, or else 500."""
     error = sys.exc_info()[1]
     if isinstance(error, DatabaseError) and is_outage(error):
         return _unavailable("503")
-    # Django's own pages do not validate all that an address may hold. Ours do.
-    view = request.resolver_match and request.resolver_match.func
-    is_djangos = getattr(view, "__module__", "").startswith("django.")
-    unreadable = request.method == "GET" and isinstance(error, UNREADABLE)
-    status = 400 if is_djangos and unreadable else 500
-    return HttpResponse(_page(str(status)), status=status)
+    return server_error(request)
 
 
 def _unavailable(name: str) -> HttpResponse:
-    return HttpResponse(_page(name), status=503, headers=Unavailable.usual_headers)
-
-
-@cache  # making the page takes longer than all else that an error does
-def _page(name: str) -> str:
     # Without the request, which would ask the database for the user's name.
-    return render_to_string(f"{name}.html")
+    text = render_to_string(f"{name}.html")
+    return HttpResponse(text, status=503, headers=Unavailable.usual_headers)

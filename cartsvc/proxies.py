@@ -1,8 +1,9 @@
 """Which proxy is believed, and who the caller is behind it. Only this module decides that.
 
-A proxy is whoever comes from FORWARDED_ALLOW_IPS: addresses, networks, or `*` for whoever connects.
-So is whoever comes through a socket file, because the file's mode says who may. A proxy must set
-X-Forwarded-Proto itself and add the address of its own caller at the end of X-Forwarded-For.
+A proxy is whoever comes from FORWARDED_ALLOW_IPS, or through a socket file, because the file's mode
+says who may. A proxy must set X-Forwarded-Proto itself and add the address of its own caller at the
+end of X-Forwarded-For. Granian's own wrapper believes no socket file and no IPv4 address that comes
+by IPv6.
 """
 
 from collections.abc import Callable
@@ -22,12 +23,11 @@ class Proxies:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         environ, proxies = request.META, tuple(settings.FORWARDED_ALLOW_IPS)
         peer = environ.get("REMOTE_ADDR", "")
-        if "*" in proxies or not _address(peer) or _is_proxy(peer, proxies):
+        if not _address(peer) or _is_proxy(peer, proxies):
             scheme = environ.get("HTTP_X_FORWARDED_PROTO", "").rpartition(",")[2].strip().lower()
             if scheme in {"http", "https"}:
                 environ["wsgi.url_scheme"] = scheme
-            # What stands before the last entry that is no proxy's was written by a caller. `*` is
-            # about who connects: no entry is a proxy's because of it.
+            # What stands before the last entry that is no proxy's was written by a caller.
             for entry in reversed(environ.get("HTTP_X_FORWARDED_FOR", "").split(",")):
                 if not _is_proxy(caller := entry.strip(), proxies):
                     break
@@ -48,7 +48,7 @@ def client_network(request: HttpRequest) -> str:
 def _is_proxy(text: str, proxies: tuple[str, ...]) -> bool:
     address = _address(text)
     return address is not None and any(
-        address in ip_network(proxy, strict=False) for proxy in proxies if proxy != "*"
+        address in ip_network(proxy, strict=False) for proxy in proxies
     )
 
 

@@ -4,59 +4,59 @@ With nothing set, the service uses the embedded default: SQLite and generated se
 var/, listening on loopback. `cartsvc.checks` refuses an incomplete production configuration.
 """
 
-import secrets
 from datetime import timedelta
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
-from environs import validate
+from environs import EnvValidationError, FileAwareEnv, validate
 
 from cartsvc.db.database_url import SQLITE, connection_settings
 from cartsvc.environment_variables import (
-    KEYS_ADDRESS,
     LOOPBACK,
-    RATE,
-    Environment,
-    are_hosts,
-    are_origins,
-    are_proxies,
-    are_random,
     between,
+    browser_origin,
+    company_page,
     generated_secret,
+    host_and_port,
+    host_name,
+    is_network,
     is_random,
+    keys_url,
+    redis_url,
+    throttle_rate,
     usable_cores,
+    validate_each,
 )
 from cartsvc.serving import logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
+EMBEDDED_URL = f"sqlite:///{VAR_DIR / 'carts.sqlite3'}"
 
 # Environment. `cartsvc.checks` looks at several variables together.
 
-env = Environment(eager=False, strip_whitespace=True)  # `seal` tells all that is wrong at once
+# A value may also stand in a file, whose path is in the variable with _FILE after its name.
+env = FileAwareEnv(eager=False, strip_whitespace=True)  # `seal` names all that is wrong at once
 
 DATABASE_URL = env.str("DATABASE_URL", "")
-DATABASE_URL_IS_SET = bool(DATABASE_URL)
-DATABASE_URL = DATABASE_URL or f"sqlite:///{VAR_DIR / 'carts.sqlite3'}"
 DATABASE_ADMIN_URL = env.str("DATABASE_ADMIN_URL", "")
 
 SECRET_KEY = env.str("SECRET_KEY", "", validate=is_random)
-SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", [], str.strip, validate=are_random)
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK, subcast=str.strip, validate=are_hosts)
-IS_PUBLIC = not set(ALLOWED_HOSTS or ()) <= set(LOOPBACK)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", LOOPBACK, str.strip, validate=validate_each(host_name))
+IS_PUBLIC = not set(ALLOWED_HOSTS or LOOPBACK) <= set(LOOPBACK)
 HTTPS_ONLY = env.bool("HTTPS_ONLY", IS_PUBLIC)
 CORS_ALLOWED_ORIGINS: list[str] = env.list(
-    "CORS_ALLOWED_ORIGINS", [], subcast=str.strip, validate=are_origins
+    "CORS_ALLOWED_ORIGINS", [], str.strip, validate=validate_each(browser_origin)
 )
 
 JWT_ALGORITHM = env.str(
     "JWT_ALGORITHM", "HS256", validate=validate.OneOf(["HS256", "RS256", "ES256"])
 )
-JWT_SIGNING_KEY = env.str("JWT_SIGNING_KEY", "")
-if JWT_ALGORITHM != "HS256":  # whose key may be any text
+JWT_SIGNING_KEY = env.str("JWT_SIGNING_KEY", "", validate=is_random)
+if JWT_SIGNING_KEY and JWT_ALGORITHM != "HS256":  # whose key may be any text
     JWT_SIGNING_KEY = JWT_SIGNING_KEY.replace("\\n", "\n")
 JWT_VERIFYING_KEY = env.str("JWT_VERIFYING_KEY", "").replace("\\n", "\n")
-JWT_JWK_URL = env.text("JWT_JWK_URL", "", KEYS_ADDRESS, "must be an https:// address.")
+JWT_JWK_URL = env.str("JWT_JWK_URL", "", validate=keys_url)
 JWT_ISSUER = env.str("JWT_ISSUER", "")
 JWT_AUDIENCE = env.str("JWT_AUDIENCE", "")
 JWT_REQUIRE_PROFILE = env.bool("JWT_REQUIRE_PROFILE", IS_PUBLIC)
@@ -69,57 +69,40 @@ MAX_CART_OPTIONS = env.int("MAX_CART_OPTIONS", 1000, validate=between(1, 100_000
 CART_DAYS = env.int("CART_DAYS", 0, validate=between(0, 36_500))
 ORDERED_CART_DAYS = env.int("ORDERED_CART_DAYS", CART_DAYS or 0, validate=between(0, 36_500))
 
-BIND = env.text("BIND", "127.0.0.1:8000", r"unix:.+|.+:\d{1,5}", "must be host:port or unix:/path.")
+BIND = env.str("BIND", "127.0.0.1:8000")
 WEB_CONCURRENCY = env.int("WEB_CONCURRENCY", max(2, usable_cores()), validate=between(1, 1000))
 THREADS = env.int("THREADS", 4, validate=between(1, 1000))
-# A single instance has nobody to hand its callers to.
-DRAIN_SECONDS = env.float(
-    "DRAIN_SECONDS", 0 if DATABASE_URL.startswith("sqlite:") else 5, validate=between(0, 3600)
-)
 FORWARDED_ALLOW_IPS = env.list(
-    "FORWARDED_ALLOW_IPS", ["127.0.0.1", "::1"], subcast=str.strip, validate=are_proxies
+    "FORWARDED_ALLOW_IPS", ["127.0.0.1", "::1"], str.strip, validate=validate_each(is_network)
 )
-THROTTLE_RATE = env.text("THROTTLE_RATE", "", RATE, "must be such as 100/min, 10/s or 5/10s.")
-CACHE_URL = env.text("CACHE_URL", "", "rediss?://.*", "must begin with redis:// or rediss://.")
+THROTTLE_RATE = env.str("THROTTLE_RATE", "", validate=throttle_rate)
+CACHE_URL = env.str("CACHE_URL", "", validate=redis_url)
 # Pages of the company's own, to which the desk links.
-OWN_PAGE = r"https?://[^\s{}]+\{key\}[^\s{}]*", "must be such as https://crm.example.com/{{key}}."
-RESTAURANT_URL = env.text("RESTAURANT_URL", "", *OWN_PAGE)
-CUSTOMER_URL = env.text("CUSTOMER_URL", "", *OWN_PAGE)
-METRICS_BIND = env.text("METRICS_BIND", "", r"[\w.-]+:\d{1,5}", "must be such as 127.0.0.1:9100.")
-
-env.seal()
+RESTAURANT_URL = env.str("RESTAURANT_URL", "", validate=company_page)
+CUSTOMER_URL = env.str("CUSTOMER_URL", "", validate=company_page)
+METRICS_BIND = env.str("METRICS_BIND", "", validate=host_and_port)
 
 try:
-    # Commands bypass a pooler. What serves requests uses the second (`connect_for_requests`).
-    DATABASE = connection_settings(DATABASE_ADMIN_URL or DATABASE_URL)
-    DATABASE_OF_REQUESTS = connection_settings(
-        DATABASE_URL, for_requests=True, pooled=bool(DATABASE_ADMIN_URL)
-    )
-except ValueError as error:
-    raise ImproperlyConfigured(f"DATABASE_URL or DATABASE_ADMIN_URL: {error}") from None
-if DATABASE["ENGINE"] != DATABASE_OF_REQUESTS["ENGINE"]:
-    raise ImproperlyConfigured(
-        "DATABASE_ADMIN_URL: must lead to the database of DATABASE_URL, past its pooler."
-    )
+    env.seal()
+except EnvValidationError as error:
+    raise ImproperlyConfigured(str(error)) from None
+
+# Commands bypass a pooler. What serves requests uses the second (`connect_for_requests`).
+DATABASE = connection_settings(DATABASE_ADMIN_URL or DATABASE_URL or EMBEDDED_URL)
+DATABASE_OF_REQUESTS = connection_settings(
+    DATABASE_URL or EMBEDDED_URL, for_requests=True, pooled=bool(DATABASE_ADMIN_URL)
+)
 # A public service without DATABASE_URL is refused, and so it makes no files.
-EMBEDDED = DATABASE["ENGINE"] == SQLITE and (DATABASE_URL_IS_SET or not IS_PUBLIC)
+EMBEDDED = DATABASE["ENGINE"] == SQLITE and (bool(DATABASE_URL) or not IS_PUBLIC)
 JWT_KEY_GENERATED = EMBEDDED and JWT_ALGORITHM == "HS256" and not JWT_SIGNING_KEY
 
-# cartsvc.checks refuses the secrets that are still empty after this, and says what to set.
-try:
-    if EMBEDDED and Path(DATABASE["NAME"]).parent == VAR_DIR:
-        VAR_DIR.mkdir(mode=0o700, exist_ok=True)
-    if EMBEDDED:
-        SECRET_KEY = SECRET_KEY or generated_secret(VAR_DIR / "secret_key")
-    if JWT_KEY_GENERATED:
-        JWT_SIGNING_KEY = generated_secret(VAR_DIR / "jwt_signing_key")
-except OSError as error:
-    raise ImproperlyConfigured(
-        f"{error.filename} cannot be used ({error.strerror}). Set DATABASE_URL, SECRET_KEY and "
-        "JWT_SIGNING_KEY, or make the folder writable."
-    ) from error
-SECRET_KEY_IS_SET = bool(SECRET_KEY)
-SECRET_KEY = SECRET_KEY or secrets.token_urlsafe(64)
+# Secrets that are still empty after this are refused, by Django and by `cartsvc.checks`.
+if EMBEDDED and Path(DATABASE["NAME"]).parent == VAR_DIR:
+    VAR_DIR.mkdir(mode=0o700, exist_ok=True)
+if EMBEDDED:
+    SECRET_KEY = SECRET_KEY or generated_secret(VAR_DIR / "secret_key")
+if JWT_KEY_GENERATED:
+    JWT_SIGNING_KEY = generated_secret(VAR_DIR / "jwt_signing_key")
 
 # Application
 
@@ -254,7 +237,7 @@ CONTENT_SECURITY_POLICY = {
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_USERNAME_CALLABLE = "cartsvc.identity.sign_in.attempted_name"
 AXES_CLIENT_IP_CALLABLE = "cartsvc.proxies.client_network"
-AXES_LOCKOUT_CALLABLE = "cartsvc.identity.sign_in.locked_out"
+AXES_LOCKOUT_TEMPLATE = "429.html"
 SILENCED_SYSTEM_CHECKS = [
     # Other names of the domain are not ours to bind, and a preloaded one cannot be taken back.
     "security.W005",
@@ -309,3 +292,5 @@ SPECTACULAR_SETTINGS = {
 # Operations
 
 LOGGING = logs.LOGGING
+# A single instance, on SQLite, has nobody to hand its callers to.
+DRAIN_SECONDS = 0 if DATABASE["ENGINE"] == SQLITE else 5

@@ -39,7 +39,7 @@ def home(request: HttpRequest) -> HttpResponse:
     return redirect("admin:index" if request.user.is_staff else "docs")
 
 
-handler500 = "cartsvc.page_middleware.failed"
+handler500 = "cartsvc.page_middleware.handle_error"
 
 urlpatterns = [
     path("", include(settings.API_URLCONF)),

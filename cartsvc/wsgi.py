@@ -17,6 +17,7 @@ from django.db import close_old_connections, reset_queries
 from django.template.loader import get_template
 from django.template.utils import get_app_template_dirs
 
+from cartsvc.db.applied_migrations import newest_migrations
 from cartsvc.db.database_url import connect_for_requests
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cartsvc.settings")
@@ -27,7 +28,6 @@ django_application = get_wsgi_application()
 from drf_spectacular.settings import spectacular_settings  # noqa: E402
 
 from cartsvc.api.middleware import PlainHeaders  # noqa: E402
-from cartsvc.serving.health import newest_migrations  # noqa: E402
 
 application = PlainHeaders(django_application)
 

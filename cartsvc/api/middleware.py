@@ -100,7 +100,7 @@ class ApiMiddleware:
         started = perf_counter()
         response = cast("HttpResponse", self.api(request))
         if settings.THROTTLE_RATE:
-            for name, value in throttling.headers(request).items():
+            for name, value in throttling.rate_limit_headers(request).items():
                 response[name] = value
         response["X-Request-ID"] = request_id
         response["Cache-Control"] = "no-store"
@@ -114,7 +114,7 @@ class ApiMiddleware:
         name = operation.name if operation else "-"
         logs.log_access(name, request, response, seconds)
         if settings.METRICS_BIND:
-            metrics.count(name, response, seconds)
+            metrics.count_request(name, response, seconds)
         return response
 
     def _answer(self, request: HttpRequest) -> HttpResponse:

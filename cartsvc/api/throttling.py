@@ -1,21 +1,19 @@
 """The rate limit of each bearer, in the cache of all workers. Off unless THROTTLE_RATE is set.
 
-Each request is one atomic increment. The framework's own throttles read a list from the cache
-and write it back, so concurrent requests overwrite each other's entries and exceed the limit.
+Each request is one atomic increment. The framework's own throttles read a list from the cache and
+write it back, so a bearer who sends many requests at once passes with several times the rate.
 """
 
 import hashlib
 import logging
-import re
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.conf import settings
 from django.core.cache import cache
 from django.http import HttpRequest
 from redis import RedisError
 
-from cartsvc.environment_variables import RATE
 from cartsvc.identity.bearer_tokens import Bearer
 from cartsvc.request_errors import Throttled
 from cartsvc.serving import metrics
@@ -26,10 +24,7 @@ SECONDS_OF = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 
 # A cache that has not answered is left alone for so long: each request would wait for it.
 REST_SECONDS = 5
-_rests_until: dict[object, float] = {}  # by address, on the clock of `monotonic`
-
-# How long a count is kept after its window ends, because the machines' clocks may differ.
-SPARE_SECONDS = 10
+_rests_until: dict[str, float] = {}  # by address, on the clock of `monotonic`
 
 # Where a request keeps its usage, so that it counts once and asks the cache once.
 USAGE = "cartsvc.usage"
@@ -41,20 +36,20 @@ class Usage(NamedTuple):
     seconds_left: int
 
 
-def count(request: Any) -> None:
-    """Count a request of a bearer, its user. Refuse it above THROTTLE_RATE."""
-    usage = request.META[USAGE] = _usage(request.user, counting=True)
+def check_rate(request: HttpRequest, bearer: Bearer) -> None:
+    """Count a request. Refuse it above THROTTLE_RATE."""
+    usage = request.META[USAGE] = _usage(bearer, added=1)
     if usage and usage.sent > usage.limit:
         seconds = usage.seconds_left
         raise Throttled(seconds=seconds, headers={"Retry-After": str(seconds)})
 
 
-def headers(request: HttpRequest) -> dict[str, str]:
+def rate_limit_headers(request: HttpRequest) -> dict[str, str]:
     """Return what tells a known bearer what is left. What was refused before is not counted."""
     bearer = getattr(request, "user", None)
     if not isinstance(bearer, Bearer):
         return {}
-    usage = request.META[USAGE] if USAGE in request.META else _usage(bearer, counting=False)
+    usage = request.META[USAGE] if USAGE in request.META else _usage(bearer, added=0)
     if usage is None:
         return {}
     return {
@@ -64,33 +59,24 @@ def headers(request: HttpRequest) -> dict[str, str]:
     }
 
 
-def _usage(bearer: Bearer, *, counting: bool) -> Usage | None:
-    """Return how much of the limit a bearer has used in this window. `counting` adds one first.
+def _usage(bearer: Bearer, *, added: int) -> Usage | None:
+    """Return how much of the limit a bearer has used in this second, minute, hour or day.
 
     None if the cache does not answer: a failing rate limit must not take the service down with it.
     """
-    address = settings.CACHES["default"].get("LOCATION")
-    if time.monotonic() < _rests_until.get(address, 0):
+    if time.monotonic() < _rests_until.get(settings.CACHE_URL, 0):
         return None
-    limit, number, unit = re.findall(RATE, settings.THROTTLE_RATE)[0]
-    seconds = int(number or 1) * SECONDS_OF[unit[0]]
-    name = hashlib.sha256(bearer.subject.encode())
-    # Windows end at a different time for each caller, so that they do not all retry at once.
-    shifted = int(time.time()) + int.from_bytes(name.digest()[:4]) % seconds
-    window, passed = divmod(shifted, seconds)
-    key = f"cartsvc.rate.{limit}.{seconds}.{window}.{name.hexdigest()}"
+    limit, _, period = settings.THROTTLE_RATE.partition("/")
+    seconds = SECONDS_OF[period[0]]
+    window, passed = divmod(int(time.time()), seconds)
+    subject = hashlib.sha256(bearer.subject.encode()).hexdigest()
+    key = f"cartsvc.rate.{seconds}.{window}.{subject}"
     try:
-        if not counting:
-            sent = cache.get(key, 0)
-        else:
-            cache.add(key, 0, seconds + SPARE_SECONDS)
-            try:
-                sent = cache.incr(key)
-            except ValueError:  # the cache has already let go of it
-                sent = 1
-    except (OSError, RedisError, ValueError) as error:
+        cache.add(key, 0, seconds)
+        sent = cache.incr(key, added)
+    except (OSError, RedisError, ValueError) as error:  # the last, if it has let go of the key
         logger.warning("The cache did not answer, so nobody is limited: %s", error)
         metrics.UNREACHABLE.add("cache")
-        _rests_until[address] = time.monotonic() + REST_SECONDS
+        _rests_until[settings.CACHE_URL] = time.monotonic() + REST_SECONDS
         return None
     return Usage(int(limit), sent, seconds - passed)

@@ -5,13 +5,17 @@ PostgreSQL's own library reads the URL, lists of hosts included.
 
 import re
 from functools import cache
-from typing import Any
-from urllib.parse import unquote, urlsplit
+from typing import Any, TypeAlias
+from urllib.parse import unquote
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
+
+# An entry of Django's DATABASES.
+Database: TypeAlias = dict[str, Any]
 
 SQLITE = "cartsvc.db.sqlite"
 POSTGRESQL = "cartsvc.db.postgresql"
@@ -28,9 +32,7 @@ REQUEST_SECONDS = STATEMENT_SECONDS + 1
 USES_BEFORE_PREPARING = 5
 
 
-def connection_settings(
-    url: str, *, for_requests: bool = False, pooled: bool = False
-) -> dict[str, Any]:
+def connection_settings(url: str, *, for_requests: bool = False, pooled: bool = False) -> Database:
     """Return an entry of Django's DATABASES. One that is `for_requests` has their timeouts.
 
     `pooled` says that the URL is a pooler's. It takes no settings for a session, so they stand with
@@ -80,40 +82,27 @@ def connection_settings(
     }
 
 
-def database_at(url: str) -> dict[str, Any]:
+def database_at(url: str) -> Database:
     """Return the address of the database at a URL, as Django names its parts.
 
-    The text of a ValueError does not repeat the URL, because it may hold a password.
+    An error does not repeat the URL, because it may hold a password.
     """
-    if url.startswith("sqlite://"):
-        file = urlsplit(url)
-        name = unquote(file.path[1:])
+    if url.startswith("sqlite:///"):
         # In memory, each worker would have a database of its own, without tables.
-        if file.netloc or file.query or file.fragment or name in {"", ":memory:"}:
-            raise ValueError(
-                "it must name a file, and nothing else: sqlite:///db.sqlite3 in the working "
-                "directory, or sqlite:////srv/db.sqlite3."
-            )
+        if not re.fullmatch(r"sqlite:///[^:?#][^?#]*", url):
+            raise ImproperlyConfigured("DATABASE_URL: sqlite:/// must be followed by a path alone.")
+        name = unquote(url.removeprefix("sqlite:///"))
         return {"ENGINE": SQLITE, "NAME": name, "OPTIONS": {}}
     if not url.startswith(("postgres://", "postgresql://")):
-        raise ValueError("it must begin with postgres:// or sqlite://.")
+        raise ImproperlyConfigured("DATABASE_URL must begin with postgres:// or sqlite:///.")
     try:
-        parts: dict[str, Any] = conninfo_to_dict(url)
+        parts: Database = conninfo_to_dict(url)
     except ProgrammingError as error:
-        unknown = re.search(r'query parameter: "(\w+)"', str(error))
-        if unknown and "@" not in url.partition("?")[2]:  # else it may be of a password
-            raise ValueError(
-                f"it has a parameter {unknown[1]}, which PostgreSQL's library does not know."
-            ) from None
-        parts = {"port": "unreadable"}
+        text = str(error).partition(': "')[0]  # what follows is a part of the URL
+        raise ImproperlyConfigured(f"DATABASE_URL: {text}.") from None
     # A password with a special character may have become a part of a host or a port.
     if "@" in str(parts.get("host")) or re.search("[^0-9,]", str(parts.get("port", ""))):
-        raise ValueError(
-            "it is not such as postgres://user:password@host:5432/name, with several hosts "
-            "separated by commas. Percent-encode what is special in a password."
-        )
-    if not parts.get("dbname") and not parts.get("service"):
-        raise ValueError("it must name a database: postgres://user:password@host:5432/name.")
+        raise ImproperlyConfigured("DATABASE_URL: percent-encode what is special in the password.")
     address = {
         key.upper(): parts.pop("dbname" if key == "name" else key, "")
         for key in ("name", "user", "password", "host", "port")

@@ -5,16 +5,18 @@ stands only `ValidateCheck`: what was interrupted begins anew, and both may run 
 validated in another migration than the one that adds it.
 """
 
-from typing import Any
-
 from django.contrib.postgres import operations as postgresql
 from django.db import migrations
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import ProjectState
 
 
 class AddIndex(postgresql.AddIndexConcurrently):
     """Adds an index: concurrently on PostgreSQL."""
 
-    def database_forwards(self, app_label: str, schema_editor: Any, *states: Any) -> None:
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState
+    ) -> None:
         # An attempt that was interrupted may have left it, on PostgreSQL an invalid one.
         name = schema_editor.quote_name(self.index.name)
         if schema_editor.connection.vendor == "postgresql":
@@ -24,7 +26,9 @@ class AddIndex(postgresql.AddIndexConcurrently):
             schema_editor.execute(f"DROP INDEX IF EXISTS {name}")
             migrations.AddIndex.database_forwards(self, app_label, schema_editor, *states)
 
-    def database_backwards(self, app_label: str, schema_editor: Any, *states: Any) -> None:
+    def database_backwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState
+    ) -> None:
         if schema_editor.connection.vendor == "postgresql":
             super().database_backwards(app_label, schema_editor, *states)
         else:
@@ -34,7 +38,9 @@ class AddIndex(postgresql.AddIndexConcurrently):
 class AddCheck(postgresql.AddConstraintNotValid):
     """Adds a check: of new rows only on PostgreSQL, until `ValidateCheck`."""
 
-    def database_forwards(self, app_label: str, schema_editor: Any, *states: Any) -> None:
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState
+    ) -> None:
         if schema_editor.connection.vendor == "postgresql":
             super().database_forwards(app_label, schema_editor, *states)
         else:
@@ -44,6 +50,8 @@ class AddCheck(postgresql.AddConstraintNotValid):
 class ValidateCheck(postgresql.ValidateConstraint):
     """Looks whether all rows pass a check. On SQLite they do already."""
 
-    def database_forwards(self, app_label: str, schema_editor: Any, *states: Any) -> None:
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState
+    ) -> None:
         if schema_editor.connection.vendor == "postgresql":
             super().database_forwards(app_label, schema_editor, *states)

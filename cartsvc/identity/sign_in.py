@@ -1,4 +1,4 @@
-"""Signing in at the desk: passwords, the age of a session, and what django-axes counts and answers.
+"""Signing in at the desk: passwords, the age of a session, and the name that django-axes counts.
 
 How many passwords are checked at once is for `cartsvc.concurrency_limit`, and how many an address
 may try in a minute is for nginx.
@@ -6,12 +6,10 @@ may try in a minute is for nginx.
 
 from collections.abc import Mapping
 from time import time
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.hashers import Argon2PasswordHasher
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.http import HttpRequest
 from django.urls import reverse
 
 # Seconds. To renew a session with every page would cost each page a write.
@@ -31,7 +29,7 @@ class Argon2(Argon2PasswordHasher):
 
 def renew_session(request: HttpRequest) -> None:
     """Let the age of the session count from this page of a user."""
-    last_login: Any = request.user.last_login  # type: ignore[union-attr]
+    last_login = request.user.last_login  # type: ignore[union-attr] # it is staff's
     began = last_login.timestamp() if last_login else 0  # a superuser may have taken it away
     if time() - request.session.get("renewed", began) > RENEWAL:
         request.session["renewed"] = int(time())
@@ -43,14 +41,6 @@ def has_ended(request: HttpRequest) -> bool:
     return was and request.user.is_anonymous and request.path != reverse("admin:login")
 
 
-def locked_out(request: HttpRequest, *_: Any) -> HttpResponse:
-    """Answer an attempt under a name that is locked for this network (django-axes)."""
-    seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
-    response = render(request, "429.html", {"minutes": seconds // 60}, status=429)
-    response["Retry-After"] = str(seconds)
-    return response
-
-
-def attempted_name(_request: HttpRequest, credentials: Mapping[str, Any] | None) -> str:
+def attempted_name(_request: HttpRequest, credentials: Mapping[str, str] | None) -> str:
     """Return the name that django-axes counts. It fits the column, as every real name does."""
     return str((credentials or {}).get("username") or "")[:200]

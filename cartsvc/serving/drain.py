@@ -1,4 +1,4 @@
-"""The drain: for DRAIN_SECONDS after SIGTERM, an instance still serves and asks callers to leave.
+"""The drain: for some seconds after SIGTERM, an instance still serves and asks callers to leave.
 
 `/readyz` is 503, so that load balancers choose another instance, and each response closes its
 connection.
@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from django.conf import settings
 
@@ -26,7 +27,7 @@ class Drainable:
     It is made before the workers are forked, because they share its byte of memory.
     """
 
-    def __init__(self, application: Callable[..., Iterable[bytes]]) -> None:
+    def __init__(self, application: WSGIApplication) -> None:
         self.application = application
         self.begun = mmap.mmap(-1, 1)  # its byte is not 0 from then on
         self.parent = os.getpid()
@@ -38,7 +39,8 @@ class Drainable:
 
         SIGINT stops at once. The server has set its own handler before this.
         """
-        stop: Any = signal.getsignal(signal.SIGTERM)
+        stop = signal.getsignal(signal.SIGTERM)
+        assert callable(stop)  # noqa: S101 (the server's)
 
         def drain_or_stop(number: int, frame: FrameType | None) -> None:
             if os.getpid() != self.parent:  # a worker that has only just been forked
@@ -55,11 +57,13 @@ class Drainable:
         if self.under_nohup:
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if self.begun[0]:
             environ[DRAINING] = environ[LAST] = True
 
-        def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
+        def start(
+            status: str, headers: list[tuple[str, str]], *exc_info: Any
+        ) -> Callable[[bytes], object]:
             last = [("Connection", "close")] if LAST in environ else []
             return start_response(status, [*headers, *last], *exc_info)
 

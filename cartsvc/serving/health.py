@@ -1,19 +1,16 @@
 """Health checks for a load balancer: whether the process runs and whether it can serve."""
 
 import os
-from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from shutil import disk_usage
 
 from django.db import Error as DatabaseError
 from django.db import connection
-from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, JsonResponse
 
 from cartsvc import __version__
 from cartsvc.concurrency_limit import CHECKING
+from cartsvc.db.applied_migrations import is_migrated
 from cartsvc.request_errors import Unavailable
 from cartsvc.serving.drain import DRAINING
 
@@ -26,12 +23,12 @@ MIN_FREE_BYTES = 4 * 1024 * 1024
 MIGRATED: set[bool] = set()
 
 
-def process(_request: HttpRequest) -> JsonResponse:
+def healthz(_request: HttpRequest) -> JsonResponse:
     """Answer 200 as long as the process runs, with its release. If this fails, restart it."""
     return _answer(200, "ok", version=__version__)
 
 
-def ready(request: HttpRequest) -> JsonResponse:
+def readyz(request: HttpRequest) -> JsonResponse:
     """Answer 200 if requests can be served, else 503. If this fails, send traffic elsewhere."""
     if DRAINING in request.META:
         return _answer(503, "draining")
@@ -58,22 +55,9 @@ def _readiness() -> tuple[int, str]:
     return 200, "ok"
 
 
-@cache
-def newest_migrations() -> set[tuple[str, str]]:
-    """Return the last migration of each application, as of the first call."""
-    return set(MigrationLoader(None).graph.leaf_nodes())
-
-
-def is_migrated() -> bool:
-    """Return whether the database answers and has all migrations."""
-    with suppress(DatabaseError):
-        return newest_migrations() <= MigrationRecorder(connection).applied_migrations().keys()
-    return False
-
-
 def _answer(status: int, text: str, **more: str) -> JsonResponse:
     headers = {"Cache-Control": "no-store"}
     return JsonResponse({"status": text, **more}, status=status, headers=headers)
 
 
-CHECKS = {"/healthz": process, "/readyz": ready}
+CHECKS = {"/healthz": healthz, "/readyz": readyz}

@@ -2,16 +2,14 @@
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from io import FileIO, TextIOWrapper
-from select import PIPE_BUF, select
 from socket import gethostname
-from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -33,24 +31,19 @@ def instance_name() -> str:
     return f"{gethostname()}:{settings.BIND.rpartition(':')[2]}"
 
 
-class Lossy(FileIO):
-    """A file that drops what its disk has no room for, or its reader does not take now."""
+def use_lossy_output() -> None:
+    """Let this process lose lines of its log, rather than wait for a reader or keep them.
 
-    def write(self, line: Any) -> int:
-        with suppress(OSError):
-            # A pipe that is ready takes this many bytes without waiting.
-            for start in range(0, len(line), PIPE_BUF):
-                if not select((), (self,), (), 0)[1]:
-                    break
-                super().write(line[start : start + PIPE_BUF])
-        return len(line)
-
-
-def lose_lines() -> None:
-    """Let this process lose lines of its log: one left in the buffer would fail the next fork."""
+    A reader may stand still, such as journald on a full disk. A line that a full disk has left in a
+    buffer would fail the next fork.
+    """
     for name in ("stdout", "stderr"):
-        file = Lossy(getattr(sys, name).fileno(), "w", closefd=False)
-        setattr(sys, name, TextIOWrapper(file, "utf-8", "backslashreplace", write_through=True))
+        number = getattr(sys, name).fileno()
+        if not os.isatty(number):  # which the shell would share
+            os.set_blocking(number, False)
+        unbuffered = FileIO(number, "w", closefd=False)
+        text = TextIOWrapper(unbuffered, "utf-8", "backslashreplace", write_through=True)
+        setattr(sys, name, text)
     configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
 
 
@@ -99,7 +92,7 @@ class LineFormatter(logging.Formatter):
 
 
 # The setting of Django.
-LOGGING: dict[str, Any] = {
+LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from threading import Thread
-from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import prometheus_client
@@ -29,8 +28,8 @@ SCRAPE_TIMEOUT_SECONDS = 2
 REGISTRY = prometheus_client.CollectorRegistry()
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
-# The package's metrics by their names.
-_kept: dict[str, Any] = {}
+# The package's metrics, in the order in which they are made.
+_kept: list[Counter | Histogram] = []
 # The pipe into which a process writes what it counts, if METRICS_BIND is set.
 _writer: int | None = None
 
@@ -38,12 +37,12 @@ _writer: int | None = None
 class Metric:
     """A metric of the whole service: workers add to it in their parent."""
 
-    def __init__(self, kind: Any, name: str, text: str, *labels: str, **more: Any) -> None:
-        self.name = name
-        _kept[name] = kind(name, text, labels, namespace="cartsvc", registry=REGISTRY, **more)
+    def __init__(self, kept: Counter | Histogram) -> None:
+        self.place = len(_kept)
+        _kept.append(kept)
 
     def add(self, *labels: object, seconds: float | None = None) -> None:
-        counted = self.name, labels, seconds
+        counted = self.place, labels, seconds
         if _writer is None:
             _keep(*counted)
         else:
@@ -51,19 +50,33 @@ class Metric:
                 os.write(_writer, json.dumps(counted).encode() + b"\n")
 
 
+def _counter(name: str, text: str, *labels: str) -> Metric:
+    return Metric(Counter(f"cartsvc_{name}", text, labels, registry=REGISTRY))
+
+
 BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 SECONDS = Metric(
-    Histogram, "request_seconds", "Seconds to answer a request.", "operation", buckets=BUCKETS
+    Histogram(
+        "cartsvc_request_seconds",
+        "Seconds to answer a request.",
+        ["operation"],
+        buckets=BUCKETS,
+        registry=REGISTRY,
+    )
 )
-REQUESTS = Metric(Counter, "requests", "Requests answered.", "operation", "status")
-REPLAYS = Metric(Counter, "replays", "Requests answered from their Idempotency-Key's record.")
-REFUSED = "Requests refused, by the first error's code and the exception behind it."
-ERRORS = Metric(Counter, "errors", REFUSED, "code", "exception")
-DATABASE_ERRORS = Metric(Counter, "database_errors", "Requests that the database did not serve.")
-UNREACHABLE = Metric(Counter, "unreachable", "Failed attempts to ask another server.", "server")
+REQUESTS = _counter("requests", "Requests answered.", "operation", "status")
+REPLAYS = _counter("replays", "Requests answered from their Idempotency-Key's record.")
+ERRORS = _counter(
+    "errors",
+    "Requests refused, by the first error's code and the exception behind it.",
+    "code",
+    "exception",
+)
+DATABASE_ERRORS = _counter("database_errors", "Requests that the database did not serve.")
+UNREACHABLE = _counter("unreachable", "Failed attempts to ask another server.", "server")
 
 
-def count(operation: str, response: HttpResponse, seconds: float) -> None:
+def count_request(operation: str, response: HttpResponse, seconds: float) -> None:
     """Count an answered request."""
     REQUESTS.add(operation, response.status_code)
     SECONDS.add(operation, seconds=seconds)
@@ -71,11 +84,11 @@ def count(operation: str, response: HttpResponse, seconds: float) -> None:
         REPLAYS.add()
 
 
-def _keep(name: str, labels: Sequence[object], seconds: float | None) -> None:
-    metric = _kept[name].labels(*labels) if labels else _kept[name]
-    if seconds is None:
+def _keep(place: int, labels: Sequence[object], seconds: float | None) -> None:
+    metric = _kept[place].labels(*labels) if labels else _kept[place]
+    if isinstance(metric, Counter):
         metric.inc()
-    else:
+    elif seconds is not None:
         metric.observe(seconds)
 
 
@@ -86,11 +99,12 @@ def _receive(reader: int) -> None:
             _keep(*json.loads(line))
 
 
-def listen(address: str, port: int) -> None:
-    """Answer scrapes at this address, in the background. The workers are forked after this."""
+def listen(bind: str) -> None:
+    """Answer scrapes at HOST:PORT, in the background. The workers are forked after this."""
     global _writer
+    host, _, port = bind.partition(":")
     answer = prometheus_client.make_wsgi_app(REGISTRY)
-    server = make_server(address, port, answer, handler_class=_Handler)
+    server = make_server(host, int(port), answer, handler_class=_Handler)
     os.register_at_fork(after_in_child=server.socket.close)
     # A metric of its own, to join with the others. As a label of each, a new name would make new
     # series of all of them.
@@ -98,7 +112,9 @@ def listen(address: str, port: int) -> None:
     instance.info({"instance_name": instance_name(), "version": __version__})
     reader, _writer = os.pipe()
     os.set_blocking(_writer, False)
-    with suppress(OSError):  # the user may have too many large ones
+    with suppress(
+        AttributeError, OSError
+    ):  # only Linux can, and not for a user with many large ones
         fcntl.fcntl(_writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     for run in (partial(_receive, reader), server.serve_forever):
         Thread(target=run, name="metrics", daemon=True).start()
@@ -111,5 +127,5 @@ class _Handler(WSGIRequestHandler):
         with suppress(OSError):  # of who asks too slowly, or has gone
             super().handle()
 
-    def log_message(self, *args: Any) -> None:
+    def log_message(self, *args: object) -> None:
         """Say nothing of a scrape."""

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 from threading import Thread, get_ident
-from typing import Any
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -18,16 +17,20 @@ from granian import Granian
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 
+from cartsvc.serving.addresses import Address
 from cartsvc.serving.drain import Drainable
-from cartsvc.serving.logs import lose_lines
+from cartsvc.serving.logs import use_lossy_output
 
 GRACEFUL_TIMEOUT_SECONDS = 30  # for running requests to finish when the server stops
-MAX_STARTS = 5  # of Granian, which gives up when a worker dies twice within seconds
 
 
-def run(address: dict[str, Any], prepare: Callable[[], None]) -> None:
-    """Serve at an address of `address_of` until a signal. Each worker calls `prepare` first."""
-    lose_lines()
+def serve(address: Address, prepare: Callable[[], None]) -> None:
+    """Serve at this address until a signal. Each worker calls `prepare` first.
+
+    A worker that dies is replaced. If that fails, or the next one dies at once, this ends with an
+    error, and whoever supervises the service starts it again.
+    """
+    use_lossy_output()
     # Granian would warn of threads that wait for the database, where there are few cores. It has no
     # setting for that; a test of tests/service/test_serve.py sees if its words change.
     logging.getLogger("_granian").addFilter(lambda line: "Python threads" not in line.getMessage())
@@ -37,23 +40,6 @@ def run(address: dict[str, Any], prepare: Callable[[], None]) -> None:
     gc.collect()
     gc.freeze()
     multiprocessing.set_start_method("fork", force=True)
-    for _ in range(MAX_STARTS):
-        try:
-            _serve(address, drainable, prepare)
-        except (SystemExit, OSError, RuntimeError, MemoryError) as error:
-            logging.getLogger(__name__).warning("The server has given up: %r", error)
-            time.sleep(1)
-        finally:
-            for left in multiprocessing.active_children():
-                left.terminate()
-                left.join(GRACEFUL_TIMEOUT_SECONDS)
-                left.kill()
-        if drainable.begun[0]:
-            return
-    sys.exit("The workers die again and again: the lines above say why.")
-
-
-def _serve(address: dict[str, Any], drainable: Drainable, prepare: Callable[[], None]) -> None:
     server = Granian(
         settings.WSGI_APPLICATION,
         **address,
@@ -72,8 +58,14 @@ def _serve(address: dict[str, Any], drainable: Drainable, prepare: Callable[[], 
         log_dictconfig={"incremental": True, "handlers": {}, "loggers": {}},
     )
     server.on_startup(drainable.begin_at_signals)
-    server.serve(target_loader=partial(_start_worker, drainable, prepare), wrap_loader=False)
-    drainable.begun[0] = 1
+    try:
+        server.serve(target_loader=partial(_start_worker, drainable, prepare), wrap_loader=False)
+    finally:
+        # None is left, unless a worker could not be replaced. This process would wait for them.
+        for worker in multiprocessing.active_children():
+            worker.terminate()
+            worker.join(GRACEFUL_TIMEOUT_SECONDS)
+            worker.kill()
 
 
 def _start_worker(drainable: Drainable, prepare: Callable[[], None]) -> Drainable:

@@ -98,7 +98,6 @@ def environment(cluster: Cluster, name: str, **more: str) -> dict[str, str]:
         "JWT_SIGNING_KEY": SIGNING_KEY,
         "WEB_CONCURRENCY": WORKERS,
         "THREADS": THREADS,
-        "DRAIN_SECONDS": "0",
         **more,
     }
 

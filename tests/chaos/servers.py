@@ -52,7 +52,6 @@ class Service:
             "BIND": self.bind,
             "TMPDIR": str(folder),  # what it leaves when it is killed
             "WEB_CONCURRENCY": "2",
-            "DRAIN_SECONDS": "0",
             **env,
         }
         self.command = [sys.executable, "manage.py", "serve"]
@@ -92,10 +91,13 @@ class Service:
         return children(self.process.pid)
 
     def lose_a_worker(self) -> None:
-        """Kill a worker, and wait until another is in its place."""
+        """Kill the oldest worker, and wait until another is in its place.
+
+        The service would end with an error if the new one were killed within seconds.
+        """
         whole = int(self.env["WEB_CONCURRENCY"])
         wait_until(lambda: len(self.workers()) == whole)  # the last loss may not be over
-        dead = self.workers()[-1]  # the youngest
+        dead = self.workers()[0]
         os.kill(dead, signal.SIGKILL)
         wait_until(lambda: dead not in (now := self.workers()) and len(now) == whole)
 

@@ -24,6 +24,8 @@ from tests.support.programs import free_port, missing, program, running, wait_un
 DEPLOY = ROOT / "cartsvc/deploy"
 CONTAINERFILE = (DEPLOY / "Containerfile").read_text().replace("\\\n", "")
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yml").read_text())
+KUBERNETES = list(yaml.safe_load_all((DEPLOY / "kubernetes.yml").read_text()))
+KINDS = {described["kind"]: described for described in KUBERNETES}
 USER = "10001"
 DOCUMENTED = set(
     re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "cartsvc/README.md").read_text(), re.MULTILINE)
@@ -57,21 +59,29 @@ def test_compose_says_what_the_image_the_service_and_nginx_want() -> None:
     assert COMPOSE["x-service"]["environment"]["FORWARDED_ALLOW_IPS"] == proxy
 
 
+def test_whoever_supervises_the_service_starts_it_again() -> None:
+    """It ends with an error when its workers cannot be replaced."""
+    unit = (DEPLOY / "cartsvc@.service").read_text()
+    assert "\nRestart=always\n" in unit
+    # systemd's own limit, five starts in ten seconds, would end it before the database is up.
+    assert "\nStartLimitIntervalSec=0\n" in unit
+    assert {COMPOSE["services"][name]["restart"] for name in ("one", "two")} == {"always"}
+    pod = KINDS["Deployment"]["spec"]["template"]["spec"]
+    assert pod["restartPolicy"] == "Always"
+
+
 def test_kubernetes_takes_what_is_shipped() -> None:
     if not find_spec("kubernetes_validate"):
         missing("kubernetes-validate")
     kubernetes_validate = import_module("kubernetes_validate")
-    shipped = list(yaml.safe_load_all((DEPLOY / "kubernetes.yml").read_text()))
-    for described in shipped:
+    for described in KUBERNETES:
         kubernetes_validate.validate(described, "1.31", strict=True)
-    kinds = {described["kind"]: described for described in shipped}
-    assert kinds["ConfigMap"]["data"].keys() <= DOCUMENTED
-    pod = kinds["Deployment"]["spec"]["template"]["spec"]
-    assert pod["terminationGracePeriodSeconds"] >= GRACEFUL_TIMEOUT_SECONDS + int(
-        kinds["ConfigMap"]["data"]["DRAIN_SECONDS"]
-    )
-    job = kinds["Job"]["spec"]["template"]["spec"]
-    cron = kinds["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert KINDS["ConfigMap"]["data"].keys() <= DOCUMENTED
+    pod = KINDS["Deployment"]["spec"]["template"]["spec"]
+    _, pause = pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
+    assert pod["terminationGracePeriodSeconds"] >= int(pause) + 5 + GRACEFUL_TIMEOUT_SECONDS
+    job = KINDS["Job"]["spec"]["template"]["spec"]
+    cron = KINDS["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     for each in (pod, job, cron):
         assert each["securityContext"]["runAsNonRoot"]
         for container in each["containers"] + each.get("initContainers", []):

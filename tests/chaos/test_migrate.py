@@ -87,15 +87,6 @@ def test_a_role_may_have_a_style_of_dates(cluster: Cluster, pooler: bool) -> Non
         assert ended(url, "shell", "--no-imports", "-c", READS, **variables) == (0, "")
 
 
-def test_a_pooler_that_refuses_is_told(cluster: Cluster) -> None:
-    with pooled(cluster.url()) as pooler:
-        url = pooler.variables["DATABASE_URL"]
-        for command in ("migrate", "serve"):
-            status, told = ended(url, command)
-            assert status == 1
-            assert "set DATABASE_ADMIN_URL to the database itself" in told
-
-
 def test_it_waits_for_a_database_that_starts_late() -> None:
     with private_cluster() as late:
         late.stop()
@@ -104,27 +95,6 @@ def test_it_waits_for_a_database_that_starts_late() -> None:
         until_said(process, "Attempt 2 of 12 follows in 5 seconds.")
         late.start()
         succeeds(process)
-
-
-def test_it_tries_once_and_tells_what_to_do_where_the_server_refuses(cluster: Cluster) -> None:
-    cluster.execute("CREATE ROLE guest LOGIN")
-    cluster.execute("CREATE DATABASE anothers")
-    cluster.execute("CREATE ROLE guarded LOGIN PASSWORD 's3cret'")
-    rules = cluster.data / "pg_hba.conf"
-    rules.write_text("host all guarded all scram-sha-256\n" + rules.read_text())
-    cluster.execute("SELECT pg_reload_conf()")
-    for url, why, what in (
-        (cluster.url("nowhere"), 'database "nowhere" does not exist', "Create the database"),
-        (cluster.url(user="nobody"), 'role "nobody" does not exist', "Create the role"),
-        (cluster.url(user="guarded:wrong"), "password authentication failed", "password in it"),
-        (cluster.url(user="guarded"), "no password supplied", "password in it"),
-        (cluster.url("anothers", user="guest"), "denied for schema public", "DATABASE … OWNER TO"),
-    ):
-        status, said = ended(url, "migrate")
-        assert status == 1
-        assert "Attempt 2" not in said
-        assert why in said
-        assert what in said
 
 
 def test_it_lets_traffic_pass_and_tries_again_for_a_lock(cluster: Cluster) -> None:
@@ -136,7 +106,7 @@ def test_it_lets_traffic_pass_and_tries_again_for_a_lock(cluster: Cluster) -> No
         other.execute("SELECT count(*) FROM carts_cart")  # as a report that takes long
         status, told = ended(url, *back, "--attempts=1")
         assert status == 1
-        assert "Another session holds a lock: find it in pg_stat_activity" in told
+        assert "canceling statement due to lock timeout" in told
         assert "Attempt" not in told
         process = migrating(url, *back[1:])
         until_said(process, "canceling statement due to lock timeout")

@@ -24,9 +24,9 @@ CALLERS = 6
 
 @pytest.fixture(scope="module")
 def instances(cluster: Cluster) -> Iterator[list[Service]]:
-    """Two instances, each as on a machine of its own, with the drain that is the default."""
+    """Two instances, each as on a machine of its own."""
     port = free_port()
-    env = {"ALLOWED_HOSTS": f"{HOST},127.0.0.1", "HTTPS_ONLY": "false", "DRAIN_SECONDS": "5"}
+    env = {"ALLOWED_HOSTS": f"{HOST},127.0.0.1", "HTTPS_ONLY": "false"}
     with (
         service(cluster.url(), BIND=f"127.0.0.2:{port}", **env) as one,
         service(cluster.url(), BIND=f"127.0.0.3:{port}", **env) as two,

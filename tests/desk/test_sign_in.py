@@ -55,7 +55,8 @@ def test_five_failures_lock_a_name_for_a_network_for_a_while(anna: User) -> None
     )
     assert guess(first) == [200] * 4 + [429]
     locked = second.post(LOGIN, {"username": "anna", "password": PASSWORD})
-    assert (locked.status_code, locked.headers["Retry-After"]) == (429, "900")
+    assert locked.status_code == 429
+    assert "Please wait up to 15 minutes" in locked.text
     assert not Session.objects.exists()
     # Strangers cannot lock the member of staff out who is elsewhere, nor anybody else.
     assert sign_in(other) == 302
@@ -155,18 +156,6 @@ def test_success_forgets_the_failures_before(anna: User) -> None:
     for _ in range(2):
         assert [sign_in(client, "wrong") for _ in range(4)] == [200] * 4
         assert sign_in(client) == 302
-
-
-def test_a_former_key_keeps_sessions(anna: User, settings: Settings) -> None:
-    client, former = Client(), settings.SECRET_KEY
-    sign_in(client)
-    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another secret key " * 4, [former]
-    assert client.get(CARTS).status_code == 200
-    # The session is signed by the new key now.
-    settings.SECRET_KEY_FALLBACKS = []
-    assert client.get(CARTS).status_code == 200
-    settings.SECRET_KEY = former
-    assert client.get(CARTS).status_code == 302
 
 
 def test_a_session_ends_eight_hours_after_the_last_page_and_says_so(

@@ -11,5 +11,5 @@ def started(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> list[Any]:
     """Replace the server, and return the list of the calls that would have started it."""
     settings.BIND = settings.BIND  # for this test, because the command sets it
     asked: list[Any] = []
-    monkeypatch.setattr(server, "run", lambda address, _: asked.append(address))
+    monkeypatch.setattr(server, "serve", lambda address, _: asked.append(address))
     return asked

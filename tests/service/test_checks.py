@@ -35,14 +35,12 @@ JWKS = {
     "JWT_ISSUER": "https://id.example.com/",
 }
 WRONG: dict[str, tuple[str, dict[str, Any]]] = {
-    "a public host without a database": ("E002", {"IS_PUBLIC": True, "DATABASE_URL_IS_SET": False}),
-    "no secret key": ("E001", {"SECRET_KEY_IS_SET": False}),
+    "a public host without a database": ("E002", {"IS_PUBLIC": True, "DATABASE_URL": ""}),
     "one secret for both": ("E007", {"SECRET_KEY": SHARED}),
     "no signing key": ("E011", {"JWT_SIGNING_KEY": ""}),
     "short signing key": ("E011", {"JWT_SIGNING_KEY": SHARED[:31]}),
-    "one character as a key": ("E011", {"JWT_SIGNING_KEY": "k" * 64}),
-    "a public key to share": ("E012", {"JWT_SIGNING_KEY": PUBLIC_KEY}),
-    "one with \\n for line breaks": ("E012", {"JWT_SIGNING_KEY": PUBLIC_KEY.replace("\n", r"\n")}),
+    "a public key to share": ("E011", {"JWT_SIGNING_KEY": PUBLIC_KEY}),
+    "one with \\n for line breaks": ("E011", {"JWT_SIGNING_KEY": PUBLIC_KEY.replace("\n", r"\n")}),
     "shared and public key": ("E013", {"JWT_VERIFYING_KEY": PUBLIC_KEY}),
     "shared key and key address": ("E013", {"JWT_JWK_URL": JWKS["JWT_JWK_URL"]}),
     "no public key": ("E014", {"JWT_ALGORITHM": "RS256"}),
@@ -53,15 +51,6 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
     "an issuer of any tokens": ("E017", {**JWKS, "JWT_ISSUER": ""}),
     "a rate that nobody counts": ("E031", {"THROTTLE_RATE": "100/min"}),
     **{
-        f"a cache with {what}": ("E038", {"CACHE_URL": f"redis://127.0.0.1:{rest}"})
-        for what, rest in {
-            "an option that is none": "6379/0?ssl_cert_reqs=none",
-            "a port that is none": "abc/0",
-            "a time that is none": "6379/0?socket_timeout=soon",
-        }.items()
-    },
-    "metrics at the address of the service": ("E037", {"METRICS_BIND": "h:9100", "BIND": "h:9100"}),
-    **{
         f"{algorithm} with {name}": ("E015", {"JWT_ALGORITHM": algorithm, "JWT_VERIFYING_KEY": pem})
         for algorithm, name, pem in (
             ("ES256", "something else", "garbled"),
@@ -69,7 +58,6 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
             ("ES256", "a key of RSA", pem_of(rsa.generate_private_key(65537, 2048))),
             ("ES256", "another curve", pem_of(ec.generate_private_key(ec.SECP384R1()))),
             ("RS256", "a short key", pem_of(rsa.generate_private_key(65537, 1024))),
-            ("ES256", "two keys", PUBLIC_KEY * 2),
             ("ES256", "a private key", private_pem_of(private_key("ES256"))),
             ("RS256", "a private key", private_pem_of(private_key("RS256"))),
             ("ES256", "a certificate", "-----BEGIN CERTIFICATE-----\nMIIB"),
@@ -83,34 +71,18 @@ def test_half_made_configuration_has_its_check(
     check: str, changes: dict[str, Any], settings: Settings
 ) -> None:
     settings.SECRET_KEY, settings.JWT_SIGNING_KEY = SECRET, SHARED
-    settings.SECRET_KEY_IS_SET = True
-    assert check_configuration() == []
+    assert [*check_configuration()] == []
     for name, value in changes.items():
         setattr(settings, name, value)
     (message,) = check_configuration()
     assert message.id == f"cartsvc.{check}"
     assert message.is_serious()
-    assert "(cartsvc/README.md, " in message.hint
+    assert message.hint
 
 
-def test_what_is_ignored_is_warned_of(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.BASE_DIR = tmp_path
-    assert [*check_configuration()] == []
-    (tmp_path / ".env").touch()
-    monkeypatch.setenv("DEBUG", "1")
-    assert [each.id for each in check_configuration()] == ["cartsvc.W041", "cartsvc.W042"]
-
-
-def test_each_check_has_an_id_of_its_own_and_a_section_to_read() -> None:
-    code = (ROOT / "cartsvc/checks.py").read_text()
-    ids = re.findall(r'"(?:cartsvc\.)?([EW]\d{3})"', code)
+def test_each_check_has_an_id_of_its_own() -> None:
+    ids = re.findall(r'"cartsvc\.([EW]\d{3})"', (ROOT / "cartsvc/checks.py").read_text())
     assert len(ids) == len(set(ids)) > 8
-    readme = (ROOT / "cartsvc/README.md").read_text()
-    sections = set(re.findall(r'^ +"([A-Z][a-z]+(?: [a-z]+)?)",$', code, re.MULTILINE))
-    for section in {"Configuration", "Metrics", *sections}:
-        assert f"\n## {section}\n" in readme
 
 
 @pytest.mark.parametrize(
@@ -123,23 +95,28 @@ def test_each_check_has_an_id_of_its_own_and_a_section_to_read() -> None:
     ids=["check", "serve", "any server that loads the application"],
 )
 def test_half_made_configuration_is_refused_with_all_its_hints(program: tuple[str, ...]) -> None:
-    wrong = {"SECRET_KEY": "", "JWT_SIGNING_KEY": "short", "METRICS_BIND": "127.0.0.1:8000"}
+    wrong = {"JWT_SIGNING_KEY": "", "THROTTLE_RATE": "9/s"}
     refused = manage(program=program, **{**RIGHT, **wrong})
     assert refused.returncode != 0
-    for check in ("cartsvc.E001", "cartsvc.E011", "cartsvc.E037"):
+    for check in ("cartsvc.E011", "cartsvc.E031"):
         assert check in refused.stderr
-    assert refused.stderr.count("HINT") == 3
+    assert refused.stderr.count("HINT") == 2
     assert "Traceback" not in refused.stderr
 
 
 def test_a_public_service_has_no_database_that_nobody_has_chosen(tmp_path: Path) -> None:
     before = set(copied(tmp_path).iterdir())
+    public = {"ALLOWED_HOSTS": "localhost,carts.example.com"}
     for command in ("check", "migrate", "serve"):
-        refused = manage(command, cwd=tmp_path, ALLOWED_HOSTS="localhost,carts.example.com")
-        assert refused.returncode == 1
-        assert "cartsvc.E002" in refused.stderr
-        assert refused.stdout == ""
-        assert set(tmp_path.iterdir()) == before
+        for secrets, error in (
+            ({}, "The SECRET_KEY setting must not be empty."),  # Django's own
+            ({"SECRET_KEY": SECRET, "JWT_SIGNING_KEY": SHARED}, "cartsvc.E002"),
+        ):
+            refused = manage(command, cwd=tmp_path, **public, **secrets)
+            assert refused.returncode == 1
+            assert error in refused.stderr
+            assert refused.stdout == ""
+            assert set(tmp_path.iterdir()) == before
     chosen = f"sqlite:///{tmp_path / 'chosen.sqlite3'}"
     taken = manage("check", ALLOWED_HOSTS="carts.example.com", DATABASE_URL=chosen)
     assert (taken.returncode, taken.stderr) == (0, "")
@@ -152,10 +129,10 @@ ISSUED = {**JWKS, "JWT_SIGNING_KEY": "", "CORS_ALLOWED_ORIGINS": "https://shop.e
 @pytest.mark.parametrize(
     "changes",
     [
-        {"THROTTLE_RATE": "5/10s", "CACHE_URL": "rediss://r/0"},
+        {"THROTTLE_RATE": "5/s", "CACHE_URL": "rediss://r/0"},
         {**ES256, "JWT_VERIFYING_KEY": PUBLIC_KEY.replace("\n", "\\n")},
         {**ISSUED, "FORWARDED_ALLOW_IPS": "10.0.0.0/8,::1"},
-        {**ISSUED, "FORWARDED_ALLOW_IPS": "*", "JWT_JWK_URL": "http://127.0.0.1:8080/keys"},
+        {**ISSUED, "JWT_JWK_URL": "http://127.0.0.1:8080/keys"},
         {**ISSUED, "JWT_JWK_URL": "http://[::1]:8080/keys"},
     ],
     ids=["HS256", "ES256", "JWKS", "JWKS of loopback", "JWKS of IPv6"],
@@ -163,8 +140,7 @@ ISSUED = {**JWKS, "JWT_SIGNING_KEY": "", "CORS_ALLOWED_ORIGINS": "https://shop.e
 def test_right_configuration_passes_the_deployment_checks(changes: dict[str, str]) -> None:
     checked = manage("check", "--deploy", "--fail-level", "WARNING", **{**RIGHT, **changes})
     assert checked.returncode == 0
-    (line,) = [line for line in checked.stderr.splitlines() if "cartsvc." in line]
-    assert "JWT_REQUIRE_PROFILE is on." in line
+    assert "cartsvc." not in checked.stderr
 
 
 def test_tokens_that_open_every_profile_are_warned_of() -> None:
@@ -228,9 +204,9 @@ def test_a_database_that_does_not_hold_every_character(monkeypatch: pytest.Monke
             connection.close()
             with monkeypatch.context() as patch:
                 patch.setitem(connection.settings_dict, "NAME", name)
-                assert "cartsvc.E035" in database_checks()
+                assert "cartsvc.E034" in database_checks()
                 connection.close()
-            assert "cartsvc.E035" not in database_checks()
+            assert "cartsvc.E034" not in database_checks()
         finally:
             connection.close()
             cursor.execute(f"DROP DATABASE {name}")

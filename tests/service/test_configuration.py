@@ -20,7 +20,7 @@ def test_every_variable_is_documented_and_there_are_few() -> None:
     documented = re.findall(r"^\| `([A-Z_]+)` \|", README.read_text(), re.MULTILINE)
 
     assert sorted(variables) == sorted(documented)
-    assert len(variables) <= 30
+    assert len(variables) <= 28
 
 
 def test_the_file_of_the_readme_can_be_used() -> None:
@@ -37,7 +37,7 @@ def test_the_file_of_the_readme_can_be_used() -> None:
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
-# What stands in one dictionary is tried at once: each variable gets a line of its own.
+# What stands in one dictionary is tried at once.
 WRONG = [
     {
         "MAX_BODY_BYTES": ("0", "must be from 1024 to 16777216, not 0."),
@@ -48,19 +48,17 @@ WRONG = [
         "ORDERED_CART_DAYS": ("36501", "must be from 0 to 36500, not 36501."),
         "WEB_CONCURRENCY": ("0", "must be from 1 to 1000, not 0."),
         "THREADS": ("-1", "must be from 1 to 1000, not -1."),
-        "DRAIN_SECONDS": ("-0.5", "must be from 0 to 3600, not -0.5."),
         "HTTPS_ONLY": ("maybe", "Not a valid boolean."),
         "JWT_ALGORITHM": ("none", "Must be one of: HS256, RS256, ES256."),
         "JWT_JWK_URL": ("http://127.0.0.1@evil.example/keys", "must be an https:// address"),
-        "SECRET_KEY": ("short", "must have 50 random characters"),
-        "SECRET_KEY_FALLBACKS": (f"{'former' * 8},", "must have 50 random characters"),
+        "SECRET_KEY": ("short", "must have 32 random characters"),
+        "JWT_SIGNING_KEY": ("k" * 64, "must have 32 random characters"),
         "ALLOWED_HOSTS": ("a.example.com,*", "must list names such as api.example.com"),
-        "CORS_ALLOWED_ORIGINS": ("https://a.example, https://b.example:443", "b.example:443'."),
+        "CORS_ALLOWED_ORIGINS": ("https://a.example, https://b.example:443", "b.example:443'"),
         "FORWARDED_ALLOW_IPS": ("10.0.0.9,nginx", "'nginx' does not appear to be"),
         "THROTTLE_RATE": ("10/fortnight", "must be such as 100/min"),
         "CACHE_URL": ("127.0.0.1:6379", "must begin with redis://"),
         "METRICS_BIND": (":9100", "must be such as 127.0.0.1:9100."),
-        "BIND": ("8000", "must be host:port or unix:/path."),
         "RESTAURANT_URL": (
             "https://crm.example.com/",
             "must be such as https://crm.example.com/{key}.",
@@ -71,34 +69,28 @@ WRONG = [
         ),
     },
     {
-        "DRAIN_SECONDS": ("inf", "Special numeric values"),
         "JWT_JWK_URL": ("http://id.example.com/keys", "must be an https:// address"),
-        "ALLOWED_HOSTS": (".com", "and not '.com'"),
+        "ALLOWED_HOSTS": (".com", "not '.com'"),
         "CORS_ALLOWED_ORIGINS": ("https://Shop.example.com", "in lower case and ASCII"),
-        "SECRET_KEY": ("k" * 64, "a few again and again"),
+        "SECRET_KEY": ("k" * 64, "must have 32 random characters"),
         "FORWARDED_ALLOW_IPS": ("10.0.0.0/33", "'10.0.0.0/33' does not appear"),
         "THROTTLE_RATE": ("0/min", "must be such as 100/min"),
         "CACHE_URL": ("pymemcache://127.0.0.1:11211", "must begin with redis://"),
         "METRICS_BIND": ("127.0.0.1:http", "must be such as 127.0.0.1:9100."),
     },
-    {"CORS_ALLOWED_ORIGINS": ("https://a.example,null", "null, which any page can have")},
+    {"CORS_ALLOWED_ORIGINS": ("https://a.example,null", "not 'null'")},
     {
-        "ALLOWED_HOSTS": ("https://a.example.com", "and not 'https://a.example.com'"),
-        "CORS_ALLOWED_ORIGINS": ("https://*.example.com", "*.example.com'."),
+        "ALLOWED_HOSTS": ("https://a.example.com", "not 'https://a.example.com'"),
+        "CORS_ALLOWED_ORIGINS": ("https://*.example.com", "*.example.com'"),
         "JWT_JWK_URL": ("https://[id/keys", "must be an https:// address"),
     },
     {
-        "ALLOWED_HOSTS": ("", "and not ''"),
-        "CORS_ALLOWED_ORIGINS": ("https://käse.example.com", "käse.example.com'."),
+        "CORS_ALLOWED_ORIGINS": ("https://käse.example.com", "käse.example.com'"),
         "JWT_JWK_URL": ("file:///etc/passwd", "must be an https:// address"),
     },
-    {"DATABASE_URL": ("mysql://x/y", "it must begin with postgres:// or sqlite://.")},
-    {"DATABASE_URL": ("postgres://u:p@h:5432", "it must name a database")},
-    {"DATABASE_URL": ("sqlite:///:memory:", "it must name a file, and nothing else")},
-    {"DATABASE_URL": ("sqlite:////srv/db.sqlite3?mode=ro", "and nothing else")},
-    {"DATABASE_ADMIN_URL": ("nonsense://x", "it must begin with postgres:// or sqlite://.")},
-    {"DATABASE_ADMIN_URL": ("postgres://u:p@h:5432/x", "the database of DATABASE_URL")},
-    {"THROTTLE_RATE": ("5/99999999999d", "must be such as 100/min, 10/s or 5/10s.")},
+    {"DATABASE_URL": ("mysql://x/y", "must begin with postgres:// or sqlite:///.")},
+    {"DATABASE_URL": ("sqlite:///:memory:", "sqlite:/// must be followed by a path alone.")},
+    {"THROTTLE_RATE": ("5/10s", "must be such as 100/min")},
 ]
 
 
@@ -109,8 +101,9 @@ def test_all_that_is_wrong_is_named_at_once(wrong: dict[str, tuple[str, str]]) -
     assert checked.returncode == 1
     assert "Traceback" not in checked.stderr
     assert "The configuration cannot be used" in checked.stderr
-    for name, (_, said) in wrong.items():
-        assert any(name in line and said in line for line in checked.stderr.splitlines()), name
+    for name, (_, error) in wrong.items():
+        # An error's text follows its name, before the bracket that ends the texts of one name.
+        assert re.search(rf"{name}\b[^\]]*{re.escape(error)}", checked.stderr), name
 
 
 def shown(expression: str, **environment: str) -> Any:
@@ -131,7 +124,7 @@ PUBLIC = {
 
 def test_a_value_may_stand_in_a_file(tmp_path: Path) -> None:
     files = {f"{name}_FILE": str(tmp_path / name) for name in ("SECRET_KEY", "DATABASE_URL")}
-    (tmp_path / "SECRET_KEY").write_text(f"\ufeff{PUBLIC['SECRET_KEY']}\n")  # with a BOM
+    (tmp_path / "SECRET_KEY").write_text(f"{PUBLIC['SECRET_KEY']}\n")
     (tmp_path / "DATABASE_URL").write_text("postgres://cartsvc@db.internal/of-the-file\n")
     values = "settings.SECRET_KEY, settings.DATABASE['NAME']"
     others = {name: PUBLIC[name] for name in ("JWT_SIGNING_KEY", "ALLOWED_HOSTS")}
@@ -140,44 +133,11 @@ def test_a_value_may_stand_in_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("algorithm", "line_break"), [("HS256", r"\n"), ("RS256", "\n")])
 def test_only_a_key_in_pem_has_line_breaks(algorithm: str, line_break: str) -> None:
-    values = {"JWT_ALGORITHM": algorithm, "JWT_SIGNING_KEY": r"k3y-of-32-characters-\nand-more"}
+    values = {"JWT_ALGORITHM": algorithm, "JWT_SIGNING_KEY": r"k3y-of-32-characters-\nand-more."}
     if algorithm != "HS256":
         values |= {"JWT_JWK_URL": "https://id.example.com/keys", "JWT_AUDIENCE": "carts"}
     kept = values["JWT_SIGNING_KEY"].replace(r"\n", line_break)
     assert shown("repr(settings.JWT_SIGNING_KEY)", **values) == repr(kept)
-
-
-def test_former_keys_are_a_list() -> None:
-    former, older = "former" * 8, "older" * 8
-    keys = shown("settings.SECRET_KEY_FALLBACKS", SECRET_KEY_FALLBACKS=f"{former}, {older}")
-    assert keys == f"['{former}', '{older}']"
-
-
-def test_a_value_is_given_once_and_no_file_is_empty(tmp_path: Path) -> None:
-    file = tmp_path / "key"
-    file.write_text(" \n")
-    refused = manage("check", JWT_SIGNING_KEY_FILE=str(file))
-    assert "JWT_SIGNING_KEY_FILE names an empty file." in refused.stderr
-    file.write_text(PUBLIC["JWT_SIGNING_KEY"])
-    twice = {"JWT_SIGNING_KEY_FILE": str(file), "JWT_SIGNING_KEY": PUBLIC["JWT_SIGNING_KEY"]}
-    assert "are both set: set one of them." in manage("check", **twice).stderr
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
-    for path in ("/nonexistent", tmp_path, tmp_path / "bytes", tmp_path / "bytes/below"):
-        refused = manage("check", SECRET_KEY_FILE=str(path))
-        assert refused.returncode == 1
-        (line,) = refused.stderr.splitlines()
-        assert line.endswith(": SECRET_KEY_FILE must name a text file that this user may read.")
-
-
-def test_bytes_that_are_no_text_are_named() -> None:
-    """Such as a key straight from /dev/urandom."""
-    refused = manage("check", JWT_SIGNING_KEY="".join(f"{number}\udcff" for number in range(40)))
-    assert refused.returncode == 1
-    (line,) = refused.stderr.splitlines()
-    assert line.endswith(": JWT_SIGNING_KEY must be text in UTF-8.")
 
 
 @pytest.mark.parametrize(

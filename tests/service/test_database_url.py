@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
 from cartsvc.db.database_url import database_at
 
@@ -28,11 +29,9 @@ def test_what_postgresql_understands(url: str, said: dict[str, Any]) -> None:
     assert database_at(url) == {"ENGINE": "cartsvc.db.postgresql", **plain, **said}
 
 
-@pytest.mark.parametrize("parameter", ["pgbouncer=true", "schema=public"])
-def test_a_parameter_of_other_programs_is_named(parameter: str) -> None:
-    name, _, _ = parameter.partition("=")
-    with pytest.raises(ValueError, match=f"it has a parameter {name}, which"):
-        database_at(f"postgres://u:p@h/n?connect_timeout=1&{parameter}")
+def test_what_is_wrong_is_said_by_the_library() -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"DATABASE_URL: invalid URI query parameter\."):
+        database_at("postgres://u:p@h/n?pgbouncer=true")
 
 
 def test_a_file_of_sqlite() -> None:
@@ -54,12 +53,13 @@ def test_a_file_of_sqlite() -> None:
         "postgres://u:x@s3cret@h/n",
         "postgres://u:x/s3cret@h/n",
         "postgres://u:s3cret%zz@h/n",
+        "postgres://u:s3cret@[h/n",
+        "postgres://u:s3cret@[::1]x/n",
         "postgres://u:1/x?s3cret=1@h/n",
-        "postgres://u:s3cret@h",
         "postgres://u:s3cret@h/n?nonsense=1",
     ],
 )
 def test_nonsense_is_refused_without_repeating_a_password(url: str) -> None:
-    with pytest.raises(ValueError, match="it ") as refused:
+    with pytest.raises(ImproperlyConfigured, match="DATABASE_URL") as raised:
         database_at(url)
-    assert "s3cret" not in str(refused.value)
+    assert "s3cret" not in str(raised.value)

@@ -30,10 +30,7 @@ CALLER = "203.0.113.9"
         # A socket file is a proxy.
         ([NEAR], "", f"198.51.100.1, {CALLER}, {NEAR}", CALLER),
         ([NEAR], "unix:", f"198.51.100.1, {CALLER}, {NEAR}", CALLER),
-        # Whoever connects is one, but no entry is.
-        (["*"], NEAR, f"198.51.100.1, {CALLER}", CALLER),
-        (["*"], f"::ffff:{NEAR}", f"198.51.100.1, {CALLER}", CALLER),
-        (["*"], "unix:", f"198.51.100.1, {CALLER}", CALLER),
+        ([NEAR], f"::ffff:{NEAR}", f"198.51.100.1, {CALLER}", CALLER),
         # Nobody else is believed.
         ([], NEAR, CALLER, NEAR),
         ([], "2001:db8::ffff:2", CALLER, "2001:db8::"),
@@ -58,7 +55,7 @@ def test_whose_word_counts(
         ([NEAR], "https", True),
         ([NEAR], "HTTPS", True),
         (["10.0.0.0/8"], "http, https", True),
-        (["*"], "https, http", False),
+        ([NEAR], "https, http", False),
         ([NEAR], "", False),
         ([NEAR], "wss", False),
         ([FAR], "https", False),

@@ -5,9 +5,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 
 from carts.models import Cart, StaffEntry
+from cartsvc.db.applied_migrations import is_migrated
 from cartsvc.db.database_url import LOCK_SECONDS
 from cartsvc.db.postgresql.base import HAS_CITUS
-from cartsvc.serving.health import is_migrated
 
 # The other rows lie on the server of their cart. A table comes after those that it refers to. The
 # staff log stays with Django's, on the coordinator.

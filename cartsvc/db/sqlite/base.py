@@ -9,27 +9,27 @@ never rest, some then wait for seconds or fail, though none holds the lock for l
 
 import os
 import random
+import sqlite3
 import time
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
 
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
-PAUSE_SECONDS = 0.002
+RETRY_SECONDS = 0.002
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     is_distributed = False
 
-    def get_new_connection(self, conn_params: Any) -> Any:
+    def get_new_connection(self, conn_params: dict[str, object]) -> sqlite3.Connection:
         """Connect. A new database file is readable by its user only.
 
         Requests make none: where the file is missing it was moved, and its -wal would be emptied.
         """
         if not self.is_in_memory_db():
-            name, must_exist = conn_params["database"], self.settings_dict.get("MUST_EXIST")
+            name, must_exist = str(conn_params["database"]), self.settings_dict.get("MUST_EXIST")
             if not must_exist:
                 # SQLite would create the file with the umask's mode. It gives the -wal and -shm
                 # files the mode of the database file.
@@ -58,6 +58,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 except OperationalError:
                     if time.monotonic() > deadline:
                         raise
-                time.sleep(PAUSE_SECONDS * (1 + random.random()))  # noqa: S311
+                time.sleep(RETRY_SECONDS * (1 + random.random()))  # noqa: S311
         finally:
             self.connection.execute(f"PRAGMA busy_timeout = {round(timeout * 1000)}").close()

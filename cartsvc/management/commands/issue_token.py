@@ -1,8 +1,8 @@
 import argparse
 import time
 from collections.abc import Callable, Collection
+from datetime import timedelta
 from importlib import import_module
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -51,14 +51,23 @@ class Command(BaseCommand):
             help="the bearer: the claim sub (%(default)s)",
         )
 
-    def handle(self, **options: Any) -> str:
+    def handle(
+        self,
+        *,
+        scope: str,
+        profile: UUID | None,
+        partner: str | None,
+        lifetime: timedelta,
+        subject: str,
+        **_options: object,
+    ) -> str:
         if not settings.JWT_SIGNING_KEY:
             raise CommandError(
                 "This service verifies tokens and holds no key to sign them: JWT_VERIFYING_KEY "
                 "or JWT_JWK_URL names another issuer. Get the token there, or set "
                 "JWT_SIGNING_KEY."
             )
-        opens = options["profile"] or settings.ANY_PROFILE_SCOPE in options["scope"].split(" ")
+        opens = profile or settings.ANY_PROFILE_SCOPE in scope.split(" ")
         if settings.JWT_REQUIRE_PROFILE and not opens:
             raise CommandError(
                 "The service would refuse this token. Give --profile, or for a back end add "
@@ -66,15 +75,15 @@ class Command(BaseCommand):
             )
         now = int(time.time())
         claims = {
-            "sub": options["subject"],
-            "scope": options["scope"],
+            "sub": subject,
+            "scope": scope,
             "iat": now,
-            "exp": now + int(options["lifetime"].total_seconds()),
+            "exp": now + int(lifetime.total_seconds()),
         }
-        if options["profile"]:
-            claims["profileKey"] = str(options["profile"])
-        if options["partner"]:
-            claims["partnerKey"] = options["partner"]
+        if profile:
+            claims["profileKey"] = str(profile)
+        if partner:
+            claims["partnerKey"] = partner
         try:
             return token_backend().encode(claims)
         except (InvalidKeyError, AttributeError, TypeError, ValueError) as error:  # or a public one

@@ -5,9 +5,7 @@ from django.core.management.base import CommandParser
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 
-from cartsvc.db.database_errors import is_refused_by_server
-
-PAUSE_SECONDS = 5
+SECONDS_BETWEEN_ATTEMPTS = 5
 
 
 class Command(migrate.Command):
@@ -18,7 +16,9 @@ class Command(migrate.Command):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        text = f"how often to try PostgreSQL, every {PAUSE_SECONDS} seconds (%(default)s)"
+        text = (
+            f"how often to try PostgreSQL, every {SECONDS_BETWEEN_ATTEMPTS} seconds (%(default)s)"
+        )
         parser.add_argument("--attempts", type=int, default=12, help=text)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
@@ -30,9 +30,9 @@ class Command(migrate.Command):
                 with database.migrating():
                     return super().execute(*args, **options)
             except OperationalError as error:
-                if attempt >= last or is_refused_by_server(error):
+                if attempt >= last:
                     raise
                 attempt += 1
-                text = f"Attempt {attempt} of {last} follows in {PAUSE_SECONDS} seconds."
+                text = f"Attempt {attempt} of {last} follows in {SECONDS_BETWEEN_ATTEMPTS} seconds."
                 self.stderr.write(f"{str(error).strip()}\n{text}")
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(SECONDS_BETWEEN_ATTEMPTS)

@@ -1,24 +1,20 @@
 import os
 import secrets
-from argparse import SUPPRESS
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from contextlib import contextmanager, suppress
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connection, connections
-from django.http.request import split_domain_port, validate_host
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
 
-from cartsvc.db.database_errors import UNSUPPORTED
+from cartsvc.db.applied_migrations import is_migrated
 from cartsvc.db.database_url import connect_for_requests
 from cartsvc.identity.bearer_tokens import fetch_issuer_keys
 from cartsvc.serving import metrics, server
-from cartsvc.serving.addresses import address_of, claimed
-from cartsvc.serving.health import is_migrated
+from cartsvc.serving.addresses import free_address
 
 FIRST_ACCOUNT = "admin"
 
@@ -31,7 +27,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("address", nargs="?", help=SUPPRESS)  # as runserver takes it
         parser.add_argument(
             "--bind", default=settings.BIND, help="HOST:PORT or unix:/path (%(default)s)"
         )
@@ -39,22 +34,20 @@ class Command(BaseCommand):
             "--demo", action="store_true", help="fill the database with carts, if it has none"
         )
 
-    def handle(self, **options: Any) -> None:
+    def handle(self, *, bind: str, demo: bool, **_options: object) -> None:
         # Seconds for each name server. The next is then asked while a request still waits.
         os.environ.setdefault("RES_OPTIONS", "timeout:1 attempts:1")
-        bind = options["address"] or options["bind"]
-        with ExitStack() as stack:
-            with _naming(bind, "BIND= or --bind "):
-                address = stack.enter_context(claimed(bind))
-            settings.BIND = bind  # the instance's name has its end
-            if settings.METRICS_BIND:
-                with _naming(settings.METRICS_BIND, "METRICS_BIND="):
-                    metrics.listen(**address_of(settings.METRICS_BIND))
-            self._prepare(bind, demo=options["demo"])
-            try:
-                server.run(address, fetch_issuer_keys)
-            finally:
-                _close_file()
+        with _naming(bind, "BIND= or --bind "):
+            address = free_address(bind)
+        settings.BIND = bind  # the instance's name has its end
+        if settings.METRICS_BIND:
+            with _naming(settings.METRICS_BIND, "METRICS_BIND="):
+                metrics.listen(settings.METRICS_BIND)
+        self._prepare(bind, demo=demo)
+        try:
+            server.serve(address, fetch_issuer_keys)
+        finally:
+            _close_file()
 
     def _prepare(self, bind: str, *, demo: bool) -> None:
         if settings.EMBEDDED:
@@ -73,17 +66,12 @@ class Command(BaseCommand):
         connections.close_all()
 
     def _look_at_database(self) -> None:
-        """Warn if it does not answer or is not migrated. Refuse it if its sessions are not right.
-
-        A pooler may drop or refuse what the configuration asks for.
-        """
+        """Warn if it does not answer or is not migrated. Refuse sessions that are not right."""
         try:
             self.check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])
             if not is_migrated():
                 self.stderr.write("Some migrations are not applied: run manage.py migrate.")
         except DatabaseError as error:
-            if UNSUPPORTED in str(error):
-                raise
             self.stderr.write(f"The database does not answer yet: {error}")
         finally:
             connection.close()
@@ -94,10 +82,7 @@ class Command(BaseCommand):
         if accounts.exists():
             return
         password = secrets.token_urlsafe(12)
-        try:
-            accounts.create_superuser(FIRST_ACCOUNT, password=password)
-        except IntegrityError:  # another `serve` has just made it, and prints its password
-            return
+        accounts.create_superuser(FIRST_ACCOUNT, password=password)
         self.stdout.write(
             f"""\
 The first account of the support desk is {FIRST_ACCOUNT}. Its password, shown only now:
@@ -117,11 +102,6 @@ The cart service runs at {url}  (stop it with Ctrl-C)
 
 """
         )
-        if not validate_host(split_domain_port(bind)[0], settings.ALLOWED_HOSTS):
-            self.stderr.write(
-                "Other machines are refused until ALLOWED_HOSTS names this one: by the name or the "
-                "address that they ask for.\n"
-            )
         call_command("first_cart", url, stdout=self.stdout)
 
 
@@ -130,7 +110,7 @@ def _naming(bind: str, option: str) -> Iterator[None]:
     """Name an address that cannot be used, and what sets it."""
     try:
         yield
-    except (OSError, OverflowError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise CommandError(
             f"{bind} cannot be used ({error}). Choose another address with {option}HOST:PORT."
         ) from error
