@@ -150,7 +150,7 @@ class RecordSerializer(serializers.Serializer):
         try:
             if type(data) is not dict:
                 raise invalid_type("an object", data)
-            values = self.object_check.check(data, unknown)
+            values = self.object_check.values_of(data, unknown)
             if self.validators:
                 self.run_validators(values)
             values = self.validate(values)

@@ -80,7 +80,7 @@ class ObjectCheck:
             for one in self.members
         ]
 
-    def check(self, sent: Mapping[str, Any], unknown: list[Place]) -> Values:
+    def values_of(self, sent: Mapping[str, Any], unknown: list[Place]) -> Values:
         """Return the values by their fields. Add the places of unknown members, in the order sent.
 
         Raises:
@@ -144,7 +144,7 @@ def checked_list(
     elements: Any,
     unknown: list[Place],
 ) -> tuple[Any, ...]:
-    """Return the checked elements. See `ObjectCheck.check`."""
+    """Return the checked elements. See `ObjectCheck.values_of`."""
     kind.check_count(elements)
     found: list[Any] = []
     errors: list[ApiError] = []
@@ -221,7 +221,7 @@ def checked_values(record: Record, values: Mapping[str, Any], object_check: Obje
         names = ", ".join(record._fields)
         raise TypeError(f"{record.__name__} takes no {', '.join(other)}, only {names}.")
     try:
-        return object_check.check(values, [])
+        return object_check.values_of(values, [])
     except ApiErrors as error:
         raise InvalidValues(error.errors) from None
 

@@ -64,7 +64,7 @@ class CartManager(CartWriter):
         # Earlier keys win, so that a second call cannot widen the selection.
         return self._with(author=author, keys={**keys, **self.keys})
 
-    def at(self, moment: datetime) -> Self:
+    def dated(self, moment: datetime) -> Self:
         """Return a manager whose changes are dated `moment`. For demonstrations."""
         return self._with(moment=moment)
 

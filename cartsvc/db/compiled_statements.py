@@ -26,8 +26,7 @@ from django.db.models.sql.compiler import SQLCompiler
 from psycopg.pq import TransactionStatus
 
 Cursor = CursorWrapper
-Row = Sequence[Any]
-Rows = list[Row]
+Rows = list[Sequence[Any]]
 
 # Up to this many values are sent one by one, because arrays cost more for a few. With more values,
 # the text would often be one that psycopg has not parsed yet.

@@ -13,16 +13,18 @@ ROOT = Path(settings.BASE_DIR)
 
 # What Django, the framework and the libraries look up by its name, or call.
 HOOKS = {
-    *("Command", "DatabaseWrapper", "logger", "User"),
+    *("Command", "DatabaseWrapper", "LOGGING", "User", "logger", "urlpatterns"),
     *("add_arguments", "handle", "ready", "get_queryset", "get_urls", "dispatch", "get", "post"),
     *("initial", "initialize_request", "get_fields", "run_validation", "to_python", "clean"),
     *("as_sql", "database_forwards", "database_backwards", "get_new_connection", "format"),
     *("filter", "delete", "save", "update", "create", "destroy", "partial_update"),
 }
 
-# An operation has one name: on the view, the manager, a cart and an item.
-OPERATIONS = {
+# The same of several: an operation on the view, the manager, a cart and an item; the status of a
+# cart, read or locked; the author of a change or a deletion; to run a statement.
+SHARED = {
     *("add_item", "add_items", "replace_items", "delete_cart", "change", "close", "reopen"),
+    *("status", "author", "run"),
 }
 
 
@@ -69,7 +71,7 @@ def test_a_public_name_stands_for_one_thing() -> None:
                 if isinstance(node, ast.ClassDef):
                     bases[node.name] = {name for base in node.bases for name in names_in(base)}
             for one in definitions(str(path.relative_to(ROOT)), tree.body):
-                if not one.name.startswith("_") and one.name not in HOOKS | OPERATIONS:
+                if not one.name.startswith("_") and one.name not in HOOKS | SHARED:
                     found[one.name].add(one)
 
     def line(owner: str) -> set[str]:
