@@ -22,7 +22,7 @@ from carts.cart_errors import (
     VersionMismatch,
 )
 from carts.models import Cart, IdempotencyRecord
-from carts.models.cart_change import Author
+from carts.models.cart_change import NAME_LENGTH, Author
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
@@ -75,8 +75,9 @@ class OperationView(ViewSetMixin, APIView):
     warnings: Sequence[ApiError] = ()  # of the success
 
     @property
-    def allowed_methods(self) -> list[str]:
-        return [name.upper() for name in self.http_method_names if name in self.action_map]
+    def default_response_headers(self) -> dict[str, str]:
+        """Return none: only a 405 has Allow."""
+        return {}
 
     def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
         """Look up the operation, None if the path does not have the method. Nothing is parsed."""
@@ -99,12 +100,12 @@ class OperationView(ViewSetMixin, APIView):
         check_guids(kwargs)
         if bearer.profile_key not in (None, kwargs["profile_key"]):
             raise ProfileMismatch(field="profileKey")
-        any_profile = settings.ANY_PROFILE_SCOPE
-        # An issuer may have dropped the claim without a word.
-        is_bound = bearer.profile_key or any_profile in bearer.scopes
-        if settings.JWT_REQUIRE_PROFILE and not is_bound:
-            text = f"The token has neither a profileKey claim nor the scope {any_profile}."
-            raise ProfileMismatch(text, field="profileKey")
+        if settings.JWT_REQUIRE_PROFILE and bearer.profile_key is None:
+            # An issuer may have dropped the claim without a word.
+            scope = settings.ANY_PROFILE_SCOPE
+            if scope not in bearer.scopes:
+                text = f"The token has neither a profileKey claim nor the scope {scope}."
+                raise ProfileMismatch(text, field="profileKey")
         if settings.THROTTLE_RATE:
             throttling.check_rate(request, bearer)
         self.caller = bearer.subject, bearer.profile_key
@@ -166,7 +167,8 @@ class OperationView(ViewSetMixin, APIView):
     @property
     def own_carts(self) -> CartManager:
         """The carts that the bearer may see and change, in the bearer's name."""
-        author = Author("bearer", self.bearer.subject, self.request.META["cartsvc.request_id"])
+        name, request_id = self.bearer.subject, self.request.META["cartsvc.request_id"]
+        author = Author("bearer", name[:NAME_LENGTH], request_id)
         keys: dict[str, Any] = {"profile_key": self.kwargs["profile_key"]}
         if self.bearer.partner_key is not None:
             keys["partner_key"] = self.bearer.partner_key

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from carts.admin.formatting import cart_url, format_value
 from carts.models import Cart, StaffEntry
-from carts.models.cart_change import Author
+from carts.models.cart_change import NAME_LENGTH, Author
 
 ENTRIES_PER_PAGE = 100
 
@@ -38,7 +38,7 @@ class ActivityForm(forms.Form):
 
 
 def author_of(request: HttpRequest, why: str | None) -> Author:
-    name = request.user.get_username()
+    name = request.user.get_username()[:NAME_LENGTH]
     return Author("staff", name, request.META["cartsvc.request_id"], why)
 
 

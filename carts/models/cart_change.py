@@ -50,8 +50,8 @@ class Author:
     """The author of a change.
 
     `kind` is "bearer", "staff" or "shell". `name` is the token's `sub`, the account's name or
-    the operating system's user, cut to `NAME_LENGTH` characters and printable. `why` is the
-    reason that a member of staff gives, of up to `WHY_LENGTH` characters.
+    the operating system's user, in up to `NAME_LENGTH` printable characters. `why` is the reason
+    that a member of staff gives, of up to `WHY_LENGTH` characters.
     """
 
     kind: str
@@ -59,15 +59,11 @@ class Author:
     request_id: str | None = None
     why: str | None = None
 
-    def __post_init__(self) -> None:
-        # The operating system's names may hold any bytes.
-        printable = UNPRINTABLE.sub("\ufffd", self.name[:NAME_LENGTH])
-        object.__setattr__(self, "name", printable)
-
     @classmethod
     def shell(cls) -> Self:
         try:
-            return cls("shell", getuser())
+            # The operating system's names may hold any bytes.
+            return cls("shell", UNPRINTABLE.sub("\ufffd", getuser())[:NAME_LENGTH])
         except (KeyError, OSError):  # the user has no name, as in a container
             return cls("shell", "")
 

@@ -5,7 +5,6 @@ Reads are in `reads`.
 """
 
 from collections.abc import Iterable, Mapping, Set
-from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
@@ -61,16 +60,9 @@ class CartManager(CartWriter):
 
         The carts' history names the author. `keys` are values of model fields.
         """
-        # Earlier keys win, so that a second call cannot widen the selection.
-        return self._with(author=author, keys={**keys, **self.keys})
-
-    def dated(self, moment: datetime) -> Self:
-        """Return a manager whose changes are dated `moment`. For demonstrations."""
-        return self._with(moment=moment)
-
-    def _with(self, **attributes: Any) -> Self:
         carts = type(self)()
-        carts.__dict__.update(vars(self) | attributes)
+        # Earlier keys win, so that a second call cannot widen the selection.
+        carts.__dict__.update(vars(self), author=author, keys={**keys, **self.keys})
         return carts
 
     def create_with_items(

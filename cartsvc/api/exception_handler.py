@@ -12,7 +12,7 @@ from rest_framework.exceptions import MethodNotAllowed, ValidationError
 from rest_framework.serializers import as_serializer_error
 from rest_framework.settings import api_settings
 
-from cartsvc import request_errors as errors
+from cartsvc import request_errors
 from cartsvc.api.envelope import Failure
 from cartsvc.db.database_errors import is_outage
 from cartsvc.request_errors import ApiError
@@ -37,26 +37,27 @@ def _api_error(error: Exception, context: Mapping[str, Any]) -> ApiError:  # noq
         case ApiError():
             return error
         case ValidationError():
-            return errors.ApiErrors(errors_of(error))
+            return request_errors.ApiErrors(errors_of(error))
         case MethodNotAllowed():
             allowed = ", ".join(context["view"].allowed_methods)
-            return errors.MethodNotAllowed(f"This path takes only {allowed}.")
+            text = f"This path takes only {allowed}."
+            return request_errors.MethodNotAllowed(text, headers={"Allow": allowed})
         case Http404():
-            return errors.NotFound()
+            return request_errors.NotFound()
         case DisallowedHost():
             logger.warning(logs.UNKNOWN_HOST)
             text = "The Host header names no host of this service."
-            return errors.InvalidHeader(text, field="Host")
+            return request_errors.InvalidHeader(text, field="Host")
         case TooManyFieldsSent():
-            return errors.InvalidParameter("The query has too many parameters.")
+            return request_errors.InvalidParameter("The query has too many parameters.")
         case SuspiciousOperation():
-            return errors.InvalidHeader()
+            return request_errors.InvalidHeader()
         case DatabaseError() if is_outage(error):
             logger.warning("The database did not serve a request: %s", error)
             metrics.DATABASE_ERRORS.add()
-            return errors.Unavailable()
+            return request_errors.Unavailable()
     logger.error("Unexpected error in an API request", exc_info=error)
-    return errors.InternalError()
+    return request_errors.InternalError()
 
 
 def errors_of(error: Exception) -> list[ApiError]:

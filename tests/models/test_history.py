@@ -3,15 +3,16 @@
 from datetime import UTC, datetime
 
 import pytest
-from uuid_utils.compat import uuid7
 
 from carts.models import Cart, CartChange
 from carts.models.cart_change import MAX_CHANGES, NAME_LENGTH, Author
 from carts.records import Option
+from cartsvc.api.operation import OPERATIONS
+from tests.api.valid_requests import send
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
-from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 
 def changes() -> list[CartChange]:
@@ -82,12 +83,14 @@ def test_a_system_user_without_a_name_may_write(db: None, monkeypatch: pytest.Mo
     assert CartFactory().created_by == Author("shell", "")
 
 
-def test_long_names_are_cut(db: None) -> None:
+def test_long_names_are_cut(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     pizza = "\U0001f355"
-    cart = CartFactory()
-    Cart.objects.by(Author("staff", pizza * 300)).add_item(cart.pk, uuid7(), new_item())
+    monkeypatch.setattr("carts.models.cart_change.getuser", lambda: pizza * 300)
+    Api(sub=pizza * 300).post(body=bodies.cart())
+    CartFactory()
 
-    assert changes()[0].author_name == pizza * NAME_LENGTH
+    names = Cart.objects.values_list("created_by_name", flat=True)
+    assert list(names) == [pizza * NAME_LENGTH] * 2
 
 
 def test_the_latest_changes_are_kept_and_the_creation(api: Api) -> None:
@@ -98,3 +101,22 @@ def test_the_latest_changes_are_kept_and_the_creation(api: Api) -> None:
     versions = [change.version for change in changes()]
     assert versions == list(range(7, MAX_CHANGES + 7))
     assert Cart.objects.get().created_by.name == "partner-app"
+
+
+def test_the_history_has_room_for_the_name_of_every_operation() -> None:
+    longest = max(len(operation.name) for operation in OPERATIONS)
+    assert longest <= CartChange._meta.get_field("operation").max_length
+
+
+def test_the_history_calls_operations_by_their_declared_names(api: Api) -> None:
+    cart_id, [item_id] = created_with_items(api, "Calzone")
+    for name in ("change cart", "add", "update", "change item", "remove", "add several"):
+        assert send(api, name, cart_id, item_id).status_code == 200
+    for name in ("replace all", "close", "reopen"):
+        assert send(api, name, cart_id).status_code == 200
+
+    recorded = [change.operation for change in changes()]
+    assert len(set(recorded)) == len(recorded) == 9
+    assert {*recorded, "Create Cart", "Delete Cart"} == {
+        operation.name for operation in OPERATIONS if "Cart.Read" not in operation.scopes
+    }
