@@ -5,6 +5,7 @@ Reads are in `reads`.
 """
 
 from collections.abc import Iterable, Mapping, Set
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
@@ -63,6 +64,12 @@ class CartManager(CartWriter):
         carts = type(self)()
         # Earlier keys win, so that a second call cannot widen the selection.
         carts.__dict__.update(vars(self), author=author, keys={**keys, **self.keys})
+        return carts
+
+    def dated(self, moment: datetime) -> Self:
+        """Return a manager whose changes are dated `moment`. For demonstrations."""
+        carts = self.by(self.author or Author.shell())
+        carts.moment = moment
         return carts
 
     def create_with_items(

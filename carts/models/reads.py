@@ -128,7 +128,7 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
 
     author: Author | None = None
     keys: Mapping[str, Any] = {}
-    moment: datetime | None = None  # of changes, for demonstrations
+    moment: datetime | None = None  # of changes, if not now
 
     def get_queryset(self) -> CartQuerySet:
         return CartQuerySet(self.model, using=self._db).filter(**self.keys)

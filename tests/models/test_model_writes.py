@@ -33,11 +33,11 @@ def cart(db: None) -> Any:
 def test_the_time_of_the_last_change_never_goes_back(cart: Cart) -> None:
     """As when a change has waited for one that came after it."""
     before = cart.modified_on
-    Cart.objects.at(before - timedelta(seconds=1)).add_item(cart.pk, uuid7(), new_item())
+    Cart.objects.dated(before - timedelta(seconds=1)).add_item(cart.pk, uuid7(), new_item())
     cart.refresh_from_db()
     assert (cart.version, cart.modified_on) == (2, before)
     later = before + timedelta(seconds=1)
-    Cart.objects.at(later).add_item(cart.pk, uuid7(), new_item())
+    Cart.objects.dated(later).add_item(cart.pk, uuid7(), new_item())
     cart.refresh_from_db()
     assert (cart.version, cart.modified_on) == (3, later)
 

@@ -53,8 +53,7 @@ def create_sample(number: int, customer: UUID, created: datetime) -> None:
     items = [pick(menu["items"], first + position) for position in range(pick(SIZES, number))]
     values = {name: pick(samples, number) for name, samples in SAMPLES["carts"].items()}
     carts = Cart.objects.by(Author("bearer", values["platform"], uuid4().hex))
-    carts.moment = created
-    cart = carts.create_with_items(
+    cart = carts.dated(created).create_with_items(
         id=uuid7(nanoseconds=int(created.timestamp() * 1000) * 1_000_000),
         profile_key=customer,
         partner_key="DEMO",
@@ -63,12 +62,11 @@ def create_sample(number: int, customer: UUID, created: datetime) -> None:
         items=items,
         **values,
     )
-    carts.moment = created + CHOOSING / 2
+    changing = carts.dated(created + CHOOSING / 2)
     if number % 3 == 0:
-        carts.add_item(cart.id, uuid7(), Item(**pick(menu["items"], number)))
+        changing.add_item(cart.id, uuid7(), Item(**pick(menu["items"], number)))
     if number % 5 == 0 and (item := cart.items.first()):
-        carts.change_item(cart.id, item.id, {"quantity": item.quantity + 1})
+        changing.change_item(cart.id, item.id, {"quantity": item.quantity + 1})
     if outcome := pick(ENDS, number):
         closing = Closing(outcome=outcome, reference=f"{outcome[:3].upper()}-{48_000 - number}")
-        carts.moment = created + CHOOSING
-        carts.close_cart(cart.id, closing)
+        carts.dated(created + CHOOSING).close_cart(cart.id, closing)
