@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import transaction
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from rest_framework.request import Request
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
@@ -79,14 +79,14 @@ class OperationView(ViewSetMixin, APIView):
         """Return none: only a 405 has Allow."""
         return {}
 
-    def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
+    def initialize_request(self, request: HttpRequest, *args: object, **kwargs: object) -> Request:
         """Look up the operation, None if the path does not have the method. Nothing is parsed."""
-        self.action: Any = self.action_map.get(request.method.lower())
+        self.action: Any = self.action_map.get(str(request.method).lower())
         self.operation = getattr(self, self.action).operation if self.action else None
         request.META["cartsvc.operation"] = self.operation
         return Request(request)
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+    def initial(self, request: Request, *args: object, **kwargs: Any) -> None:
         """Check the token, its scope, the path, its profile, the rate, and the headers.
 
         The framework would negotiate Accept here, too. If the path does not have the method, 405
@@ -112,7 +112,7 @@ class OperationView(ViewSetMixin, APIView):
         if self.operation and not headers.keys().isdisjoint(PREFERENCES):
             self._read_headers(headers)
 
-    def _read_headers(self, sent: Mapping[str, Any]) -> None:
+    def _read_headers(self, sent: Mapping[str, str]) -> None:
         """Read Prefer, If-Match and Idempotency-Key, those that the operation takes."""
         taken = self.operation.request_headers
         errors: list[ApiError] = []
@@ -169,7 +169,7 @@ class OperationView(ViewSetMixin, APIView):
         """The carts that the bearer may see and change, in the bearer's name."""
         name, request_id = self.bearer.subject, self.request.META["cartsvc.request_id"]
         author = Author("bearer", name[:NAME_LENGTH], request_id)
-        keys: dict[str, Any] = {"profile_key": self.kwargs["profile_key"]}
+        keys: dict[str, object] = {"profile_key": self.kwargs["profile_key"]}
         if self.bearer.partner_key is not None:
             keys["partner_key"] = self.bearer.partner_key
         carts = Cart.objects.by(author, **keys)
@@ -177,7 +177,7 @@ class OperationView(ViewSetMixin, APIView):
         return carts
 
     def change(
-        self, make: Callable[[], Changed | None], sent: Any = None, **ids: Any
+        self, make: Callable[[], Changed | None], sent: object = None, **ids: object
     ) -> HttpResponse:
         """Make a change, once if there is an Idempotency-Key, and answer it.
 
@@ -200,7 +200,7 @@ class OperationView(ViewSetMixin, APIView):
             data, version = record.data, record.version
         return self.answer(data, version)
 
-    def _record(self, sent: Any) -> IdempotencyRecord:
+    def _record(self, sent: object) -> IdempotencyRecord:
         """Return the record of the request, or of the same request sent before."""
         # The path and the partner must be the same, too.
         partner, profile_key = self.bearer.partner_key, self.kwargs["profile_key"]
@@ -219,7 +219,7 @@ class OperationView(ViewSetMixin, APIView):
             self.headers["Preference-Applied"] = ", ".join([*applied, "return=representation"])
         return response
 
-    def handle_exception(self, exc: Exception) -> Any:
+    def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         """Name what an error of the models is about as the caller does."""
         match exc:
             case VersionMismatch():

@@ -68,7 +68,7 @@ class TypedField(serializers.Field):
         super().__init__(**kwargs)
         self.kind = kind
 
-    def run_validation(self, data: Any = empty) -> Any:
+    def run_validation(self, data: object = empty) -> Any:
         value = self.kind.check(data)
         self.run_validators(value)
         return value
@@ -77,7 +77,7 @@ class TypedField(serializers.Field):
 def with_our_errors(check: Callable[..., Any]) -> Callable[..., Any]:
     """Return the framework's check of a value, which then raises errors of ours."""
 
-    def checked(value: Any) -> Any:
+    def checked(value: object) -> Any:
         try:
             return check(value)
         except (serializers.ValidationError, DjangoValidationError) as error:
@@ -95,13 +95,13 @@ class RecordSerializer(serializers.Serializer):
     class Meta:
         record: Record
 
-    def get_fields(self) -> dict[str, Any]:
-        declared: dict[str, Any] = super().get_fields()
+    def get_fields(self) -> Values:
+        declared: Values = super().get_fields()
         record = self.Meta.record
         found = {}
         for source, kind in types_of(record).items():
             name, optional = camel_case(source), is_optional(record, source)
-            options: dict[str, Any] = {
+            options: Values = {
                 "required": not optional,
                 "allow_null": optional,
                 "source": None if source == name else source,
@@ -137,11 +137,11 @@ class RecordSerializer(serializers.Serializer):
             hook = with_our_errors(hook)
         return Member(name, field.source, check, field.required, field.allow_null, is_list, hook)
 
-    def run_validation(self, data: Any = empty) -> Any:
+    def run_validation(self, data: object = empty) -> Any:
         """Return the record, or what else `to_record` makes. See `checked`."""
         return self.checked(data, [])
 
-    def checked(self, data: Any, unknown: list[Place]) -> Any:
+    def checked(self, data: object, unknown: list[Place]) -> Any:
         """Return what `to_record` makes. Add the places of unknown members, in the order sent.
 
         Raises:
@@ -175,7 +175,7 @@ class ChangeSerializer(RecordSerializer):
         others = {*NewCart._fields, *Item._fields}.difference(self.Meta.fields)
         return READ_ONLY_MEMBERS.union(map(camel_case, others))
 
-    def get_fields(self) -> dict[str, Any]:
+    def get_fields(self) -> Values:
         every = super().get_fields()
         found = {name: field for name, field in every.items() if name not in self.ignored_members}
         for field in found.values():
@@ -187,7 +187,7 @@ class ChangeSerializer(RecordSerializer):
         every = super().object_check
         return ObjectCheck(every.members, {}, every.names, self._fixed_members)
 
-    def _fixed_members(self, data: Mapping[str, Any]) -> list[ApiError]:
+    def _fixed_members(self, data: Mapping[str, object]) -> list[ApiError]:
         return [CannotChange(field=(name,)) for name in data if name in self.ignored_members]
 
     def to_record(self, values: Values) -> Any:

@@ -141,7 +141,7 @@ class Closing(NamedTuple):
     seconds: Annotated[int | None, Integer(60, 3_600)] = None
 
     @staticmethod
-    def first_errors(values: Mapping[str, Any]) -> list[ApiError]:
+    def first_errors(values: Mapping[str, object]) -> list[ApiError]:
         """Return an error for each value that does not go with the `outcome`, whatever it is."""
         outcome = values.get("outcome")
         errors: list[ApiError] = []
@@ -206,6 +206,6 @@ def read_values(record: Record, members: Mapping[str, Any]) -> Values:
     return values
 
 
-def stored_record(record: Record, values: Mapping[str, Any]) -> Any:
+def stored_record(record: Record, values: Mapping[str, object]) -> Any:
     """Return the record of values that were checked before. What is missing was not sent."""
     return record._make(map({**defaults_of(record), **values}.get, record._fields))

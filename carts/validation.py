@@ -53,7 +53,7 @@ class Member(NamedTuple):
     is_required: bool
     takes_null: bool
     is_list: bool = False
-    hook: Callable[[Any], Any] | None = None
+    hook: Callable[[object], object] | None = None
 
 
 class ObjectCheck:
@@ -69,7 +69,7 @@ class ObjectCheck:
         members: Iterable[Member],
         initial: Values,
         names: Iterable[str],
-        first_errors: Callable[[Mapping[str, Any]], list[ApiError]] | None = None,
+        first_errors: Callable[[Mapping[str, object]], list[ApiError]] | None = None,
         complete: Callable[[Values], None] | None = None,
     ) -> None:
         self.members, self.initial, self.names = [*members], initial, frozenset(names)
@@ -80,7 +80,7 @@ class ObjectCheck:
             for one in self.members
         ]
 
-    def values_of(self, sent: Mapping[str, Any], unknown: list[Place]) -> Values:
+    def values_of(self, sent: Mapping[str, object], unknown: list[Place]) -> Values:
         """Return the values by their fields. Add the places of unknown members, in the order sent.
 
         Raises:
@@ -110,8 +110,8 @@ class ObjectCheck:
         return values
 
     def _value(
-        self, member: Member, sent: Mapping[str, Any], unknown_below: dict[str, list[Place]]
-    ) -> Any:
+        self, member: Member, sent: Mapping[str, object], unknown_below: dict[str, list[Place]]
+    ) -> object:
         value = sent.get(member.name)
         if value is None and not member.takes_null:
             raise Null if member.name in sent else Required
@@ -124,7 +124,7 @@ class ObjectCheck:
         return member.hook(value) if member.hook else value
 
     def _unknown(
-        self, sent: Mapping[str, Any], below: Mapping[str, list[Place]]
+        self, sent: Mapping[str, object], below: Mapping[str, list[Place]]
     ) -> Iterator[Place]:
         for name in sent:
             if name not in self.names:
@@ -133,20 +133,20 @@ class ObjectCheck:
                 yield (name, *place)
 
 
-def _without(errors: list[ApiError], sent: Mapping[str, Any]) -> Values:
+def _without(errors: list[ApiError], sent: Mapping[str, object]) -> Values:
     wrong = {error.field for error in errors}
     return {name: value for name, value in sent.items() if (name,) not in wrong}
 
 
 def checked_list(
     kind: ListOf,
-    check: Callable[[Any, list[Place]], Any],
-    elements: Any,
+    check: Callable[[Any, list[Place]], object],
+    elements: Iterable[object],
     unknown: list[Place],
-) -> tuple[Any, ...]:
+) -> tuple[object, ...]:
     """Return the checked elements. See `ObjectCheck.values_of`."""
     kind.check_count(elements)
-    found: list[Any] = []
+    found: list[object] = []
     errors: list[ApiError] = []
     for position, element in enumerate(elements):
         unknown_below: list[Place] = []
@@ -163,11 +163,13 @@ def checked_list(
     return tuple(found)
 
 
-def _list_in_python(kind: ListOf, elements: Any, unknown: list[Place]) -> tuple[Any, ...]:
+def _list_in_python(
+    kind: ListOf, elements: Iterable[object], unknown: list[Place]
+) -> tuple[object, ...]:
     return checked_list(kind, partial(_record_in_python, kind.record), list(elements), unknown)
 
 
-def _record_in_python(record: Record, value: object, _unknown: list[Place]) -> Any:
+def _record_in_python(record: Record, value: object, _unknown: list[Place]) -> object:
     if isinstance(value, record):
         return value
     if not isinstance(value, Mapping):
@@ -192,10 +194,10 @@ def checks_values(record: type[RecordT]) -> type[RecordT]:
     """Let the class of a record check the values that it is given (a decorator)."""
 
     @wraps(record.__new__)  # so that help() and completion name the fields
-    def new(cls: Record, **values: Any) -> Any:
+    def new(cls: Record, **values: object) -> Any:
         return cls._make(checked_values(cls, values, in_python(cls)).values())
 
-    def replace(self: Record, **changes: Any) -> Any:
+    def replace(self: Record, **changes: object) -> Any:
         return type(self)(**{**self._asdict(), **changes})
 
     # A NamedTuple's own may not be in its body.
@@ -204,7 +206,7 @@ def checks_values(record: type[RecordT]) -> type[RecordT]:
     return record
 
 
-def checked_changes(record: Record, changes: Mapping[str, Any]) -> Values:
+def checked_changes(record: Record, changes: Mapping[str, object]) -> Values:
     """Return some values of a record, by their names.
 
     Raises:
@@ -216,7 +218,9 @@ def checked_changes(record: Record, changes: Mapping[str, Any]) -> Values:
     return checked_values(record, changes, ObjectCheck(named, {}, every.names))
 
 
-def checked_values(record: Record, values: Mapping[str, Any], object_check: ObjectCheck) -> Values:
+def checked_values(
+    record: Record, values: Mapping[str, object], object_check: ObjectCheck
+) -> Values:
     if other := [name for name in values if name not in object_check.names]:
         names = ", ".join(record._fields)
         raise TypeError(f"{record.__name__} takes no {', '.join(other)}, only {names}.")

@@ -15,7 +15,7 @@ from carts.models.save_guard import GuardedModel
 from carts.records import Closing, Item, NewCart, checked_items, checked_key
 from cartsvc.db.exact_field import ExactField
 
-SentItems = Iterable[Item | Mapping[str, Any]]
+SentItems = Iterable[Item | Mapping[str, object]]
 
 
 class Cart(GuardedModel):

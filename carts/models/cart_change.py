@@ -176,7 +176,7 @@ def items_before(
     return dict(sorted(found.items(), key=lambda one: one[1].position))
 
 
-def _placed(item_id: UUID, fields: Mapping[str, Any]) -> PlacedItem:
+def _placed(item_id: UUID, fields: Values) -> PlacedItem:
     item = stored_record(Item, fields)
     return PlacedItem(item_id, fields["position"], item, item.value)
 
@@ -204,7 +204,7 @@ def item_differences(
     return {"items": was}, {"items": now}
 
 
-def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Values, Values]:
+def difference(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[Values, Values]:
     """Return the values of `after` that differ, as they were and as they are."""
     was, now = {}, {}
     for name, value in after.items():

@@ -76,7 +76,7 @@ class CartManager(CartWriter):
         self,
         *,
         profile_key: UUID | str,
-        items: Iterable[Item | Mapping[str, Any]] = (),
+        items: Iterable[Item | Mapping[str, object]] = (),
         **values: Any,
     ) -> "Cart":
         """Create a cart with its items and their options (specification: Create Cart).
@@ -149,7 +149,7 @@ class CartManager(CartWriter):
         self,
         cart_id: UUID,
         item_id: UUID,
-        changes: Mapping[str, Any],
+        changes: Mapping[str, object],
         *,
         version: Expected = None,
     ) -> Changed:
@@ -218,7 +218,7 @@ class CartManager(CartWriter):
             return changed
 
     def change_cart(
-        self, cart_id: UUID, changes: Mapping[str, Any], *, version: Expected = None
+        self, cart_id: UUID, changes: Mapping[str, object], *, version: Expected = None
     ) -> Changed:
         """Change some of the fields `CART_CHANGES`. Those that are not named stay as they are.
 

@@ -127,7 +127,7 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
     """Reads carts: all of them, or those that `by` has narrowed them to."""
 
     author: Author | None = None
-    keys: Mapping[str, Any] = {}
+    keys: Mapping[str, object] = {}
     moment: datetime | None = None  # of changes, if not now
 
     def get_queryset(self) -> CartQuerySet:

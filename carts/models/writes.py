@@ -71,8 +71,8 @@ class CartWriter(CartReader):
         cursor: Cursor,
         cart: LockedCart,
         operation: str,
-        before: Mapping[str, Any],
-        after: Mapping[str, Any],
+        before: Mapping[str, object],
+        after: Mapping[str, object],
         columns: tuple[str, ...] = (),
     ) -> Changed:
         """Write the values `after`, all of them, unless they equal those `before`.
@@ -110,8 +110,8 @@ class CartWriter(CartReader):
         cart: LockedCart,
         new: LockedCart,
         operation: str,
-        was: Mapping[str, Any],
-        now: Mapping[str, Any],
+        was: Mapping[str, object],
+        now: Mapping[str, object],
         placed: PlacedItem | None = None,
     ) -> Iterator[Changed]:
         """Send the block's statements, and with them the cart and the record of its change.

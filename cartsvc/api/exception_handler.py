@@ -22,7 +22,7 @@ from cartsvc.value_errors import InvalidValue
 logger = logging.getLogger(__name__)
 
 
-def handle(error: Exception, context: Mapping[str, Any] | None = None) -> HttpResponse:
+def handle(error: Exception, context: Mapping[str, object] | None = None) -> HttpResponse:
     """Answer any exception of an API request (the framework's EXCEPTION_HANDLER)."""
     api_error = _api_error(error, context or {})
     behind: BaseException = error

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, Self
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.utils import CursorWrapper
@@ -69,7 +69,7 @@ class Parameter(Expression):
         super().__init__(output_field=field)
         self.name = name
 
-    def as_sql(self, *_: Any, **__: Any) -> Any:
+    def as_sql(self, *_: object, **__: object) -> tuple[str, list[Self]]:  # type: ignore[override]
         return "%s", [self]
 
 
