@@ -30,7 +30,7 @@ CART_CHANGES = (
 )
 READS = ["list", "get"]
 ON_A_CART = [name for name, (_, path, _) in REQUESTS.items() if path]
-ON_AN_ITEM = ["update", "change item", "remove"]
+ON_AN_ITEM = [name for name, (_, path, _) in REQUESTS.items() if "{item}" in path]
 # Reopen Cart changes nothing of an open cart.
 CHANGES = [name for name in ON_A_CART if name not in {"get", "reopen"}]
 WITH_A_BODY = [name for name, (_, _, body) in REQUESTS.items() if body]
