@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import jwt
 from django.conf import settings
-from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import connection
 
@@ -46,12 +45,6 @@ def _check_shared_key() -> Iterator[CheckMessage]:
             "or JWT_JWK_URL.",
             id="cartsvc.E011",
         )
-    if settings.JWT_VERIFYING_KEY or settings.JWT_JWK_URL:
-        yield Error(
-            "JWT_VERIFYING_KEY or JWT_JWK_URL is set, but JWT_ALGORITHM is HS256.",
-            "Set JWT_ALGORITHM to what the issuer signs with: RS256 or ES256.",
-            id="cartsvc.E013",
-        )
 
 
 def _check_public_key() -> Iterator[CheckMessage]:
@@ -89,25 +82,11 @@ def _error_of_key(key: str) -> str | None:
         return str(error)
 
 
-@register(Tags.security, deploy=True)
-def check_profiles(**_kwargs: object) -> Iterator[CheckMessage]:
-    if not settings.JWT_REQUIRE_PROFILE:
-        yield checks.Warning(
-            "JWT_REQUIRE_PROFILE is off. A token without profileKey opens all customers' data.",
-            "Set it to 1: issuers drop claims without a word.",
-            id="cartsvc.W043",
-        )
-
-
 @register(Tags.database)
 def check_sessions(
     databases: Sequence[str] | None = None, **_kwargs: object
 ) -> Iterator[CheckMessage]:
-    """Compare a session on PostgreSQL with what was asked for. A file of SQLite is not touched.
-
-    A pooler may drop such settings and say nothing. `serve`, `migrate` and `manage.py check
-    --database default` run this check.
-    """
+    """Compare a session on PostgreSQL with what was asked for: a pooler may drop such settings."""
     if not databases or connection.vendor != "postgresql":
         return
     wanted = {**connection.settings_dict["SESSION"], "server_encoding": "UTF8"}
