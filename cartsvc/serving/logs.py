@@ -16,9 +16,6 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import salted_hmac
 from django.utils.log import configure_logging
 
-# The name itself is the caller's to choose, and so it is not logged.
-UNKNOWN_HOST = "A request was refused: ALLOWED_HOSTS does not list its Host."
-
 access = logging.getLogger("cartsvc.access")
 
 # What each log line says of the API request that this thread is serving.
@@ -48,25 +45,14 @@ def use_lossy_output() -> None:
 
 
 class PageLines(logging.Filter):
-    """Of Django's own lines about requests, keeps those about pages, without a refused one's path.
-
-    The access log has the API's, and nobody wants to read of probes.
-    """
+    """Keeps Django's lines about pages, without the path or Host of one that was refused."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if 400 <= (status := getattr(record, "status_code", 0)) < 500:
             record.msg, record.args, record.exc_info = "Page refused: %s", (status,), None
+            record.levelno, record.levelname = logging.WARNING, "WARNING"
         request = getattr(record, "request", None)
         return not request_ids.get({}) and getattr(request, "path", None) != "/readyz"
-
-
-class UnknownHosts(logging.Filter):
-    """Shortens Django's line about a Host, which has a traceback and the name that was sent."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        record.levelno, record.levelname = logging.WARNING, "WARNING"
-        record.msg, record.args, record.exc_info = UNKNOWN_HOST, (), None
-        return True
 
 
 class LineFormatter(logging.Formatter):
@@ -99,7 +85,7 @@ LOGGING = {
         "json": {"()": LineFormatter},
         "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
     },
-    "filters": {"pages": {"()": PageLines}, "unknown_hosts": {"()": UnknownHosts}},
+    "filters": {"pages": {"()": PageLines}},
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
@@ -111,7 +97,7 @@ LOGGING = {
     "loggers": {
         "django.server": {"propagate": True},
         "django.request": {"filters": ["pages"]},
-        "django.security.DisallowedHost": {"filters": ["unknown_hosts"]},
+        "django.security.DisallowedHost": {"filters": ["pages"]},
     },
 }
 

@@ -12,7 +12,7 @@ from django.urls import path
 from pytest_django import Settings
 
 from cartsvc.serving import health
-from cartsvc.serving.logs import UNKNOWN_HOST, LineFormatter, pseudonym
+from cartsvc.serving.logs import LineFormatter, pseudonym
 from tests.support import bodies
 from tests.support.answers import error
 from tests.support.callers import Api
@@ -102,7 +102,7 @@ def test_a_page_at_another_host_is_one_short_line(db: None, log: io.StringIO, pa
     response = Client(headers={"Host": "evil.example"}).get(page)
     assert response.status_code == 400
     (line,) = lines(log)
-    assert (line["level"], line["message"]) == ("WARNING", UNKNOWN_HOST)
+    assert (line["level"], line["message"]) == ("WARNING", "Page refused: 400")
     assert "evil" not in log.getvalue()
     assert len(log.getvalue()) < 250
 
