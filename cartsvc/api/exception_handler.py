@@ -16,7 +16,7 @@ from cartsvc import request_errors
 from cartsvc.api.envelope import Failure
 from cartsvc.db.database_errors import is_outage
 from cartsvc.request_errors import ApiError
-from cartsvc.serving import logs, metrics
+from cartsvc.serving import metrics
 from cartsvc.value_errors import InvalidValue
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ def _api_error(error: Exception, context: Mapping[str, Any]) -> ApiError:  # noq
         case Http404():
             return request_errors.NotFound()
         case DisallowedHost():
-            logger.warning(logs.UNKNOWN_HOST)
+            logger.warning("A request was refused: ALLOWED_HOSTS does not list its Host.")
             text = "The Host header names no host of this service."
             return request_errors.InvalidHeader(text, field="Host")
         case TooManyFieldsSent():

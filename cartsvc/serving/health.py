@@ -1,8 +1,6 @@
 """Health checks for a load balancer: whether the process runs and whether it can serve."""
 
 import os
-from pathlib import Path
-from shutil import disk_usage
 
 from django.db import Error as DatabaseError
 from django.db import connection
@@ -15,9 +13,6 @@ from cartsvc.request_errors import Unavailable
 from cartsvc.serving.drain import DRAINING
 
 READ_ONLY = {"postgresql": "SHOW transaction_read_only", "sqlite": "PRAGMA query_only"}
-
-# With less room, a large change would fail.
-MIN_FREE_BYTES = 4 * 1024 * 1024
 
 # Whether this process has seen the database with all migrations: empty until then.
 MIGRATED: set[bool] = set()
@@ -47,8 +42,6 @@ def _readiness() -> tuple[int, str]:
     is_file, file = connection.vendor == "sqlite", connection.settings_dict["NAME"]
     if reads_only or (is_file and not os.access(file, os.W_OK)):
         return 503, "database read-only"
-    if is_file and disk_usage(Path(file).parent).free < MIN_FREE_BYTES:
-        return 503, "disk full"
     if not MIGRATED and not is_migrated():
         return 503, "migrations pending"
     MIGRATED.add(True)  # migrations are not unapplied under a running server

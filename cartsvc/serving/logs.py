@@ -16,9 +16,6 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import salted_hmac
 from django.utils.log import configure_logging
 
-# The name itself is the caller's to choose, and so it is not logged.
-UNKNOWN_HOST = "A request was refused: ALLOWED_HOSTS does not list its Host."
-
 access = logging.getLogger("cartsvc.access")
 
 # What each log line says of the API request that this thread is serving.
@@ -27,7 +24,6 @@ request_ids: ContextVar[Mapping[str, str]] = ContextVar("request_ids")
 
 @cache  # it is in every line
 def instance_name() -> str:
-    """Return this machine's name with the port or the socket's path: it may have several."""
     return f"{gethostname()}:{settings.BIND.rpartition(':')[2]}"
 
 
@@ -48,32 +44,20 @@ def use_lossy_output() -> None:
 
 
 class PageLines(logging.Filter):
-    """Of Django's own lines about requests, keeps those about pages, without a refused one's path.
-
-    The access log has the API's, and nobody wants to read of probes.
-    """
+    """Keeps Django's lines about pages, without the path or Host of one that was refused."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if 400 <= (status := getattr(record, "status_code", 0)) < 500:
             record.msg, record.args, record.exc_info = "Page refused: %s", (status,), None
+            record.levelno, record.levelname = logging.WARNING, "WARNING"
         request = getattr(record, "request", None)
         return not request_ids.get({}) and getattr(request, "path", None) != "/readyz"
 
 
-class UnknownHosts(logging.Filter):
-    """Shortens Django's line about a Host, which has a traceback and the name that was sent."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        record.levelno, record.levelname = logging.WARNING, "WARNING"
-        record.msg, record.args, record.exc_info = UNKNOWN_HOST, (), None
-        return True
-
-
 class LineFormatter(logging.Formatter):
-    """Formats a line as one JSON object, with the ids of the request that is being served.
+    """Formats a line as one JSON object. A package for this would take longer.
 
     Of what `extra` gives, only `members` are shown: Django's own would show a path with its keys.
-    A package for this would take longer, as tests/bench/README.md says.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -99,7 +83,7 @@ LOGGING = {
         "json": {"()": LineFormatter},
         "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
     },
-    "filters": {"pages": {"()": PageLines}, "unknown_hosts": {"()": UnknownHosts}},
+    "filters": {"pages": {"()": PageLines}},
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
@@ -111,7 +95,7 @@ LOGGING = {
     "loggers": {
         "django.server": {"propagate": True},
         "django.request": {"filters": ["pages"]},
-        "django.security.DisallowedHost": {"filters": ["unknown_hosts"]},
+        "django.security.DisallowedHost": {"filters": ["pages"]},
     },
 }
 
@@ -119,8 +103,6 @@ LOGGING = {
 def log_access(
     operation: str, request: HttpRequest, response: HttpResponse, seconds: float
 ) -> None:
-    """Log that a request was answered, without its body, token, path and query."""
-    subject = getattr(getattr(request, "user", None), "subject", None)
     members = {
         "operation": operation,
         "status": response.status_code,
@@ -128,7 +110,7 @@ def log_access(
     }
     if code := getattr(response, "code", None):
         members["code"] = code
-    if subject is not None:
+    if subject := getattr(getattr(request, "user", None), "subject", None):
         members["bearer"] = pseudonym(subject)
     access.info("%s %s", operation, response.status_code, extra={"members": members})
 

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 
 from tests.bench import load_generator
-from tests.chaos.servers import ISSUER, SIGNING_KEY, Service, is_ready, scrape, service, with_issuer
+from tests.chaos.servers import ISSUER, SIGNING_KEY, Service, scrape, service, with_issuer
 from tests.support.carts import created
 from tests.support.issuers import running
 from tests.support.programs import free_port, missing, wait_until
@@ -164,15 +163,6 @@ def test_a_log_without_room_loses_lines(small_disk: Path) -> None:
         serves(server)
         assert server.log.stat().st_size > written
         ends(server)
-
-
-def test_an_instance_whose_file_has_no_room_is_not_ready(small_disk: Path) -> None:
-    with service(f"sqlite:///{small_disk}/carts.sqlite3") as server:
-        assert is_ready(server.url)
-        fill(small_disk)
-        assert requests.get(f"{server.url}/readyz", timeout=60).json() == {"status": "disk full"}
-        (small_disk / "filler").unlink()
-        assert is_ready(server.url)
 
 
 @pytest.mark.parametrize("stays", [False, True], ids=["gone", "stalled"])

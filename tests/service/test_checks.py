@@ -1,6 +1,5 @@
 """Settings that do not go together do not start, and the error says what to set."""
 
-import re
 import uuid
 from contextlib import closing
 from pathlib import Path
@@ -40,9 +39,6 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
     "no signing key": ("E011", {"JWT_SIGNING_KEY": ""}),
     "short signing key": ("E011", {"JWT_SIGNING_KEY": SHARED[:31]}),
     "a public key to share": ("E011", {"JWT_SIGNING_KEY": PUBLIC_KEY}),
-    "one with \\n for line breaks": ("E011", {"JWT_SIGNING_KEY": PUBLIC_KEY.replace("\n", r"\n")}),
-    "shared and public key": ("E013", {"JWT_VERIFYING_KEY": PUBLIC_KEY}),
-    "shared key and key address": ("E013", {"JWT_JWK_URL": JWKS["JWT_JWK_URL"]}),
     "no public key": ("E014", {"JWT_ALGORITHM": "RS256"}),
     "two public keys": (
         "E014",
@@ -56,10 +52,8 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
             ("ES256", "something else", "garbled"),
             ("RS256", "a key of a curve", PUBLIC_KEY),
             ("ES256", "a key of RSA", pem_of(rsa.generate_private_key(65537, 2048))),
-            ("ES256", "another curve", pem_of(ec.generate_private_key(ec.SECP384R1()))),
             ("RS256", "a short key", pem_of(rsa.generate_private_key(65537, 1024))),
             ("ES256", "a private key", private_pem_of(private_key("ES256"))),
-            ("RS256", "a private key", private_pem_of(private_key("RS256"))),
             ("ES256", "a certificate", "-----BEGIN CERTIFICATE-----\nMIIB"),
         )
     },
@@ -78,11 +72,6 @@ def test_half_made_configuration_has_its_check(
     assert message.id == f"cartsvc.{check}"
     assert message.is_serious()
     assert message.hint
-
-
-def test_each_check_has_an_id_of_its_own() -> None:
-    ids = re.findall(r'"cartsvc\.([EW]\d{3})"', (ROOT / "cartsvc/checks.py").read_text())
-    assert len(ids) == len(set(ids)) > 8
 
 
 @pytest.mark.parametrize(
@@ -133,19 +122,13 @@ ISSUED = {**JWKS, "JWT_SIGNING_KEY": "", "CORS_ALLOWED_ORIGINS": "https://shop.e
         {**ES256, "JWT_VERIFYING_KEY": PUBLIC_KEY.replace("\n", "\\n")},
         {**ISSUED, "FORWARDED_ALLOW_IPS": "10.0.0.0/8,::1"},
         {**ISSUED, "JWT_JWK_URL": "http://127.0.0.1:8080/keys"},
-        {**ISSUED, "JWT_JWK_URL": "http://[::1]:8080/keys"},
     ],
-    ids=["HS256", "ES256", "JWKS", "JWKS of loopback", "JWKS of IPv6"],
+    ids=["HS256", "ES256", "JWKS", "JWKS of loopback"],
 )
 def test_right_configuration_passes_the_deployment_checks(changes: dict[str, str]) -> None:
     checked = manage("check", "--deploy", "--fail-level", "WARNING", **{**RIGHT, **changes})
     assert checked.returncode == 0
     assert "cartsvc." not in checked.stderr
-
-
-def test_tokens_that_open_every_profile_are_warned_of() -> None:
-    checked = manage("check", "--deploy", **{**RIGHT, "JWT_REQUIRE_PROFILE": "0"})
-    assert "(cartsvc.W043) JWT_REQUIRE_PROFILE is off." in checked.stderr
 
 
 CONNECTS = "from django.db import connection; print(connection.get_connection_params())"

