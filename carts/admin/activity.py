@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from carts.admin.formatting import cart_url, format_value
-from carts.models import Cart, StaffEntry
+from carts.models import Cart, DeletedCart, StaffEntry
 from carts.models.cart_change import Author
 
 ENTRIES_PER_PAGE = 100
@@ -58,6 +58,11 @@ def log_of(cart_id: UUID) -> QuerySet[LogEntry]:
     """Return what staff did to a cart, newest first."""
     entries = LogEntry.objects.filter(staff_entry__cart_id=cart_id)
     return entries.select_related("user", "staff_entry").order_by("-pk")
+
+
+def is_deleted(cart_id: UUID) -> bool:
+    """Return whether a cart that is no more had this id, as far as that is kept."""
+    return DeletedCart.objects.filter(pk=cart_id).exists() or log_of(cart_id).exists()
 
 
 def notes_of(cart_id: UUID) -> QuerySet[StaffEntry]:

@@ -3,7 +3,6 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
@@ -12,7 +11,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
 from carts.admin import activity, search
-from carts.admin.activity import log_of
+from carts.admin.activity import is_deleted, log_of
 from carts.admin.cart_pages import AbandonView, ChangeCartView, DeleteCartView, NoteView, ReopenView
 from carts.admin.channels_page import ChannelsView
 from carts.admin.formatting import LABELS, cart_url, format_amount, parse_version
@@ -102,7 +101,6 @@ class CartAdmin(admin.ModelAdmin):
             "suggestions": suggestions,
             "periods": periods,
             "most": search.MAX_FOUND,
-            "kept_days": settings.CART_DAYS,
         }
         return desk_page(request, "search", context)
 
@@ -188,7 +186,7 @@ def _csv(carts: list[Any]) -> HttpResponse:
 
 
 def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:
-    if cart_id and (DeletedCart.objects.filter(pk=cart_id).exists() or log_of(cart_id).exists()):
+    if cart_id and is_deleted(cart_id):
         return HttpResponseRedirect(reverse("admin:carts_cart_history", args=[cart_id]))
     # A link could hold any text, so only a valid id is repeated.
     cart = f"cart {cart_id}" if cart_id else "such cart"
