@@ -9,7 +9,6 @@ from django.contrib.admin.models import ADDITION, LogEntry
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 
 from carts.admin.formatting import cart_url, format_value
 from carts.models import Cart, DeletedCart, StaffEntry
@@ -95,6 +94,6 @@ def activity_page(agent: User | None, day: date | None, before: int | None) -> d
     older = None
     if len(found) > ENTRIES_PER_PAGE:
         older = found[ENTRIES_PER_PAGE - 1].pk
-    elif rest and not (day and timezone.localdate(rest.action_time) < day):
+    elif rest:
         older = rest.pk + 1
     return {"entries": found[:ENTRIES_PER_PAGE], "older": older}

@@ -1,5 +1,4 @@
 import csv
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -8,7 +7,6 @@ from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
 
 from carts.admin import activity, search
 from carts.admin.activity import is_deleted, log_of
@@ -83,23 +81,10 @@ class CartAdmin(admin.ModelAdmin):
                 return HttpResponseRedirect(result.opens)
             if as_csv:
                 return _csv(result.carts)
-        # The filters suggest what the carts of the page hold, which costs no query.
-        suggestions = {
-            name: sorted({getattr(cart, name) for cart in result.carts}) for name in form.SUGGESTED
-        }
-        now = timezone.localtime()
-        today = now.replace(hour=0, minute=0)
-        periods = [
-            ("last hour", now - timedelta(hours=1), None),
-            ("today", today, None),
-            ("yesterday", today - timedelta(days=1), today),
-        ]
         context = {
             "title": "Carts",
             "form": form,
             "result": result,
-            "suggestions": suggestions,
-            "periods": periods,
             "most": search.MAX_FOUND,
         }
         return desk_page(request, "search", context)

@@ -135,6 +135,8 @@ class ChangeView(View):
         self.states = states_since(self.cart, items_of(self.cart.items_json), oldest)
         self.is_kept = self.since in self.states
         self.current = self.states[self.cart.version]
+        # The cart as it was when the form was opened, or is now if that is not known.
+        self.opened_state = self.states.get(self.since, self.current)
         self.item: Any = self.current.items.get(self.item_id)
         return bool(self.item or "item_id" not in self.kwargs)
 
@@ -142,19 +144,9 @@ class ChangeView(View):
         if not self.takes_closed:
             self.cart.state.check_open()
 
-    @property
-    def subject_now(self) -> object:
-        """What the page is about, as it is now."""
-        return self.subject(self.current)
-
-    @property
-    def opened_state(self) -> State:
-        """The cart as it was when the form was opened, or is now if that is not known."""
-        return self.states.get(self.since, self.current)
-
     def clashes(self) -> bool:
         """Return whether what the page is about has changed since its form was opened."""
-        return not self.is_kept or self.subject(self.opened_state) != self.subject_now
+        return not self.is_kept or self.subject(self.opened_state) != self.subject(self.current)
 
     def events_since(self, version: int) -> list[Event]:
         """Return the changes since the version of what the page is about, newest first."""

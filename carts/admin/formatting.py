@@ -92,7 +92,7 @@ def parse_amount(text: str) -> Decimal | None:
 def is_ambiguous(text: str, currency: str) -> bool:
     """Return whether 1.250 may be 1,250 or, in a currency with three decimals, the reverse."""
     groups = "[0-9]{1,3}," if DECIMALS.get(currency) == 3 else r"[1-9][0-9]{0,2}\."
-    return bool(re.fullmatch(f"-?{groups}[0-9]{{3}}", text))
+    return bool(re.fullmatch(f"{groups}[0-9]{{3}}", text))
 
 
 def parse_version(text: str) -> int | None:

@@ -42,24 +42,10 @@ class AmountField(forms.DecimalField):
 
     def to_python(self, value: object) -> Any:
         typed = str(value or "").strip()
-        if not typed:
-            return super().to_python(value)
-        number = parse_amount(typed.removeprefix("-"))
-        if number is None:
+        number = parse_amount(typed)
+        if typed and number is None:
             raise ValidationError(self.error_messages["invalid"], code="invalid")
-        return -number if typed.startswith("-") else number
-
-
-class WholeNumberField(forms.IntegerField):
-    """A whole number in digits. Python's own, such as 1_000, are none."""
-
-    # A mouse wheel would change the value of a number input.
-    widget = forms.TextInput({"inputmode": "numeric"})
-
-    def to_python(self, value: object) -> int | None:
-        if "_" in str(value):
-            raise ValidationError(self.error_messages["invalid"], code="invalid")
-        return super().to_python(value)
+        return number
 
 
 def form_field(record: Record, name: str) -> forms.Field:
@@ -79,7 +65,9 @@ def form_field(record: Record, name: str) -> forms.Field:
                 field.widget.attrs |= {"list": f"suggested-{name}", "autocomplete": "off"}
             return field
         case Integer():
-            return WholeNumberField(**options)
+            # A mouse wheel would change the value of a number input.
+            widget = forms.TextInput({"inputmode": "numeric"})
+            return forms.IntegerField(widget=widget, **options)
         case Price():
             return AmountField(**options)
     raise TypeError(kind)

@@ -16,7 +16,6 @@ from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Case, Q, Subquery, TextField, Value, When
 from django.db.models.functions import Concat
-from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
 
@@ -32,6 +31,9 @@ CARTS_PER_PAGE, MAX_FOUND = 100, 1_000
 
 # The number of carts that a search looks through at a time, and for how long it goes on.
 CARTS_AT_ONCE, SEARCH_SECONDS = 20_000, 1.0
+
+# The filters whose columns have their values, in upper or lower case.
+EQUAL = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
 
 NO_PLACE = {"invalid": "This address does not name a place in the list."}
 
@@ -68,14 +70,6 @@ class FindForm(forms.Form):
     # The page shows carts below the one key, or above the other.
     before = forms.UUIDField(required=False, error_messages=NO_PLACE)
     after = forms.UUIDField(required=False, error_messages=NO_PLACE)
-
-    # The filters for which the page suggests the values of the carts that it shows.
-    SUGGESTED = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
-
-    def __init__(self, data: QueryDict) -> None:
-        super().__init__(data)
-        for name in self.SUGGESTED:
-            self.fields[name].widget.attrs |= {"list": f"suggested-{name}", "autocomplete": "off"}
 
     def filters(self) -> list[forms.BoundField]:
         """Return the fields of the filters, for the template."""
@@ -210,7 +204,7 @@ def _look(reading: search_terms.Reading, values: dict[str, Any]) -> tuple[list[U
     last = "id__lte"
     if values["after"] is None:
         carts, last = carts.reverse(), "id__gte"
-    filters = {f"{name}__iexact": values[name] for name in FindForm.SUGGESTED if values[name]}
+    filters = {f"{name}__iexact": values[name] for name in EQUAL if values[name]}
     condition, edge = reading.condition & Q(**filters), None
     if values["status"]:
         condition &= has_status(values["status"], timezone.now())
