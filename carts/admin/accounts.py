@@ -74,7 +74,6 @@ class AccountAdmin(UserAdmin):
 
 
 def _missing_permissions(user: User | AnonymousUser) -> QuerySet[Permission]:
-    """Return what this user may not do."""
     own = Permission.objects.filter(Q(user=user) | Q(group__user=user))
     return Permission.objects.exclude(pk__in=own.values("pk"))
 

@@ -21,8 +21,6 @@ ENTRIES_AT_ONCE = 20_000
 
 
 class ActivityForm(forms.Form):
-    """Whose entries, of which day, and the key below which the page begins."""
-
     agent = forms.ModelChoiceField(
         User.objects.order_by("username"),
         required=False,
@@ -54,7 +52,6 @@ def log(
 
 
 def log_of(cart_id: UUID) -> QuerySet[LogEntry]:
-    """Return what staff did to a cart, newest first."""
     entries = LogEntry.objects.filter(staff_entry__cart_id=cart_id)
     return entries.select_related("user", "staff_entry").order_by("-pk")
 
@@ -77,7 +74,6 @@ def event_of(entry: LogEntry) -> str:
 
 
 def activity_page(agent: User | None, day: date | None, before: int | None) -> dict[str, object]:
-    """Return a page of the log, newest first, and the key below which the next one begins."""
     entries = LogEntry.objects.order_by("-pk")
     if before is not None:
         entries = entries.filter(pk__lt=before)

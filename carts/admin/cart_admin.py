@@ -92,7 +92,6 @@ class CartAdmin(admin.ModelAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, *_: object, **__: object
     ) -> HttpResponse:
-        """Show a cart: the order, the two slips that will print, and the history or staff's log."""
         self._check_view(request)
         cart_id = parse_guid(object_id)
         cart = Cart.objects.with_items().filter(pk=cart_id).first()
@@ -118,12 +117,10 @@ class CartAdmin(admin.ModelAdmin):
         return desk_page(request, "cart", context)
 
     def delete_view(self, request: HttpRequest, object_id: str, *_: object) -> Any:
-        """Delete a cart after a confirmation."""
         cart_id, view = parse_guid(object_id), DeleteCartView.as_view()
         return view(request, cart_id=cart_id) if cart_id else _unknown(request, None)
 
     def history_view(self, request: HttpRequest, object_id: str, *_: object) -> HttpResponse:
-        """Show when a cart was deleted and by whom, and what staff did to it before."""
         self._check_view(request)
         cart_id = parse_guid(object_id)
         if not cart_id:
@@ -136,7 +133,6 @@ class CartAdmin(admin.ModelAdmin):
         return desk_page(request, "deleted_cart", {**context, "staff": staff})
 
     def activity_view(self, request: HttpRequest) -> HttpResponse:
-        """Show what staff did, newest first, by agent and day."""
         if not request.user.has_perm("auth.view_user"):
             raise PermissionDenied
         form = activity.ActivityForm(request.GET)

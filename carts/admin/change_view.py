@@ -69,7 +69,7 @@ class ChangeView(View):
     takes_closed = False
 
     def context(self) -> dict[str, object]:
-        """Return the title of the page, and what only its template needs."""
+        """Return what only the page's template needs, and the title."""
         return {"title": self.title}
 
     def subject(self, state: State) -> object:
@@ -149,13 +149,11 @@ class ChangeView(View):
         return not self.is_kept or self.subject(self.opened_state) != self.subject(self.current)
 
     def events_since(self, version: int) -> list[Event]:
-        """Return the changes since the version of what the page is about, newest first."""
         pairs = pairwise(state for state in self.states.values() if state.version >= version)
         changes = [old.next for new, old in pairs if self.subject(old) != self.subject(new)]
         return [Event.of(change, self.cart.currency) for change in changes if change]
 
     def leave_removed(self) -> HttpResponse:
-        """Redirect to the cart, which tells if it is gone as well, and say so."""
         saved = " Nothing was saved." if self.request.method == "POST" else ""
         removed = self.removed if self.cart else "This cart was deleted meanwhile."
         return self.leave(messages.error, f"{removed}{saved}", cart_url(self.cart_id))
@@ -164,7 +162,6 @@ class ChangeView(View):
         return self.leave(messages.info, "Nothing was changed: it is like that already.")
 
     def leave(self, tell: Callable[..., None], text: str, url: str = "") -> HttpResponse:
-        """Redirect to the address, or else to the cart, and say why."""
         tell(self.request, text)
         return HttpResponseRedirect(url or cart_url(self.cart_id, self.item_id))
 
@@ -234,13 +231,10 @@ class ChangeView(View):
 
 
 class EditView(ChangeView):
-    """The base of the pages with a form of the fields that they are about."""
-
     form: type[RecordForm]
     values: dict[str, Any]  # what was typed, and of what nobody touched what is
 
     def fields(self, state: State) -> Mapping[str, object]:
-        """Return the fields that the form is for, of a cart in this state."""
         raise NotImplementedError
 
     def subject(self, state: State) -> object:

@@ -126,8 +126,6 @@ def names_of(record: Record, *first: str) -> tuple[str, ...]:
 
 
 class WhyForm(forms.Form):
-    """The reason for a change, which every form of the desk takes."""
-
     why = forms.CharField(
         label="Why (optional, for staff only)",
         required=False,
@@ -137,14 +135,10 @@ class WhyForm(forms.Form):
 
 
 class CartForm(RecordForm):
-    """The form of a cart without its items."""
-
     record, names, first = NewCart, CART_CHANGES, "note"
 
 
 class OptionForm(RecordForm):
-    """The form of one option: a row below the item."""
-
     record, offered = Option, "offered-options"
     names = names_of(Option, "display_name", "price")
 
@@ -160,8 +154,6 @@ OptionFormSet = forms.formset_factory(
 
 
 class ItemForm(RecordForm):
-    """The form of an item, with the rows of its `options`."""
-
     record, offered = Item, "offered-dishes"
     names = names_of(Item, "display_name", "quantity", "price", "special_instructions")
 

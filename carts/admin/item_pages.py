@@ -85,8 +85,6 @@ class ItemView(EditView):
 
 
 class RemoveItemView(ChangeView):
-    """The page that removes an item after a confirmation."""
-
     template = "remove_item"
 
     def context(self) -> dict[str, object]:

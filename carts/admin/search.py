@@ -72,11 +72,9 @@ class FindForm(forms.Form):
     after = forms.UUIDField(required=False, error_messages=NO_PLACE)
 
     def filters(self) -> list[forms.BoundField]:
-        """Return the fields of the filters, for the template."""
         return [field for field in self if field.name not in {"q", "before", "after"}]
 
     def is_filtered(self) -> bool:
-        """Return whether any filter is filled in."""
         return any(field.data for field in self.filters())
 
 

@@ -168,7 +168,6 @@ def _deleted(*ends: UUID) -> list[DeletedCart]:
 
 
 def _by_request(request_id: str) -> Q:
-    """Return the condition of the carts that the request has created or changed."""
     changes = CartChange.objects.filter(
         cart=OuterRef("pk"), profile_key=OuterRef("profile_key"), request_id=request_id
     ).order_by()
