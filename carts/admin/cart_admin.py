@@ -4,7 +4,6 @@ from uuid import UUID
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 
@@ -111,7 +110,7 @@ class CartAdmin(admin.ModelAdmin):
             "items": items.values(),
             "printed": [*items.values()][:PRINTED_ITEMS],
             "unprinted": max(0, len(items) - PRINTED_ITEMS),
-            "staff": _staff_log(request, cart.id) if of_staff else None,
+            "staff": log_of(cart.id)[: activity.ENTRIES_PER_PAGE] if of_staff else None,
             "timeline": None if of_staff else timeline(cart, items, before),
         }
         return desk_page(request, "cart", context)
@@ -126,7 +125,7 @@ class CartAdmin(admin.ModelAdmin):
         if not cart_id:
             return _unknown(request, cart_id)
         deleted = DeletedCart.objects.filter(pk=cart_id).first()
-        staff = _staff_log(request, cart_id)
+        staff = log_of(cart_id)[: activity.ENTRIES_PER_PAGE]
         if not (deleted or staff) or Cart.objects.filter(pk=cart_id).exists():
             return HttpResponseRedirect(f"{cart_url(cart_id)}?staff")
         context = {"title": "A deleted cart", "cart_id": cart_id, "deleted": deleted}
@@ -144,10 +143,6 @@ class CartAdmin(admin.ModelAdmin):
     def _check_view(self, request: HttpRequest) -> None:
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-
-
-def _staff_log(request: HttpRequest, cart_id: UUID) -> Page:
-    return Paginator(log_of(cart_id), activity.ENTRIES_PER_PAGE).get_page(request.GET.get("p"))
 
 
 def _csv(carts: list[Any]) -> HttpResponse:

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db.models import Case, Q, Subquery, TextField, Value, When
+from django.db.models import Q, Subquery, TextField, Value
 from django.db.models.functions import Concat
 from django.urls import reverse
 from django.utils import timezone
@@ -22,6 +22,7 @@ from django.utils import timezone
 from carts.admin import search_terms
 from carts.admin.activity import is_deleted
 from carts.admin.formatting import cart_url
+from carts.admin.search_terms import ITEMS_OF_CART
 from carts.models import Cart, CartItem, DeletedCart
 from carts.models.closing import STATUSES, has_status
 from carts.models.reads import first_key_at
@@ -67,12 +68,11 @@ class FindForm(forms.Form):
     )
     created_from = moment_field("Created from")
     created_to = moment_field("Created before")
-    # The page shows carts below the one key, or above the other.
+    # The page shows carts below this key.
     before = forms.UUIDField(required=False, error_messages=NO_PLACE)
-    after = forms.UUIDField(required=False, error_messages=NO_PLACE)
 
     def filters(self) -> list[forms.BoundField]:
-        return [field for field in self if field.name not in {"q", "before", "after"}]
+        return [field for field in self if field.name not in {"q", "before"}]
 
     def is_filtered(self) -> bool:
         return any(field.data for field in self.filters())
@@ -80,7 +80,7 @@ class FindForm(forms.Form):
 
 @dataclass(slots=True)
 class SearchResult:
-    """Carts, newest first, and the keys at which the newer and the older page begin.
+    """Carts, newest first, and the key at which the older page begins.
 
     `total` carts were found from here on, or more if there is an older result. `meaning` is what
     the term was taken for. `opens` is the address of the one thing that it names. `deleted` are
@@ -89,7 +89,6 @@ class SearchResult:
     """
 
     carts: list[Cart] = field(default_factory=list)
-    newer: UUID | None = None
     older: UUID | None = None
     reached: datetime | None = None
     total: int = 0
@@ -108,7 +107,7 @@ def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchR
         result = _search(reading, values, size)
         if result.carts or result.reached or result.deleted:
             break
-    if len(result.carts) == 1 and not (result.newer or result.older or result.deleted):
+    if len(result.carts) == 1 and not (values["before"] or result.older or result.deleted):
         result.opens = _named(result.carts[0], reading)
     return result
 
@@ -142,12 +141,10 @@ def _deleted_by(request_id: str) -> list[DeletedCart]:
 
 
 def _search(reading: search_terms.Reading, values: dict[str, Any], size: int) -> SearchResult:
-    way = "before" if values["after"] is None else "after"
-    start = beyond = values[way]
-    keys = list[UUID]()
+    beyond, keys = values["before"], list[UUID]()
     deadline = monotonic() + SEARCH_SECONDS
     while True:
-        found, edge = _look(reading, values | {way: beyond})
+        found, edge = _look(reading, values | {"before": beyond})
         keys += found
         beyond = edge or beyond
         if not edge or len(keys) > size or monotonic() >= deadline:
@@ -162,22 +159,15 @@ def _search(reading: search_terms.Reading, values: dict[str, Any], size: int) ->
         result.reached = Cart.objects.filter(pk=edge).values_list("created_on", flat=True).first()
     else:
         beyond = None
-    keys = keys[:size]
-    result.carts = _carts(keys, reading)
-    behind = (keys[0] if keys else start) if start else None
-    result.newer, result.older = (behind, beyond) if way == "before" else (beyond, behind)
+    result.carts, result.older = _carts(keys[:size]), beyond
     return result
 
 
-def _carts(keys: list[UUID], reading: search_terms.Reading) -> list[Cart]:
+def _carts(keys: list[UUID]) -> list[Cart]:
     """Return the carts, newest first, each with its first three `lines`: quantity and name."""
-    items = search_terms.ITEMS_OF_CART
-    if reading.dishes:
-        matches: Any = sum(Case(When(dish, then=1), default=0) for dish in reading.dishes)
-        items = items.order_by(matches.desc(), "position")
     # As texts, which are read with the cart's row: as many, whatever the cart holds.
     line = Concat("quantity", Value(" "), "display_name", output_field=TextField())
-    lines = {f"line_{n}": Subquery(items.values(line=line)[n : n + 1]) for n in range(3)}
+    lines = {f"line_{n}": Subquery(ITEMS_OF_CART.values(line=line)[n : n + 1]) for n in range(3)}
     carts: list[Any] = list(Cart.objects.filter(pk__in=keys).order_by("-pk").annotate(**lines))
     for cart in carts:
         found = (getattr(cart, name) for name in lines)
@@ -190,18 +180,15 @@ def _look(reading: search_terms.Reading, values: dict[str, Any]) -> tuple[list[U
 
     The key is None if all carts were looked at, or if there is no condition.
     """
-    start, end = values["after"] or search_terms.LOWEST, values["before"] or search_terms.HIGHEST
+    start, end = search_terms.LOWEST, values["before"] or search_terms.HIGHEST
     if values["created_from"]:
-        start = max(start, first_key_at(values["created_from"]))
+        start = first_key_at(values["created_from"])
     if values["created_to"]:
         end = min(end, first_key_at(values["created_to"]))
     if reading.column:
-        carts = search_terms.carts_with(reading.column, reading.value, start, end)
+        carts = search_terms.carts_with(reading.column, reading.value, start, end).reverse()
     else:
-        carts = Cart.objects.filter(id__gt=start, id__lt=end).order_by("id")
-    last = "id__lte"
-    if values["after"] is None:
-        carts, last = carts.reverse(), "id__gte"
+        carts = Cart.objects.filter(id__gt=start, id__lt=end).order_by("-id")
     filters = {f"{name}__iexact": values[name] for name in EQUAL if values[name]}
     condition, edge = reading.condition & Q(**filters), None
     if values["status"]:
@@ -211,5 +198,5 @@ def _look(reading: search_terms.Reading, values: dict[str, Any]) -> tuple[list[U
     elif condition:
         edge = carts.values_list("id", flat=True)[CARTS_AT_ONCE : CARTS_AT_ONCE + 1].first()
         if edge:
-            carts = carts.filter(**{last: edge})
+            carts = carts.filter(id__gte=edge)
     return list(carts.filter(condition).values_list("id", flat=True)[: MAX_FOUND + 1]), edge

@@ -40,8 +40,8 @@ class Reading:
     """A way to understand a term: the value of an indexed column, and a condition of the carts.
 
     `meaning` says it in words. `keys` are the only carts that it means, if they are known; if there
-    is one and it `opens`, its page opens. `dishes` are conditions: the list shows the items first
-    that meet most. `request_id` is set if it may be one. `deleted` are carts that are gone.
+    is one and it `opens`, its page opens. `request_id` is set if it may be one. `deleted` are carts
+    that are gone.
     """
 
     meaning: str = ""
@@ -50,7 +50,6 @@ class Reading:
     keys: frozenset[UUID] = frozenset()
     opens: bool = False
     condition: Q = field(default_factory=Q)
-    dishes: tuple[Q, ...] = ()
     request_id: str = ""
     deleted: Sequence[DeletedCart] = ()
 
@@ -106,27 +105,26 @@ def _with_words(bare: str) -> Iterator[Reading]:
     if is_number and INT32.minimum <= int(words[0]) <= INT32.maximum:
         restaurant = int(words.pop(0))
     words = list(dict.fromkeys(words))[:MAX_WORDS]
-    dishes = tuple(Q(display_name__icontains=word) for word in words)
     meanings, condition = [f"dish {isolate(word)}" for word in words], Q()
-    for dish in dishes:
+    for word in words:
         # Not `Exists`: PostgreSQL may make a join of it, and read the items of all carts.
-        items = ITEMS_OF_CART.filter(dish).order_by().values("pk")
+        items = ITEMS_OF_CART.filter(display_name__icontains=word).order_by().values("pk")
         condition &= Q(IsNull(Subquery(items[:1]), False))
     if amounts:
         meanings.append(f"subtotal {' or '.join(amounts)}")
         condition &= Q(subtotal__in=[parse_amount(amount) for amount in amounts])
     if restaurant is not None:
         meaning = ", ".join([f"restaurant {restaurant}", *meanings])
-        yield Reading(meaning, "restaurant_key", restaurant, condition=condition, dishes=dishes)
+        yield Reading(meaning, "restaurant_key", restaurant, condition=condition)
     for key in dict.fromkeys((bare, bare.upper())):
         if carts_with("partner_key", key).values("pk").first():
             yield Reading(f"partner {isolate(key)}", "partner_key", key)
     if restaurant is None and REQUEST_ID_TERM.fullmatch(bare):
         condition |= _by_request(bare)
         meaning = f"dish or request {isolate(bare)}"
-        yield Reading(meaning, condition=condition, dishes=dishes, request_id=bare)
+        yield Reading(meaning, condition=condition, request_id=bare)
     elif restaurant is None:
-        yield Reading(", ".join(meanings), condition=condition, dishes=dishes)
+        yield Reading(", ".join(meanings), condition=condition)
 
 
 def _is_amount(word: str, following: str) -> bool:
