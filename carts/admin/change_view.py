@@ -166,11 +166,7 @@ class ChangeView(View):
         return HttpResponseRedirect(url or cart_url(self.cart_id, self.item_id))
 
     def render(self, *, clash: bool = False, error: str = "") -> HttpResponse:
-        """Return the page with status 200, or 409 if the change was not saved.
-
-        If it is a `clash`, the page shows what has happened since its form was opened. `error`
-        says why not, in words.
-        """
+        """Return the page with status 200, or 409 if the change was not saved."""
         context = {
             "cart": self.cart,
             "cart_url": cart_url(self.cart_id, self.item_id),

@@ -45,10 +45,9 @@ class ItemView(EditView):
     def _recent(self) -> Iterator[Item]:
         """Yield the items of the restaurant's newest carts, of those that are not large."""
         newest = carts_with("restaurant_key", self.cart.restaurant_key).reverse()
-        counts = newest.values_list("pk", "item_count")[:RECENT]
-        keys = [pk for pk, item_count in counts if item_count <= RECENT]
+        keys = list(newest.values_list("pk", flat=True)[:RECENT])
         carts = Cart.objects.with_items().filter(pk__in=keys, currency=self.cart.currency)
-        for cart in carts.order_by("-pk"):
+        for cart in carts.filter(item_count__lte=RECENT).order_by("-pk"):
             yield from (placed.item for placed in items_of(cart.items_json).values())
 
     def clashes(self) -> bool:

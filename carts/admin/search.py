@@ -5,15 +5,13 @@ write. A search by them, or by what the carts hold, looks through a bounded numb
 time, goes on for about a second, and reports how far it got.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from time import monotonic
 from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Q, Subquery, TextField, Value
 from django.db.models.functions import Concat
 from django.urls import reverse
@@ -22,8 +20,8 @@ from django.utils import timezone
 from carts.admin import search_terms
 from carts.admin.activity import is_deleted
 from carts.admin.formatting import cart_url
-from carts.admin.search_terms import ITEMS_OF_CART
-from carts.models import Cart, CartItem, DeletedCart
+from carts.admin.search_terms import ITEMS_OF_CART, Reading
+from carts.models import Cart, CartItem
 from carts.models.closing import STATUSES, has_status
 from carts.models.reads import first_key_at
 
@@ -36,22 +34,12 @@ CARTS_AT_ONCE, SEARCH_SECONDS = 20_000, 1.0
 # The filters whose columns have their values, in upper or lower case.
 EQUAL = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
 
-NO_PLACE = {"invalid": "This address does not name a place in the list."}
-
 
 def moment_field(label: str) -> forms.DateTimeField:
-    """Return a field for a moment in the viewer's time zone, within the calendar in any other."""
     # Without an end, browsers take six digits of a year.
     attributes = {"type": "datetime-local", "max": "9999-12-31T23:59"}
-    return forms.DateTimeField(
-        label=label,
-        required=False,
-        widget=forms.DateTimeInput(attributes, format="%Y-%m-%dT%H:%M"),
-        validators=[
-            MinValueValidator(datetime(1, 1, 3, tzinfo=UTC)),
-            MaxValueValidator(datetime(9999, 12, 29, tzinfo=UTC)),
-        ],
-    )
+    widget = forms.DateTimeInput(attributes, format="%Y-%m-%dT%H:%M")
+    return forms.DateTimeField(label=label, required=False, widget=widget)
 
 
 class FindForm(forms.Form):
@@ -69,7 +57,7 @@ class FindForm(forms.Form):
     created_from = moment_field("Created from")
     created_to = moment_field("Created before")
     # The page shows carts below this key.
-    before = forms.UUIDField(required=False, error_messages=NO_PLACE)
+    before = forms.UUIDField(required=False)
 
     def filters(self) -> list[forms.BoundField]:
         return [field for field in self if field.name not in {"q", "before"}]
@@ -82,19 +70,17 @@ class FindForm(forms.Form):
 class SearchResult:
     """Carts, newest first, and the key at which the older page begins.
 
-    `total` carts were found from here on, or more if there is an older result. `meaning` is what
-    the term was taken for. `opens` is the address of the one thing that it names. `deleted` are
-    carts that it may mean, but that are gone. `reached` is when the last cart that was looked at
-    was created, if more may match.
+    `total` carts were found from here on, or more if there is an older result. `reading` is what
+    the term was taken for. `opens` is the address of the one thing that it names. `reached` is when
+    the last cart that was looked at was created, if more may match.
     """
 
     carts: list[Cart] = field(default_factory=list)
     older: UUID | None = None
     reached: datetime | None = None
     total: int = 0
-    meaning: str = ""
+    reading: Reading = field(default_factory=Reading)
     opens: str = ""
-    deleted: Sequence[DeletedCart] = ()
 
 
 def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchResult:
@@ -105,9 +91,9 @@ def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchR
     result = SearchResult()
     for reading in search_terms.readings(values["q"]):
         result = _search(reading, values, size)
-        if result.carts or result.reached or result.deleted:
+        if result.carts or result.reached or reading.deleted:
             break
-    if len(result.carts) == 1 and not (values["before"] or result.older or result.deleted):
+    if len(result.carts) == 1 and not (values["before"] or result.older or reading.deleted):
         result.opens = _named(result.carts[0], reading)
     return result
 
@@ -121,7 +107,7 @@ def _opened(key: UUID) -> str:
     return reverse("admin:carts_cart_history", args=[key]) if is_deleted(key) else ""
 
 
-def _named(cart: Cart, reading: search_terms.Reading) -> str:
+def _named(cart: Cart, reading: Reading) -> str:
     """Return the address of the only cart found, or of its event, if the term names it, or ""."""
     if reading.opens:
         return cart_url(cart.pk)
@@ -133,14 +119,7 @@ def _named(cart: Cart, reading: search_terms.Reading) -> str:
     return cart_url(cart.pk, version=made) if made else ""
 
 
-def _deleted_by(request_id: str) -> list[DeletedCart]:
-    """Return the carts that the request deleted, of those in the window that were made last."""
-    carts = DeletedCart.objects.order_by("-id")
-    newest = carts.values("pk")[:CARTS_AT_ONCE]
-    return list(carts.filter(pk__in=newest, request_id=request_id)[:CARTS_PER_PAGE])
-
-
-def _search(reading: search_terms.Reading, values: dict[str, Any], size: int) -> SearchResult:
+def _search(reading: Reading, values: dict[str, Any], size: int) -> SearchResult:
     beyond, keys = values["before"], list[UUID]()
     deadline = monotonic() + SEARCH_SECONDS
     while True:
@@ -149,10 +128,7 @@ def _search(reading: search_terms.Reading, values: dict[str, Any], size: int) ->
         beyond = edge or beyond
         if not edge or len(keys) > size or monotonic() >= deadline:
             break
-    result = SearchResult(total=min(len(keys), MAX_FOUND), meaning=reading.meaning)
-    result.deleted = reading.deleted
-    if reading.request_id:
-        result.deleted = _deleted_by(reading.request_id)
+    result = SearchResult(total=min(len(keys), MAX_FOUND), reading=reading)
     if len(keys) > size:
         beyond = keys[size - 1]
     elif edge:
@@ -175,7 +151,7 @@ def _carts(keys: list[UUID]) -> list[Cart]:
     return carts
 
 
-def _look(reading: search_terms.Reading, values: dict[str, Any]) -> tuple[list[UUID], UUID | None]:
+def _look(reading: Reading, values: dict[str, Any]) -> tuple[list[UUID], UUID | None]:
     """Return the first carts that match, and the last key looked at if carts are left.
 
     The key is None if all carts were looked at, or if there is no condition.

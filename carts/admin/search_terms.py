@@ -119,12 +119,12 @@ def _with_words(bare: str) -> Iterator[Reading]:
     for key in dict.fromkeys((bare, bare.upper())):
         if carts_with("partner_key", key).values("pk").first():
             yield Reading(f"partner {isolate(key)}", "partner_key", key)
-    if restaurant is None and REQUEST_ID_TERM.fullmatch(bare):
-        condition |= _by_request(bare)
-        meaning = f"dish or request {isolate(bare)}"
-        yield Reading(meaning, condition=condition, request_id=bare)
-    elif restaurant is None:
-        yield Reading(", ".join(meanings), condition=condition)
+    if restaurant is None:
+        request_id = bare if REQUEST_ID_TERM.fullmatch(bare) else ""
+        if request_id:
+            meanings = [f"dish or request {isolate(bare)}"]
+            condition |= _by_request(bare)
+        yield Reading(", ".join(meanings), condition=condition, request_id=request_id)
 
 
 def _is_amount(word: str, following: str) -> bool:

@@ -18,7 +18,7 @@ def test_filters_that_hide_what_is_searched_can_be_left_out(viewer: Client, cart
     assert '<a href="?q=">search without the filters</a>' in response.text
 
 
-PLACE, TIME = "This address does not name a place in the list.", "Enter a valid date/time."
+PLACE, TIME = "Enter a valid UUID.", "Enter a valid date/time."
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,7 @@ from uuid import UUID
 import pytest
 from django.test import Client
 
-from carts.admin import search
 from carts.models import Cart
-from carts.models.cart_change import Author
 from tests.desk.conftest import CARTS, page_of, words
 from tests.support.factories import CartFactory
 
@@ -67,24 +65,3 @@ def test_the_deleted_carts_of_a_customer_are_listed(viewer: Client, deleted: Car
         Cart.objects.delete_cart(cart.pk)
     carts, gone, _ = look(viewer, key)
     assert (carts, gone) == ([left], [UUID(int=2**127 - number) for number in range(9, -1, -1)])
-
-
-@pytest.mark.parametrize("request_id", ["flow-4711", "3f0c" * 8])
-def test_the_request_of_a_deletion_finds_the_deleted_cart(
-    viewer: Client, request_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    by = Cart.objects.by(Author("bearer", "kiosk", request_id))
-    by.delete_cart(CartFactory(id=DELETED).pk)
-    carts, gone, text = look(viewer, request_id)
-    assert (carts, gone) == ([], [DELETED])
-    assert f"Deleted carts that this may mean, the newest: {DELETED} of " in text
-    # The same request may have made another.
-    CartFactory(id=ALIKE)
-    by.change_cart(ALIKE, {"note": "Ring"})
-    carts, gone, _ = look(viewer, request_id)
-    assert ([cart.pk for cart in carts], gone) == ([ALIKE], [DELETED])
-    # It is looked for among those that were made last.
-    monkeypatch.setattr(search, "CARTS_AT_ONCE", 1)
-    for key in (UUID(int=DELETED.int + 1), UUID(int=DELETED.int + 2)):
-        Cart.objects.delete_cart(CartFactory(id=key).pk)
-    assert viewer.get(CARTS, {"q": request_id}).url.startswith(page_of(Cart.objects.get()))
