@@ -1,17 +1,14 @@
 from typing import Any
 
-from axes.models import AccessAttempt
 from axes.utils import reset
 from django.apps import apps
-from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import AnonymousUser, Group, Permission, User
-from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 
-from carts.admin.formatting import format_moment, format_value, isolate
+from carts.admin.formatting import isolate
 
 admin.site.unregister(User)
 
@@ -27,10 +24,7 @@ class AccountAdmin(UserAdmin):
     No account is deleted: the log of what it changed would be deleted from the carts' histories.
     """
 
-    list_display = (
-        *("username", "first_name", "last_name", "may", "is_staff", "is_active"),
-        *("last_sign_in", "failed_sign_ins"),
-    )
+    list_display = ("username", "first_name", "last_name", "may", "is_staff", "is_active")
     list_filter = ("groups", "is_staff", "is_active")  # a lead sees no superuser
     add_fieldsets = (*UserAdmin.add_fieldsets, ("Role", {"fields": ("is_staff", "groups")}))
     # Of whoever is no superuser.
@@ -44,12 +38,7 @@ class AccountAdmin(UserAdmin):
         return False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
-        since = timezone.now() - settings.AXES_COOLOFF_TIME
-        attempts = AccessAttempt.objects.filter(
-            username=OuterRef("username"), attempt_time__gte=since
-        )
-        failures = attempts.order_by().values("username").annotate(n=Sum("failures_since_start"))
-        accounts = super().get_queryset(request).annotate(failures=Subquery(failures.values("n")))
+        accounts = super().get_queryset(request)
         if not request.user.is_superuser:
             accounts = accounts.filter(is_superuser=False).exclude(
                 Q(groups__in=_groups_above(request.user))
@@ -70,30 +59,11 @@ class AccountAdmin(UserAdmin):
             kwargs["queryset"] = Group.objects.exclude(pk__in=above.values("pk"))
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
-    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Save the groups as well, and tell if the account cannot use the desk."""
-        super().save_related(request, form, formsets, change)
-        account = form.instance
-        missing = [] if account.is_staff else ["“Staff status”, to log in"]
-        if not account.is_superuser and not account.groups.exists():
-            missing.append("a group, to see carts")
-        if account.is_active and missing:
-            reason = f"Account {format_value(str(account))} cannot use the desk yet."
-            messages.warning(request, f"{reason} It still needs {' and '.join(missing)}.")
-
     @admin.display(description="groups")
     def may(self, account: User) -> str:
         if account.is_superuser:
             return "superuser"
         return ", ".join(group.name for group in account.groups.all())
-
-    @admin.display(description="last login", ordering="last_login")
-    def last_sign_in(self, account: User) -> str | None:
-        return format_moment(account.last_login) if account.last_login else None
-
-    @admin.display(description="failed logins")
-    def failed_sign_ins(self, account: Any) -> int | None:
-        return account.failures
 
     @admin.action(permissions=["change"], description="Free the names that failed logins lock")
     def free_names(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
@@ -104,7 +74,6 @@ class AccountAdmin(UserAdmin):
 
 
 def _missing_permissions(user: User | AnonymousUser) -> QuerySet[Permission]:
-    """Return what this user may not do."""
     own = Permission.objects.filter(Q(user=user) | Q(group__user=user))
     return Permission.objects.exclude(pk__in=own.values("pk"))
 

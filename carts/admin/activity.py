@@ -9,10 +9,9 @@ from django.contrib.admin.models import ADDITION, LogEntry
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 
 from carts.admin.formatting import cart_url, format_value
-from carts.models import Cart, StaffEntry
+from carts.models import Cart, DeletedCart, StaffEntry
 from carts.models.cart_change import NAME_LENGTH, Author
 
 ENTRIES_PER_PAGE = 100
@@ -22,8 +21,6 @@ ENTRIES_AT_ONCE = 20_000
 
 
 class ActivityForm(forms.Form):
-    """Whose entries, of which day, and the key below which the page begins."""
-
     agent = forms.ModelChoiceField(
         User.objects.order_by("username"),
         required=False,
@@ -55,9 +52,13 @@ def log(
 
 
 def log_of(cart_id: UUID) -> QuerySet[LogEntry]:
-    """Return what staff did to a cart, newest first."""
     entries = LogEntry.objects.filter(staff_entry__cart_id=cart_id)
     return entries.select_related("user", "staff_entry").order_by("-pk")
+
+
+def is_deleted(cart_id: UUID) -> bool:
+    """Return whether a cart that is no more had this id, as far as that is kept."""
+    return DeletedCart.objects.filter(pk=cart_id).exists() or log_of(cart_id).exists()
 
 
 def notes_of(cart_id: UUID) -> QuerySet[StaffEntry]:
@@ -73,7 +74,6 @@ def event_of(entry: LogEntry) -> str:
 
 
 def activity_page(agent: User | None, day: date | None, before: int | None) -> dict[str, object]:
-    """Return a page of the log, newest first, and the key below which the next one begins."""
     entries = LogEntry.objects.order_by("-pk")
     if before is not None:
         entries = entries.filter(pk__lt=before)
@@ -90,6 +90,6 @@ def activity_page(agent: User | None, day: date | None, before: int | None) -> d
     older = None
     if len(found) > ENTRIES_PER_PAGE:
         older = found[ENTRIES_PER_PAGE - 1].pk
-    elif rest and not (day and timezone.localdate(rest.action_time) < day):
+    elif rest:
         older = rest.pk + 1
     return {"entries": found[:ENTRIES_PER_PAGE], "older": older}

@@ -1,18 +1,14 @@
 import csv
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
 
 from carts.admin import activity, search
-from carts.admin.activity import log_of
+from carts.admin.activity import is_deleted, log_of
 from carts.admin.cart_pages import AbandonView, ChangeCartView, DeleteCartView, NoteView, ReopenView
 from carts.admin.channels_page import ChannelsView
 from carts.admin.formatting import LABELS, cart_url, format_amount, parse_version
@@ -84,32 +80,17 @@ class CartAdmin(admin.ModelAdmin):
                 return HttpResponseRedirect(result.opens)
             if as_csv:
                 return _csv(result.carts)
-        # The filters suggest what the carts of the page hold, which costs no query.
-        suggestions = {
-            name: sorted({getattr(cart, name) for cart in result.carts}) for name in form.SUGGESTED
-        }
-        now = timezone.localtime()
-        today = now.replace(hour=0, minute=0)
-        periods = [
-            ("last hour", now - timedelta(hours=1), None),
-            ("today", today, None),
-            ("yesterday", today - timedelta(days=1), today),
-        ]
         context = {
             "title": "Carts",
             "form": form,
             "result": result,
-            "suggestions": suggestions,
-            "periods": periods,
             "most": search.MAX_FOUND,
-            "kept_days": settings.CART_DAYS,
         }
         return desk_page(request, "search", context)
 
     def change_view(
         self, request: HttpRequest, object_id: str, *_: object, **__: object
     ) -> HttpResponse:
-        """Show a cart: the order, the two slips that will print, and the history or staff's log."""
         self._check_view(request)
         cart_id = parse_guid(object_id)
         cart = Cart.objects.with_items().filter(pk=cart_id).first()
@@ -129,31 +110,28 @@ class CartAdmin(admin.ModelAdmin):
             "items": items.values(),
             "printed": [*items.values()][:PRINTED_ITEMS],
             "unprinted": max(0, len(items) - PRINTED_ITEMS),
-            "staff": _staff_log(request, cart.id) if of_staff else None,
+            "staff": log_of(cart.id)[: activity.ENTRIES_PER_PAGE] if of_staff else None,
             "timeline": None if of_staff else timeline(cart, items, before),
         }
         return desk_page(request, "cart", context)
 
     def delete_view(self, request: HttpRequest, object_id: str, *_: object) -> Any:
-        """Delete a cart after a confirmation."""
         cart_id, view = parse_guid(object_id), DeleteCartView.as_view()
         return view(request, cart_id=cart_id) if cart_id else _unknown(request, None)
 
     def history_view(self, request: HttpRequest, object_id: str, *_: object) -> HttpResponse:
-        """Show when a cart was deleted and by whom, and what staff did to it before."""
         self._check_view(request)
         cart_id = parse_guid(object_id)
         if not cart_id:
             return _unknown(request, cart_id)
         deleted = DeletedCart.objects.filter(pk=cart_id).first()
-        staff = _staff_log(request, cart_id)
+        staff = log_of(cart_id)[: activity.ENTRIES_PER_PAGE]
         if not (deleted or staff) or Cart.objects.filter(pk=cart_id).exists():
             return HttpResponseRedirect(f"{cart_url(cart_id)}?staff")
         context = {"title": "A deleted cart", "cart_id": cart_id, "deleted": deleted}
         return desk_page(request, "deleted_cart", {**context, "staff": staff})
 
     def activity_view(self, request: HttpRequest) -> HttpResponse:
-        """Show what staff did, newest first, by agent and day."""
         if not request.user.has_perm("auth.view_user"):
             raise PermissionDenied
         form = activity.ActivityForm(request.GET)
@@ -165,10 +143,6 @@ class CartAdmin(admin.ModelAdmin):
     def _check_view(self, request: HttpRequest) -> None:
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-
-
-def _staff_log(request: HttpRequest, cart_id: UUID) -> Page:
-    return Paginator(log_of(cart_id), activity.ENTRIES_PER_PAGE).get_page(request.GET.get("p"))
 
 
 def _csv(carts: list[Any]) -> HttpResponse:
@@ -188,7 +162,7 @@ def _csv(carts: list[Any]) -> HttpResponse:
 
 
 def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:
-    if cart_id and (DeletedCart.objects.filter(pk=cart_id).exists() or log_of(cart_id).exists()):
+    if cart_id and is_deleted(cart_id):
         return HttpResponseRedirect(reverse("admin:carts_cart_history", args=[cart_id]))
     # A link could hold any text, so only a valid id is repeated.
     cart = f"cart {cart_id}" if cart_id else "such cart"

@@ -17,8 +17,6 @@ from carts.records import ABANDONED, Closing
 
 
 class ChangeCartView(EditView):
-    """The page that changes the note, the instructions and the channels of a cart."""
-
     template = "change_cart"
     title = "Change the cart"
     form = CartForm
@@ -31,8 +29,6 @@ class ChangeCartView(EditView):
 
 
 class AbandonView(ChangeView):
-    """The page that closes a cart which the customer has left, after a confirmation."""
-
     template = "abandon_cart"
     title = "Close this cart as abandoned?"
 
@@ -42,8 +38,6 @@ class AbandonView(ChangeView):
 
 
 class ReopenView(ChangeView):
-    """The page that opens a closed cart again. It asks why."""
-
     template = "reopen_cart"
     title = "Reopen this cart?"
     asks = WHY

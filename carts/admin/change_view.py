@@ -69,7 +69,7 @@ class ChangeView(View):
     takes_closed = False
 
     def context(self) -> dict[str, object]:
-        """Return the title of the page, and what only its template needs."""
+        """Return what only the page's template needs, and the title."""
         return {"title": self.title}
 
     def subject(self, state: State) -> object:
@@ -135,6 +135,8 @@ class ChangeView(View):
         self.states = states_since(self.cart, items_of(self.cart.items_json), oldest)
         self.is_kept = self.since in self.states
         self.current = self.states[self.cart.version]
+        # The cart as it was when the form was opened, or is now if that is not known.
+        self.opened_state = self.states.get(self.since, self.current)
         self.item: Any = self.current.items.get(self.item_id)
         return bool(self.item or "item_id" not in self.kwargs)
 
@@ -142,28 +144,16 @@ class ChangeView(View):
         if not self.takes_closed:
             self.cart.state.check_open()
 
-    @property
-    def subject_now(self) -> object:
-        """What the page is about, as it is now."""
-        return self.subject(self.current)
-
-    @property
-    def opened_state(self) -> State:
-        """The cart as it was when the form was opened, or is now if that is not known."""
-        return self.states.get(self.since, self.current)
-
     def clashes(self) -> bool:
         """Return whether what the page is about has changed since its form was opened."""
-        return not self.is_kept or self.subject(self.opened_state) != self.subject_now
+        return not self.is_kept or self.subject(self.opened_state) != self.subject(self.current)
 
     def events_since(self, version: int) -> list[Event]:
-        """Return the changes since the version of what the page is about, newest first."""
         pairs = pairwise(state for state in self.states.values() if state.version >= version)
         changes = [old.next for new, old in pairs if self.subject(old) != self.subject(new)]
         return [Event.of(change, self.cart.currency) for change in changes if change]
 
     def leave_removed(self) -> HttpResponse:
-        """Redirect to the cart, which tells if it is gone as well, and say so."""
         saved = " Nothing was saved." if self.request.method == "POST" else ""
         removed = self.removed if self.cart else "This cart was deleted meanwhile."
         return self.leave(messages.error, f"{removed}{saved}", cart_url(self.cart_id))
@@ -172,16 +162,11 @@ class ChangeView(View):
         return self.leave(messages.info, "Nothing was changed: it is like that already.")
 
     def leave(self, tell: Callable[..., None], text: str, url: str = "") -> HttpResponse:
-        """Redirect to the address, or else to the cart, and say why."""
         tell(self.request, text)
         return HttpResponseRedirect(url or cart_url(self.cart_id, self.item_id))
 
     def render(self, *, clash: bool = False, error: str = "") -> HttpResponse:
-        """Return the page with status 200, or 409 if the change was not saved.
-
-        If it is a `clash`, the page shows what has happened since its form was opened. `error`
-        says why not, in words.
-        """
+        """Return the page with status 200, or 409 if the change was not saved."""
         context = {
             "cart": self.cart,
             "cart_url": cart_url(self.cart_id, self.item_id),
@@ -242,13 +227,10 @@ class ChangeView(View):
 
 
 class EditView(ChangeView):
-    """The base of the pages with a form of the fields that they are about."""
-
     form: type[RecordForm]
     values: dict[str, Any]  # what was typed, and of what nobody touched what is
 
     def fields(self, state: State) -> Mapping[str, object]:
-        """Return the fields that the form is for, of a cart in this state."""
         raise NotImplementedError
 
     def subject(self, state: State) -> object:

@@ -1,6 +1,5 @@
 """The page that changes the channels of several carts, each under its own lock, after a preview."""
 
-from django import forms
 from django.contrib import messages
 from django.contrib.admin.models import CHANGE
 from django.core.exceptions import PermissionDenied
@@ -34,17 +33,11 @@ class ChannelsForm(WhyForm):
         for name in CHANNELS:
             self.fields[name].required = False
 
-    def clean(self) -> None:
-        if not self.errors and not self.changes():
-            raise forms.ValidationError("Fill in what is to change.")
-
     def changes(self) -> dict[str, str]:
         return {name: self.cleaned_data[name] for name in CHANNELS if self.cleaned_data[name]}
 
 
 class ChannelsView(View):
-    """Ask for the new channels, show what they change in each cart, and change it."""
-
     def dispatch(self, request: HttpRequest) -> HttpResponse:
         if not request.user.has_perm("carts.change_cart"):
             raise PermissionDenied
@@ -63,9 +56,7 @@ class ChannelsView(View):
         if changes and is_sure:
             results = [(cart, self._change(cart, change, form)) for cart, change in tried]
             lines = tried = [(cart, error) for cart, error in results if error]
-            closed = sum(cart.status != OPEN for cart in carts)
-            stay = f" Closed ones that stay as they are: {closed}." if closed else ""
-            messages.success(request, f"Carts changed: {len(results) - len(lines)}.{stay}")
+            messages.success(request, f"Carts changed: {len(results) - len(lines)}.")
             if not lines:
                 return back
             messages.error(request, f"Carts that could not be changed: {len(lines)}. See below.")

@@ -36,7 +36,6 @@ AMOUNT = re.compile(r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:[.,]([0-9]+))?")
 
 
 def label_of(name: str) -> str:
-    """Return what the desk calls a field."""
     return LABELS.get(name, name.replace("_", " ").capitalize())
 
 
@@ -56,7 +55,6 @@ def format_moment(moment: datetime | str | None) -> str:
 
 
 def format_error(error: ApiError) -> str:
-    """Return why a change was refused, as staff read it."""
     if isinstance(error, CartClosed):
         state, moment = error.details["status"], format_moment(error.details["moment"])
         word = error.details["word"]
@@ -92,7 +90,7 @@ def parse_amount(text: str) -> Decimal | None:
 def is_ambiguous(text: str, currency: str) -> bool:
     """Return whether 1.250 may be 1,250 or, in a currency with three decimals, the reverse."""
     groups = "[0-9]{1,3}," if DECIMALS.get(currency) == 3 else r"[1-9][0-9]{0,2}\."
-    return bool(re.fullmatch(f"-?{groups}[0-9]{{3}}", text))
+    return bool(re.fullmatch(f"{groups}[0-9]{{3}}", text))
 
 
 def parse_version(text: str) -> int | None:

@@ -42,24 +42,10 @@ class AmountField(forms.DecimalField):
 
     def to_python(self, value: object) -> Any:
         typed = str(value or "").strip()
-        if not typed:
-            return super().to_python(value)
-        number = parse_amount(typed.removeprefix("-"))
-        if number is None:
+        number = parse_amount(typed)
+        if typed and number is None:
             raise ValidationError(self.error_messages["invalid"], code="invalid")
-        return -number if typed.startswith("-") else number
-
-
-class WholeNumberField(forms.IntegerField):
-    """A whole number in digits. Python's own, such as 1_000, are none."""
-
-    # A mouse wheel would change the value of a number input.
-    widget = forms.TextInput({"inputmode": "numeric"})
-
-    def to_python(self, value: object) -> int | None:
-        if "_" in str(value):
-            raise ValidationError(self.error_messages["invalid"], code="invalid")
-        return super().to_python(value)
+        return number
 
 
 def form_field(record: Record, name: str) -> forms.Field:
@@ -77,9 +63,13 @@ def form_field(record: Record, name: str) -> forms.Field:
             # Without `maxlength`, at which browsers cut what is pasted, and count emoji as two.
             if name in CHANNELS:
                 field.widget.attrs |= {"list": f"suggested-{name}", "autocomplete": "off"}
+            if name == "display_name":
+                field.widget.attrs["list"] = record.__name__
             return field
         case Integer():
-            return WholeNumberField(**options)
+            # A mouse wheel would change the value of a number input.
+            widget = forms.TextInput({"inputmode": "numeric"})
+            return forms.IntegerField(widget=widget, **options)
         case Price():
             return AmountField(**options)
     raise TypeError(kind)
@@ -88,14 +78,12 @@ def form_field(record: Record, name: str) -> forms.Field:
 class RecordForm(forms.Form):
     """A form of some fields of a record, which returns untouched values unchanged.
 
-    `first` is the field that is corrected most, and `offered` the list of names that the page
-    offers. A price is in the `currency`, and shown with as many decimals as that has.
+    `first` is the field that is corrected most. A price is in the `currency`.
     """
 
     record: ClassVar[Record]
     names: ClassVar[tuple[str, ...]]
     first = ""
-    offered = ""
 
     def __init__(self, data: QueryDict | None = None, *, currency: str, **kwargs: Any) -> None:
         super().__init__(data, **kwargs)
@@ -104,8 +92,6 @@ class RecordForm(forms.Form):
         self.fields |= {name: form_field(self.record, name) for name in self.names}
         if self.first:
             self.fields[self.first].widget.attrs["autofocus"] = True
-        if self.offered:
-            self.fields["display_name"].widget.attrs["list"] = self.offered
 
     def clean_price(self) -> Decimal:
         """Ask which amount is meant, if what was typed may be two."""
@@ -138,8 +124,6 @@ def names_of(record: Record, *first: str) -> tuple[str, ...]:
 
 
 class WhyForm(forms.Form):
-    """The reason for a change, which every form of the desk takes."""
-
     why = forms.CharField(
         label="Why (optional, for staff only)",
         required=False,
@@ -149,15 +133,11 @@ class WhyForm(forms.Form):
 
 
 class CartForm(RecordForm):
-    """The form of a cart without its items."""
-
     record, names, first = NewCart, CART_CHANGES, "note"
 
 
 class OptionForm(RecordForm):
-    """The form of one option: a row below the item."""
-
-    record, offered = Option, "offered-options"
+    record = Option
     names = names_of(Option, "display_name", "price")
 
 
@@ -172,9 +152,7 @@ OptionFormSet = forms.formset_factory(
 
 
 class ItemForm(RecordForm):
-    """The form of an item, with the rows of its `options`."""
-
-    record, offered = Item, "offered-dishes"
+    record = Item
     names = names_of(Item, "display_name", "quantity", "price", "special_instructions")
 
     def __init__(
@@ -209,16 +187,14 @@ class ItemForm(RecordForm):
 
 def offers(items: Iterable[Item], currency: str) -> dict[str, dict[str, dict[str, str]]]:
     """Return what the forms fill in if the name of a dish or an option is chosen, by the names."""
-    dishes = [*items]
-    options = [option for item in dishes for option in item.options]
-    found: dict[str, dict[str, dict[str, str]]] = {}
-    for form, records in ((ItemForm, dishes), (OptionForm, options)):
-        # What is optional is one customer's wish.
-        names = [n for n in form.names if n != "quantity" and not is_optional(form.record, n)]
-        found[form.offered] = {}
-        for record in records:
+    found: dict[str, dict[str, dict[str, str]]] = {"Item": {}, "Option": {}}
+    for item in items:
+        editors: list[tuple[type[RecordForm], Item | Option]] = [(ItemForm, item)]
+        for form, record in editors + [(OptionForm, option) for option in item.options]:
+            # What is optional is one customer's wish.
+            names = [n for n in form.names if n != "quantity" and not is_optional(form.record, n)]
             values = with_price_decimals(record._asdict(), currency)
             # As text, because a browser's numbers are doubles.
             texts = {name: str(values[name]) for name in names}
-            found[form.offered].setdefault(record.display_name, texts)
+            found[form.record.__name__].setdefault(record.display_name, texts)
     return found

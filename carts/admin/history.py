@@ -131,7 +131,6 @@ def _first_lines(lines_of_each: Iterable[list[str]], number: int) -> list[str]:
 
 
 def _lines_of_one(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:
-    """Return how one of several items came, went or differs."""
     if was and now:
         change = change_of(was, now, currency) or "at another place"
         return [f"{format_value(now['display_name'])}: {change}"]
@@ -140,7 +139,6 @@ def _lines_of_one(was: Mapping[str, Any], now: Mapping[str, Any], currency: str)
 
 
 def lines_of_item(item: Item, currency: str) -> list[str]:
-    """Return the lines of an item: what was ordered, its options and its instructions."""
     price = format_amount(item.price, currency)
     lines = [f"{item.quantity} × {isolate(item.display_name)}, {price}"]
     lines += [f"    + {_format_option(option, currency)}" for option in item.options]

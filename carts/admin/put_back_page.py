@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
 from django.utils.formats import date_format
 from django.utils.text import get_text_list
@@ -14,7 +13,6 @@ from carts.admin.history import State, lines_of_items
 from carts.models.cart_change import WHY_LENGTH
 from carts.models.manager import CartManager
 from carts.records import Item
-from cartsvc.request_errors import InvalidGuid
 
 
 class PutBackView(ChangeView):
@@ -36,16 +34,17 @@ class PutBackView(ChangeView):
         self.undone = before.next
         self.item_id = self.undone.item_id
         self.item = self.current.items.get(self.item_id)
-        self.back = self.subject(before)
+        self.back, self.now = self.subject(before), self.subject(self.current)
         self.when = date_format(localtime(self.undone.at), "j M Y, H:i:s T")
-        if self.item_id:
-            self.name = self.back and f"Item {format_value(self.back.display_name)}"
-        elif self.undone.items:
-            self.name = "All items"
-        else:
-            labels = [label_of(name).lower() for name in self.back]
-            self.name = get_text_list(labels, "and").capitalize()
         return self.back not in (None, {})
+
+    @property
+    def _name(self) -> str:
+        if self.item_id:
+            return f"Item {format_value(self.back.display_name)}"
+        if self.undone.items:
+            return "All items"
+        return get_text_list([label_of(name).lower() for name in self.back], "and").capitalize()
 
     def subject(self, state: State) -> Any:
         if self.item_id:
@@ -55,16 +54,15 @@ class PutBackView(ChangeView):
         return {name: value for name, value in state.fields.items() if name in self.undone.was}
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return self.nothing_changed() if self.back == self.subject_now else super().get(request)
+        return self.nothing_changed() if self.back == self.now else super().get(request)
 
     def context(self) -> dict[str, object]:
-        name = isolate(self.back.display_name) if self.item_id else self.name.lower()
+        name = isolate(self.back.display_name) if self.item_id else self._name.lower()
         later = self.events_since(self.kwargs["version"])
         context = {"title": f"Put {name} back?", "later": later}
         if self.item_id:
             return {**context, "back": self.back}
-        now, then = (self._lines(subject) for subject in (self.subject_now, self.back))
-        return {**context, "now": now, "then": then}
+        return {**context, "now": self._lines(self.now), "then": self._lines(self.back)}
 
     def _lines(self, subject: Any) -> list[str]:
         if self.undone.items:
@@ -72,7 +70,7 @@ class PutBackView(ChangeView):
         return [f"{label_of(name)}: {format_value(value)}" for name, value in subject.items()]
 
     def save(self) -> HttpResponse:
-        if self.back == self.subject_now:
+        if self.back == self.now:
             return self.nothing_changed()
         # What was allowed then may be refused now.
         change: tuple[Any, ...] = CartManager.change_cart, self.back
@@ -86,7 +84,4 @@ class PutBackView(ChangeView):
         why, given = f"Put back as before {self.when}", self.why.cleaned_data["why"]
         if given:
             why = f"{why}: {given}"[:WHY_LENGTH]
-        try:
-            return self.write(f"{self.name} put back as before {self.when}", *change, why=why)
-        except IntegrityError as error:
-            raise InvalidGuid("There is an item with this id already.") from error
+        return self.write(f"{self._name} put back as before {self.when}", *change, why=why)

@@ -6,25 +6,24 @@ time, goes on for about a second, and reports how far it got.
 """
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from time import monotonic
 from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db.models import Case, Q, Subquery, TextField, Value, When
+from django.db.models import Q, Subquery, TextField, Value
 from django.db.models.functions import Concat
-from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
 
 from carts.admin import search_terms
-from carts.admin.activity import log_of
+from carts.admin.activity import is_deleted
 from carts.admin.formatting import cart_url
-from carts.models import Cart, CartChange, CartItem, DeletedCart
+from carts.admin.search_terms import ITEMS_OF_CART, Reading
+from carts.models import Cart, CartItem
 from carts.models.closing import STATUSES, has_status
-from carts.models.reads import first_key_at, moment_of
+from carts.models.reads import first_key_at
 
 # The carts of a page, and the most that are counted and that a file holds.
 CARTS_PER_PAGE, MAX_FOUND = 100, 1_000
@@ -32,22 +31,15 @@ CARTS_PER_PAGE, MAX_FOUND = 100, 1_000
 # The number of carts that a search looks through at a time, and for how long it goes on.
 CARTS_AT_ONCE, SEARCH_SECONDS = 20_000, 1.0
 
-NO_PLACE = {"invalid": "This address does not name a place in the list."}
+# The filters whose columns have their values, in upper or lower case.
+EQUAL = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
 
 
 def moment_field(label: str) -> forms.DateTimeField:
-    """Return a field for a moment in the viewer's time zone, within the calendar in any other."""
     # Without an end, browsers take six digits of a year.
     attributes = {"type": "datetime-local", "max": "9999-12-31T23:59"}
-    return forms.DateTimeField(
-        label=label,
-        required=False,
-        widget=forms.DateTimeInput(attributes, format="%Y-%m-%dT%H:%M"),
-        validators=[
-            MinValueValidator(datetime(1, 1, 3, tzinfo=UTC)),
-            MaxValueValidator(datetime(9999, 12, 29, tzinfo=UTC)),
-        ],
-    )
+    widget = forms.DateTimeInput(attributes, format="%Y-%m-%dT%H:%M")
+    return forms.DateTimeField(label=label, required=False, widget=widget)
 
 
 class FindForm(forms.Form):
@@ -64,137 +56,94 @@ class FindForm(forms.Form):
     )
     created_from = moment_field("Created from")
     created_to = moment_field("Created before")
-    changed_from = moment_field("Changed from")
-    changed_to = moment_field("Changed before")
-    # The page shows carts below the one key, or above the other.
-    before = forms.UUIDField(required=False, error_messages=NO_PLACE)
-    after = forms.UUIDField(required=False, error_messages=NO_PLACE)
-
-    # The filters for which the page suggests the values of the carts that it shows.
-    SUGGESTED = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
-
-    def __init__(self, data: QueryDict) -> None:
-        super().__init__(data)
-        for name in self.SUGGESTED:
-            self.fields[name].widget.attrs |= {"list": f"suggested-{name}", "autocomplete": "off"}
+    # The page shows carts below this key.
+    before = forms.UUIDField(required=False)
 
     def filters(self) -> list[forms.BoundField]:
-        """Return the fields of the filters, for the template."""
-        return [field for field in self if field.name not in {"q", "before", "after"}]
+        return [field for field in self if field.name not in {"q", "before"}]
 
     def is_filtered(self) -> bool:
-        """Return whether any filter is filled in."""
         return any(field.data for field in self.filters())
 
 
 @dataclass(slots=True)
 class SearchResult:
-    """Carts, newest first, and the keys at which the newer and the older page begin.
+    """Carts, newest first, and the key at which the older page begins.
 
     `total` carts were found from here on, or more if there is an older result. `reading` is what
-    the term was taken for; `is_id` tells whether it looks like an id, and `made_on` when such an
-    id was made. `opens` is the address of the one thing that it names. `deleted` are carts that it
-    may mean, but that are gone.
+    the term was taken for. `opens` is the address of the one thing that it names. `reached` is when
+    the last cart that was looked at was created, if more may match.
     """
 
     carts: list[Cart] = field(default_factory=list)
-    newer: UUID | None = None
     older: UUID | None = None
-    # How many carts were looked through, and when the last one was created, if more may match.
-    looked: int = 0
     reached: datetime | None = None
     total: int = 0
-    reading: search_terms.Reading = field(default_factory=search_terms.Reading)
-    is_id: bool = False
-    made_on: datetime | None = None
+    reading: Reading = field(default_factory=Reading)
     opens: str = ""
-    deleted: tuple[DeletedCart, ...] = ()
 
 
 def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchResult:
     """Return the page of carts that the cleaned values of a `FindForm` ask for."""
-    term, result = values["q"], SearchResult()
-    digits = search_terms.id_digits(term)
-    key = UUID(digits) if len(digits) == 32 else None
-    if key and (opens := _opened(key)):
+    digits = search_terms.id_digits(values["q"])
+    if len(digits) == 32 and (opens := _opened(UUID(digits))):
         return SearchResult(opens=opens)
-    for reading in search_terms.readings(term, values["partner_key"]):
+    result = SearchResult()
+    for reading in search_terms.readings(values["q"]):
         result = _search(reading, values, size)
-        result.deleted = reading.deleted or _deleted_by(reading.request_id)
-        if result.carts or result.reached or result.deleted:
+        if result.carts or result.reached or reading.deleted:
             break
-    reading = result.reading
-    result.is_id = bool(digits and reading.meaning) and reading.column != "restaurant_key"
-    result.made_on = moment_of(key) if key else None
-    # Others begin like a deleted cart's. Of a customer's, the carts are listed.
-    is_gone = any(cart.pk == key for cart in result.deleted)
-    if key and not (result.carts and reading.column) and (is_gone or log_of(key).exists()):
-        result.opens = reverse("admin:carts_cart_history", args=[key])
-    elif len(result.carts) == 1 and not (result.newer or result.older or result.deleted):
-        (cart,) = result.carts
-        if reading.keys and reading.meaning[0][1] in {digits, term.strip()}:
-            result.opens = cart_url(cart.pk, reading.keys[cart.pk])
-        elif reading.request_id:
-            changes = CartChange.objects.filter(cart=cart, request_id=reading.request_id)
-            is_creation = cart.created_request_id == reading.request_id
-            if made := 1 if is_creation else changes.values_list("version", flat=True).first():
-                result.opens = cart_url(cart.pk, version=made)
+    if len(result.carts) == 1 and not (values["before"] or result.older or reading.deleted):
+        result.opens = _named(result.carts[0], reading)
     return result
 
 
 def _opened(key: UUID) -> str:
-    """Return the address of the cart that has this id or holds the item with this id, or ""."""
+    """Return the address of the cart or the item that has this id, or had it, or ""."""
     carts = Cart.objects.filter(pk=key).values_list("pk")
     items = CartItem.objects.filter(pk=key).order_by().values_list("cart_id")
-    found = next((cart_id for (cart_id,) in carts.union(items)), None)
-    return cart_url(found, key if key != found else None) if found else ""
+    if found := next((cart_id for (cart_id,) in carts.union(items)), None):
+        return cart_url(found, key if key != found else None)
+    return reverse("admin:carts_cart_history", args=[key]) if is_deleted(key) else ""
 
 
-def _deleted_by(request_id: str) -> tuple[DeletedCart, ...]:
-    """Return the carts that the request deleted, of those in the window that were made last."""
-    if not request_id:
-        return ()
-    carts = DeletedCart.objects.order_by("-id")
-    newest = carts.values("pk")[:CARTS_AT_ONCE]
-    return tuple(carts.filter(pk__in=newest, request_id=request_id)[:CARTS_PER_PAGE])
+def _named(cart: Cart, reading: Reading) -> str:
+    """Return the address of the only cart found, or of its event, if the term names it, or ""."""
+    if reading.opens:
+        return cart_url(cart.pk)
+    if not reading.request_id:
+        return ""
+    changes = cart.changes.filter(request_id=reading.request_id)
+    is_creation = cart.created_request_id == reading.request_id
+    made = 1 if is_creation else changes.values_list("version", flat=True).first()
+    return cart_url(cart.pk, version=made) if made else ""
 
 
-def _search(reading: search_terms.Reading, values: dict[str, Any], size: int) -> SearchResult:
-    way = "before" if values["after"] is None else "after"
-    start = beyond = values[way]
-    result, keys = SearchResult(reading=reading), list[UUID]()
+def _search(reading: Reading, values: dict[str, Any], size: int) -> SearchResult:
+    beyond, keys = values["before"], list[UUID]()
     deadline = monotonic() + SEARCH_SECONDS
     while True:
-        found, edge = _look(reading, values | {way: beyond})
+        found, edge = _look(reading, values | {"before": beyond})
         keys += found
-        if edge:
-            beyond = edge
-            result.looked += CARTS_AT_ONCE
+        beyond = edge or beyond
         if not edge or len(keys) > size or monotonic() >= deadline:
             break
-    result.total = min(len(keys), MAX_FOUND)
+    result = SearchResult(total=min(len(keys), MAX_FOUND), reading=reading)
     if len(keys) > size:
         beyond = keys[size - 1]
     elif edge:
-        result.reached = Cart.objects.filter(pk=beyond).values_list("created_on", flat=True).first()
+        result.reached = Cart.objects.filter(pk=edge).values_list("created_on", flat=True).first()
     else:
         beyond = None
-    keys = keys[:size]
-    result.carts = _carts(keys, reading)
-    behind = (keys[0] if keys else start) if start else None
-    result.newer, result.older = (behind, beyond) if way == "before" else (beyond, behind)
+    result.carts, result.older = _carts(keys[:size]), beyond
     return result
 
 
-def _carts(keys: list[UUID], reading: search_terms.Reading) -> list[Cart]:
+def _carts(keys: list[UUID]) -> list[Cart]:
     """Return the carts, newest first, each with its first three `lines`: quantity and name."""
-    items = search_terms.ITEMS_OF_CART
-    if reading.dishes:
-        matches: Any = sum(Case(When(dish, then=1), default=0) for dish in reading.dishes)
-        items = items.order_by(matches.desc(), "position")
     # As texts, which are read with the cart's row: as many, whatever the cart holds.
     line = Concat("quantity", Value(" "), "display_name", output_field=TextField())
-    lines = {f"line_{n}": Subquery(items.values(line=line)[n : n + 1]) for n in range(3)}
+    lines = {f"line_{n}": Subquery(ITEMS_OF_CART.values(line=line)[n : n + 1]) for n in range(3)}
     carts: list[Any] = list(Cart.objects.filter(pk__in=keys).order_by("-pk").annotate(**lines))
     for cart in carts:
         found = (getattr(cart, name) for name in lines)
@@ -202,44 +151,28 @@ def _carts(keys: list[UUID], reading: search_terms.Reading) -> list[Cart]:
     return carts
 
 
-def _look(reading: search_terms.Reading, values: dict[str, Any]) -> tuple[list[UUID], UUID | None]:
+def _look(reading: Reading, values: dict[str, Any]) -> tuple[list[UUID], UUID | None]:
     """Return the first carts that match, and the last key looked at if carts are left.
 
     The key is None if all carts were looked at, or if there is no condition.
     """
-    since = values["created_from"]
-    start = max(
-        values["after"] or search_terms.LOWEST,
-        first_key_at(since) if since else search_terms.LOWEST,
-    )
-    # A cart that was last changed before a moment was also created before it.
-    ends = [first_key_at(values[name]) for name in ("created_to", "changed_to") if values[name]]
-    end = min(values["before"] or search_terms.HIGHEST, *ends, search_terms.HIGHEST)
+    start, end = search_terms.LOWEST, values["before"] or search_terms.HIGHEST
+    if values["created_from"]:
+        start = first_key_at(values["created_from"])
+    if values["created_to"]:
+        end = min(end, first_key_at(values["created_to"]))
     if reading.column:
-        carts = search_terms.carts_with(reading.column, reading.value, start, end)
+        carts = search_terms.carts_with(reading.column, reading.value, start, end).reverse()
     else:
-        carts = Cart.objects.filter(id__gt=start, id__lt=end).order_by("id")
-    last = "id__lte"
-    if values["after"] is None:
-        carts, last = carts.reverse(), "id__gte"
-    conditions, edge = _conditions(values) & reading.condition, None
+        carts = Cart.objects.filter(id__gt=start, id__lt=end).order_by("-id")
+    filters = {f"{name}__iexact": values[name] for name in EQUAL if values[name]}
+    condition, edge = reading.condition & Q(**filters), None
+    if values["status"]:
+        condition &= has_status(values["status"], timezone.now())
     if reading.keys:
         carts = carts.filter(pk__in=reading.keys)
-    elif conditions:
+    elif condition:
         edge = carts.values_list("id", flat=True)[CARTS_AT_ONCE : CARTS_AT_ONCE + 1].first()
         if edge:
-            carts = carts.filter(**{last: edge})
-    return list(carts.filter(conditions).values_list("id", flat=True)[: MAX_FOUND + 1]), edge
-
-
-def _conditions(values: dict[str, Any]) -> Q:
-    """Return the conditions on columns that the search does not use an index for."""
-    conditions = {f"{name}__iexact": values[name] for name in FindForm.SUGGESTED}
-    if not values["q"]:
-        del conditions["partner_key__iexact"]
-    conditions["modified_on__gte"] = values["changed_from"]
-    conditions["modified_on__lt"] = values["changed_to"]
-    # To be created is not to be changed, though both stand in the column.
-    conditions["version__gt"] = 1 if values["changed_from"] or values["changed_to"] else None
-    found = Q(**{name: value for name, value in conditions.items() if value})
-    return found & has_status(values["status"], timezone.now()) if values["status"] else found
+            carts = carts.filter(id__gte=edge)
+    return list(carts.filter(condition).values_list("id", flat=True)[: MAX_FOUND + 1]), edge

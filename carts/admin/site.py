@@ -31,7 +31,6 @@ class Desk(AdminSite):
     logout_template = "admin/logged_out.html"
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """Return whether the request comes from staff, and say so if their session has ended."""
         allowed = super().has_permission(request)
         if allowed:
             renew_session(request)

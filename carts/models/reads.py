@@ -1,7 +1,7 @@
 """How carts are read: one of them, and pages of a customer's."""
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any
@@ -169,11 +169,6 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         moment = self.current_time()
         rows = statement.rows(cursor=cursor, moment=moment, **self.keys)
         return [(cart_id, with_status(text, own, moment)) for cart_id, text, *own in rows]
-
-
-def moment_of(key: UUID) -> datetime | None:
-    """Return when a key was made, or None if it is none of UUIDv7."""
-    return datetime.fromtimestamp((key.int >> 80) / 1000, UTC) if key.version == 7 else None
 
 
 def first_key_at(moment: datetime) -> UUID:

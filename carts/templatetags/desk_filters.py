@@ -1,5 +1,3 @@
-"""The filters of the desk's templates."""
-
 from decimal import Decimal
 from uuid import UUID
 
@@ -32,7 +30,6 @@ IN_LINES = {
 
 @register.simple_tag
 def recent_channels() -> dict[str, list[str]]:
-    """Return the channels of the newest carts, by the names of the fields."""
     newest = Cart.objects.order_by("-pk").values(*CHANNELS)[:100]
     return {name: sorted({cart[name] for cart in newest}) for name in CHANNELS}
 
@@ -54,14 +51,12 @@ def each(value: Decimal, item: Item) -> Decimal | None:
 
 @register.filter
 def company_url(key: UUID | int, setting: str) -> str:
-    """Return the address of the company's own page of this key, if it has one."""
     template: str = getattr(settings, setting)
     return template.replace("{key}", str(key))
 
 
 @register.filter
 def isolated(value: object) -> SafeString:
-    """Return what a caller wrote as an isolate."""
     return _with_bdi(isolate(value))
 
 

@@ -3,8 +3,8 @@ from uuid import UUID
 import pytest
 
 from carts.models import Cart
-from tests.browser.conftest import FIND, THE_LIST, Open, check, follow, shoot, sign_in
-from tests.desk.conftest import big_cart, item_page, marked, page_of
+from tests.browser.conftest import FIND, THE_LIST, Open, check, follow, sign_in
+from tests.desk.conftest import item_page, marked, page_of
 from tests.support.factories import CartFactory, ItemFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -91,13 +91,3 @@ def test_several_carts_are_selected_and_left_without_a_question(
     check(page, f"preview-{width}")
     page.get_by_role("button", name="Change 2 carts").click()
     page.get_by_text("Carts changed: 2.").wait_for()
-
-
-def test_a_box_to_select_a_cart_stands_beside_its_date(cart: Cart, desk: Open) -> None:
-    big_cart(4, 0)
-    page = desk(1366)
-    for row in page.locator("#result_list tbody tr").all():
-        box, date = (row.locator(part).bounding_box() for part in ("[name=cart]", "time"))
-        assert date["x"] > box["x"]
-        assert abs(date["y"] - box["y"]) < 10
-    shoot(page, "boxes-1366")

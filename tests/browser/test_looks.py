@@ -4,7 +4,7 @@ from django.contrib.auth.models import User
 
 from carts.models import Cart
 from carts.models.cart_change import Author
-from tests.browser.conftest import FIND, HEIGHTS, LOOKS, Open, check, shoot, sign_in, tab_to
+from tests.browser.conftest import FIND, HEIGHTS, LOOKS, Open, check, shoot, sign_in
 from tests.desk.conftest import (
     add_page,
     big_cart,
@@ -93,21 +93,6 @@ def test_the_largest_cart_shows_whole(cart: Cart, desk: Open, width: int) -> Non
     check(page, f"largest-cart-{width}")
 
 
-EDGES_OF_PAGE = """Array.from(document.querySelectorAll(
-  "#site-name, .breadcrumbs a:first-child, h1, .facts"), part => part.getClientRects()[0].left)"""
-
-
-@pytest.mark.parametrize("width", [1366, 1920])
-def test_header_and_content_begin_at_the_same_edge(cart: Cart, desk: Open, width: int) -> None:
-    page = desk(width)
-    page.goto(page_of(cart))
-    edges = {*page.evaluate(EDGES_OF_PAGE)}
-    assert len(edges) == 1
-    for path in ("auth/user/", "auth/user/add/", "password_change/"):
-        page.goto(f"/admin/{path}")
-        assert {*page.evaluate(EDGES_OF_PAGE)} == edges, path
-
-
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 @pytest.mark.parametrize("outcome", ["checkout", "ordered", "abandoned"])
 def test_a_closed_cart(open_page: Open, cart: Cart, width: int, scheme: str, outcome: str) -> None:
@@ -164,35 +149,3 @@ def test_a_phone_shows_a_whole_cart(desk: Open, width: int, currency: str, price
         assert box["x"] + box["width"] <= width - 15, shown
     heights = page.locator("#slip .inner > span:first-child").evaluate_all(HEIGHTS)
     assert max(heights) < 40  # two rows, with no word broken
-
-
-@pytest.mark.parametrize("outcome", ["open", "checkout"])
-def test_no_fact_of_a_cart_stands_alone(cart: Cart, desk: Open, outcome: str) -> None:
-    cart.items.last().remove()
-    if outcome == "checkout":
-        cart.close(outcome=outcome, reference="PAY-2026-11-26-000123")
-    page = desk(1366)
-    page.goto(page_of(cart))
-    tops = [fact.bounding_box()["y"] for fact in page.locator(".facts dt").all()]
-    assert len({*tops[1:]}) == 1
-
-
-def test_the_blank_option_stands_below_the_others(cart: Cart, desk: Open) -> None:
-    page = desk()
-    page.goto(item_page(cart))
-    page.get_by_role("button", name="Another option").click()
-    rows = page.locator("#options .option-row").all()
-    assert len(rows) == 4
-    for name in ("price", "option_set_item_key"):
-        boxes = [row.locator(f".field-{name} input").bounding_box() for row in rows]
-        assert len({(box["x"], box["width"]) for box in boxes}) == 1
-
-
-def test_the_ring_around_a_field_leaves_its_label_free(cart: Cart, desk: Open) -> None:
-    page = desk()
-    page.goto(item_page(cart))
-    for name in ("quantity", "special_instructions", "options-0-price", "why"):
-        tab_to(page, f"#id_{name}")
-        label, field = page.locator(f"label[for=id_{name}]"), page.locator(f"#id_{name}")
-        above, box = label.bounding_box(), field.bounding_box()
-        assert box["y"] - above["y"] - above["height"] > 4  # as far as the ring reaches

@@ -139,38 +139,6 @@ def test_a_caller_writes_no_second_slip_and_breaks_no_price(cart: Cart, desk: Op
     assert max(heights) < 20  # one row
 
 
-# The left edges of the first and the last row of each text of several rows, in pixels.
-FIRST_AND_LAST = """texts => texts.map(text => Array.from(text.getClientRects(), row => row.left))
-  .filter(rows => rows.length > 1).map(rows => [rows[0], rows.at(-1)])"""
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_instructions_of_several_rows_keep_their_indent(desk: Open, width: int) -> None:
-    cart = CartFactory(items=[ItemFactory(special_instructions="No olives\nCut in 4")])
-    cart.items.get().remove()
-    cart.add_items([ItemFactory(special_instructions="No olives\nCut in 4")])
-    page = desk(width)
-    for path in (page_of(cart), delete_page(cart)):
-        page.goto(path)
-        texts = page.locator(".lines bdi, .details bdi").evaluate_all(FIRST_AND_LAST)
-        assert texts
-        for first, last in texts:
-            # A quote stands before the first.
-            assert 0 <= first - last < 10, path
-
-
-def test_no_empty_row_stands_before_a_long_word(desk: Open) -> None:
-    cart = CartFactory(items=[ItemFactory(special_instructions="Z" * 280)])
-    page = desk(1366)
-    page.goto(delete_page(cart))
-    item, text = (line.bounding_box() for line in page.locator(".lines li").all())
-    first = page.locator(".lines bdi").last.evaluate("text => text.getClientRects()[0].top")
-    assert abs(first - text["y"]) < 5
-    # It is indented below its item.
-    left = page.locator(".lines bdi").last.evaluate("text => text.getClientRects()[0].left")
-    assert 10 < left - item["x"] < 40
-
-
 # Where each of these texts begins and ends, in pixels, within the last element that holds them all.
 PLACES = """texts => {
   const holds = element => texts.every(text => element.textContent.includes(text));

@@ -101,21 +101,6 @@ def test_it_is_read_in_windows_of_the_key(lead: Client, monkeypatch: pytest.Monk
     assert len(shown(lead)) == 4
 
 
-@pytest.mark.usefixtures("log")
-def test_a_day_is_looked_for_in_windows_until_it_is_past(
-    lead: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(activity, "ENTRIES_AT_ONCE", 6)
-    pages: list[list[str]] = []
-    query = {"day": "2026-03-18"}
-    while query:
-        page = lead.get(ACTIVITY, query)
-        pages.append([entry.change_message for entry in page.context["entries"]])
-        older = page.context["older"]
-        query = query | {"before": str(older)} if older else {}
-    assert pages == [[], [], ["cleo 3", "anna 3"]]
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -90,8 +90,8 @@ def test_what_the_restaurant_sells_is_offered(
         "menu_item_key": str(newest.menu_item_key),
     }
     assert options["Large Calzone"]["price"] == "2.00"
-    assert '<datalist id="offered-dishes"><option value="Calzone">' in page.text
-    assert page.text.count('list="offered-dishes"') == 1
+    assert '<datalist id="Item"><option value="Calzone">' in page.text
+    assert page.text.count('list="Item"') == 1
 
 
 def test_what_is_optional_is_not_offered(

@@ -5,7 +5,6 @@ from uuid import UUID
 
 from django.contrib.admin.models import CHANGE, DELETION, LogEntry
 from django.test import Client
-from pytest_django import Settings
 
 from carts.models import Cart, CartChange, CartItem, CartItemOption
 from carts.models.cart_change import Author
@@ -165,19 +164,6 @@ def test_a_cart_that_a_customer_deleted_says_when_and_by_whom(viewer: Client, ap
         assert "What staff did" not in text
     Cart.objects.by(Author("shell", "cron")).delete_cart(other := UUID(created(api)))
     assert "Command line cron" in words(viewer.get(f"{CARTS}{other}/history/").text)
-
-
-def test_an_id_that_is_known_nowhere_says_when_it_was_made(
-    viewer: Client, settings: Settings
-) -> None:
-    """A cart that has expired leaves nothing."""
-    url = f"{CARTS}?q=019e6984-d06c-73cd-8341-be66775ac3be"
-    made = "Such an id was made on 27 May 2026, 12:59 UTC"
-    assert f"{made}." in viewer.get(url).text
-    settings.CART_DAYS = 30
-    kept = "and carts are kept for 30 days after their last change."
-    assert f"{made}, {kept}" in viewer.get(url).text
-    assert "Such an id" not in viewer.get(f"{CARTS}?q=00000000-0000-4000-8000-000000000000").text
 
 
 def test_the_address_of_a_deletion_may_be_in_upper_case(lead: Client, cart: Cart) -> None:

@@ -181,10 +181,7 @@ def test_a_reference_finds_its_cart(viewer: Client, cart: Cart, reference: str) 
     assert response.headers["Location"].startswith(page_of(cart))
 
 
-@pytest.mark.parametrize(
-    "typed",
-    ["pay-2026-0001", "#PAY-2026-0001", "Reference: PAY-2026-0001"],
-)
+@pytest.mark.parametrize("typed", ["pay-2026-0001", "#PAY-2026-0001"])
 def test_a_reference_is_found_however_it_is_typed(viewer: Client, cart: Cart, typed: str) -> None:
     CartFactory().close(outcome="ordered", reference="PAY-2026-0002")
     cart.close(outcome="checkout", reference="PAY-2026-0001")

@@ -39,7 +39,7 @@ def test_a_filter_that_no_database_takes_is_no_defect(db: None, query: str) -> N
 
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00", "9999-12-31T23:59"])
-@pytest.mark.parametrize("name", ["created_from", "created_to", "changed_from", "changed_to"])
+@pytest.mark.parametrize("name", ["created_from", "created_to"])
 def test_a_moment_at_the_end_of_the_calendar_is_no_error(
     viewer: Client, cart: Cart, name: str, moment: str, zone: str
 ) -> None:

@@ -230,18 +230,6 @@ def test_an_item_is_put_back_that_was_removed_before_a_field_existed(
     assert back == before | {"options": [], "special_instructions": None, "value": back["value"]}
 
 
-def test_an_item_whose_id_is_taken_is_not_put_back(
-    lead: Client, cart: Cart, unchanged: Unchanged
-) -> None:
-    item = cart.items.first()
-    item.remove()
-    CartFactory().add_item(id=item.pk, **ItemFactory())
-    unchanged()
-    response = lead.post(put_back_page(cart), {"version": "2"})
-    assert response.status_code == 409
-    assert "There is an item with this id already." in response.text
-
-
 @pytest.mark.parametrize("version", [1, 2, 6, 7, 99, 2**63, 10**30])
 def test_there_is_nothing_to_put_back(
     lead: Client, cart: Cart, unchanged: Unchanged, version: int
