@@ -1,7 +1,6 @@
 """Walk along a table by its primary key, a batch at a time, and delete the rows."""
 
 from collections.abc import Callable, Iterator, Sequence
-from time import monotonic, sleep
 from typing import TypeVar
 from uuid import UUID
 
@@ -10,16 +9,15 @@ from django.core.management.base import OutputWrapper
 from django.db import OperationalError, connection, transaction
 from django.db.models import Model, QuerySet
 
-from carts.models import Cart
 from cartsvc.db.compiled_statements import delete_in_shards
 from cartsvc.db.database_errors import is_row_held
 
-# Rows that are read at once, and deleted in one transaction. A key may have several columns, and
-# SQLite takes under 1,000 such conditions.
+# Rows that are read at once. A key may have several columns, and SQLite takes under 1,000 such
+# conditions.
 BATCH = 500
 
-# Of carts, which may hold over a thousand rows each, a transaction deletes fewer.
-CARTS_AT_ONCE = 10
+# Rows that a transaction deletes. A cart may hold over a thousand others.
+DELETED_AT_ONCE = 10
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -44,14 +42,14 @@ def delete_batches(
 
     `only` narrows a batch down to the rows to delete. A dry run only counts them.
     """
-    deleted, at_once = 0, CARTS_AT_ONCE if rows.model is Cart else BATCH
+    deleted = 0
     for batch in map(only, batches(rows, BATCH)):
         keys = list(batch.values_list("pk", flat=True))
         if dry_run:
             deleted += len(keys)
             continue
-        for first in range(0, len(keys), at_once):
-            deleted += _delete(batch, keys[first : first + at_once])
+        for first in range(0, len(keys), DELETED_AT_ONCE):
+            deleted += _delete(batch, keys[first : first + DELETED_AT_ONCE])
     verb = "would be deleted" if dry_run else "deleted"
     out.write(f"{deleted} {rows.model._meta.verbose_name_plural} {verb}.")
 
@@ -66,12 +64,9 @@ def _delete(rows: QuerySet[ModelT], keys: Sequence[UUID]) -> int:
             if not is_row_held(error):
                 raise
         return sum(_delete(rows, [key]) for key in keys) if len(keys) > 1 else 0
-    started = monotonic()
     with transaction.atomic():
         # A row that has just been changed is read again as it is locked, and no longer matches.
         skip = connection.features.has_select_for_update_skip_locked
         locked = list(rows.select_for_update(skip_locked=skip).values_list("pk", flat=True))
         QuerySet.delete(rows.filter(pk__in=locked))  # carts' own `delete` refuses
-    if connection.vendor == "sqlite":
-        sleep(monotonic() - started)  # who waited for the only write lock has as long a turn
     return len(locked)

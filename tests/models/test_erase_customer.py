@@ -81,32 +81,11 @@ def test_nothing_of_a_customer_is_left_anywhere_and_a_dry_run_only_counts(db: No
     gone = ["1 carts", "5 log entries", "2 deleted carts", "8 idempotency records"]
     assert erase("--dry-run") == [f"{rows} would be deleted." for rows in gone]
     assert all_values() == whole
-    assert erase("--no-input") == [f"{rows} deleted." for rows in gone]
+    assert erase() == [f"{rows} deleted." for rows in gone]
     assert found(own) == set()
     assert of_others() == before
     assert found(others) == others_found
-    assert erase("--no-input")[0] == "0 carts deleted."
-
-
-@pytest.mark.parametrize("typed", ["no\n", "y\n", "", "Yes\n"])
-def test_without_a_yes_nothing_is_erased(
-    api: Api, unchanged: Callable[[], None], monkeypatch: pytest.MonkeyPatch, typed: str
-) -> None:
-    created(api)
-    unchanged()
-    monkeypatch.setattr("sys.stdin", StringIO(typed))
-    with pytest.raises(CommandError, match="Nothing was erased"):
-        erase()
-
-
-def test_a_yes_erases(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    created(api)
-    monkeypatch.setattr("sys.stdin", StringIO("yes\n"))
-    assert erase()[:2] == [
-        "It will be lost for good. Type 'yes' to erase it.",
-        "1 carts deleted.",
-    ]
-    assert not Cart.objects.exists()
+    assert erase()[0] == "0 carts deleted."
 
 
 @pytest.mark.parametrize("command", ["erase_customer", "export_customer"])
@@ -128,7 +107,7 @@ def test_a_cart_that_is_being_changed_is_reported_and_goes_in_another_run() -> N
         open_transaction(lambda: busy.add_item(**ItemFactory())),
         pytest.raises(CommandError, match="Some of it is being changed"),
     ):
-        erase("--no-input")
+        erase()
     assert list(Cart.objects.all()) == [busy]
-    assert erase("--no-input")[0] == "1 carts deleted."
+    assert erase()[0] == "1 carts deleted."
     assert not CartItem.objects.exists()

@@ -9,7 +9,6 @@ from typing import Any
 from django.contrib.admin.models import LogEntry
 from django.core.management import call_command
 
-from carts.management.commands.export_customer import CHANGE_FIELDS
 from carts.models import (
     Cart,
     CartChange,
@@ -40,7 +39,8 @@ def written(moment: datetime) -> str:
 def record(change: CartChange, **members: Any) -> dict[str, Any]:
     """Return what is exported of a change by the API, with these members or others."""
     return {
-        **dict.fromkeys(map(camel_case, CHANGE_FIELDS)),
+        **dict.fromkeys(camel_case(field.attname) for field in CartChange._meta.concrete_fields),
+        "profileKey": str(PROFILE),
         "cartId": str(change.cart_id),
         "at": written(change.at),
         "authorKind": "bearer",
@@ -111,7 +111,7 @@ def test_all_that_is_held_is_exported(api: Api) -> None:
         subtotalBefore=0,
         subtotalAfter=21,
     )
-    creation = {"kind": "bearer", "name": "partner-app"}
+    creation = {"kind": "bearer", "name": "partner-app", "why": None}
     assert export() == {
         "profileKey": str(PROFILE),
         "carts": [
@@ -137,6 +137,7 @@ def test_all_that_is_held_is_exported(api: Api) -> None:
         "deletedCarts": [
             {
                 "id": third,
+                "profileKey": str(PROFILE),
                 "deletedOn": written(deleted.deleted_on),
                 "authorKind": "bearer",
                 "authorName": "partner-app",

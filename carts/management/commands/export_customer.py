@@ -2,6 +2,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
 from io import TextIOWrapper
 from typing import Any, cast
@@ -12,15 +13,11 @@ from django.db.models import F, QuerySet
 from simplejson import JSONEncoder
 
 from carts.cart_errors import CartNotFound
-from carts.management.customer_data import rows_of_customer
-from carts.models import Cart, CartChange
+from carts.management.commands.erase_customer import rows_of_customer
+from carts.models import Cart
 from carts.models.cart_change import decoded
 from carts.models.closing import utc_text
 from cartsvc.member_names import camel_case
-
-CHANGE_FIELDS = [
-    field.attname for field in CartChange._meta.concrete_fields if field.name != "profile_key"
-]
 
 
 class Command(BaseCommand):
@@ -47,9 +44,7 @@ def document(profile_key: UUID) -> Iterator[str]:
             cart_id=F("staff_entry__cart_id"),
             message=F("change_message"),
         ),
-        "deletedCarts": deleted.values(
-            "id", "deleted_on", "author_kind", "author_name", "request_id"
-        ),
+        "deletedCarts": deleted.values(),
         "idempotencyRecords": (
             {**one, "data": one["data"] and decoded(one["data"])} for one in answers
         ),
@@ -68,14 +63,10 @@ def carts_shown(carts: QuerySet[Any]) -> Iterator[object]:
     for cart in carts:
         with suppress(CartNotFound):  # it has just been deleted
             version, text = Cart.objects.version_and_json(cart.pk)
-            changes = cart.changes.filter(version__lte=version).values(*CHANGE_FIELDS)
+            changes = cart.changes.filter(version__lte=version).values()
             yield {
                 **decoded(text),
-                "created_by": {
-                    "kind": cart.created_by_kind,
-                    "name": cart.created_by_name,
-                    "request_id": cart.created_request_id,
-                },
+                "created_by": asdict(cart.created_by),
                 "changes": [
                     {**one, "before": decoded(one["before"]), "after": decoded(one["after"])}
                     for one in changes

@@ -1,6 +1,4 @@
-from argparse import ArgumentParser
-
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
@@ -10,8 +8,6 @@ from carts.models.reads import items_of
 from carts.models.totals import Totals
 from carts.records import PlacedItem
 
-CARTS_AT_ONCE = 200
-
 
 class Command(BaseCommand):
     help = (
@@ -20,22 +16,15 @@ class Command(BaseCommand):
         "and while customers are writing: a cart that is being changed is left to the next run."
     )
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--check", action="store_true", help="change nothing; fail if a cart differs"
-        )
-
-    def handle(self, *, check: bool, **options: object) -> None:
+    def handle(self, **options: object) -> None:
         different = 0
-        for rows in batches(Cart.objects.with_items(), CARTS_AT_ONCE):
+        for rows in batches(Cart.objects.with_items(), 200):
             # One statement reads them, so that each cart is as it was at some moment.
             for cart in rows:
-                if (true := _recount(cart)) and (check or _correct(cart)):
+                if (true := _recount(cart)) and _correct(cart):
                     different += 1
                     self.stdout.write(f"{cart!r} holds {true[0]}")
         self.stdout.write(f"{different} carts differed.")
-        if check and different:
-            raise CommandError("Nothing was changed. Run again without --check to correct them.")
 
 
 def _recount(cart: Cart) -> tuple[Totals, list[PlacedItem]] | None:
