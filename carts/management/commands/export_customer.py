@@ -1,6 +1,6 @@
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
@@ -28,34 +28,29 @@ class Command(BaseCommand):
 
     def handle(self, *, profile_key: UUID, **options: object) -> None:
         cast("TextIOWrapper", sys.stdout).reconfigure(encoding="utf-8")
-        for piece in document(profile_key):
+        for piece in ENCODER.iterencode(with_api_names(document(profile_key))):
             self.stdout.write(piece, ending="")
+        self.stdout.write()
 
 
-def document(profile_key: UUID) -> Iterator[str]:
-    """Yield what is held of a customer as one JSON object, in pieces: carts may be large."""
+def document(profile_key: UUID) -> dict[str, object]:
+    """Return what is held of a customer, read as it is written: carts may be large."""
     carts, entries, deleted, records = rows_of_customer(profile_key)
     answers = records.values("key", "data", "version", "created_on")
-    held: dict[str, Iterable[object]] = {
+    return {
+        "profile_key": profile_key,
         "carts": carts_shown(carts),
-        "logEntries": entries.values(
+        "log_entries": entries.values(
             at=F("action_time"),
             by=F("user__username"),
             cart_id=F("staff_entry__cart_id"),
             message=F("change_message"),
         ),
-        "deletedCarts": deleted.values(),
-        "idempotencyRecords": (
+        "deleted_carts": deleted.values(),
+        "idempotency_records": (
             {**one, "data": one["data"] and decoded(one["data"])} for one in answers
         ),
     }
-    yield f'{{"profileKey": "{profile_key}"'
-    for name, rows in held.items():
-        yield f',\n"{name}": ['
-        for position, row in enumerate(rows):
-            yield (",\n" if position else "\n") + encode(with_api_names(row))
-        yield "]"
-    yield "}\n"
 
 
 def carts_shown(carts: QuerySet[Any]) -> Iterator[object]:
@@ -78,8 +73,8 @@ def with_api_names(value: object) -> object:
     match value:
         case dict():
             return {camel_case(name): with_api_names(member) for name, member in value.items()}
-        case list():
-            return [with_api_names(member) for member in value]
+        case list() | QuerySet() | Iterator():
+            return map(with_api_names, value)
     return value
 
 
@@ -87,4 +82,4 @@ def as_text(value: object) -> str:
     return utc_text(value) if isinstance(value, datetime) else str(value)
 
 
-encode = JSONEncoder(ensure_ascii=False, default=as_text).encode
+ENCODER = JSONEncoder(indent=1, ensure_ascii=False, iterable_as_array=True, default=as_text)
