@@ -41,11 +41,8 @@ class DeskConfig(admin_apps.AdminConfig):
 
 def create_groups(using: str, apps: Any = installed, **_: Any) -> None:
     """Create the groups of the support desk that are missing. Those that are there stay."""
-    try:
-        groups = apps.get_model("auth", "Group").objects.using(using)
-        permissions = apps.get_model("auth", "Permission").objects.using(using)
-    except LookupError:  # the migrations of auth are being undone
-        return
+    groups = apps.get_model("auth", "Group").objects.using(using)
+    permissions = apps.get_model("auth", "Permission").objects.using(using)
     for name, codenames in GROUPS.items():
         ours = permissions.filter(content_type__app_label__in=["carts", "auth"])
         may = ours.filter(codename__in=codenames)

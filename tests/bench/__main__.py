@@ -1,4 +1,4 @@
-"""Measure the service, a floor and a rival: python -m tests.bench --help"""
+"""Measure the service and a floor: python -m tests.bench --help"""
 
 import argparse
 
@@ -13,7 +13,7 @@ parser.add_argument("--only", action="append", choices=NAMES, help="scenario; ma
 parser.add_argument("--quick", action="store_true", help="one short round: does it run?")
 for name, run in {"--open-loop": measure.open_loop, "--citus": measure.spread}.items():
     parser.add_argument(name, dest="run", action="store_const", const=run, help=run.__doc__)
-parser.set_defaults(run=measure.rivals)
+parser.set_defaults(run=measure.against_floor)
 parser.add_argument("--growth", type=int, nargs="+", metavar="CARTS", help=measure.growth.__doc__)
 options = parser.parse_args()
 if options.quick:

@@ -41,9 +41,9 @@ class Cell(Sample):
 Cells = dict[tuple[str, str], list[Cell]]  # by scenario and server
 
 
-def rivals(options: argparse.Namespace) -> str:
-    """Measure the service, its floor, a rival, and the service again for the error bar."""
-    everyone = "service", "floor", "fastapi", "again"
+def against_floor(options: argparse.Namespace) -> str:
+    """Measure the service, its floor, and the service again for the error bar."""
+    everyone = "service", "floor", "again"
     cells: Cells = defaultdict(list)
     for name, server, _, cell in turns(options, scenarios.NAMES, *everyone):
         cells[name, server.name].append(cell)
@@ -100,15 +100,15 @@ def cpu_seconds(pid: int) -> float:
     return found
 
 
-def ratio(cells: Cells, name: str, rival: str) -> float:
+def ratio(cells: Cells, name: str, other: str) -> float:
     """Return the median of the rounds' ratios. Noise in a round affects both sides of a ratio.
 
     Both runs of the service count, except where they are compared with each other.
     """
     return statistics.median(
         mine.rate / theirs.rate
-        for run in sorted({"service", "again"} - {rival})
-        for mine, theirs in zip(cells[name, run], cells[name, rival], strict=True)
+        for run in sorted({"service", "again"} - {other})
+        for mine, theirs in zip(cells[name, run], cells[name, other], strict=True)
     )
 
 

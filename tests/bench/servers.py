@@ -1,4 +1,4 @@
-"""The service and its rivals: how each is installed, migrated and started."""
+"""The service and its floor: how each is installed, migrated and started."""
 
 import json
 import os
@@ -75,14 +75,8 @@ def command(name: str, port: int) -> list[str]:
     """Return the command of a server."""
     if name in {"service", "again"}:
         return [sys.executable, "manage.py", "serve"]
-    if name == "fastapi":
-        return [
-            *(bench_python(), "-m", "uvicorn", "tests.bench.rivals.fastapi_cart:app"),
-            *("--loop=uvloop", "--http=httptools"),
-            *(f"--port={port}", f"--workers={WORKERS}", "--no-access-log"),
-        ]
     return [
-        *(bench_python(), "-m", "gunicorn", "tests.bench.rivals.floor:application"),
+        *(bench_python(), "-m", "gunicorn", "tests.bench.floor:application"),
         *(f"--bind=127.0.0.1:{port}", f"--workers={WORKERS}", f"--threads={THREADS}"),
         "--no-control-socket",
     ]

@@ -1,11 +1,12 @@
-import sys
 from argparse import ArgumentParser
-from time import sleep
+from uuid import UUID
 
+from django.contrib.admin.models import LogEntry
 from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Model, QuerySet
 
-from carts.management.customer_data import rows_of_customer
-from carts.management.delete_batches import ATTEMPTS, delete_batches, number_and_name
+from carts.management.delete_batches import delete_batches
+from carts.models import Cart, DeletedCart, IdempotencyRecord
 
 
 class Command(BaseCommand):
@@ -16,21 +17,22 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("profile_key", help="the customer's")
+        parser.add_argument("profile_key", type=UUID, help="the customer's")
         parser.add_argument("--dry-run", action="store_true", help="only count what would go")
-        parser.add_argument("--no-input", "--noinput", action="store_true", help="do not ask first")
 
-    def handle(self, *, profile_key: str, dry_run: bool, no_input: bool, **options: object) -> None:
+    def handle(self, *, profile_key: UUID, dry_run: bool, **options: object) -> None:
         held = rows_of_customer(profile_key)
-        if not dry_run and not no_input:
-            found = ", ".join(number_and_name(rows.count(), rows.model) for rows in held)
-            self.stdout.write(f"{found} will be lost for good. Type 'yes' to erase them.")
-            if sys.stdin.readline().strip() != "yes":
-                raise CommandError("Nothing was erased. To erase without a terminal: --no-input.")
-        for _ in range(ATTEMPTS):
-            for rows in held:
-                delete_batches(rows, self.stdout, dry_run=dry_run)
-            if dry_run or not any(rows.exists() for rows in held):
-                return
-            sleep(1)  # what is being changed, or came meanwhile, is left to another round
-        raise CommandError("Some of it is being changed. Run the command again.")
+        for rows in held:
+            delete_batches(rows, self.stdout, dry_run=dry_run)
+        if not dry_run and any(rows.exists() for rows in held):
+            raise CommandError("Some of it is being changed. Run the command again.")
+
+
+def rows_of_customer(profile_key: UUID) -> list[QuerySet[Model]]:
+    """Return all that is held of a customer. What belongs to a cart goes with it."""
+    return [
+        Cart.objects.filter(profile_key=profile_key).order_by("pk"),
+        LogEntry.objects.filter(staff_entry__profile_key=profile_key).order_by("pk"),
+        DeletedCart.objects.filter(profile_key=profile_key),
+        IdempotencyRecord.objects.filter(profile_key=profile_key),
+    ]

@@ -36,21 +36,18 @@ class Command(BaseCommand):
     def handle(self, *, older_than: timedelta | None, dry_run: bool, **options: object) -> None:
         delete = partial(delete_batches, out=self.stdout, dry_run=dry_run)
         now = timezone.now()
-        if older_than is None:
-            days = [days for days in (settings.CART_DAYS, settings.ORDERED_CART_DAYS) if days]
-            limit = now - timedelta(days=min(days)) if days else None
-            old = expired(now)
-        else:
-            limit = now - older_than
-            old = Q(modified_on__lt=limit)
-        if limit is None:
+        days = [days for days in (settings.CART_DAYS, settings.ORDERED_CART_DAYS) if days]
+        age = older_than or (timedelta(days=min(days)) if days else None)
+        if age is None:
             self.stdout.write("Carts are kept for ever: CART_DAYS is not set.")
         else:
+            limit = now - age
+            old = Q(modified_on__lt=limit) if older_than else expired(now)
             # No index has the time of change. The key sorts carts by creation, which comes first.
             made_before = Q(pk__lt=first_key_at(limit))
             delete(Cart.objects.filter(made_before), only=lambda rows: rows.filter(old))
-            gone = Q(deleted_on__lt=limit)
-            delete(DeletedCart.objects.filter(made_before), only=lambda rows: rows.filter(gone))
+            deleted = DeletedCart.objects.filter(made_before)
+            delete(deleted, only=lambda rows: rows.filter(deleted_on__lt=limit))
             about_carts = LogEntry.objects.filter(staff_entry__isnull=False)
             delete(about_carts.filter(action_time__lt=limit), only=of_deleted_carts)
         unused = Q(created_on__lt=IdempotencyRecord.expired_before())
