@@ -55,10 +55,7 @@ class ReopenView(ChangeView):
 
 
 class DeleteCartView(ChangeView):
-    """The page that deletes a cart with all that belongs to it, after a confirmation.
-
-    It asks why. The log of staff then says what the cart was.
-    """
+    """The page that deletes a cart. The log of staff then says what it was."""
 
     template = "delete_cart"
     title = "Delete this cart?"

@@ -54,10 +54,9 @@ WHY = "Why (for staff only)"
 class ChangeView(View):
     """The base of the pages that change a cart.
 
-    `template` names the page, and `title` is its title; `right` is what it needs. `removed` is
-    what to say if the cart exists, but not what the page is about. `editor` is the form of what is
-    changed, with what was sent. A page that only asks has none. `asks` is the label of the reason,
-    if it must be given. `takes_closed` tells whether a closed cart has this page.
+    `removed` is what to say if the cart exists, but not what the page is about. `editor` is the
+    form of what is changed; a page that only asks has none. `asks` is the label of the reason, if
+    it must be given. `takes_closed` tells whether a closed cart has this page.
     """
 
     template = ""
@@ -199,9 +198,8 @@ class ChangeView(View):
         """Change the cart and log it, in one transaction, once. Leave the page, and say so.
 
         `change` is a method of the manager that takes the cart's id, these `values` and its
-        `version`. `message` says in words what it makes different. The record of the change says
-        `why`, if not what was given, and the log of staff `logged`, if not the message, with the
-        `flag` of its entry. `url` is the address of the page that opens then, if not the cart.
+        `version`. `why`, `logged` and `url` replace the reason given, the message in the log and
+        the address of the cart.
         """
         customer, given = self.cart.profile_key, self.why.cleaned_data["why"]
         carts = Cart.objects.by(author_of(self.request, why or given), profile_key=customer)

@@ -72,7 +72,7 @@ class ChannelsView(View):
         return desk_page(request, "change_channels", context)
 
     def _change(self, cart: Cart, change: str, form: ChannelsForm) -> str:
-        """Change a cart. Return why that failed, or ""."""
+        """Return why the change failed, or ""."""
         why = form.cleaned_data["why"]
         carts = Cart.objects.by(author_of(self.request, why), profile_key=cart.profile_key)
         try:

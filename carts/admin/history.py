@@ -60,8 +60,8 @@ class Event(NamedTuple):
 def timeline(cart: Cart, items: PlacedItems, before: int | None = None) -> dict[str, object]:
     """Return a page of the cart's history: the changes below the version `before`, if given.
 
-    `items` are those that the cart holds now. `earlier` is the version below which the next page
-    begins. `missing` is the number of changes after the creation that are no longer kept.
+    `earlier` is the version below which the next page begins. `missing` is the number of changes
+    after the creation that are no longer kept.
     """
     end = min(before or cart.version + 1, cart.version + 1)
     changes = list(cart.changes.filter(version__lt=end).reverse()[: CHANGES_PER_PAGE + 1])

@@ -16,10 +16,7 @@ from carts.records import Item
 
 
 class PutBackView(ChangeView):
-    """The page that makes what a change has changed what it was before, after a confirmation.
-
-    That is an item, all items of the cart, or fields of the cart itself.
-    """
+    """The page that puts back an item, all items of the cart, or fields of the cart itself."""
 
     template = "put_back"
     removed = "There is nothing to put back. Perhaps the change is too old to be kept."

@@ -152,10 +152,7 @@ def _carts(keys: list[UUID]) -> list[Cart]:
 
 
 def _look(reading: Reading, values: dict[str, Any]) -> tuple[list[UUID], UUID | None]:
-    """Return the first carts that match, and the last key looked at if carts are left.
-
-    The key is None if all carts were looked at, or if there is no condition.
-    """
+    """Return the first carts that match, and the last key looked at if a condition left some."""
     start, end = search_terms.LOWEST, values["before"] or search_terms.HIGHEST
     if values["created_from"]:
         start = first_key_at(values["created_from"])
