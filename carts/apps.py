@@ -46,7 +46,5 @@ def create_groups(using: str, apps: Any = installed, **_: Any) -> None:
     for name, codenames in GROUPS.items():
         ours = permissions.filter(content_type__app_label__in=["carts", "auth"])
         may = ours.filter(codename__in=codenames)
-        if len(may) == len(codenames):
-            group, is_new = groups.get_or_create(name=name)
-            if is_new:
-                group.permissions.set(may)
+        if len(may) == len(codenames) and not groups.filter(name=name).exists():
+            groups.create(name=name).permissions.set(may)

@@ -38,9 +38,7 @@ class Command(BaseCommand):
         now = timezone.now()
         days = [days for days in (settings.CART_DAYS, settings.ORDERED_CART_DAYS) if days]
         age = older_than or (timedelta(days=min(days)) if days else None)
-        if age is None:
-            self.stdout.write("Carts are kept for ever: CART_DAYS is not set.")
-        else:
+        if age:
             limit = now - age
             old = Q(modified_on__lt=limit) if older_than else expired(now)
             # No index has the time of change. The key sorts carts by creation, which comes first.
