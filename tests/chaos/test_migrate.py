@@ -71,7 +71,7 @@ def test_a_migration_waits_without_a_limit_and_in_nobodys_way(cluster: Cluster) 
             building.execute("SET lock_timeout = '60s'")
             building.execute("CREATE INDEX CONCURRENTLY built_id ON built (id)")
         assert other.execute("SELECT to_regclass('django_migrations')").fetchone() == (None,)
-    assert "Another migration of the database runs" in succeeds(process)
+    succeeds(process)
 
 
 @pytest.mark.parametrize("pooler", [False, True], ids=["direct", "pooled"])
@@ -92,7 +92,7 @@ def test_it_waits_for_a_database_that_starts_late() -> None:
         late.stop()
         process = migrating(late.url())
         until_said(process, "Connection refused")
-        until_said(process, "Attempt 2 of 12 follows in 5 seconds.")
+        until_said(process, "11 more attempts follow.")
         late.start()
         succeeds(process)
 
@@ -101,16 +101,11 @@ def test_it_lets_traffic_pass_and_tries_again_for_a_lock(cluster: Cluster) -> No
     cluster.execute("CREATE DATABASE busy")
     url = cluster.url("busy")
     succeeds(migrating(url))
-    back = ("migrate", "carts", "zero")
     with cluster.connect("busy") as other, other.transaction():
         other.execute("SELECT count(*) FROM carts_cart")  # as a report that takes long
-        status, told = ended(url, *back, "--attempts=1")
-        assert status == 1
-        assert "canceling statement due to lock timeout" in told
-        assert "Attempt" not in told
-        process = migrating(url, *back[1:])
+        process = migrating(url, "carts", "zero")
         until_said(process, "canceling statement due to lock timeout")
-        until_said(process, "Attempt 2 of 12 follows in 5 seconds.")
+        until_said(process, "11 more attempts follow.")
         with cluster.connect("busy") as customer:
             customer.execute("SET lock_timeout = '60s'")
             assert customer.execute("SELECT count(*) FROM carts_cart").fetchone() == (0,)

@@ -9,7 +9,6 @@ from tests.service.test_configuration import PUBLIC as RIGHT
 from tests.support.programs import free_port, manage
 
 COMMANDS = [
-    ("migrate", "--attempts=1"),
     ("recount_carts",),
     ("export_customer", "0f8fad5b-d9cb-469f-a165-70867728950e"),
     ("changepassword", "anna"),

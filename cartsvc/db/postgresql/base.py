@@ -1,22 +1,12 @@
 """Django's PostgreSQL backend: an end to waiting, and a cheaper health check.
 
 A frozen server's kernel goes on acknowledging what it is sent, and none of the server's own
-timeouts runs. None bounds a COMMIT that waits for its standby either. So this side does: the
-database may keep one request waiting for REQUEST_SECONDS, with all its statements together. The
-clock starts when a request first waits, because its body may take any time to arrive. What runs
-outside of a request is not timed.
-
-This leans on a part of psycopg 3.3 that is not documented: `wait`, through which every exchange
-with the server goes, takes a timeout that nobody passes. If it moves, `tests/api/test_outage.py`
-fails.
-
-The framework sends `SELECT 1` before the first statement of every request. In a read, that is
-one of two round trips. It is not needed: a server that ends a connection sends a message that
-this backend can look for. `is_usable` is the framework's own hook, on Django 5.2 to 6.1.
-`tests/models/test_postgresql.py` proves that an ended connection is replaced before use.
+timeouts runs. None bounds a COMMIT that waits for its standby either. So this side does: all
+statements of a request together have REQUEST_SECONDS, from when it first waits. This leans on a
+part of psycopg 3.3 that is not documented: `wait`, through which every exchange goes, takes a
+timeout that nobody passes. If it moves, `tests/api/test_outage.py` fails.
 """
 
-import logging
 import math
 import os
 import time
@@ -24,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from functools import cached_property, partial
-from itertools import count
 from select import POLLIN, poll
 from typing import Any
 
@@ -39,8 +28,6 @@ from cartsvc.db.database_url import REQUEST_SECONDS
 # psycopg reads no other timestamps, and a role may have a style of its own. libpq sends it as it
 # connects, which a pooler understands, too.
 os.environ["PGDATESTYLE"] = "ISO"
-
-logger = logging.getLogger(__name__)
 
 # Between two attempts at the lock of a migration.
 PAUSE_SECONDS = 0.5
@@ -70,10 +57,6 @@ class Connection(psycopg.Connection):
         self.add_notice_handler(partial(_keep_warning, self.warnings))
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        """Complete an exchange with the server in time.
-
-        After that, nobody knows whether the server did what it was asked: all of it, or nothing.
-        """
         end = request_deadline()
         try:
             return psycopg.Connection.wait(self, gen, interval, end - time.monotonic())
@@ -118,8 +101,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def is_usable(self) -> bool:
         """Return whether the server has left the connection open, and nothing has failed on it.
 
-        Anything to read means that the server has ended it, because no query is pending. After an
-        error the server may be read-only, or what was prepared may be outdated.
+        Django asks it with `SELECT 1`, one of a read's two round trips. Anything to read means that
+        the server has ended the connection, because no query is pending. After an error it may be
+        read-only, or what was prepared may be outdated.
         """
         if self.connection is None or self.errors_occurred:
             return False
@@ -148,18 +132,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
             other.set_autocommit(False)
             # A prepared statement leaves its snapshot open between two attempts.
             other.connection.prepare_threshold = None
-            with other.cursor() as cursor:
-                # Waiting for another migration may take longer than this allows.
-                cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-                # Nor may it wait for the lock: it would have a snapshot, and who builds an index
-                # concurrently waits for all of those.
-                for attempt in count():
-                    cursor.execute(TRY_TO_LOCK)
-                    if cursor.fetchone()[0]:
-                        break
-                    if not attempt:
-                        logger.warning("Another migration of the database runs: waiting for it.")
-                    time.sleep(PAUSE_SECONDS)
+            # Waiting for another migration may take longer than this allows.
+            other.connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            # A statement that waits for the lock would have a snapshot, and who builds an index
+            # concurrently waits for all of those.
+            while not other.connection.execute(TRY_TO_LOCK).fetchone()[0]:
+                time.sleep(PAUSE_SECONDS)
             yield
 
 
