@@ -42,14 +42,6 @@ def test_a_request_without_a_bearer_token(
     assert response["WWW-Authenticate"] == 'Bearer realm="cartsvc"'
 
 
-def test_a_token_is_pasted_without_its_scheme(unchanged: Unchanged) -> None:
-    """A page such as /docs writes the scheme by itself."""
-    response = Api(token=f"Bearer {mint()}").post(body=bodies.cart())
-
-    text = "Bearer stands there twice: send the token alone after it."
-    assert_refused(response, 401, "invalid_token", text)
-
-
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer "])
 def test_the_scheme_is_case_insensitive(api: Api, scheme: str) -> None:
     api.client.defaults["HTTP_AUTHORIZATION"] = f"{scheme} {mint()}"

@@ -1,6 +1,4 @@
-import argparse
 import time
-from collections.abc import Callable, Collection
 from datetime import timedelta
 from importlib import import_module
 from uuid import UUID
@@ -10,8 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jwt import InvalidKeyError
 
 from cartsvc.api.operation import OPERATIONS
-from cartsvc.characters import UNPRINTABLE
-from cartsvc.identity.bearer_tokens import token_backend
+from cartsvc.identity.bearer_tokens import text_claim, token_backend
 from cartsvc.management.durations import duration
 
 
@@ -20,14 +17,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         import_module(settings.ROOT_URLCONF)  # declares the operations
-        scopes = {scope for operation in OPERATIONS for scope in operation.scopes}
-        scopes |= settings.SCOPES_ON_REQUEST
         usual = {operation.scopes[-1] for operation in OPERATIONS} - settings.SCOPES_ON_REQUEST
         parser.add_argument(
             "--scope",
-            type=_one_of(sorted(scopes)),
             default=" ".join(sorted(usual)),
-            help=f"one or more of {', '.join(sorted(scopes))}, separated by spaces (%(default)s)",
+            help=f"one or more of {', '.join(_scopes())}, separated by spaces (%(default)s)",
         )
         parser.add_argument(
             "--profile",
@@ -61,6 +55,8 @@ class Command(BaseCommand):
         subject: str,
         **_options: object,
     ) -> str:
+        if unknown := set(scope.split(" ")).difference(_scopes()):
+            raise CommandError(f"--scope: {' '.join(unknown)!r} is none of {', '.join(_scopes())}")
         if not settings.JWT_SIGNING_KEY:
             raise CommandError(
                 "This service verifies tokens and holds no key to sign them: JWT_VERIFYING_KEY "
@@ -93,19 +89,10 @@ class Command(BaseCommand):
             ) from error
 
 
-def _one_of(scopes: Collection[str]) -> Callable[[str], str]:
-    def scope(text: str) -> str:
-        if not text.split() or not set(text.split(" ")) <= set(scopes):
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is not one or more of {', '.join(scopes)}, separated by spaces"
-            )
-        return text
-
-    return scope
+def _scopes() -> list[str]:
+    declared = {scope for operation in OPERATIONS for scope in operation.scopes}
+    return sorted(declared | settings.SCOPES_ON_REQUEST)
 
 
 def _claim(text: str) -> str:
-    """Return the text of a claim. The service would refuse a token with an empty one."""
-    if not text or UNPRINTABLE.search(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is empty, or has a control character")
-    return text
+    return text_claim({"claim": text}, "claim")
