@@ -33,7 +33,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
 EMBEDDED_URL = f"sqlite:///{VAR_DIR / 'carts.sqlite3'}"
 
-# Environment. `cartsvc.checks` looks at several variables together.
+# Environment
 
 # A value may also stand in a file, whose path is in the variable with _FILE after its name.
 env = FileAwareEnv(eager=False, strip_whitespace=True)  # `seal` names all that is wrong at once
@@ -53,8 +53,6 @@ JWT_ALGORITHM = env.str(
     "JWT_ALGORITHM", "HS256", validate=validate.OneOf(["HS256", "RS256", "ES256"])
 )
 JWT_SIGNING_KEY = env.str("JWT_SIGNING_KEY", "", validate=is_random)
-if JWT_SIGNING_KEY and JWT_ALGORITHM != "HS256":  # whose key may be any text
-    JWT_SIGNING_KEY = JWT_SIGNING_KEY.replace("\\n", "\n")
 JWT_VERIFYING_KEY = env.str("JWT_VERIFYING_KEY", "").replace("\\n", "\n")
 JWT_JWK_URL = env.str("JWT_JWK_URL", "", validate=keys_url)
 JWT_ISSUER = env.str("JWT_ISSUER", "")
@@ -168,7 +166,6 @@ PASSWORD_HASHERS = [
     "cartsvc.identity.sign_in.Argon2",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",  # of other installations
 ]
-# Where a sign-in leads whose `next` is refused.
 LOGIN_REDIRECT_URL = "admin:index"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -189,7 +186,6 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = max(1000, 6 * MAX_OPTIONS + 100)
 STATIC_URL = "static/"
 # Serve static files from the packages, so that nobody can forget collectstatic.
 WHITENOISE_USE_FINDERS = True
-# They are for our own pages.
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 # Database
@@ -211,12 +207,10 @@ if CACHE_URL:
 
 # Security
 
-# `cartsvc.proxies` says which requests came by HTTPS.
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS_ONLY
 # Browsers remember it for a week. Who wants it longer sends it from the proxy.
 SECURE_HSTS_SECONDS = 7 * 24 * 60 * 60 if HTTPS_ONLY else 0
 
-# Pages: the admin and the docs. The API has no sessions.
 SESSION_COOKIE_AGE = 8 * 60 * 60
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 CSRF_COOKIE_HTTPONLY = True
@@ -257,7 +251,6 @@ AXES_VERBOSE = False
 # API
 
 JWT_LEEWAY = 30  # seconds. Clocks that differ by more are wrong and must be corrected.
-# Of a trusted back end, whose tokens need no `profileKey` claim.
 ANY_PROFILE_SCOPE = "Cart.AnyProfile"
 # `issue_token` gives these only when they are asked for.
 SCOPES_ON_REQUEST = {ANY_PROFILE_SCOPE, "Cart.Close"}

@@ -131,15 +131,6 @@ def test_a_value_may_stand_in_a_file(tmp_path: Path) -> None:
     assert shown(values, **others, **files) == f"{PUBLIC['SECRET_KEY']} of-the-file"
 
 
-@pytest.mark.parametrize(("algorithm", "line_break"), [("HS256", r"\n"), ("RS256", "\n")])
-def test_only_a_key_in_pem_has_line_breaks(algorithm: str, line_break: str) -> None:
-    values = {"JWT_ALGORITHM": algorithm, "JWT_SIGNING_KEY": r"k3y-of-32-characters-\nand-more."}
-    if algorithm != "HS256":
-        values |= {"JWT_JWK_URL": "https://id.example.com/keys", "JWT_AUDIENCE": "carts"}
-    kept = values["JWT_SIGNING_KEY"].replace(r"\n", line_break)
-    assert shown("repr(settings.JWT_SIGNING_KEY)", **values) == repr(kept)
-
-
 @pytest.mark.parametrize(
     ("changes", "security"),
     [
