@@ -3,17 +3,14 @@
 A caller is a bearer's `sub` with its `profileKey`, a member of staff, or the network of a stranger
 at the desk. There is a limit for each of the three things that a request may do for long:
 
-- `RECEIVING` a body: half of `THREADS` for one caller, all but one for all callers together.
-  Whoever sends slowly leaves a thread to the others.
-- `COMPUTING`: a body is validated, a page is made, or a password is checked. One thread for each
-  caller: Python runs one thread at a time, so the caller loses nothing.
-- `WAITING` for the database, which may stand still, or for a locked row: `THREADS` for all callers
-  together. All but one for each caller's changes, as many for its reads, which wait for no row, and
-  as many for all pages. The server has two threads more: one answers what needs no database, and
-  refuses; one is for `/readyz`, which is in nobody's way (`CHECKING`).
+- `RECEIVING` a body, which may come slowly.
+- `COMPUTING`: a body is validated, a page is made, or a password is checked. Python runs one thread
+  at a time, so a caller with one place loses nothing.
+- `WAITING` for the database, which may stand still, or for a locked row. A caller's changes, its
+  reads and all pages count as callers of their own. The server has two threads more: one answers
+  what needs no database, and refuses; one is for `/readyz` (`CHECKING`).
 
-An operation holds no place of the first two while the database waits for a lock. A page does: a
-member of staff opens one at a time.
+An operation holds no place of the first two while the database waits for a lock. A page does.
 """
 
 from collections.abc import Hashable, Iterator
@@ -33,8 +30,6 @@ class Busy(Unavailable):
 
 
 class ConcurrencyLimit:
-    """At most `each` places for one caller, and `everyone` for all; `seconds` to wait for one."""
-
     def __init__(self, each: int, everyone: float = inf, seconds: float = 1) -> None:
         self.each, self.everyone, self.seconds = each, everyone, seconds
         # When each place was taken, and whose it is, in this order.
@@ -43,12 +38,10 @@ class ConcurrencyLimit:
 
     @contextmanager
     def place_for(self, caller: Hashable) -> Iterator[None]:
-        """Hold a place for the caller. Wait for it if it must be.
+        """Hold a place for the caller.
 
-        Raises:
-            Busy: it has waited for `seconds`; or nobody has got a place for so long, and
-                waiting would only take a thread from the other callers; or the request's own time
-                is up.
+        Raise Busy if it has waited for `seconds`; if nobody has got a place for so long, and
+        waiting would only take a thread from others; or if the request's own time is up.
         """
         arrived = monotonic()
         with self._freed:

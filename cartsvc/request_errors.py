@@ -1,8 +1,4 @@
-"""What can be wrong with any request: one exception class each, declared once.
-
-Any layer raises one. The API's exception handler, the API document, the error catalogue and the
-tests read the class.
-"""
+"""What can be wrong with any request: one exception class each, raised by any layer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -23,15 +19,11 @@ API_ERRORS: dict[str, type["ApiError"]] = {}
 class ApiError(Exception):
     """What is wrong with a request.
 
-    To declare one, write a subclass. Programs recognise it by its `code`, which is its name:
-    PayloadTooLarge is `payload_too_large`. `text` is the sentence for people, with `%(name)s` for
-    the details that `raise` gives. `meaning`, if the text is not enough, and `remedy` are its lines
-    in the error catalogue. `retry` says whether the same request may succeed later.
-
-        raise PayloadTooLarge(limit=262_144)
-
-    `field` says what is at fault: a place in the body, such as `("items", 0, "display_name")`, or
-    the name of a path parameter, query parameter or header.
+    To declare one, write a subclass. Its `code` is its name. `text` has `%(name)s` for the details
+    that `raise PayloadTooLarge(limit=262_144)` gives. `meaning`, if the text is not enough, and
+    `remedy` are its lines in the error catalogue. `retry` says whether the same request may succeed
+    later. `field` is a place in the body, such as `("items", 0, "display_name")`, or the name of a
+    path parameter, query parameter or header.
     """
 
     code: str

@@ -24,7 +24,6 @@ request_ids: ContextVar[Mapping[str, str]] = ContextVar("request_ids")
 
 @cache  # it is in every line
 def instance_name() -> str:
-    """Return this machine's name with the port or the socket's path: it may have several."""
     return f"{gethostname()}:{settings.BIND.rpartition(':')[2]}"
 
 
@@ -56,10 +55,9 @@ class PageLines(logging.Filter):
 
 
 class LineFormatter(logging.Formatter):
-    """Formats a line as one JSON object, with the ids of the request that is being served.
+    """Formats a line as one JSON object. A package for this would take longer.
 
     Of what `extra` gives, only `members` are shown: Django's own would show a path with its keys.
-    A package for this would take longer, as tests/bench/README.md says.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -105,8 +103,6 @@ LOGGING = {
 def log_access(
     operation: str, request: HttpRequest, response: HttpResponse, seconds: float
 ) -> None:
-    """Log that a request was answered, without its body, token, path and query."""
-    subject = getattr(getattr(request, "user", None), "subject", None)
     members = {
         "operation": operation,
         "status": response.status_code,
@@ -114,7 +110,7 @@ def log_access(
     }
     if code := getattr(response, "code", None):
         members["code"] = code
-    if subject is not None:
+    if subject := getattr(getattr(request, "user", None), "subject", None):
         members["bearer"] = pseudonym(subject)
     access.info("%s %s", operation, response.status_code, extra={"members": members})
 

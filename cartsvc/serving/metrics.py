@@ -22,8 +22,6 @@ from cartsvc.serving.logs import instance_name
 
 # A busy parent leaves some ten thousand requests' counts in it.
 PIPE_BYTES = 1024 * 1024
-# For a scrape to be asked for. They are answered one after the other.
-SCRAPE_TIMEOUT_SECONDS = 2
 
 REGISTRY = prometheus_client.CollectorRegistry()
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -35,8 +33,6 @@ _writer: int | None = None
 
 
 class Metric:
-    """A metric of the whole service: workers add to it in their parent."""
-
     def __init__(self, kept: Counter | Histogram) -> None:
         self.place = len(_kept)
         _kept.append(kept)
@@ -54,13 +50,12 @@ def _counter(name: str, text: str, *labels: str) -> Metric:
     return Metric(Counter(f"cartsvc_{name}", text, labels, registry=REGISTRY))
 
 
-BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 SECONDS = Metric(
     Histogram(
         "cartsvc_request_seconds",
         "Seconds to answer a request.",
         ["operation"],
-        buckets=BUCKETS,
+        buckets=(0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
         registry=REGISTRY,
     )
 )
@@ -77,7 +72,6 @@ UNREACHABLE = _counter("unreachable", "Failed attempts to ask another server.", 
 
 
 def count_request(operation: str, response: HttpResponse, seconds: float) -> None:
-    """Count an answered request."""
     REQUESTS.add(operation, response.status_code)
     SECONDS.add(operation, seconds=seconds)
     if "Idempotent-Replayed" in response:
@@ -112,16 +106,15 @@ def listen(bind: str) -> None:
     instance.info({"instance_name": instance_name(), "version": __version__})
     reader, _writer = os.pipe()
     os.set_blocking(_writer, False)
-    with suppress(
-        AttributeError, OSError
-    ):  # only Linux can, and not for a user with many large ones
+    # Only Linux can, and not for a user with many large ones.
+    with suppress(AttributeError, OSError):
         fcntl.fcntl(_writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     for run in (partial(_receive, reader), server.serve_forever):
         Thread(target=run, name="metrics", daemon=True).start()
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = SCRAPE_TIMEOUT_SECONDS
+    timeout = 2  # seconds to ask: scrapes are answered one after the other
 
     def handle(self) -> None:
         with suppress(OSError):  # of who asks too slowly, or has gone
