@@ -15,13 +15,10 @@ LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
 
 def matching(pattern: str, error: str) -> validate.Regexp:
-    """Return a validator that refuses a text unless the whole of it matches."""
     return validate.Regexp(rf"({pattern})\Z", re.DOTALL, error=error)
 
 
 def validate_each(validator: Callable[[str], object]) -> Callable[[list[str]], None]:
-    """Return a validator of lists."""
-
     def validate_list(texts: list[str]) -> None:
         for text in texts:
             validator(text)
@@ -35,7 +32,6 @@ host_name = matching(
     "must list names such as api.example.com, or .example.com for every name under it, and not "
     "{input!r}.",
 )
-# As browsers send it: they leave out the usual port, and write other scripts in ASCII.
 browser_origin = matching(
     r"file://|(?!https:.*:443\Z|http:.*:80\Z)[a-z][a-z0-9+.-]*://"
     r"([a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?",

@@ -1,4 +1,4 @@
-"""Which proxy is believed, and who the caller is behind it. Only this module decides that.
+"""Which proxy is believed, and who the caller is behind it.
 
 A proxy is whoever comes from FORWARDED_ALLOW_IPS, or through a socket file, because the file's mode
 says who may. A proxy must set X-Forwarded-Proto itself and add the address of its own caller at the

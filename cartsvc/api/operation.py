@@ -19,10 +19,9 @@ OPERATIONS: list["Operation"] = []
 class Operation:
     """The declaration of an operation.
 
-    Each of the `scopes` opens it, and the challenge of a 403 names the last. `message` is what its
-    success says. `body` is a serializer, and `data` names the schema of the answer's data. `query`
-    names parameters. Headers and `errors` leave out what every operation has. `specified`
-    says that the specification has the operation.
+    Each of the `scopes` opens it, and the challenge of a 403 names the last. `body` is a
+    serializer, and `data` names the schema of the answer's data. Headers and `errors` leave out
+    what every operation has. `specified` says that the specification has the operation.
     """
 
     name: str

@@ -1,7 +1,6 @@
 """The rate limit of each bearer, in the cache of all workers. Off unless THROTTLE_RATE is set.
 
-Each request is one atomic increment. The framework's own throttles read a list from the cache and
-write it back, so a bearer who sends many requests at once passes with several times the rate.
+The framework's own throttles read a list and write it back: many requests at once would pass.
 """
 
 import hashlib
@@ -60,10 +59,7 @@ def rate_limit_headers(request: HttpRequest) -> dict[str, str]:
 
 
 def _usage(bearer: Bearer, *, added: int) -> Usage | None:
-    """Return how much of the limit a bearer has used in this second, minute, hour or day.
-
-    None if the cache does not answer: a failing rate limit must not take the service down with it.
-    """
+    """Return how much of the limit a bearer has used in this period, if the cache answers."""
     if time.monotonic() < _rests_until.get(settings.CACHE_URL, 0):
         return None
     limit, _, period = settings.THROTTLE_RATE.partition("/")

@@ -12,7 +12,6 @@ from cartsvc.db.applied_migrations import is_migrated
 OUTAGES = (
     # A primary that has been demoted reads only.
     postgresql.ReadOnlySqlTransaction,
-    # A server ends a session that stood still, or took long, in a transaction.
     postgresql.IdleInTransactionSessionTimeout,
     postgresql.TransactionTimeout,
     # The role owns the database, but not its tables.
@@ -31,9 +30,8 @@ def is_outage(error: Error) -> bool:
     return (
         isinstance(error, OperationalError | InterfaceError)
         or isinstance(cause, OUTAGES)
-        # Not the server's error but the driver's, which got more answers than it had asked for:
-        # the server's last words, and then the pooler's. With a code it is Citus's, which has lost
-        # a worker at COMMIT.
+        # Without a code it is the driver's, which got the server's last words and the pooler's.
+        # With one it is Citus's, which has lost a worker at COMMIT.
         or (isinstance(cause, postgresql.InternalError) and cause.sqlstate in (None, "XX000"))
     )
 

@@ -1,7 +1,4 @@
-"""How to connect to the database at a URL: for a command, or in time for a request.
-
-PostgreSQL's own library reads the URL, lists of hosts included.
-"""
+"""How to connect to the database at a URL: for a command, or in time for a request."""
 
 import re
 from functools import cache
@@ -26,7 +23,7 @@ LOCK_SECONDS = 2
 # Of requests: for a statement, and for a transaction that is idle.
 STATEMENT_SECONDS = 3
 IDLE_SECONDS = 10
-# All that one request waits for the database, connecting and COMMIT included.
+# Of a request in all, connecting and COMMIT included.
 REQUEST_SECONDS = STATEMENT_SECONDS + 1
 # A statement is prepared at its sixth use on a connection, and planned no more.
 USES_BEFORE_PREPARING = 5
@@ -35,15 +32,14 @@ USES_BEFORE_PREPARING = 5
 def connection_settings(url: str, *, for_requests: bool = False, pooled: bool = False) -> Database:
     """Return an entry of Django's DATABASES. One that is `for_requests` has their timeouts.
 
-    `pooled` says that the URL is a pooler's. It takes no settings for a session, so they stand with
-    the role. SESSION says how a session on PostgreSQL is to be: `cartsvc.checks` compares it.
+    A pooler takes no settings for a session, so they stand with the role, and a check compares them
+    with SESSION.
     """
     database = database_at(url)
     if database["ENGINE"] == SQLITE:
         return database | {
             "OPTIONS": {
-                # SQLite cannot wait for the lock in a deferred transaction that reads before it
-                # writes.
+                # A deferred transaction that reads before it writes cannot wait for the lock.
                 "transaction_mode": "IMMEDIATE",
                 "timeout": LOCK_SECONDS,
                 "init_command": "PRAGMA journal_mode=WAL",
@@ -51,9 +47,7 @@ def connection_settings(url: str, *, for_requests: bool = False, pooled: bool = 
             "MUST_EXIST": for_requests,
         }
     session = {
-        # JIT compilation takes longer than any of our queries. PostgreSQL would still choose it
-        # while a table has no statistics.
-        "jit": "off",
+        "jit": "off",  # which would take longer than any of our queries
         "lock_timeout": f"{LOCK_SECONDS * 1000}",
         "statement_timeout": f"{STATEMENT_SECONDS * 1000 if for_requests else 0}",
         "idle_in_transaction_session_timeout": f"{IDLE_SECONDS * 1000 if for_requests else 0}",
@@ -72,7 +66,6 @@ def connection_settings(url: str, *, for_requests: bool = False, pooled: bool = 
         "prepare_threshold": None if pooled else USES_BEFORE_PREPARING,
     }
     if not pooled:
-        # After those of the URL, so that ours count.
         ours = [f"-c {name}={value}" for name, value in session.items()]
         options["options"] = " ".join([options.get("options", ""), *ours]).strip()
     return database | {
@@ -83,10 +76,7 @@ def connection_settings(url: str, *, for_requests: bool = False, pooled: bool = 
 
 
 def database_at(url: str) -> Database:
-    """Return the address of the database at a URL, as Django names its parts.
-
-    An error does not repeat the URL, because it may hold a password.
-    """
+    """Return the address of the database at a URL. No error repeats it: it may hold a password."""
     if url.startswith("sqlite:///"):
         # In memory, each worker would have a database of its own, without tables.
         if not re.fullmatch(r"sqlite:///[^:?#][^?#]*", url):
@@ -112,9 +102,6 @@ def database_at(url: str) -> Database:
 
 @cache
 def connect_for_requests() -> None:
-    """Let this process connect as requests do: in time, and through the pooler if there is one.
-
-    What serves requests calls this before it connects. All else has no timeouts.
-    """
+    """Let this process connect as requests do: in time, and through the pooler if there is one."""
     connection.close()
     connection.settings_dict.update(settings.DATABASE_OF_REQUESTS)  # which all threads share

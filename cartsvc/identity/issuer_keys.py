@@ -62,10 +62,7 @@ class IssuerKeys(PyJWKClient):
         return True
 
     def fetch_data(self) -> PyJWKSet:
-        """Return the keys that can verify. Redirects are not followed and no proxy is used.
-
-        PyJWT would limit neither the bytes nor the time of all reads.
-        """
+        """Return the keys that can verify. PyJWT would limit neither the bytes nor the time."""
         url = urlsplit(self.uri)
         connect = HTTPSConnection if url.scheme == "https" else HTTPConnection
         with closing(connect(url.netloc, timeout=TIMEOUT_SECONDS)) as connection:

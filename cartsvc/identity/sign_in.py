@@ -1,8 +1,4 @@
-"""Signing in at the desk: passwords, the age of a session, and the name that django-axes counts.
-
-How many passwords are checked at once is for `cartsvc.concurrency_limit`, and how many an address
-may try in a minute is for nginx.
-"""
+"""Signing in at the desk: passwords, the age of a session, and the name that django-axes counts."""
 
 from collections.abc import Mapping
 from time import time
@@ -17,10 +13,7 @@ RENEWAL = 600
 
 
 class Argon2(Argon2PasswordHasher):
-    """Argon2id with OWASP's first choice of parameters.
-
-    Strangers who try passwords do not keep the cores from everybody else: PBKDF2 takes far longer.
-    """
+    """Argon2id with OWASP's first choice of parameters: strangers' attempts cost little time."""
 
     time_cost = 2
     memory_cost = 19 * 1024  # KiB

@@ -23,7 +23,10 @@ def free_address(bind: str) -> Address:
     """
     if bind.startswith("unix:"):
         path = Path(bind.removeprefix("unix:"))
-        _remove_dead_socket(path)
+        with socket.socket(socket.AF_UNIX) as probe:
+            # A killed server has left its file.
+            if path.is_socket() and probe.connect_ex(str(path)) == errno.ECONNREFUSED:
+                path.unlink()
         _try_to_bind(socket.AF_UNIX, str(path))
         path.unlink()
         return {"uds": path}
@@ -34,13 +37,6 @@ def free_address(bind: str) -> Address:
     family, *_, where = min(socket.getaddrinfo(parts.hostname, parts.port, type=socket.SOCK_STREAM))
     _try_to_bind(family, where)
     return {"address": str(where[0]), "port": parts.port}
-
-
-def _remove_dead_socket(path: Path) -> None:
-    """Remove the socket file that a killed server has left."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        if path.is_socket() and probe.connect_ex(str(path)) == errno.ECONNREFUSED:
-            path.unlink()
 
 
 def _try_to_bind(family: int, where: str | tuple[str | int | bytes, ...]) -> None:

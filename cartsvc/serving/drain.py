@@ -22,23 +22,17 @@ LAST = "cartsvc.last"
 
 
 class Drainable:
-    """A WSGI application with a drain, which the parent begins in all of its workers at once.
-
-    It is made before the workers are forked, because they share its byte of memory.
-    """
+    """A WSGI application. It is made before the workers are forked: they share its byte."""
 
     def __init__(self, application: WSGIApplication) -> None:
         self.application = application
-        self.begun = mmap.mmap(-1, 1)  # its byte is not 0 from then on
+        self.begun = mmap.mmap(-1, 1)
         self.parent = os.getpid()
         # The server will set its own handler.
         self.under_nohup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
     def begin_at_signals(self) -> None:
-        """Let SIGTERM and SIGHUP begin the drain. When it ends, or at a second one, all stops.
-
-        SIGINT stops at once. The server has set its own handler before this.
-        """
+        """Let SIGTERM and SIGHUP begin the drain. A second one, its end or SIGINT stops all."""
         stop = signal.getsignal(signal.SIGTERM)
         assert callable(stop)  # noqa: S101 (the server's)
 

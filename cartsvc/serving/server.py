@@ -27,12 +27,10 @@ GRACEFUL_TIMEOUT_SECONDS = 30  # for running requests to finish when the server 
 def serve(address: Address, prepare: Callable[[], None]) -> None:
     """Serve at this address until a signal. Each worker calls `prepare` first.
 
-    A worker that dies is replaced. If that fails, or the next one dies at once, this ends with an
-    error, and whoever supervises the service starts it again.
+    This ends with an error if a worker that has died cannot be replaced, or the next dies at once.
     """
     use_lossy_output()
-    # Granian would warn of threads that wait for the database, where there are few cores. It has no
-    # setting for that; a test of tests/service/test_serve.py sees if its words change.
+    # Granian would warn of threads that wait for the database, where there are few cores.
     logging.getLogger("_granian").addFilter(lambda line: "Python threads" not in line.getMessage())
     # The application is loaded once, before the workers are forked, so that they share its memory.
     # The garbage collector must leave that memory alone: it writes to whatever it looks at.
@@ -54,7 +52,6 @@ def serve(address: Address, prepare: Callable[[], None]) -> None:
         http1_settings=HTTP1Settings(header_read_timeout=10_000, max_buffer_size=64 * 1024),
         respawn_failed_workers=True,
         workers_kill_timeout=GRACEFUL_TIMEOUT_SECONDS,
-        # Its log lines go where all others go: Django's logging stays as it is.
         log_dictconfig={"incremental": True, "handlers": {}, "loggers": {}},
     )
     server.on_startup(drainable.begin_at_signals)

@@ -1,10 +1,8 @@
 """Django's SQLite backend: files of mode 0600, and fair waiting for writers.
 
-SQLite retries a busy lock less and less often, down to ten times a second. Of eight writers who
-never rest, some then wait for seconds or fail, though none holds the lock for long.
-
-`_start_transaction_under_autocommit` is a private part of Django 5.2 to 6.1. If it moves,
-`tests/models/test_sqlite.py` fails: delete that method and raise LOCK_SECONDS.
+SQLite retries a busy lock less and less often. Of eight writers who never rest, some would then
+wait for seconds or fail. `_start_transaction_under_autocommit` is a private part of Django 5.2 to
+6.1. If it moves, `tests/models/test_sqlite.py` fails: delete that method and raise LOCK_SECONDS.
 """
 
 import os

@@ -8,15 +8,13 @@ from django.contrib.auth import get_user_model
 from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection
 
 from cartsvc.db.applied_migrations import is_migrated
 from cartsvc.db.database_url import connect_for_requests
 from cartsvc.identity.bearer_tokens import fetch_issuer_keys
 from cartsvc.serving import metrics, server
 from cartsvc.serving.addresses import free_address
-
-FIRST_ACCOUNT = "admin"
 
 
 class Command(BaseCommand):
@@ -43,13 +41,6 @@ class Command(BaseCommand):
         if settings.METRICS_BIND:
             with _naming(settings.METRICS_BIND, "METRICS_BIND="):
                 metrics.listen(settings.METRICS_BIND)
-        self._prepare(bind, demo=demo)
-        try:
-            server.serve(address, fetch_issuer_keys)
-        finally:
-            _close_file()
-
-    def _prepare(self, bind: str, *, demo: bool) -> None:
         if settings.EMBEDDED:
             call_command("migrate", verbosity=0)
         if demo:
@@ -63,7 +54,15 @@ class Command(BaseCommand):
             if not bind.startswith("unix:"):  # behind a proxy, whose address is not known here
                 self._welcome(bind)
         self.stdout.flush()
-        connections.close_all()
+        connection.close()
+        try:
+            server.serve(address, fetch_issuer_keys)
+        finally:
+            # Move what is in SQLite's -wal file to the database: the workers close no connection.
+            if connection.vendor == "sqlite":
+                with suppress(DatabaseError):
+                    connection.ensure_connection()
+                connection.close()
 
     def _look_at_database(self) -> None:
         """Warn if it does not answer or is not migrated. Refuse sessions that are not right."""
@@ -73,23 +72,15 @@ class Command(BaseCommand):
                 self.stderr.write("Some migrations are not applied: run manage.py migrate.")
         except DatabaseError as error:
             self.stderr.write(f"The database does not answer yet: {error}")
-        finally:
-            connection.close()
 
     def _make_first_account(self) -> None:
-        """Create an account for the support desk if there is none, and print its password."""
         accounts = get_user_model().objects
         if accounts.exists():
             return
         password = secrets.token_urlsafe(12)
-        accounts.create_superuser(FIRST_ACCOUNT, password=password)
-        self.stdout.write(
-            f"""\
-The first account of the support desk is {FIRST_ACCOUNT}. Its password, shown only now:
-
-PASSWORD={password}
-"""
-        )
+        accounts.create_superuser("admin", password=password)
+        self.stdout.write("The first account of the support desk is admin. Its password, once:\n")
+        self.stdout.write(f"PASSWORD={password}\n")
 
     def _welcome(self, bind: str) -> None:
         # All interfaces are no address to call.
@@ -114,11 +105,3 @@ def _naming(bind: str, option: str) -> Iterator[None]:
         raise CommandError(
             f"{bind} cannot be used ({error}). Choose another address with {option}HOST:PORT."
         ) from error
-
-
-def _close_file() -> None:
-    """Move what is in SQLite's -wal file to the database: the workers close no connection."""
-    if connection.vendor == "sqlite":
-        with suppress(DatabaseError):
-            connection.ensure_connection()
-        connection.close()
