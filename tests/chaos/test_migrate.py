@@ -1,23 +1,14 @@
-"""What `migrate` meets on PostgreSQL: others at work, a late start, a role that may too little."""
+"""What `migrate` meets on PostgreSQL: others at work, and a late start."""
 
 import os
 import subprocess
 import sys
-from contextlib import nullcontext
-
-import pytest
 
 from tests.chaos.servers import ROOT
 from tests.support.clusters import Cluster, private_cluster
-from tests.support.poolers import pooled
-from tests.support.programs import manage, wait_until
+from tests.support.programs import wait_until
 
 SECRETS = {"SECRET_KEY": "a-secret-key-of-the-chaos-tests-" * 2, "JWT_SIGNING_KEY": "abcdef" * 6}
-# As requests do.
-READS = (
-    "import cartsvc.wsgi; from django.db.migrations.recorder import MigrationRecorder; "
-    "print(MigrationRecorder.Migration.objects.latest('applied').applied)"
-)
 WAITING = """SELECT pid FROM pg_stat_activity
     WHERE query LIKE '%pg_try_advisory_xact_lock%' AND state = 'idle in transaction'
         AND datname = current_database() AND xact_start < clock_timestamp() - interval '4 seconds'
@@ -39,12 +30,6 @@ def succeeds(process: subprocess.Popen[str]) -> str:
     printed, _ = process.communicate(timeout=180)
     assert process.returncode == 0, printed
     return printed
-
-
-def ended(url: str, *command: str, **environment: str) -> tuple[int, str]:
-    done = manage(*command, **SECRETS, **{"DATABASE_URL": url, **environment})
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stderr
 
 
 def until_said(process: subprocess.Popen[str], text: str) -> None:
@@ -72,19 +57,6 @@ def test_a_migration_waits_without_a_limit_and_in_nobodys_way(cluster: Cluster) 
             building.execute("CREATE INDEX CONCURRENTLY built_id ON built (id)")
         assert other.execute("SELECT to_regclass('django_migrations')").fetchone() == (None,)
     succeeds(process)
-
-
-@pytest.mark.parametrize("pooler", [False, True], ids=["direct", "pooled"])
-def test_a_role_may_have_a_style_of_dates(cluster: Cluster, pooler: bool) -> None:
-    name = f"german_{pooler}".lower()
-    cluster.execute(f"CREATE ROLE {name} LOGIN")
-    cluster.execute(f"CREATE DATABASE {name} OWNER {name}")
-    cluster.execute(f"ALTER ROLE {name} SET DateStyle = 'German, DMY'")
-    url = cluster.url(name, user=name)
-    with pooled(url) if pooler else nullcontext() as found:
-        variables = found.variables if found else {}
-        assert ended(url, "migrate", "--verbosity=0", **variables) == (0, "")
-        assert ended(url, "shell", "--no-imports", "-c", READS, **variables) == (0, "")
 
 
 def test_it_waits_for_a_database_that_starts_late() -> None:

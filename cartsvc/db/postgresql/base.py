@@ -8,7 +8,6 @@ timeout that nobody passes. If it moves, `tests/api/test_outage.py` fails.
 """
 
 import math
-import os
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -24,10 +23,6 @@ from psycopg import IsolationLevel, OperationalError
 from psycopg.errors import Diagnostic
 
 from cartsvc.db.database_url import REQUEST_SECONDS
-
-# psycopg reads no other timestamps, and a role may have a style of its own. libpq sends it as it
-# connects, which a pooler understands, too.
-os.environ["PGDATESTYLE"] = "ISO"
 
 # Between two attempts at the lock of a migration.
 PAUSE_SECONDS = 0.5
@@ -91,10 +86,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         # connection has failed, and must not wait for a server that has just not answered.
         if request_deadline() <= time.monotonic():
             raise OperationalError("The request's time is up.")
-        try:
-            connection = Connection.connect(**conn_params)
-        except OSError as error:  # psycopg's own, if no descriptor is left
-            raise OperationalError(str(error)) from error
+        connection = Connection.connect(**conn_params)
         connection.isolation_level = self.isolation_level  # whatever the role's own is
         return connection
 
