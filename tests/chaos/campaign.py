@@ -3,15 +3,13 @@
     python -m tests.chaos.campaign --faults 100 --operations 1000000 --folder /tmp/histories
 
 Etcd, three nodes of Patroni with one synchronous standby, HAProxy, a network that can be cut,
-PgBouncer, two instances and eight callers. With Debian's package faketime, an instance gets a clock
-that is stepped, and back.
+PgBouncer, two instances and eight callers.
 """
 
 import argparse
 import logging
 import random
 import sys
-import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -26,7 +24,7 @@ from tests.chaos.faults import ALL, CANCELLED, FAULTS, System
 from tests.chaos.patroni_nodes import three_nodes
 from tests.chaos.proxies import haproxy
 from tests.chaos.recorded_callers import RecordedCallers
-from tests.chaos.servers import CLOCKS, is_ready, service, session_limits
+from tests.chaos.servers import is_ready, service, session_limits
 from tests.support.poolers import pooled
 from tests.support.programs import ROOT, accepts, free_port, running, wait_until
 
@@ -41,7 +39,6 @@ NOT_MADE = (AssertionError, IndexError, OSError, StopIteration, psycopg.Error)
 def started() -> Iterator[System]:
     with ExitStack() as stack:
         enter = stack.enter_context
-        folder = enter(tempfile.TemporaryDirectory())
         nodes = enter(three_nodes())
         port, network_port = free_port(), free_port()
         ports = {"postgresql": nodes.postgresql_port, "patroni": nodes.patroni_port}
@@ -60,7 +57,7 @@ def started() -> Iterator[System]:
             for number in (2, 3)
         ]
         wait_until(lambda: is_ready(balanced.url))
-        yield System(balanced.url, nodes, network, pooler, instances, Path(folder, "clock"))
+        yield System(balanced.url, nodes, network, pooler, instances)
 
 
 def answers(url: str) -> bool:
@@ -76,13 +73,12 @@ class Campaign:
     def __init__(self, system: System, recorded: RecordedCallers) -> None:
         self.system, self.recorded = system, recorded
         self.done = 0
-        self.kinds = [name for name in FAULTS if CLOCKS or name != "clock stepped"]
 
     def rounds(self, faults: int, operations: int) -> Iterator[Callable[[], None]]:
         """Yield each kind as often as the others, half of them two at once, until it is enough."""
         waiting = list[str]()
         while self.done < faults or self.recorded.attempts < operations:
-            waiting = waiting or random.sample(self.kinds, len(self.kinds))
+            waiting = waiting or random.sample(list(FAULTS), len(FAULTS))
             names = [waiting.pop()]
             others = [n for n in waiting if FAULTS[n].subject != FAULTS[names[0]].subject]
             if others and random.random() < 0.5:

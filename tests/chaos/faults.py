@@ -3,15 +3,13 @@
 import os
 import random
 import signal
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 
 from tests.chaos.patroni_nodes import Node, Nodes
-from tests.chaos.servers import Service, with_clock
+from tests.chaos.servers import Service
 from tests.support.poolers import Pooler
 from tests.support.programs import signal_all, wait_until
 
@@ -25,7 +23,6 @@ class System:
     network: Popen[bytes]
     pooler: Pooler
     instances: list[Service]
-    clock: Path
 
     def worker(self) -> int:
         return random.choice([pid for each in self.instances for pid in each.workers()])
@@ -50,7 +47,7 @@ def slow_the_network(system: System, after: ExitStack) -> None:
     after.callback(system.network.send_signal, signal.SIGUSR1)
 
 
-def restart(instance: Service, **env: str) -> None:
+def restart(instance: Service) -> None:
     """Stop an instance, migrate and start it, again while the database is away."""
     workers = instance.workers()
     try:
@@ -58,7 +55,6 @@ def restart(instance: Service, **env: str) -> None:
     except TimeoutExpired:  # a frozen worker does not end; systemd kills it, too
         signal_all(signal.SIGKILL, instance.process.pid, *workers)
         instance.process.wait()
-    instance.env |= env
 
     def starts() -> bool:
         with suppress(AssertionError):
@@ -68,17 +64,6 @@ def restart(instance: Service, **env: str) -> None:
         return False
 
     wait_until(starts, 120)
-
-
-def step_a_clock(system: System, after: ExitStack) -> None:
-    """Step the clock of an instance that has one only as long, because it doubles the work."""
-    instance = random.choice(system.instances)
-    after.callback(restart, instance, LD_PRELOAD="")
-    restart(instance, **with_clock(system.clock))
-    after.callback(time.sleep, 2)  # it is read once a second
-    after.callback(system.clock.write_text, "+0")
-    time.sleep(1)
-    system.clock.write_text(random.choice(["-600", "-20", "+20", "+600"]))
 
 
 def upgrade(system: System, _after: ExitStack) -> None:
@@ -159,7 +144,6 @@ FAULTS = {
     # As on a network, nobody learns of it.
     "network cut": Fault("network", lambda system, after: freeze(system.network.pid, after)),
     "network slow": Fault("network", slow_the_network),
-    "clock stepped": Fault("instances", step_a_clock),
     "upgrade": Fault("instances", upgrade),
     "connections terminated": Fault("connections", terminate_connections),
     "PostgreSQL killed": Fault("nodes", of_primary(lambda node, _: node.kill_postgresql())),

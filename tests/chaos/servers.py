@@ -10,7 +10,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import requests
 
 from cartsvc.db.database_url import connection_settings
 from tests.support.callers import HttpApi
-from tests.support.programs import children, free_port, is_ok, manage, signal_all, wait_until
+from tests.support.programs import children, free_port, is_ok, manage, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 # The limits up to which everything is promised to hold.
@@ -166,13 +166,8 @@ def service(
         try:
             yield server
         finally:
-            left = []
-            with suppress(OSError):  # the test has ended it
-                left = server.workers()
             server.process.kill()
             server.process.wait()
-            # Under libfaketime, one may not notice that its parent is gone.
-            signal_all(signal.SIGKILL, *left)
 
 
 ISSUER = "https://id.example.com/"
@@ -184,24 +179,6 @@ def with_issuer(address: str, database_url: str = "", **env: str) -> Iterator[Se
     keys = {"JWT_ALGORITHM": "RS256", "JWT_JWK_URL": address, "JWT_ISSUER": ISSUER}
     with service(database_url, **keys, JWT_SIGNING_KEY="", **env) as server:
         yield server
-
-
-# Debian's package faketime.
-CLOCKS = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
-
-
-def with_clock(file: Path) -> dict[str, str]:
-    """Return the variables of a service whose clock is off by what the file says: `+600` seconds.
-
-    Only the clock of the day is: durations stay right.
-    """
-    file.write_text("+0")
-    return {
-        "LD_PRELOAD": str(CLOCKS[0]),
-        "FAKETIME_TIMESTAMP_FILE": str(file),
-        "FAKETIME_CACHE_DURATION": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
 
 
 def timed(caller: HttpApi, *request: Any, **headers: str) -> tuple[requests.Response, float]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.campaign import Campaign, started
-from tests.chaos.faults import CANCELLED, System
+from tests.chaos.faults import CANCELLED, FAULTS, System
 from tests.chaos.recorded_callers import RecordedCallers
 from tests.chaos.servers import service
 
@@ -25,11 +25,11 @@ def strike_each(system: System, recorded: RecordedCallers, *names: str) -> None:
     """Let these faults happen, and check that each did and what was seen."""
     campaign = Campaign(system, recorded)
     print()
-    recorded.run(6, [partial(campaign.strike, name) for name in names or campaign.kinds])
+    recorded.run(6, [partial(campaign.strike, name) for name in names or FAULTS])
     with system.nodes.wait_until_whole().connect("carts") as fresh:
         assert recorded.audit(fresh) == []
     print(recorded)
-    assert campaign.done == len(names or campaign.kinds)
+    assert campaign.done == len(names or FAULTS)
     # Whatever happens to the database, there is an end: on a machine of which nobody knows how
     # busy it is, that is all that can be said.
     assert recorded.slowest < 60
