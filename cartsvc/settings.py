@@ -95,9 +95,8 @@ EMBEDDED = DATABASE["ENGINE"] == SQLITE and (bool(DATABASE_URL) or not IS_PUBLIC
 JWT_KEY_GENERATED = EMBEDDED and JWT_ALGORITHM == "HS256" and not JWT_SIGNING_KEY
 
 # Secrets that are still empty after this are refused, by Django and by `cartsvc.checks`.
-if EMBEDDED and Path(DATABASE["NAME"]).parent == VAR_DIR:
-    VAR_DIR.mkdir(mode=0o700, exist_ok=True)
 if EMBEDDED:
+    VAR_DIR.mkdir(mode=0o700, exist_ok=True)
     SECRET_KEY = SECRET_KEY or generated_secret(VAR_DIR / "secret_key")
 if JWT_KEY_GENERATED:
     JWT_SIGNING_KEY = generated_secret(VAR_DIR / "jwt_signing_key")
