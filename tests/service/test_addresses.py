@@ -69,12 +69,8 @@ def test_socket_file_is_taken_over_from_a_server_that_was_killed(
         ("unix:/nowhere/socket", "No such file or directory"),
         (f"unix:/tmp/{'x' * 103}", "too long"),
         ("8407", "it is neither HOST:PORT, such as [::1]:8000, nor unix:/path"),
-        ("::1:8000", "it is neither HOST:PORT"),
         ("127.0.0.1:http", "Port could not be cast"),
-        ("nonsense", "it is neither HOST:PORT"),
-        ("127.0.0.1:70000", "0-65535"),
         ("127.0.0.1:0", "it is neither HOST:PORT"),
-        ("[]:8000", "IPv"),
         ("203.0.113.1:8000", "Cannot assign requested address"),
     ],
 )

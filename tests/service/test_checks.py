@@ -39,7 +39,6 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
     "no signing key": ("E011", {"JWT_SIGNING_KEY": ""}),
     "short signing key": ("E011", {"JWT_SIGNING_KEY": SHARED[:31]}),
     "a public key to share": ("E011", {"JWT_SIGNING_KEY": PUBLIC_KEY}),
-    "one with \\n for line breaks": ("E011", {"JWT_SIGNING_KEY": PUBLIC_KEY.replace("\n", r"\n")}),
     "no public key": ("E014", {"JWT_ALGORITHM": "RS256"}),
     "two public keys": (
         "E014",
@@ -53,10 +52,8 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
             ("ES256", "something else", "garbled"),
             ("RS256", "a key of a curve", PUBLIC_KEY),
             ("ES256", "a key of RSA", pem_of(rsa.generate_private_key(65537, 2048))),
-            ("ES256", "another curve", pem_of(ec.generate_private_key(ec.SECP384R1()))),
             ("RS256", "a short key", pem_of(rsa.generate_private_key(65537, 1024))),
             ("ES256", "a private key", private_pem_of(private_key("ES256"))),
-            ("RS256", "a private key", private_pem_of(private_key("RS256"))),
             ("ES256", "a certificate", "-----BEGIN CERTIFICATE-----\nMIIB"),
         )
     },
@@ -125,9 +122,8 @@ ISSUED = {**JWKS, "JWT_SIGNING_KEY": "", "CORS_ALLOWED_ORIGINS": "https://shop.e
         {**ES256, "JWT_VERIFYING_KEY": PUBLIC_KEY.replace("\n", "\\n")},
         {**ISSUED, "FORWARDED_ALLOW_IPS": "10.0.0.0/8,::1"},
         {**ISSUED, "JWT_JWK_URL": "http://127.0.0.1:8080/keys"},
-        {**ISSUED, "JWT_JWK_URL": "http://[::1]:8080/keys"},
     ],
-    ids=["HS256", "ES256", "JWKS", "JWKS of loopback", "JWKS of IPv6"],
+    ids=["HS256", "ES256", "JWKS", "JWKS of loopback"],
 )
 def test_right_configuration_passes_the_deployment_checks(changes: dict[str, str]) -> None:
     checked = manage("check", "--deploy", "--fail-level", "WARNING", **{**RIGHT, **changes})

@@ -72,13 +72,8 @@ WRONG = [
         "JWT_JWK_URL": ("http://id.example.com/keys", "must be an https:// address"),
         "ALLOWED_HOSTS": (".com", "not '.com'"),
         "CORS_ALLOWED_ORIGINS": ("https://Shop.example.com", "in lower case and ASCII"),
-        "SECRET_KEY": ("k" * 64, "must have 32 random characters"),
-        "FORWARDED_ALLOW_IPS": ("10.0.0.0/33", "'10.0.0.0/33' does not appear"),
         "THROTTLE_RATE": ("0/min", "must be such as 100/min"),
-        "CACHE_URL": ("pymemcache://127.0.0.1:11211", "must begin with redis://"),
-        "METRICS_BIND": ("127.0.0.1:http", "must be such as 127.0.0.1:9100."),
     },
-    {"CORS_ALLOWED_ORIGINS": ("https://a.example,null", "not 'null'")},
     {
         "ALLOWED_HOSTS": ("https://a.example.com", "not 'https://a.example.com'"),
         "CORS_ALLOWED_ORIGINS": ("https://*.example.com", "*.example.com'"),
@@ -89,8 +84,6 @@ WRONG = [
         "JWT_JWK_URL": ("file:///etc/passwd", "must be an https:// address"),
     },
     {"DATABASE_URL": ("mysql://x/y", "must begin with postgres:// or sqlite:///.")},
-    {"DATABASE_URL": ("sqlite:///:memory:", "sqlite:/// must be followed by a path alone.")},
-    {"THROTTLE_RATE": ("5/10s", "must be such as 100/min")},
 ]
 
 

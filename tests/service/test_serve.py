@@ -215,15 +215,10 @@ def test_ctrl_c_stops_at_once(clone: Path) -> None:
         wait_until(lambda: printed.read_text().count("Started worker") == 2)
 
 
-# What only Linux has. An abstract socket's name begins with a NUL.
+# What only Linux has.
 LIKE_A_MAC = """
-import fcntl, os, runpy, select, socket
+import fcntl, os, runpy, select
 del os.sched_getaffinity, fcntl.F_SETPIPE_SZ, select.epoll
-class Socket(socket.socket):
-    def bind(self, address):
-        assert address[:1] != "\\0", "an abstract socket"
-        super().bind(address)
-socket.socket = Socket
 runpy.run_path("manage.py", run_name="__main__")
 """
 

@@ -47,7 +47,6 @@ def test_a_query_of_too_many_parameters_is_refused(api: Api) -> None:
     "content_type",
     [
         f"{JSON}; version={'1' * 200}",
-        f"{JSON}; x*=u''1; x*1=2",
         f"{JSON}; charset*=nonsense''utf-8",
     ],
 )
