@@ -78,8 +78,6 @@ def _keep_warning(warnings: list[str], notice: Diagnostic) -> None:
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """A PostgreSQL connection that ends in time and knows its health without a query."""
-
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection:
         self.isolation_level = IsolationLevel.READ_COMMITTED
         # Connecting counts as well. The framework does it as it leaves a transaction whose
