@@ -2,8 +2,6 @@ from django.apps import AppConfig
 
 
 class CartServiceConfig(AppConfig):
-    """The project as an application, so that its commands and checks are found."""
-
     name = "cartsvc"
 
     def ready(self) -> None:

@@ -1,7 +1,4 @@
-"""System checks of what only this service knows: settings that need others, and the database.
-
-`settings.py` refuses what is wrong by itself; Django and its packages check their own settings.
-"""
+"""System checks of what only this service knows: settings that need others, and the database."""
 
 from collections.abc import Iterator, Sequence
 

@@ -61,7 +61,6 @@ class ConcurrencyLimit:
                 self._freed.notify_all()
 
     def _full_since(self, caller: Hashable) -> float | None:
-        """Return since when there has been no place for the caller; None if there is one."""
         # The latest place that was taken is the one that filled them.
         own = [moment for moment, holder in self._taken if holder == caller]
         if len(own) >= self.each:

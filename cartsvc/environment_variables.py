@@ -81,7 +81,6 @@ def usable_cores(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
 
 
 def generated_secret(path: Path) -> str:
-    """Return the secret in a file. It is made on first use, for its user only."""
     with suppress(FileExistsError):
         path.touch(mode=0o600, exist_ok=False)
         path.write_text(secrets.token_urlsafe(64))

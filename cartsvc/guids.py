@@ -25,6 +25,5 @@ class GuidConverter(StringConverter):
 
 
 def check_guids(keys: Mapping[str, UUID | str]) -> None:
-    """Raise `invalid_guid` for each part of a path that is none."""
     if wrong := [camel_case(name) for name, key in keys.items() if not isinstance(key, UUID)]:
         raise ApiErrors([InvalidGuid(name=name, field=name) for name in wrong])

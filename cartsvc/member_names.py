@@ -12,12 +12,10 @@ def shortened(name: str) -> str:
 
 
 def camel_case(name: str) -> str:
-    """Return the name of a member on the wire: `profile_key` becomes `profileKey`."""
     return re.sub("_([a-z])", lambda found: found[1].upper(), name)
 
 
 def snake_case(name: str) -> str:
-    """Return the name of a member in Python: `profileKey` becomes `profile_key`."""
     return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)
 
 

@@ -1,8 +1,4 @@
-"""Settings, read from the environment. The table in cartsvc/README.md explains each name.
-
-With nothing set, the service uses the embedded default: SQLite and generated secrets under
-var/, listening on loopback. `cartsvc.checks` refuses an incomplete production configuration.
-"""
+"""Settings, read from the environment. The table in cartsvc/README.md explains each name."""
 
 from datetime import timedelta
 from pathlib import Path

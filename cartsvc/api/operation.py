@@ -1,7 +1,4 @@
-"""An operation of an API, declared once, on the view method that serves it.
-
-Permissions, logs, metrics and the API document read the declaration.
-"""
+"""An operation of an API, declared once, on the view method that serves it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,7 +40,6 @@ class Operation:
         return "Prefer" in self.request_headers and not self.specified
 
     def __call__(self, method: Method) -> Method:
-        """Declare that the decorated view method serves this operation."""
         vars(method)["operation"] = self
         OPERATIONS.append(self)
         return method

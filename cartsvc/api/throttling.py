@@ -36,7 +36,6 @@ class Usage(NamedTuple):
 
 
 def check_rate(request: HttpRequest, bearer: Bearer) -> None:
-    """Count a request. Refuse it above THROTTLE_RATE."""
     usage = request.META[USAGE] = _usage(bearer, added=1)
     if usage and usage.sent > usage.limit:
         seconds = usage.seconds_left

@@ -16,7 +16,6 @@ def newest_migrations() -> set[tuple[str, str]]:
 
 
 def is_migrated() -> bool:
-    """Return whether the database answers and has all migrations."""
     with suppress(DatabaseError):
         return newest_migrations() <= MigrationRecorder(connection).applied_migrations().keys()
     return False

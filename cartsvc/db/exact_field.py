@@ -1,5 +1,3 @@
-"""A column for exact sums."""
-
 from decimal import Decimal
 from typing import Any
 

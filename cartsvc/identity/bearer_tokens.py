@@ -57,7 +57,6 @@ class Bearer:
 
     @classmethod
     def of_claims(cls, claims: Claims) -> Self:
-        """Return the bearer that the claims name, or raise InvalidClaim."""
         return cls(text_claim(claims, "sub"), _scopes(claims))
 
     def check_scope(self, scopes: Sequence[str]) -> None:
@@ -74,7 +73,6 @@ BearerT = TypeVar("BearerT", bound=Bearer)
 
 @cache
 def token_backend() -> TokenBackend:
-    """Return the verifier that the JWT_* settings describe."""
     backend = TokenBackend(
         settings.JWT_ALGORITHM,
         settings.JWT_SIGNING_KEY,

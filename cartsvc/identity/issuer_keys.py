@@ -51,7 +51,7 @@ class IssuerKeys(PyJWKClient):
         return self.get_jwk_set(refresh).keys
 
     def fetch(self) -> bool:
-        """Fetch the keys, and return whether the issuer has sent any. If not, the old ones stay."""
+        """Return whether the issuer has sent any keys. If not, the old ones stay."""
         try:
             self.keys = self.fetch_data()
         except Exception as error:  # noqa: BLE001 (whatever it sends, it is asked again)

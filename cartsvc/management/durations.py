@@ -8,7 +8,6 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"
 
 
 def duration(text: str) -> timedelta:
-    """Return the duration that `text` names: the type of an argument."""
     found = re.fullmatch(r"([1-9][0-9]{0,4})([smhdw])", text, re.ASCII)
     if not found:
         raise argparse.ArgumentTypeError(

@@ -1,8 +1,4 @@
-"""The drain: for some seconds after SIGTERM, an instance still serves and asks callers to leave.
-
-`/readyz` is 503, so that load balancers choose another instance, and each response closes its
-connection.
-"""
+"""The drain: for some seconds after SIGTERM, an instance still serves and asks callers to leave."""
 
 import mmap
 import os

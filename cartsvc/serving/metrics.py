@@ -87,7 +87,6 @@ def _keep(place: int, labels: Sequence[object], seconds: float | None) -> None:
 
 
 def _receive(reader: int) -> None:
-    """Add up what the workers send, for ever."""
     with open(reader, "rb") as lines:
         for line in lines:
             _keep(*json.loads(line))

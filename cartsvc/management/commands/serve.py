@@ -98,7 +98,6 @@ The cart service runs at {url}  (stop it with Ctrl-C)
 
 @contextmanager
 def _naming(bind: str, option: str) -> Iterator[None]:
-    """Name an address that cannot be used, and what sets it."""
     try:
         yield
     except (OSError, ValueError) as error:
