@@ -111,14 +111,6 @@ class AddedItems(NamedTuple):
     ]
 
 
-# The fields that Change Cart and Change Item may change.
-CART_CHANGES = (
-    *("platform", "ordering_channel", "fulfilment_channel"),
-    *("note", "special_instructions"),
-)
-ITEM_CHANGES = ("quantity", "special_instructions")
-
-
 class ItemList(NamedTuple):
     """All items that a cart holds from now on, with their ids. The cart knows how many it takes."""
 

@@ -3,18 +3,9 @@
 from typing import Any, ClassVar
 from uuid import UUID
 
+from carts.changeable_fields import CHANGEABLE_CART_FIELDS, CHANGEABLE_ITEM_FIELDS
 from carts.record_serializers import ChangeSerializer, RecordSerializer, TypedField
-from carts.records import (
-    CART_CHANGES,
-    ITEM_CHANGES,
-    AddedItems,
-    Closing,
-    Item,
-    ItemList,
-    NewCart,
-    Option,
-    check_named_once,
-)
+from carts.records import AddedItems, Closing, Item, ItemList, NewCart, Option, check_named_once
 from carts.validation import Values
 from carts.value_types import Guid
 
@@ -97,7 +88,7 @@ class ChangeCartSerializer(ChangeSerializer):
 
     class Meta:
         record = NewCart
-        fields = CART_CHANGES
+        fields = CHANGEABLE_CART_FIELDS
 
 
 class ChangeCartItemSerializer(ChangeSerializer):
@@ -105,4 +96,4 @@ class ChangeCartItemSerializer(ChangeSerializer):
 
     class Meta:
         record = Item
-        fields = ITEM_CHANGES
+        fields = CHANGEABLE_ITEM_FIELDS

@@ -8,7 +8,7 @@ from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
-from carts.admin.formatting import isolate
+from carts.admin.formatting import format_value, isolate
 
 admin.site.unregister(User)
 
@@ -58,6 +58,17 @@ class AccountAdmin(UserAdmin):
             above = _groups_above(request.user)
             kwargs["queryset"] = Group.objects.exclude(pk__in=above.values("pk"))
         return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Save the groups as well, and warn if the account cannot use the desk."""
+        super().save_related(request, form, formsets, change)
+        account = form.instance
+        missing = [] if account.is_staff else ["“Staff status”, to log in"]
+        if not account.is_superuser and not account.groups.exists():
+            missing.append("a group, to see carts")
+        if account.is_active and missing:
+            reason = f"Account {format_value(str(account))} cannot use the desk yet."
+            messages.warning(request, f"{reason} It still needs {' and '.join(missing)}.")
 
     @admin.display(description="groups")
     def may(self, account: User) -> str:

@@ -12,9 +12,10 @@ from django.http import QueryDict
 from django.utils.text import normalize_newlines
 
 from carts.admin.formatting import format_amount, is_ambiguous, label_of, parse_amount
+from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models.cart_change import WHY_LENGTH
 from carts.models.columns import column_names
-from carts.records import CART_CHANGES, Item, NewCart, Option
+from carts.records import Item, NewCart, Option
 from carts.validation import Record, is_optional, types_of
 from carts.value_types import Integer, Line, Price, Text
 
@@ -133,7 +134,7 @@ class WhyForm(forms.Form):
 
 
 class CartForm(RecordForm):
-    record, names, first = NewCart, CART_CHANGES, "note"
+    record, names, first = NewCart, CHANGEABLE_CART_FIELDS, "note"
 
 
 class OptionForm(RecordForm):

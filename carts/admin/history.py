@@ -8,9 +8,10 @@ from uuid import UUID
 
 from carts.admin.activity import notes_of
 from carts.admin.formatting import format_amount, format_moment, format_value, isolate, label_of
+from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models import Cart, CartChange, StaffEntry
 from carts.models.cart_change import items_before
-from carts.records import CART_CHANGES, Item, Option, PlacedItem, stored_record
+from carts.records import Item, Option, PlacedItem, stored_record
 
 PlacedItems = Mapping[UUID, PlacedItem]
 
@@ -43,7 +44,7 @@ class Event(NamedTuple):
 
     @classmethod
     def of(cls, change: CartChange, currency: str) -> Self:
-        was, now, several = change.was, change.now, [*change.items.values()]
+        was, now, several = change.was, change.now, [*change.changed_items.values()]
         if several and not change.item_id:
             lines = (_lines_of_one(*one, currency) for one in several)
             return cls(change, _first_lines(lines, len(several)))
@@ -54,7 +55,7 @@ class Event(NamedTuple):
     @property
     def can_be_undone(self) -> bool:
         """Return whether there is something to put back: not of an item that was added."""
-        return bool(self.change.was.keys() & {"items", *Item._fields, *CART_CHANGES})
+        return bool(self.change.was.keys() & {"items", *Item._fields, *CHANGEABLE_CART_FIELDS})
 
 
 def timeline(cart: Cart, items: PlacedItems, before: int | None = None) -> dict[str, object]:
@@ -96,11 +97,13 @@ def states_since(cart: Cart, items: PlacedItems, version: int) -> dict[int, Stat
 
     The `version` is among them if all changes since are kept.
     """
-    state = State(cart.version, items, {name: getattr(cart, name) for name in CART_CHANGES})
+    state = State(
+        cart.version, items, {name: getattr(cart, name) for name in CHANGEABLE_CART_FIELDS}
+    )
     states, between = {cart.version: state}, {"version__gt": version, "version__lte": cart.version}
     changes = cart.changes.filter(**between).reverse() if version < cart.version else []
     for change in changes:
-        was = {} if change.items else change.was
+        was = {} if change.changed_items else change.was
         fields = {name: was.get(name, value) for name, value in state.fields.items()}
         placed = items_before(state.placed, [change])
         state = states[change.version - 1] = State(change.version - 1, placed, fields, change)

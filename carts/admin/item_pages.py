@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from django.http import HttpResponse
+from django.urls import reverse
 from uuid_utils.compat import uuid7
 
 from carts.admin.change_view import ChangeView, EditView
@@ -27,6 +28,7 @@ class ItemView(EditView):
 
     template = "item_form"
     form = ItemForm
+    action = ""  # where the form is sent, if not to its own page
 
     def fields(self, state: State) -> Mapping[str, object]:
         """Return the fields of the item, or those that a new one begins with."""
@@ -40,7 +42,7 @@ class ItemView(EditView):
         if self.item:
             title = f"Correct {isolate(self.item.display_name)}"
         offered = offers(self._recent(), self.cart.currency)
-        return {"title": title, "offered": offered}
+        return {"title": title, "offered": offered, "action": self.action}
 
     def _recent(self) -> Iterator[Item]:
         """Yield the items of the restaurant's newest carts, of those that are not large."""
@@ -49,6 +51,17 @@ class ItemView(EditView):
         carts = Cart.objects.with_items().filter(pk__in=keys, currency=self.cart.currency)
         for cart in carts.filter(item_count__lte=RECENT).order_by("-pk"):
             yield from (placed.item for placed in items_of(cart.items_json).values())
+
+    def leave_removed(self) -> HttpResponse:
+        """Keep what was typed, to be added, if only the item is gone."""
+        if not self.cart or self.request.method != "POST":
+            return super().leave_removed()
+        self.item_id = None
+        self.action = reverse("admin:carts_item_add", args=[self.cart_id])
+        self.editor = self.form(self.request.POST, currency=self.cart.currency)
+        return self.render(
+            error=f"{self.removed} Nothing was saved. Save what you typed to add it as an item."
+        )
 
     def clashes(self) -> bool:
         if self.item_id:

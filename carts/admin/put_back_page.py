@@ -39,14 +39,14 @@ class PutBackView(ChangeView):
     def _name(self) -> str:
         if self.item_id:
             return f"Item {format_value(self.back.display_name)}"
-        if self.undone.items:
+        if self.undone.changed_items:
             return "All items"
         return get_text_list([label_of(name).lower() for name in self.back], "and").capitalize()
 
     def subject(self, state: State) -> Any:
         if self.item_id:
             return super().subject(state)
-        if self.undone.items:
+        if self.undone.changed_items:
             return [*state.items.items()]
         return {name: value for name, value in state.fields.items() if name in self.undone.was}
 
@@ -62,7 +62,7 @@ class PutBackView(ChangeView):
         return {**context, "now": self._lines(self.now), "then": self._lines(self.back)}
 
     def _lines(self, subject: Any) -> list[str]:
-        if self.undone.items:
+        if self.undone.changed_items:
             return lines_of_items([item for _, item in subject], self.cart.currency)
         return [f"{label_of(name)}: {format_value(value)}" for name, value in subject.items()]
 
@@ -74,7 +74,7 @@ class PutBackView(ChangeView):
         if self.item_id:
             put = CartManager.replace_item if self.item else CartManager.add_item
             change = put, self.item_id, Item(**self.back._asdict())
-        elif self.undone.items:
+        elif self.undone.changed_items:
             items = {item_id: Item(**item._asdict()) for item_id, item in self.back}
             change = CartManager.replace_items, items
         # The operation does not say that this is a put-back.

@@ -56,6 +56,8 @@ class FindForm(forms.Form):
     )
     created_from = moment_field("Created from")
     created_to = moment_field("Created before")
+    changed_from = moment_field("Changed from")
+    changed_to = moment_field("Changed before")
     # The page shows carts below this key.
     before = forms.UUIDField(required=False)
 
@@ -163,6 +165,10 @@ def _look(reading: Reading, values: dict[str, Any]) -> tuple[list[UUID], UUID | 
     else:
         carts = Cart.objects.filter(id__gt=start, id__lt=end).order_by("-id")
     filters = {f"{name}__iexact": values[name] for name in EQUAL if values[name]}
+    if values["changed_from"]:
+        filters["modified_on__gte"] = values["changed_from"]
+    if values["changed_to"]:
+        filters["modified_on__lt"] = values["changed_to"]
     condition, edge = reading.condition & Q(**filters), None
     if values["status"]:
         condition &= has_status(values["status"], timezone.now())

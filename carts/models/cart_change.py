@@ -129,7 +129,7 @@ class CartChange(GuardedModel):
         return self._fields(self.after)
 
     @cached_property
-    def items(self) -> dict[UUID, tuple[Values, Values]]:
+    def changed_items(self) -> dict[UUID, tuple[Values, Values]]:
         """Each item that came, went or differs: what was, and what is since."""
         was, now = self.was, self.now
         if self.item_id:
@@ -165,7 +165,7 @@ def items_before(
     """
     found = dict(items)
     for change in changes:
-        for item_id, (was, now) in change.items.items():
+        for item_id, (was, now) in change.changed_items.items():
             if was.keys() == now.keys():
                 if placed := found.get(item_id):
                     found[item_id] = _placed(item_id, {**recorded_item(placed), **was})

@@ -18,10 +18,11 @@ from django.db.models.expressions import Expression
 from django.utils import timezone
 
 from carts.cart_errors import CartNotFound, ItemNotFound, VersionMismatch
+from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models.closing import OPEN, CartStatus
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem
 from carts.models.reads import CUSTOMER, CartReader, carts_by
-from carts.records import CART_CHANGES, Item, Option, PlacedItem, checked_key
+from carts.records import Item, Option, PlacedItem, checked_key
 from cartsvc.db.compiled_statements import Cursor, Parameter, Rows, Select, one_exchange, parameters
 
 # The version or versions that a caller expects; None if any will do.
@@ -164,7 +165,7 @@ def next_position(rows: Rows) -> int:
 def changeable_fields(model: type[models.Model]) -> Select:
     """Return the SELECT of what Change Cart may change."""
     keys = ("id", "profile_key")
-    return Select(lambda: carts_by(model, keys).values_list(*CART_CHANGES))
+    return Select(lambda: carts_by(model, keys).values_list(*CHANGEABLE_CART_FIELDS))
 
 
 def items_in_rows(rows: Iterable[Sequence[Any]]) -> Iterator[PlacedItem]:

@@ -14,6 +14,7 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts.cart_errors import ListedItemNotFound
+from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models import cart_statements
 from carts.models.cart_change import Author, item_differences, recorded_item
 from carts.models.closing import OPEN, STATUS_COLUMNS, CartStatus
@@ -31,15 +32,7 @@ from carts.models.locked_cart import (
 )
 from carts.models.totals import next_version
 from carts.models.writes import CartWriter, Changed, change_transaction
-from carts.records import (
-    CART_CHANGES,
-    Closing,
-    Item,
-    NewCart,
-    PlacedItem,
-    checked_key,
-    placed_items,
-)
+from carts.records import Closing, Item, NewCart, PlacedItem, checked_key, placed_items
 from carts.validation import checked_changes
 from cartsvc.db.compiled_statements import Cursor, one_exchange
 from cartsvc.request_errors import MAX_ERRORS, ApiErrors
@@ -220,17 +213,17 @@ class CartManager(CartWriter):
     def change_cart(
         self, cart_id: UUID, changes: Mapping[str, object], *, version: Expected = None
     ) -> Changed:
-        """Change some of the fields `CART_CHANGES`. Those that are not named stay as they are.
+        """Change some of `CHANGEABLE_CART_FIELDS`. Those that are not named stay as they are.
 
         Values that equal those held change nothing. Another field is a TypeError.
         """
-        if fixed := changes.keys() - set(CART_CHANGES):
+        if fixed := changes.keys() - set(CHANGEABLE_CART_FIELDS):
             raise TypeError(f"A cart's {', '.join(sorted(fixed))} cannot be changed.")
         checked = checked_changes(NewCart, changes)
         with change_transaction() as cursor:
             look = changeable_fields(self.model)
             cart, [[row]] = lock_open_cart(self, cursor, cart_id, version, look)
-            before = dict(zip(CART_CHANGES, row, strict=True))
+            before = dict(zip(CHANGEABLE_CART_FIELDS, row, strict=True))
             return self._write_cart(cursor, cart, "Change Cart", before, checked)
 
     def close_cart(self, cart_id: UUID, closing: Closing, *, version: Expected = None) -> Changed:

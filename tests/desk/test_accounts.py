@@ -15,6 +15,7 @@ from tests.desk.conftest import (
     correct_page,
     delete_page,
     guess,
+    marked,
     member,
     page_of,
     sign_in,
@@ -171,3 +172,26 @@ def test_an_account_is_not_deleted(db: None) -> None:
     action = {"action": "delete_selected", "_selected_action": [anna.pk], "post": "yes"}
     root.post(ACCOUNTS, action)
     assert User.objects.filter(pk=anna.pk).exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"is_staff": ""}, "“Staff status”, to log in."),
+        ({"groups": []}, "a group, to see carts."),
+        ({"groups": [], "is_staff": ""}, "“Staff status”, to log in and a group, to see carts."),
+        ({"groups": [], "is_active": ""}, ""),
+        ({}, ""),
+    ],
+)
+def test_an_account_that_cannot_use_the_desk_is_told(
+    lead: Client, changes: dict[str, Any], told: str
+) -> None:
+    ben = member("ben", "Cart support")
+    page = saved(lead, f"{ACCOUNTS}{ben.pk}/change/", **changes)
+    warnings = [
+        marked(str(message)) for message in page.context["messages"] if message.tags == "warning"
+    ]
+    assert warnings == (
+        [f"Account “[ben]” cannot use the desk yet. It still needs {told}"] if told else []
+    )

@@ -17,6 +17,7 @@ from tests.desk.conftest import (
     correct_page,
     events,
     form_of,
+    form_on,
     item_of,
     item_page,
     items,
@@ -252,3 +253,23 @@ def test_a_save_takes_18_queries(
     ):
         response = lead.post(url, sent)
     assert (response.status_code, items(cart)[0]["quantity"]) == (302, 3)
+
+
+def test_what_was_typed_of_an_item_that_was_removed_can_be_added(lead: Client, cart: Cart) -> None:
+    url, before = item_page(cart), items(cart)[0]
+    typed = form_of(lead, url) | {"quantity": "5", "special_instructions": "Extra hot"}
+    Cart.objects.remove_item(cart.pk, before["item_id"])
+
+    response = lead.post(url, typed)
+
+    assert response.status_code == 409
+    assert "This item was removed meanwhile. Nothing was saved." in response.text
+    assert f'action="{add_page(cart)}"' in response.text
+    assert items(cart) == []
+    assert lead.post(add_page(cart), form_on(response)).status_code == 302
+    added = before | {"quantity": 5, "special_instructions": "Extra hot"}
+    [item] = items(cart)
+    assert {**item, "item_id": 0, "value": 0} == {**added, "item_id": 0, "value": 0}
+    # If the cart has gone as well, there is nothing to add to.
+    Cart.objects.delete_cart(cart.pk)
+    assert lead.post(url, typed).url == page_of(cart)

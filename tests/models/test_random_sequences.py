@@ -58,7 +58,7 @@ def check(cart_id: UUID, created: Items) -> None:
     for change in reversed(changes):
         assert change.subtotal_after == subtotal
         subtotal = change.subtotal_before
-        for item_id, (_, now) in change.items.items():
+        for item_id, (_, now) in change.changed_items.items():
             placed = items.get(item_id)
             item = {"position": placed.position, **placed.item._asdict()} if placed else {}
             assert {name: item[name] for name in now} == now
