@@ -34,8 +34,8 @@ def test_adds_items_behind_the_last_in_the_order_sent(api: Api) -> None:
     assert stored_totals(cart_id) == computed_totals(cart_id)
     record = CartChange.objects.get(version=after["version"])
     assert (record.operation, record.item_id, record.was) == ("Add Items", None, {"items": {}})
-    assert [str(key) for key in record.items] == ids
-    names = [now["display_name"] for _, now in record.items.values()]
+    assert [str(key) for key in record.changed_items] == ids
+    names = [now["display_name"] for _, now in record.changed_items.values()]
     assert names == [item["displayName"] for item in items]
 
 

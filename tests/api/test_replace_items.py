@@ -49,7 +49,7 @@ def test_items_are_those_of_the_body_in_its_order(api: Api, cart: dict[str, Any]
     assert (after["items"][2]["price"], after["items"][2]["options"]) == (11.5, [])
     assert stored_totals(cart["cartId"]) == computed_totals(cart["cartId"])
     [record] = CartChange.objects.all()
-    changed = {str(key): (set(was), set(now)) for key, (was, now) in record.items.items()}
+    changed = {str(key): (set(was), set(now)) for key, (was, now) in record.changed_items.items()}
     assert record.operation == "Replace Items"
     assert len(changed) == 3  # the salad has stayed where it was
     assert changed[pizza["itemId"]] == ({"display_name", "position", "price", "options"},) * 2
