@@ -2,11 +2,13 @@
 
 import os
 import re
+import resource
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -234,3 +236,34 @@ def test_a_commit_whose_standby_is_gone(cluster: Cluster, server: Service, end: 
     again = caller.request(*create, Idempotency_Key="once")
     assert (again.status_code, again.headers["Idempotent-Replayed"]) == (200, "true")
     assert items_of_carts(caller) == [1, 3]
+
+
+@contextmanager
+def descriptors_left(pid: int, count: int) -> Iterator[None]:
+    """Let a process open so many files more, and what it closes in between no more."""
+    taken = {int(file.name) for file in Path(f"/proc/{pid}/fd").iterdir()}
+    limit = min(set(range(len(taken) + 1)) - taken) + count
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+
+
+def test_no_descriptor_left(cluster: Cluster) -> None:
+    """None for the connection's socket, and then none to wait for it with."""
+    with service(cluster.url(), WEB_CONCURRENCY="1") as running, requests.Session() as kept:
+        caller = running.caller()
+        kept.headers["Authorization"] = f"Bearer {caller.token}"
+        assert kept.get(f"{running.url}/healthz", timeout=60).ok  # nothing was logged yet
+        (worker,) = running.workers()
+        for count in (0, 1):
+            with descriptors_left(worker, count):
+                assert unavailable(kept.get(caller.base, timeout=60))
+                ready = kept.get(f"{running.url}/readyz", timeout=60)
+                assert (ready.status_code, ready.json()) == (
+                    503,
+                    {"status": "database unavailable"},
+                )
+        assert kept.get(caller.base, timeout=60).status_code == 200
