@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import jwt
 from django.conf import settings
+from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import connection
 
@@ -69,6 +70,16 @@ def _error_of_key(key: str) -> str | None:
         return algorithm.check_key_length(algorithm.prepare_key(key))
     except (jwt.PyJWTError, ValueError, TypeError) as error:
         return str(error)
+
+
+@register(Tags.security, deploy=True)
+def check_profiles(**_kwargs: object) -> Iterator[CheckMessage]:
+    if not settings.JWT_REQUIRE_PROFILE:
+        yield checks.Warning(
+            "JWT_REQUIRE_PROFILE is off. A token without profileKey opens all customers' data.",
+            "Set it to 1: issuers drop claims without a word.",
+            id="cartsvc.W043",
+        )
 
 
 @register(Tags.database)

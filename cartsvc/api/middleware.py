@@ -44,6 +44,8 @@ class PlainHeaders:
         self.application = application
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        if not environ["REQUEST_METHOD"].isupper():
+            environ["REQUEST_METHOD"] = "-"  # Django would take `get` for GET
         environ["CONTENT_TYPE"] = media_type(environ.get("CONTENT_TYPE", ""))
         if "\\" in environ.get("HTTP_COOKIE", ""):
             # Ours have no escapes. Before 3.11.10, Python takes quadratic time to undo them.

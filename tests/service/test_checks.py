@@ -193,3 +193,8 @@ def test_a_database_that_does_not_hold_every_character(monkeypatch: pytest.Monke
         finally:
             connection.close()
             cursor.execute(f"DROP DATABASE {name}")
+
+
+def test_tokens_that_open_every_profile_are_warned_of() -> None:
+    checked = manage("check", "--deploy", **{**RIGHT, "JWT_REQUIRE_PROFILE": "0"})
+    assert "(cartsvc.W043) JWT_REQUIRE_PROFILE is off." in checked.stderr

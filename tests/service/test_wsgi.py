@@ -71,3 +71,12 @@ def test_a_multipart_form_is_not_read(path: str) -> None:
 def test_cookies_with_escapes_are_left_out() -> None:
     status, _ = answer("GET", "/admin/", HTTP_COOKIE=r'sessionid="\000aaaaaaaaaaaaaaa"')
     assert status == HTTPStatus.FOUND
+
+
+@pytest.mark.parametrize("method", ["get", "Post", "head", "options"])
+def test_a_method_is_told_by_its_case(api: Api, method: str) -> None:
+    sent = {"HTTP_AUTHORIZATION": api.client.defaults["HTTP_AUTHORIZATION"]}
+    assert answer(method, api.base)[0] == HTTPStatus.UNAUTHORIZED
+    status, body = answer(method, api.base, **sent)
+    assert status == HTTPStatus.METHOD_NOT_ALLOWED
+    assert json.loads(body) == error("method_not_allowed", "This path takes only GET, HEAD, POST.")
