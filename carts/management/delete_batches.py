@@ -9,6 +9,7 @@ from django.core.management.base import OutputWrapper
 from django.db import OperationalError, connection, transaction
 from django.db.models import Model, QuerySet
 
+from carts.models import Cart
 from cartsvc.db.compiled_statements import delete_in_shards
 from cartsvc.db.database_errors import is_row_held
 
@@ -16,8 +17,8 @@ from cartsvc.db.database_errors import is_row_held
 # conditions.
 BATCH = 500
 
-# Rows that a transaction deletes. A cart may hold over a thousand others.
-DELETED_AT_ONCE = 10
+# Carts that a transaction deletes: each may hold over a thousand other rows.
+CARTS_DELETED_AT_ONCE = 10
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -42,14 +43,14 @@ def delete_batches(
 
     `only` narrows a batch down to the rows to delete. A dry run only counts them.
     """
-    deleted = 0
+    deleted, size = 0, CARTS_DELETED_AT_ONCE if rows.model is Cart else BATCH
     for batch in map(only, batches(rows, BATCH)):
         keys = list(batch.values_list("pk", flat=True))
         if dry_run:
             deleted += len(keys)
             continue
-        for first in range(0, len(keys), DELETED_AT_ONCE):
-            deleted += _delete(batch, keys[first : first + DELETED_AT_ONCE])
+        for first in range(0, len(keys), size):
+            deleted += _delete(batch, keys[first : first + size])
     verb = "would be deleted" if dry_run else "deleted"
     out.write(f"{deleted} {rows.model._meta.verbose_name_plural} {verb}.")
 

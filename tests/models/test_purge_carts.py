@@ -16,7 +16,7 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CartNotFound
-from carts.management.delete_batches import DELETED_AT_ONCE
+from carts.management.delete_batches import CARTS_DELETED_AT_ONCE
 from carts.models import (
     Cart,
     CartItem,
@@ -167,7 +167,7 @@ def test_carts_are_kept_for_ever_unless_a_setting_says_otherwise(db: None) -> No
 
 
 def test_a_transaction_deletes_few_carts(db: None) -> None:
-    for _ in range(2 * DELETED_AT_ONCE + 1):
+    for _ in range(2 * CARTS_DELETED_AT_ONCE + 1):
         old_cart(40)
     deleted = []
 
@@ -179,7 +179,7 @@ def test_a_transaction_deletes_few_carts(db: None) -> None:
 
     with connection.execute_wrapper(count):
         purge("--older-than=30d")
-    assert deleted == [DELETED_AT_ONCE, DELETED_AT_ONCE, 1]
+    assert deleted == [CARTS_DELETED_AT_ONCE, CARTS_DELETED_AT_ONCE, 1]
 
 
 def test_a_dry_run_only_counts(db: None, unchanged: Callable[[], None]) -> None:
