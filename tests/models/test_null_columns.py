@@ -31,8 +31,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Optional(NamedTuple):
-    """A record with a member of every type, none of which need be sent."""
-
     line: Annotated[str | None, Line(50)] = None
     paragraph: Annotated[str | None, Paragraph(50)] = None
     currency: Annotated[str | None, Currency()] = None
