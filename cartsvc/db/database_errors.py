@@ -55,7 +55,8 @@ def is_key_taken(error: IntegrityError, model: type[Model]) -> bool:
     """Return whether a row of the model has the primary key already."""
     cause, table = error.__cause__, model._meta.db_table
     if isinstance(cause, postgresql.Error):
-        # Citus adds a shard's number.
-        return str(cause.diag.constraint_name).startswith(f"{table}_pkey")
+        # Citus adds a shard's number, and tells the name in the message alone.
+        quoted = str(cause.diag.message_primary).partition('"')[2]
+        return (cause.diag.constraint_name or quoted).startswith(f"{table}_pkey")
     key = ", ".join(f"{table}.{field.column}" for field in model._meta.pk_fields)
     return str(error) == f"UNIQUE constraint failed: {key}"
