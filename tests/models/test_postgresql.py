@@ -15,6 +15,7 @@ from django.db import OperationalError, close_old_connections, connection, conne
 from cartsvc.db.compiled_statements import one_exchange
 from cartsvc.db.postgresql import base
 from cartsvc.db.postgresql.base import deadline
+from tests.support.programs import wait_until
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -34,12 +35,15 @@ def backend() -> int:
 
 
 def end(pid: int) -> None:
-    """Terminate a connection's backend from another connection, and wait until it has ended."""
+    """Terminate a connection's backend, if it has not just ended, and wait until it is gone."""
     with closing(connections.create_connection("default")) as other, other.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = %s", [pid]
-        )
-        assert cursor.fetchone() in {None, (True,)}
+        cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
+
+        def is_gone() -> bool:
+            cursor.execute("SELECT FROM pg_stat_activity WHERE pid = %s", [pid])
+            return cursor.fetchone() is None
+
+        wait_until(is_gone)
 
 
 @of_one_session
