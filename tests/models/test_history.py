@@ -112,8 +112,8 @@ def test_the_history_calls_operations_by_their_declared_names(api: Api) -> None:
 
     recorded = [change.operation for change in changes()]
     assert len(set(recorded)) == len(recorded) == 9
-    longest = max(len(operation.name) for operation in OPERATIONS)
-    assert longest <= CartChange._meta.get_field("operation").max_length
+    room = CartChange._meta.get_field("operation").max_length
+    assert all(len(operation.name) <= room for operation in OPERATIONS)
     assert {*recorded, "Create Cart", "Delete Cart"} == {
         operation.name for operation in OPERATIONS if "Cart.Read" not in operation.scopes
     }
