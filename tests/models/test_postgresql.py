@@ -37,7 +37,7 @@ def backend() -> int:
 def end(pid: int) -> None:
     """Terminate a connection's backend, if it has not just ended, and wait until it is gone."""
     with closing(connections.create_connection("default")) as other, other.cursor() as cursor:
-        cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
+        cursor.execute("SELECT pg_terminate_backend(%s::int)", [pid])
 
         def is_gone() -> bool:
             cursor.execute("SELECT FROM pg_stat_activity WHERE pid = %s", [pid])
