@@ -81,7 +81,11 @@ def usable_cores(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
 
 
 def generated_secret(path: Path) -> str:
-    with suppress(FileExistsError):
-        path.touch(mode=0o600, exist_ok=False)
-        path.write_text(secrets.token_urlsafe(64))
+    if not path.exists():
+        draft = path.with_suffix(f".{secrets.token_hex(4)}")
+        draft.touch(mode=0o600)
+        draft.write_text(secrets.token_urlsafe(64))
+        with suppress(FileExistsError):  # another process has made it first
+            os.link(draft, path)
+        draft.unlink()
     return path.read_text()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from cartsvc.environment_variables import usable_cores
+from cartsvc.environment_variables import generated_secret, usable_cores
 from tests.support.programs import manage
 
 SETTINGS = settings.BASE_DIR / "cartsvc/settings.py"
@@ -152,3 +152,14 @@ def test_only_cores_that_the_process_may_use_get_a_worker(
     if quota:
         (tmp_path / "cpu.max").write_text(f"{quota}\n")
     assert usable_cores(tmp_path / "cpu.max") == cores
+
+
+def test_no_process_sees_a_secret_that_is_half_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "secret"
+    monkeypatch.setattr("secrets.token_urlsafe", lambda _: f"made {path.exists()}")
+    assert [generated_secret(path) for _ in range(2)] == ["made False"] * 2
+    assert [(file.name, file.stat().st_mode & 0o777) for file in tmp_path.iterdir()] == [
+        ("secret", 0o600)
+    ]
