@@ -185,7 +185,7 @@ class CartItemViewSet(OperationView):
         description="Adds items after the cart's last one: all or none.",
         message="The items were added.",
         body=serializers.AddItemsSerializer(),
-        data="ItemsAdded",
+        data="ItemIds",
         errors=CART_ERRORS,
     )
     def create_several(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
@@ -205,19 +205,17 @@ class CartItemViewSet(OperationView):
         ),
         message="The items were replaced.",
         body=serializers.ReplaceItemsSerializer(),
-        data="ItemsReplaced",
+        data="ItemIds",
         errors=(cart_errors.ListedItemNotFound, *CART_ERRORS),
     )
     def update_all(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         sent = self.validated()
         items = {item_id or uuid7(): item for item_id, item in sent}
         kept = {item_id for item_id, _ in sent if item_id}
-        # A cart's items are these, so it needs no ids beside it.
-        ids = {} if self.returns_cart else {"itemIds": [*items]}
         return self.change(
             lambda: self.own_carts.replace_items(cart_id, items, kept=kept, version=self.expected),
             sent,
-            **ids,
+            itemIds=[*items],
         )
 
     @changing(

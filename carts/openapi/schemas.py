@@ -69,7 +69,6 @@ def add_schemas(schemas: dict[str, JsonDict]) -> None:
         }
     summary = schemas["CartSummary"]["properties"]
     summary |= {name: m for name, m in schemas["Cart"]["properties"].items() if name != "items"}
-    schemas["ItemsReplaced"]["properties"] |= schemas["Cart"]["properties"]
     for operation in OPERATIONS:
         envelope: JsonDict = {
             "description": f"The ApiResponse envelope of {operation.name}.",

@@ -115,8 +115,8 @@ DATA = {
     "listCarts": "CartPage",
     "getCart": "Cart",
     "addItem": "ItemAdded",
-    "addItems": "ItemsAdded",
-    "replaceItems": "ItemsReplaced",
+    "addItems": "ItemIds",
+    "replaceItems": "ItemIds",
 }
 # Data that only who prefers it gets.
 PREFERRED = ["changeCart", "closeCart", "reopenCart", "changeItem", "removeItem"]

@@ -29,6 +29,7 @@ def test_the_cart_is_shown_as_get_cart_shows_it(
     assert cart_of(response) == cart
     assert response["ETag"] == f'"{cart["version"]}"'
     members = {"add": ["itemId", "cart"], "add several": ["itemIds", "cart"]}
+    members["replace all"] = members["add several"]
     assert [*response.json()["data"]] == members.get(name, [*cart])
 
 
