@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from carts.cart_errors import CartNotFound, ItemNotFound, VersionMismatch
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
-from carts.models.closing import OPEN, CartStatus
+from carts.models.closing import OPEN, STATUS_COLUMNS, CartStatus
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem
 from carts.models.reads import CUSTOMER, CartReader, carts_by
 from carts.records import Item, Option, PlacedItem, checked_key
@@ -48,9 +48,17 @@ class LockedCart(NamedTuple):
     reference: str | None = None
 
     @property
+    def stored(self) -> tuple[Any, ...]:
+        """What the cart's `STATUS_COLUMNS` hold."""
+        return self[-len(STATUS_COLUMNS) :]
+
+    @property
     def status(self) -> CartStatus:
         """What the cart is `now`: a checkout may have run out."""
-        return CartStatus(*self[-4:]).at(self.now)
+        return CartStatus(*self.stored).at(self.now)
+
+    def in_status(self, status: CartStatus) -> "LockedCart":
+        return LockedCart._make([*self[: -len(STATUS_COLUMNS)], *status])
 
     def check_version(self, expected: int | Collection[int]) -> None:
         versions = [expected] if isinstance(expected, int) else expected

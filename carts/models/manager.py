@@ -17,7 +17,7 @@ from carts.cart_errors import ListedItemNotFound
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models import cart_statements
 from carts.models.cart_change import Author, item_differences, recorded_item
-from carts.models.closing import OPEN, STATUS_COLUMNS, CartStatus
+from carts.models.closing import OPEN, CartStatus
 from carts.models.locked_cart import (
     SELECT_ITEM,
     SELECT_ITEMS,
@@ -230,13 +230,10 @@ class CartManager(CartWriter):
         """Close a cart. To close it again in the same way changes nothing."""
         with change_transaction() as cursor:
             cart, _ = lock_cart(self, cursor, cart_id)
-            old = cart.status
-            new = old.after(closing, max(cart.modified_on, cart.now))
+            new = cart.status.after(closing, cart.now)
             if version is not None:
                 cart.check_version(version)
-            # All columns: a checkout that has run out counts as open, but has left its own.
-            before, after = old._asdict(), new._asdict()
-            return self._write_cart(cursor, cart, "Close Cart", before, after, STATUS_COLUMNS)
+            return self._write_status(cursor, cart, "Close Cart", new)
 
     def reopen_cart(self, cart_id: UUID, *, version: Expected = None) -> Changed:
         """Open a closed cart. Of an open one, this changes nothing."""
@@ -244,8 +241,7 @@ class CartManager(CartWriter):
             cart, _ = lock_cart(self, cursor, cart_id)
             if version is not None:
                 cart.check_version(version)
-            before, after = cart.status._asdict(), CartStatus(OPEN)._asdict()
-            return self._write_cart(cursor, cart, "Reopen Cart", before, after, STATUS_COLUMNS)
+            return self._write_status(cursor, cart, "Reopen Cart", CartStatus(OPEN))
 
     def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:
         """Delete a cart with its items and its history. A `DeletedCart` says who did, and when."""

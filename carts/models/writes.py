@@ -15,7 +15,7 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 
 from carts.models import cart_statements
 from carts.models.cart_change import MAX_CHANGES, Author, CartChange, difference, encoded
-from carts.models.closing import status_columns, with_status
+from carts.models.closing import STATUS_COLUMNS, CartStatus, status_columns, with_status
 from carts.models.item import ITEM_COLUMNS, CartItem
 from carts.models.locked_cart import LockedCart
 from carts.models.reads import CartReader, select_cart
@@ -25,7 +25,7 @@ from cartsvc.db.compiled_statements import Cursor, one_exchange
 from cartsvc.db.database_errors import is_key_taken
 from cartsvc.request_errors import InvalidGuid
 
-COLUMNS_OF_EVERY_CHANGE = ("version", *Totals._fields, "modified_on")
+COLUMNS_OF_EVERY_CHANGE: tuple[str, ...] = ("version", *Totals._fields, "modified_on")
 
 
 @dataclass
@@ -73,22 +73,27 @@ class CartWriter(CartReader):
         operation: str,
         before: Mapping[str, object],
         after: Mapping[str, object],
-        columns: tuple[str, ...] = (),
     ) -> Changed:
-        """Write the values `after`, all of them, unless they equal those `before`.
-
-        `columns` are those of the values, if they are called otherwise.
-        """
+        """Write the values `after`, all of them, unless they equal those `before`."""
         was, now = difference(before, after)
         if not now:
             return self._unchanged(cart)
         new = next_version(cart, [], [])
-        names = columns or tuple(after)
         with self._recorded(cursor, cart, new, operation, was, now) as changed:
-            values = dict(zip(names, after.values(), strict=True))
-            write = cart_statements.update_cart(self.model, names)
-            write.run(cursor, id=cart.id, profile_key=cart.profile_key, **values)
+            write = cart_statements.update_cart(self.model, tuple(after))
+            write.run(cursor, id=cart.id, profile_key=cart.profile_key, **after)
         return changed
+
+    def _write_status(
+        self, cursor: Cursor, cart: LockedCart, operation: str, status: CartStatus
+    ) -> Changed:
+        """Write the status unless the cart has it now."""
+        was, now = difference(cart.status._asdict(), status._asdict())
+        if not now:
+            return self._unchanged(cart)
+        new = next_version(cart, [], []).in_status(status)
+        with self._recorded(cursor, cart, new, operation, was, now) as changed:
+            return changed
 
     def _insert_items(
         self, cursor: Cursor, cart: LockedCart, placed: Collection[PlacedItem]
@@ -125,7 +130,12 @@ class CartWriter(CartReader):
         shown = None
         with one_exchange(cursor):
             yield changed
-            write = cart_statements.update_cart(self.model, COLUMNS_OF_EVERY_CHANGE)
+            columns, status = COLUMNS_OF_EVERY_CHANGE, new.status
+            # What is closed or reopened; or a checkout that has run out, and may be one again to
+            # a clock that is behind.
+            if status != cart.stored:
+                columns, new = (*columns, *STATUS_COLUMNS), new.in_status(status)
+            write = cart_statements.update_cart(self.model, columns)
             write.run(cursor, **new._asdict())
             cart_statements.INSERT_CHANGE.run(
                 cursor,
@@ -149,8 +159,8 @@ class CartWriter(CartReader):
                 show = select_cart(self.model, cart_statements.CART_KEYS, status_columns())
                 show.send(shown, {"id": cart.id, **keys})
         if shown:
-            [(_, text, *status)] = show.received(shown)
-            changed.json = with_status(text, status, cart.now)
+            [(_, text, *own)] = show.received(shown)
+            changed.json = with_status(text, own, cart.now)
 
     def _unchanged(self, cart: LockedCart) -> Changed:
         text = self.version_and_json(cart.id)[1] if self.returns_cart else None

@@ -1,6 +1,7 @@
 """Close Cart and Reopen Cart, extensions: the end of a cart."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -26,6 +27,10 @@ def run_out(cart_id: str) -> None:
     """Let the checkout have ended a moment ago."""
     past = timezone.now() - timedelta(seconds=1)
     unguarded_rows(Cart).filter(pk=cart_id).update(closed_until=past)
+
+
+def now_after(**later: int) -> datetime:
+    return datetime.now(UTC) + timedelta(**later)
 
 
 @pytest.mark.parametrize("seconds", [None, 60, 3600])
@@ -200,6 +205,38 @@ def test_a_checkout_that_has_run_out_is_open_in_every_respect(api: Api, cart_id:
     assert close(api, cart_id, ABANDONED)["ETag"] == '"4"'
     cart = shown(api, cart_id)
     assert (cart["status"], cart["reference"], cart["closedUntil"]) == ("abandoned", None, None)
+
+
+def test_the_seconds_of_a_checkout_count_from_now(
+    api: Api, cart_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another machine, whose clock was a day ahead, has changed the cart."""
+    with monkeypatch.context() as patch:
+        patch.setattr(timezone, "now", partial(now_after, days=1))
+        api.patch(f"/{cart_id}", {"note": "x"})
+    began = now_after()
+
+    assert close(api, cart_id, {**CHECKOUT, "seconds": 60}).status_code == 200
+
+    cart = shown(api, cart_id)
+    start, end = map(datetime.fromisoformat, (cart["closedOn"], cart["closedUntil"]))
+    assert began <= start <= now_after()
+    assert end - start == timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("name", [name for name in CHANGES if name not in {"close", "delete"}])
+def test_a_cart_that_was_changed_stays_open_when_a_clock_goes_back(
+    api: Api, cart_id: str, item_id: str, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    close(api, cart_id, CHECKOUT)
+    with monkeypatch.context() as patch:
+        patch.setattr(timezone, "now", partial(now_after, hours=1))
+        assert send(api, name, cart_id, item_id)["ETag"] == '"3"'
+
+    cart = shown(api, cart_id)
+    assert (cart["status"], cart["closedOn"], cart["closedUntil"]) == ("open", None, None)
+    assert cart["reference"] is None
+    assert api.patch(f"/{cart_id}", {"note": "y"})["ETag"] == '"4"'
 
 
 def test_who_has_seen_the_checkout_is_told_that_it_has_run_out(api: Api, cart_id: str) -> None:

@@ -106,10 +106,7 @@ def test_changes(items: int, options: int) -> None:
     deleted, inserted = (
         f"{verb} cartitemoption, " if options else "" for verb in ("DELETE", "INSERT")
     )
-    changed, closed = (
-        "BEGIN, SELECT cart, SELECT cart, UPDATE cart",
-        "BEGIN, SELECT cart, UPDATE cart",
-    )
+    changed, closed = "BEGIN, SELECT cart, SELECT cart, UPDATE cart", "BEGIN, SELECT cart"
     expected = {
         "update": f"{LOCKED}, {deleted}UPDATE cartitem, {inserted}{RECORDED}",
         "change item": f"{LOCKED}, UPDATE cartitem, {RECORDED}",
