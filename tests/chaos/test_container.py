@@ -59,6 +59,38 @@ def test_compose_says_what_the_image_the_service_and_nginx_want() -> None:
     assert COMPOSE["x-service"]["environment"]["FORWARDED_ALLOW_IPS"] == proxy
 
 
+# What an operator may lay there, as the papers and habit have it.
+SECRETS = [
+    *("cartsvc/deploy/secrets/database_url", "cartsvc/deploy/certificates/privkey.pem"),
+    *("cartsvc/secrets/secret_key", "cartsvc/privkey.pem", "carts/tls.key", "carts/backup.sqlite3"),
+    *(".env", "cartsvc/.env", "cartsvc/deploy/.env", "var/secret_key"),
+]
+
+
+def sent(path: str) -> bool:
+    """Return whether the ignore file lets the builder see a path: the last rule on it decides."""
+    seen = True
+    for rule in (ROOT / ".dockerignore").read_text().splitlines():
+        pattern = re.escape(rule.lstrip("!")).replace(r"\*\*/", "(.*/)?").replace(r"\*", "[^/]*")
+        if rule and not rule.startswith("#") and re.fullmatch(f"{pattern}(/.*)?", path):
+            seen = rule.startswith("!")
+    return seen
+
+
+def test_no_secret_gets_into_the_image_or_the_repository() -> None:
+    copied = re.findall(r"^COPY (\S+) ", CONTAINERFILE, re.MULTILINE)
+    tracked = subprocess.check_output(["git", "ls-files", *copied], cwd=ROOT, text=True).split()
+    layers = {path for path in [*tracked, *SECRETS] if sent(path)}
+    assert layers == {path for path in tracked if not path.startswith("cartsvc/deploy/")}
+    refused = ["git", "check-ignore", "--no-index", *SECRETS]
+    assert subprocess.check_output(refused, cwd=ROOT, text=True).split() == SECRETS
+    build = (DEPLOY / COMPOSE["x-service"]["build"]["context"]).resolve()
+    mounted = [volume.split(":")[0] for volume in COMPOSE["services"]["nginx"]["volumes"]]
+    files = [secret["file"] for secret in COMPOSE["secrets"].values()]
+    for file in {*files, *mounted} - {"./nginx.conf"}:
+        assert not (DEPLOY / file).resolve().is_relative_to(build)
+
+
 def test_whoever_supervises_the_service_starts_it_again() -> None:
     """It ends with an error when its workers cannot be replaced."""
     unit = (DEPLOY / "cartsvc@.service").read_text()
