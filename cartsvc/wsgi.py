@@ -28,6 +28,7 @@ django_application = get_wsgi_application()
 from drf_spectacular.settings import spectacular_settings  # noqa: E402
 
 from cartsvc.api.middleware import PlainHeaders  # noqa: E402
+from cartsvc.identity.bearer_tokens import token_backend  # noqa: E402
 
 application = PlainHeaders(django_application)
 
@@ -48,6 +49,7 @@ except SystemCheckError as error:
 for name in (settings.ROOT_URLCONF, settings.API_URLCONF, "cartsvc.identity.sign_in"):
     import_module(name)
 newest_migrations()
+token_backend()  # its workers share the issuer's keys
 codecs.lookup("unicode_escape")  # a file: Django logs the first 5xx with it
 spectacular_settings.DEFAULT_GENERATOR_CLASS.json_text()
 for folder in get_app_template_dirs("templates"):

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
 
-from cartsvc.api import throttling
+from cartsvc.api import health, throttling
 from cartsvc.api.exception_handler import handle
 from cartsvc.api.json_body import RECEIVED, has_body, media_type
 from cartsvc.db.postgresql.base import deadline
@@ -26,7 +26,7 @@ from cartsvc.request_errors import (
     HeadersTooLarge,
     UriTooLong,
 )
-from cartsvc.serving import drain, health, logs, metrics
+from cartsvc.serving import drain, logs, metrics
 
 # Where people look; every other path is the API's.
 PAGES = re.compile(r"/docs|/(admin|static)/.*|/admin", re.DOTALL)

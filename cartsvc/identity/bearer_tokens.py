@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache
+from math import inf
 from typing import Any, Self, TypeVar, cast
 
 from django.conf import settings
@@ -82,18 +83,17 @@ def token_backend() -> TokenBackend:
         leeway=settings.JWT_LEEWAY,
     )
     if settings.JWT_JWK_URL:
-        backend.jwks_client = IssuerKeys(
-            settings.JWT_JWK_URL,
-            cooldown_duration=0,  # PyJWT's does not count fetches that failed
-        )
+        backend.jwks_client = IssuerKeys(settings.JWT_JWK_URL)
     return backend
 
 
-def fetch_issuer_keys() -> None:
-    """Fetch the issuer's keys before the first request needs them, if JWT_JWK_URL is set."""
-    if client := token_backend().jwks_client:
+def fetch_issuer_keys() -> bool:
+    """Return whether the issuer's first keys have come, if JWT_JWK_URL is set, or come now."""
+    client = cast("IssuerKeys | None", token_backend().jwks_client)
+    if client and client.age() == inf:
         with suppress(Unavailable):
             client.get_jwk_set()
+    return not client or client.age() < inf
 
 
 def bearer_of(authorization: str, kind: type[BearerT]) -> BearerT:

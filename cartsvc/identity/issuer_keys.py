@@ -2,10 +2,14 @@
 
 import json
 import logging
+import mmap
 import time
 from contextlib import closing, suppress
+from hashlib import sha256
 from http.client import HTTPConnection, HTTPSConnection
+from math import inf
 from socket import SHUT_RDWR
+from struct import Struct
 from threading import Thread, Timer
 from urllib.parse import urlsplit
 
@@ -23,19 +27,39 @@ COOLDOWN_SECONDS = 5  # after an attempt
 REFRESH_SECONDS = 5 * 60
 MAX_AGE_SECONDS = 10 * 60  # while the issuer does not answer
 
+# Before the shared document: its digest, when it was fetched, and its length.
+HEAD = Struct("32sdI")
+
 
 class IssuerKeys(PyJWKClient):
-    """PyJWT's client. A request makes it fetch in the background, and waits if it has no keys."""
+    """PyJWT's client. A request makes it fetch in the background, and waits if it has no keys.
+
+    It is made before the workers are forked: what one has fetched is the others', and that of those
+    that replace them.
+    """
 
     keys: PyJWKSet
-    fetched_at = tried_at = float("-inf")
+    fetched_at = tried_at = -inf
     thread = Thread()
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(uri, cooldown_duration=0)  # PyJWT's does not count fetches that failed
+        self.shared = mmap.mmap(-1, HEAD.size + MAX_BYTES)
+        metrics.KEYS_AGE.labels("issuer").set_function(self.age)
+
+    def age(self) -> float:
+        """Return the seconds since any worker has fetched keys; infinity if none has."""
+        _, fetched_at, _ = HEAD.unpack_from(self.shared)
+        return time.monotonic() - (fetched_at or -inf)
 
     def get_jwk_set(self, refresh: bool = False) -> PyJWKSet:
         """Return the keys, another object after each fetch. `refresh` says that they lack one."""
         now = time.monotonic()
+        fresh_seconds = COOLDOWN_SECONDS if refresh else REFRESH_SECONDS
+        if now - self.fetched_at >= fresh_seconds:
+            self._take_shared()
         age = now - self.fetched_at
-        is_old = age >= (COOLDOWN_SECONDS if refresh else REFRESH_SECONDS)
+        is_old = age >= fresh_seconds
         with suppress(RuntimeError):  # the process may have no more threads
             if is_old and now - self.tried_at >= COOLDOWN_SECONDS:
                 self.tried_at, self.thread = now, Thread(target=self.fetch, daemon=True)
@@ -53,16 +77,26 @@ class IssuerKeys(PyJWKClient):
     def fetch(self) -> bool:
         """Return whether the issuer has sent any keys. If not, the old ones stay."""
         try:
-            self.keys = self.fetch_data()
+            document = self.fetch_data()
+            self.keys = _usable_keys(document)
         except Exception as error:  # noqa: BLE001 (whatever it sends, it is asked again)
             logger.warning("The issuer's keys cannot be fetched: %r", error)
             metrics.UNREACHABLE.add("issuer")
             return False
         self.fetched_at = time.monotonic()
+        head = HEAD.pack(sha256(document).digest(), self.fetched_at, len(document))
+        self.shared[: len(head + document)] = head + document
         return True
 
-    def fetch_data(self) -> PyJWKSet:
-        """Return the keys that can verify. PyJWT would limit neither the bytes nor the time."""
+    def _take_shared(self) -> None:
+        """Take newer keys of another worker. What it is just writing does not fit the digest."""
+        digest, fetched_at, length = HEAD.unpack_from(self.shared)
+        document = self.shared[HEAD.size : HEAD.size + length]
+        if fetched_at > self.fetched_at and sha256(document).digest() == digest:
+            self.keys, self.fetched_at = _usable_keys(document), fetched_at
+
+    def fetch_data(self) -> bytes:
+        """Return the issuer's document. PyJWT would limit neither the bytes nor the time."""
         url = urlsplit(self.uri)
         connect = HTTPSConnection if url.scheme == "https" else HTTPConnection
         with closing(connect(url.netloc, timeout=TIMEOUT_SECONDS)) as connection:
@@ -77,11 +111,16 @@ class IssuerKeys(PyJWKClient):
                 deadline.cancel()
         if response.status != 200 or len(document) > MAX_BYTES:
             raise ValueError(f"status {response.status}, {len(document)} bytes")
-        keys = PyJWKSet.from_dict(json.loads(document))
-        fit = [key for key in keys if not key.Algorithm.check_key_length(key.key)]
-        signing = [key for key in fit if key.public_key_use in {"sig", None}]
-        # Among several, nobody knows which one a token without an id means.
-        keys.keys = [key for key in signing if key.key_id or len(signing) == 1]
-        if not keys.keys:
-            raise ValueError("no key that can verify")
-        return keys
+        return document
+
+
+def _usable_keys(document: bytes) -> PyJWKSet:
+    """Return the keys that can verify."""
+    keys = PyJWKSet.from_dict(json.loads(document))
+    fit = [key for key in keys if not key.Algorithm.check_key_length(key.key)]
+    signing = [key for key in fit if key.public_key_use in {"sig", None}]
+    # Among several, nobody knows which one a token without an id means.
+    keys.keys = [key for key in signing if key.key_id or len(signing) == 1]
+    if not keys.keys:
+        raise ValueError("no key that can verify")
+    return keys

@@ -15,7 +15,7 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import prometheus_client
 from django.http import HttpResponse
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 
 from cartsvc import __version__
 from cartsvc.serving.logs import instance_name
@@ -69,6 +69,12 @@ ERRORS = _counter(
 )
 DATABASE_ERRORS = _counter("database_errors", "Requests that the database did not serve.")
 UNREACHABLE = _counter("unreachable", "Failed attempts to ask another server.", "server")
+KEYS_AGE = Gauge(
+    "cartsvc_keys_age_seconds",
+    "Seconds since a server's newest keys were fetched; +Inf: never.",
+    ["server"],
+    registry=REGISTRY,
+)
 
 
 def count_request(operation: str, response: HttpResponse, seconds: float) -> None:

@@ -24,7 +24,7 @@ from cartsvc.serving.logs import use_lossy_output
 GRACEFUL_TIMEOUT_SECONDS = 30  # for running requests to finish when the server stops
 
 
-def serve(address: Address, prepare: Callable[[], None]) -> None:
+def serve(address: Address, prepare: Callable[[], object]) -> None:
     """Serve at this address until a signal. Each worker calls `prepare` first.
 
     This ends with an error if a worker that has died cannot be replaced, or the next dies at once.
@@ -65,7 +65,7 @@ def serve(address: Address, prepare: Callable[[], None]) -> None:
             worker.kill()
 
 
-def _start_worker(drainable: Drainable, prepare: Callable[[], None]) -> Drainable:
+def _start_worker(drainable: Drainable, prepare: Callable[[], object]) -> Drainable:
     # A terminal sends these to all processes. Granian's handler would fail at the SIGTERM after it.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     signal.signal(signal.SIGURG, lambda *_: None)  # wakes the main thread

@@ -10,6 +10,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.http import HttpResponse
+from django.test import Client
 
 from cartsvc.identity import bearer_tokens, issuer_keys
 from tests.support.answers import assert_refused, errors_of
@@ -135,6 +136,26 @@ def assert_unavailable(answer: HttpResponse) -> None:
     assert_refused(answer, 503, "unavailable", text)
     assert answer["Retry-After"] == "1"
     assert "WWW-Authenticate" not in answer
+
+
+def test_an_instance_waits_for_the_first_keys_and_for_no_later_ones(
+    issuer: Issuer, clock: Clock
+) -> None:
+    """One issuer must not take all instances out. Without requests, the check asks it."""
+    client, issuer.raw = Client(), b""
+    with verified_with(ALGORITHM="RS256", JWK_URL=issuer.url):
+        for _ in range(2):
+            response = client.get("/readyz")
+            assert (response.status_code, response.json()) == (
+                503,
+                {"status": "issuer unreachable"},
+            )
+        issuer.raw = None
+        clock.now += issuer_keys.COOLDOWN_SECONDS
+        assert client.get("/readyz").json() == {"status": "ok"}
+        issuer.raw = b""
+        clock.now += 2 * issuer_keys.MAX_AGE_SECONDS
+        assert client.get("/readyz").json() == {"status": "ok"}
 
 
 @pytest.mark.parametrize("raw", OUTAGES.values(), ids=OUTAGES)

@@ -17,9 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from tests.bench import load_generator
-from tests.chaos.servers import ISSUER, SIGNING_KEY, Service, scrape, service, with_issuer
+from tests.chaos.servers import (
+    ISSUER,
+    SIGNING_KEY,
+    Service,
+    is_ready,
+    scrape,
+    service,
+    with_issuer,
+)
 from tests.support.carts import created
 from tests.support.issuers import running
 from tests.support.programs import free_port, missing, wait_until
@@ -94,20 +103,13 @@ def test_a_service_that_cannot_replace_a_worker_ends_with_an_error(two_workers: 
     assert not Path(f"/proc/{workers[1]}").exists()
 
 
-@pytest.mark.parametrize("born", ["at the start", "after a crash"])
-def test_a_worker_is_born_with_the_keys_of_now(born: str) -> None:
+def test_a_worker_begins_with_the_keys_of_now() -> None:
     with (
         running(public_jwk("RS256", 1, kid="withdrawn")) as issuer,
         with_issuer(issuer.url, WEB_CONCURRENCY="1") as server,
     ):
         issuer.keys = [public_jwk("RS256", kid="known")]
-        (first,) = server.workers()
-        if born == "at the start":
-            server.restart()
-        else:
-            os.kill(first, signal.SIGKILL)
-        wait_until(lambda: len(server.workers()) == 1 and first not in server.workers())
-        wait_until(server.is_up)
+        server.restart()
         assert issuer.asked == 2
         issuer.pause = 1  # nobody can be waiting for it
         callers = [server.caller() for _ in range(16)]
@@ -118,6 +120,29 @@ def test_a_worker_is_born_with_the_keys_of_now(born: str) -> None:
             answers = list(pool.map(lambda caller: caller.get(), callers))
         assert [answer.status_code for answer in answers] == [401] + [200] * 15
         assert issuer.asked == 2
+
+
+def test_a_worker_that_replaces_another_begins_with_the_others_keys() -> None:
+    with running(public_jwk("RS256", kid="known")) as issuer, with_issuer(issuer.url) as server:
+        assert is_ready(server.url)
+        asked, issuer.raw = issuer.asked, b""
+        for _ in server.workers():
+            server.lose_a_worker()
+        caller = server.caller()
+        caller.token = token("known")
+        assert {caller.get().status_code for _ in range(16)} == {200}
+        assert issuer.asked == asked
+
+
+def test_an_instance_without_keys_is_not_ready_and_says_so() -> None:
+    with running() as issuer, with_issuer(issuer.url) as server:
+        url = f"{server.url}/readyz"
+        answers = [requests.get(url, timeout=60) for _ in range(8)]
+        assert {answer.json()["status"] for answer in answers} == {"issuer unreachable"}
+        issuer.keys = [public_jwk("RS256", kid="known")]
+        wait_until(lambda: is_ready(server.url))
+        issuer.raw = b""
+        assert {requests.get(url, timeout=60).status_code for _ in range(8)} == {200}  # each worker
 
 
 def token(kid: str, key: Any = None) -> str:

@@ -8,8 +8,8 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from cartsvc import __version__
+from cartsvc.api import health
 from cartsvc.concurrency_limit import CHECKING, WAITING
-from cartsvc.serving import health
 from cartsvc.serving.drain import DRAINING
 
 ELSEWHERE = {"Host": "10.1.2.3:8000"}

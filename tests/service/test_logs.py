@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import path
 from pytest_django import Settings
 
-from cartsvc.serving import health
+from cartsvc.api import health
 from cartsvc.serving.logs import LineFormatter, pseudonym
 from tests.support import bodies
 from tests.support.answers import error

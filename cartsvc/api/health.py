@@ -9,6 +9,7 @@ from django.http import HttpRequest, JsonResponse
 from cartsvc import __version__
 from cartsvc.concurrency_limit import CHECKING
 from cartsvc.db.applied_migrations import is_migrated
+from cartsvc.identity.bearer_tokens import fetch_issuer_keys
 from cartsvc.request_errors import Unavailable
 from cartsvc.serving.drain import DRAINING
 
@@ -45,6 +46,8 @@ def _readiness() -> tuple[int, str]:
     if not MIGRATED and not is_migrated():
         return 503, "migrations pending"
     MIGRATED.add(True)  # migrations are not unapplied under a running server
+    if not fetch_issuer_keys():
+        return 503, "issuer unreachable"
     return 200, "ok"
 
 
