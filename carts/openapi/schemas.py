@@ -23,19 +23,19 @@ DESCRIBING_SCHEMAS: dict[Record, str] = {
 }
 
 
-def portable_pattern(pattern: str) -> str:
-    """Return the pattern as all engines read it: \\x80, and no \\u but the character itself."""
-    short = re.sub(r"\\u00(..)", r"\\x\1", pattern)
-    return re.sub(r"\\[uU]([0-9a-f]{8}|[0-9a-f]{4})", lambda found: chr(int(found[1], 16)), short)
+def portable(characters: str) -> str:
+    """Return character ranges up to U+00FF, as \\x80: the only way that all engines read.
+
+    Beyond, the characters themselves would stand in a pattern, and Go refuses a U+FEFF in a source.
+    """
+    return re.split(r"\\u(?!00)", characters)[0].replace(r"\u00", r"\x")
 
 
-# The patterns of texts; a line has a character that can be seen. Those beyond U+FFFF that cannot
-# are left out: JavaScript without the flag u would read each half of such a character by itself.
-INVISIBLE_TO_FFFF = INVISIBLE.partition(r"\U")[0]
-LINE_PATTERN = portable_pattern(
-    f"^[^{LINE_BREAKERS}]*[^{INVISIBLE_TO_FFFF}{LINE_BREAKERS}][^{LINE_BREAKERS}]*$"
-)
-PARAGRAPH_PATTERN = portable_pattern(f"^[^{PARAGRAPH_BREAKERS}]*$")
+# The patterns of texts; a line has a character that can be seen. The document's description says
+# in words what they leave out.
+BREAKERS = portable(LINE_BREAKERS)
+LINE_PATTERN = f"^[^{BREAKERS}]*[^{portable(INVISIBLE)}{BREAKERS}][^{BREAKERS}]*$"
+PARAGRAPH_PATTERN = f"^[^{portable(PARAGRAPH_BREAKERS)}]*$"
 
 
 def reference_to(kind: str, name: str) -> JsonDict:
