@@ -122,6 +122,35 @@ def test_openapi_generator_java(run: Run, generate: Generate, tmp_path: Path) ->
     assert run("java", "-cp", f"built:{jar}", "Program").strip() == "done"
 
 
+def test_openapi_generator_go(run: Run, generate: Generate, tmp_path: Path) -> None:
+    options = "disallowAdditionalPropertiesIfNotPresent=false"  # open to new members
+    generate("go", *NO_TESTS, f"--additional-properties={options}")
+    program = tmp_path / "client/program"
+    program.mkdir()
+    shutil.copy(PROGRAMS / "program.go", program)
+    run("go", "vet", "./...", cwd=tmp_path / "client")
+    assert run("go", "run", "./program", cwd=tmp_path / "client").strip() == "done"
+
+
+# How generators write what is not set. All but the first send nothing.
+WITHOUT_NULL = {
+    "dart": "json[r'specialInstructions'] = null;",
+    "dart-dio": "if (object.specialInstructions != null) {",
+    "kotlin": "val specialInstructions: kotlin.String? = null",  # Moshi leaves null out
+    "swift6": "encodeIfPresent(specialInstructions",
+}
+
+
+@pytest.mark.parametrize("generator", WITHOUT_NULL)
+def test_generators_that_cannot_tell_null_from_what_is_not_set(
+    run: Run, document: Path, tmp_path: Path, generator: str
+) -> None:
+    """The page says which of them takes an item's instructions away with a new quantity."""
+    run("openapi-generator-cli", "generate", "-g", generator, "-i", document, "-o", "client")
+    sources = [*(tmp_path / "client").rglob("*hange*art*tem.*")]
+    assert any(WITHOUT_NULL[generator] in path.read_text() for path in sources)
+
+
 # Programs that compile each pattern in a file. RE2 is Go's engine, PCRE2 is PHP's.
 ENGINES: dict[str, tuple[object, ...]] = {
     "RE2": (
