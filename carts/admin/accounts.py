@@ -32,6 +32,8 @@ class AccountAdmin(UserAdmin):
         (None, {"fields": ("username", "password", "first_name", "last_name", "email")}),
         ("Role", {"fields": ("is_active", "is_staff", "groups")}),
     )
+    # Typed, one could be a time that Python cannot read back.
+    readonly_fields = ("last_login", "date_joined")
     actions = ("free_names",)
 
     def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:

@@ -132,11 +132,13 @@ class ChangeView(View):
         # What a put-back undoes may be older than its form.
         oldest = min(self.since, self.kwargs.get("version", self.since + 1) - 1)
         self.states = states_since(self.cart, items_of(self.cart.items_json), oldest)
-        self.is_kept = self.since in self.states
         self.current = self.states[self.cart.version]
-        # The cart as it was when the form was opened, or is now if that is not known.
-        self.opened_state = self.states.get(self.since, self.current)
         self.item: Any = self.current.items.get(self.item_id)
+        opened = self.states.get(self.since)
+        # No form of an item was opened before the item came.
+        self.is_kept = bool(opened and (not self.item or self.item_id in opened.items))
+        # The cart as it was when the form was opened, or is now if that is not known.
+        self.opened_state = opened if opened and self.is_kept else self.current
         return bool(self.item or "item_id" not in self.kwargs)
 
     def require_open(self) -> None:

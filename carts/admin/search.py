@@ -6,12 +6,13 @@ time, goes on for about a second, and reports how far it got.
 """
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
 from uuid import UUID
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.db.models import Q, Subquery, TextField, Value
 from django.db.models.functions import Concat
 from django.urls import reverse
@@ -35,11 +36,19 @@ CARTS_AT_ONCE, SEARCH_SECONDS = 20_000, 1.0
 EQUAL = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
 
 
-def moment_field(label: str) -> forms.DateTimeField:
+class MomentField(forms.DateTimeField):
     # Without an end, browsers take six digits of a year.
-    attributes = {"type": "datetime-local", "max": "9999-12-31T23:59"}
-    widget = forms.DateTimeInput(attributes, format="%Y-%m-%dT%H:%M")
-    return forms.DateTimeField(label=label, required=False, widget=widget)
+    widget = forms.DateTimeInput(
+        {"type": "datetime-local", "max": "9999-12-31T23:59"}, format="%Y-%m-%dT%H:%M"
+    )
+
+    def clean(self, value: object) -> datetime | None:
+        """Return the moment in UTC, in which the calendar may end before the viewer's does."""
+        moment = super().clean(value)
+        try:
+            return moment and moment.astimezone(UTC)
+        except OverflowError:
+            raise ValidationError(self.error_messages["invalid"], code="invalid") from None
 
 
 class FindForm(forms.Form):
@@ -54,10 +63,10 @@ class FindForm(forms.Form):
     status = forms.ChoiceField(
         required=False, choices=[("", "any"), *((status, status) for status in STATUSES)]
     )
-    created_from = moment_field("Created from")
-    created_to = moment_field("Created before")
-    changed_from = moment_field("Changed from")
-    changed_to = moment_field("Changed before")
+    created_from = MomentField(label="Created from", required=False)
+    created_to = MomentField(label="Created before", required=False)
+    changed_from = MomentField(label="Changed from", required=False)
+    changed_to = MomentField(label="Changed before", required=False)
     # The page shows carts below this key.
     before = forms.UUIDField(required=False)
 

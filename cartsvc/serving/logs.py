@@ -75,6 +75,12 @@ class LineFormatter(logging.Formatter):
         return json.dumps(line)
 
 
+# What Django raises of a forged request, and logs as an error, each kind by a logger of its own.
+FORGED = (
+    *("DisallowedHost", "DisallowedModelAdminLookup", "DisallowedModelAdminToField"),
+    *("RequestDataTooBig", "SuspiciousMultipartForm", "TooManyFieldsSent", "TooManyFilesSent"),
+)
+
 # The setting of Django.
 LOGGING = {
     "version": 1,
@@ -95,7 +101,7 @@ LOGGING = {
     "loggers": {
         "django.server": {"propagate": True},
         "django.request": {"filters": ["pages"]},
-        "django.security.DisallowedHost": {"filters": ["pages"]},
+        **{f"django.security.{name}": {"filters": ["pages"]} for name in FORGED},
     },
 }
 

@@ -5,13 +5,15 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import connection
 from django.test import Client
 
 from carts.admin import cart_admin
 from carts.models import Cart
-from tests.desk.conftest import CARTS, item_page, page_of, staff
+from tests.desk.conftest import ACCOUNTS, CARTS, form_of, item_page, member, page_of, staff
+from tests.support.factories import ItemFactory
 from tests.support.table_contents import Unchanged
 
 
@@ -39,12 +41,64 @@ def test_a_filter_that_no_database_takes_is_no_defect(db: None, query: str) -> N
 
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00", "9999-12-31T23:59"])
-@pytest.mark.parametrize("name", ["created_from", "created_to"])
+@pytest.mark.parametrize("name", ["created_from", "created_to", "changed_from", "changed_to"])
 def test_a_moment_at_the_end_of_the_calendar_is_no_error(
     viewer: Client, cart: Cart, name: str, moment: str, zone: str
 ) -> None:
     viewer.cookies["timezone"] = zone
     assert viewer.get(CARTS, {name: moment}).status_code == 200
+
+
+ADD = f"{ACCOUNTS}add/"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "form"),
+    [
+        ("get", f"{ACCOUNTS}?password__startswith=a", {}),
+        ("get", f"{ADD}?_to_field=password", {}),
+        ("post", ADD, {"_to_field": "password", "username": "eve"}),
+        ("post", ADD, dict.fromkeys(map(str, range(20_000)), "")),
+    ],
+    ids=["filter", "page", "form", "fields"],
+)
+def test_what_is_forged_is_one_short_line_of_the_log(
+    unchanged: Unchanged,
+    caplog: pytest.LogCaptureFixture,
+    method: str,
+    path: str,
+    form: dict[str, str],
+) -> None:
+    client = staff("Cart support lead")
+    unchanged()
+    assert getattr(client, method)(path, form).status_code == 400
+    (record,) = (record for record in caplog.records if record.name.startswith("django.security"))
+    line = (record.levelname, record.getMessage(), record.exc_info)
+    assert line == ("WARNING", "Page refused: 400", None)
+
+
+def test_no_form_sets_a_time_that_cannot_be_read(lead: Client) -> None:
+    """PostgreSQL keeps a time before the year 1, and no page could show the account again."""
+    root, ben = Client(), member("ben")
+    root.force_login(User.objects.create_superuser("root"))
+    root.cookies["timezone"] = "Asia/Tokyo"
+    page = f"{ACCOUNTS}{ben.pk}/change/"
+    sent = {"username": "ben", "date_joined_0": "0001-01-01", "date_joined_1": "00:00"}
+    assert root.post(page, {**sent, "last_login_0": "0001-01-01", "last_login_1": "00:00"}).url
+    assert root.get(page).status_code == 200
+    then = ben.date_joined, None
+    ben.refresh_from_db()
+    assert (ben.date_joined, ben.last_login) == then
+
+
+def test_a_form_from_before_its_item_came_is_refused(lead: Client, cart: Cart) -> None:
+    cart.add_item(**ItemFactory())
+    added = item_page(cart, 1)
+    sent = form_of(lead, added)
+    for page in (added, f"{added}remove/"):
+        answer = lead.post(page, {**sent, "version": "1", "quantity": "9"})
+        assert answer.status_code == 409
+    assert Cart.objects.get(pk=cart.pk).version == 2
 
 
 @pytest.mark.django_db(transaction=True)

@@ -102,6 +102,13 @@ def test_one_wrong_digit_lists_what_begins_alike(viewer: Client, others: list[Ca
         assert "an id that begins with <bdi>01900110<" in response.text
 
 
+@pytest.mark.parametrize("digit", "0123456789abcdef")
+def test_an_id_that_nobody_made_finds_nothing(viewer: Client, cart: Cart, digit: str) -> None:
+    for term in (digit * 32, digit * 8, f"{digit * 12}7{digit * 3}8{digit * 15}"):
+        response = viewer.get(CARTS, {"q": term})
+        assert response.context["result"].carts == []
+
+
 @pytest.mark.parametrize("term", [str(uuid.UUID(int=5)), "99999999999", "fedcba98", "fedc98"])
 def test_an_id_that_finds_nothing_says_how_ids_are_found(
     viewer: Client, cart: Cart, term: str
