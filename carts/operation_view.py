@@ -31,7 +31,7 @@ from carts.validation import Place
 from cartsvc.api import throttling
 from cartsvc.api.envelope import entity_tag, success
 from cartsvc.api.headers import preferences, versions
-from cartsvc.api.json_body import check_media_type, json_object, received_body
+from cartsvc.api.json_body import check_media_type, has_body, json_object, received_body
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING, WAITING
 from cartsvc.guids import check_guids
 from cartsvc.identity.bearer_tokens import bearer_of
@@ -139,15 +139,18 @@ class OperationView(ViewSetMixin, APIView):
             raise ApiErrors(errors)
 
     def validated(self) -> Any:
-        """Return what the operation's serializer makes of the body."""
-        check_media_type(self.request, self.operation.media_types)
+        """Return what the operation's serializer makes of the body, or of none, if it may be."""
+        may_be_none = self.operation.body_is_optional
+        if has_body(self.request) or not may_be_none:
+            check_media_type(self.request, self.operation.media_types)
         with RECEIVING.place_for(self.caller):
             body = received_body(self.request)
         unknown: list[Place] = []
         errors: list[ApiError] = []
         with COMPUTING.place_for(self.caller):
             try:
-                values = self.operation.body.checked(json_object(body), unknown)
+                sent = json_object(body) if body or not may_be_none else {}
+                values = self.operation.body.checked(sent, unknown)
             except InvalidBody as error:
                 errors = [*error.errors]
             most = MAX_ERRORS + 1 if self.is_strict else MAX_WARNINGS

@@ -119,17 +119,18 @@ class ItemList(NamedTuple):
 
 CHECKOUT, ORDERED, ABANDONED = OUTCOMES = "checkout", "ordered", "abandoned"
 CHECKOUT_SECONDS = 900  # if not given
+REFERENCE = Line(100)
 
 
 @checks_values
 class Closing(NamedTuple):
     """How a cart is closed. A `checkout` ends after some `seconds`.
 
-    The `reference` is the payment's or the order's own key.
+    The `reference` is the key of the attempt to pay, or of the order.
     """
 
     outcome: Annotated[str, Choice(OUTCOMES)]
-    reference: Annotated[str | None, Line(100)] = None
+    reference: Annotated[str | None, REFERENCE] = None
     seconds: Annotated[int | None, Integer(60, 3_600)] = None
 
     @staticmethod
@@ -149,6 +150,13 @@ class Closing(NamedTuple):
         """Fill in the `seconds` of a checkout."""
         if values["outcome"] == CHECKOUT and values["seconds"] is None:
             values["seconds"] = CHECKOUT_SECONDS
+
+
+@checks_values
+class Reopening(NamedTuple):
+    """Which checkout is opened. Without a `reference`, the cart is, however it was closed."""
+
+    reference: Annotated[str | None, REFERENCE] = None
 
 
 def checked_key(name: str, value: Any, *place: str | int) -> UUID:

@@ -5,7 +5,16 @@ from uuid import UUID
 
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS, CHANGEABLE_ITEM_FIELDS
 from carts.record_serializers import ChangeSerializer, RecordSerializer, TypedField
-from carts.records import AddedItems, Closing, Item, ItemList, NewCart, Option, check_named_once
+from carts.records import (
+    AddedItems,
+    Closing,
+    Item,
+    ItemList,
+    NewCart,
+    Option,
+    Reopening,
+    check_named_once,
+)
 from carts.validation import Values
 from carts.value_types import Guid
 
@@ -81,6 +90,16 @@ class CloseCartSerializer(RecordSerializer):
 
     class Meta:
         record = Closing
+
+
+class ReopenCartSerializer(RecordSerializer):
+    """The request body of Reopen Cart, which need not be sent."""
+
+    # As in `CloseCartSerializer`.
+    ignored_members: ClassVar[frozenset[str]] = frozenset()
+
+    class Meta:
+        record = Reopening
 
 
 class ChangeCartSerializer(ChangeSerializer):

@@ -140,12 +140,20 @@ class CartViewSet(OperationView):
 
     @ending(
         name="Reopen Cart",
-        description="Opens a closed cart, such as when a payment has failed.",
+        description=(
+            "Opens a closed cart. With a reference, as when a payment has failed, it opens only "
+            "a checkout of that reference."
+        ),
         message="The cart is open.",
-        errors=VERSION_ERRORS,
+        body=serializers.ReopenCartSerializer(),
+        body_is_optional=True,
+        errors=CART_ERRORS,
     )
     def reopen(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        return self.change(lambda: self.own_carts.reopen_cart(cart_id, version=self.expected))
+        reopening = self.validated()
+        return self.change(
+            lambda: self.own_carts.reopen_cart(cart_id, reopening, version=self.expected), reopening
+        )
 
     @writing(
         name="Delete Cart",

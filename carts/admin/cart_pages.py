@@ -13,7 +13,7 @@ from carts.admin.history import State, in_one_line, lines_of_item, lines_of_item
 from carts.models.closing import OPEN
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
-from carts.records import ABANDONED, Closing
+from carts.records import ABANDONED, Closing, Reopening
 
 
 class ChangeCartView(EditView):
@@ -51,7 +51,7 @@ class ReopenView(ChangeView):
         state = self.cart.state
         about = f", {format_value(state.reference)}" if state.reference else ""
         message = f"Cart reopened: it was {state.status}{about}"
-        return self.write(message, CartManager.reopen_cart)
+        return self.write(message, CartManager.reopen_cart, Reopening())
 
 
 class DeleteCartView(ChangeView):

@@ -12,7 +12,7 @@ from carts.models.columns import checks, column
 from carts.models.item import CartItem
 from carts.models.manager import CartManager
 from carts.models.save_guard import GuardedModel
-from carts.records import Closing, Item, NewCart, checked_items, checked_key
+from carts.records import Closing, Item, NewCart, Reopening, checked_items, checked_key
 from cartsvc.db.exact_field import ExactField
 
 SentItems = Iterable[Item | Mapping[str, object]]
@@ -139,7 +139,7 @@ class Cart(GuardedModel):
         Cart.objects.close_cart(self.pk, Closing(**values), version=version)
         self.refresh_from_db()
 
-    def reopen(self, *, version: int | None = None) -> None:
-        """Open the cart again; see `CartManager.reopen_cart`."""
-        Cart.objects.reopen_cart(self.pk, version=version)
+    def reopen(self, *, version: int | None = None, **values: Any) -> None:
+        """Open the cart, or with a `reference` its checkout; see `CartManager.reopen_cart`."""
+        Cart.objects.reopen_cart(self.pk, Reopening(**values), version=version)
         self.refresh_from_db()

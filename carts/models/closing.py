@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db.models import Expression, Q
 
 from carts.cart_errors import CartClosed
-from carts.records import CHECKOUT, ORDERED, OUTCOMES, Closing
+from carts.records import CHECKOUT, ORDERED, OUTCOMES, Closing, Reopening
 
 OPEN = "open"
 STATUSES = (OPEN, *OUTCOMES)
@@ -38,26 +38,40 @@ class CartStatus(NamedTuple):
             return CartStatus(OPEN)
         return self
 
-    def check_open(self) -> None:
-        """Raise `cart_closed` unless the cart is open."""
+    def check_open(self, *differs: str) -> None:
+        """Raise `cart_closed` unless the cart is open. `differs` names what the caller sent."""
         if self.status != OPEN:
             word, moment = "since", self.closed_on
             if self.closed_until:
                 word, moment = "until", self.closed_until
-            raise CartClosed(status=self.status, word=word, moment=moment, at=utc_text(moment))
+            raise CartClosed(
+                field=differs or None,
+                status=self.status,
+                word=word,
+                moment=moment,
+                at=utc_text(moment),
+            )
+
+    def check_opens(self, reopening: Reopening) -> None:
+        """Raise `cart_closed` unless Reopen Cart may open the cart, or it is open."""
+        one = reopening.reference
+        if one is not None and (self.status, self.reference) != (CHECKOUT, one):
+            self.check_open("reference")
 
     def after(self, closing: Closing, moment: datetime) -> "CartStatus":
         """Return it as Close Cart makes it: itself, if the cart is closed like this already.
 
         Raises:
-            ApiError: `cart_closed`, with another outcome or for another reference.
+            ApiError: `cart_closed`, of the `outcome` or the `reference` if that is another.
         """
         until = moment + timedelta(seconds=closing.seconds) if closing.seconds else None
         new = CartStatus(closing.outcome, moment, until, closing.reference)
         same = (self.status, self.reference) == (new.status, new.reference)
         onward = self.reference == new.reference and new.status == ORDERED
         if not same and not (onward and self.status == CHECKOUT):
-            self.check_open()
+            others = {self.reference, new.reference} - {None}
+            is_another = self.status == new.status or len(others) > 1
+            self.check_open("reference" if is_another else "outcome")
         return self if same and self._duration() == new._duration() else new
 
     def _duration(self) -> timedelta | None:

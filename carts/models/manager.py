@@ -32,7 +32,15 @@ from carts.models.locked_cart import (
 )
 from carts.models.totals import next_version
 from carts.models.writes import CartWriter, Changed, change_transaction
-from carts.records import Closing, Item, NewCart, PlacedItem, checked_key, placed_items
+from carts.records import (
+    Closing,
+    Item,
+    NewCart,
+    PlacedItem,
+    Reopening,
+    checked_key,
+    placed_items,
+)
 from carts.validation import checked_changes
 from cartsvc.db.compiled_statements import Cursor, one_exchange
 from cartsvc.request_errors import MAX_ERRORS, ApiErrors
@@ -235,10 +243,13 @@ class CartManager(CartWriter):
                 cart.check_version(version)
             return self._write_status(cursor, cart, "Close Cart", new)
 
-    def reopen_cart(self, cart_id: UUID, *, version: Expected = None) -> Changed:
+    def reopen_cart(
+        self, cart_id: UUID, reopening: Reopening, *, version: Expected = None
+    ) -> Changed:
         """Open a closed cart. Of an open one, this changes nothing."""
         with change_transaction() as cursor:
             cart, _ = lock_cart(self, cursor, cart_id)
+            cart.status.check_opens(reopening)
             if version is not None:
                 cart.check_version(version)
             return self._write_status(cursor, cart, "Reopen Cart", CartStatus(OPEN))

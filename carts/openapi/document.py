@@ -95,7 +95,7 @@ class DocumentGenerator(SchemaGenerator):
             example = example_of(self.schemas[name])
             content = {"schema": reference_to("schemas", name), "example": example}
             kinds = dict.fromkeys(declared.media_types, content)
-            described["requestBody"] = {"content": kinds, "required": True}
+            described["requestBody"] = {"content": kinds, "required": not declared.body_is_optional}
         return described
 
     def _answers(self, operation: Operation) -> JsonDict:

@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from carts.openapi.example_cart import JsonDict
 from carts.record_serializers import RecordSerializer
-from carts.records import Closing, Item, Option
+from carts.records import Closing, Item, Option, Reopening
 from carts.validation import Record
 from carts.value_types import INT64, Choice, Currency, Guid, Integer, Line, ListOf, Price
 from cartsvc.api.operation import OPERATIONS, Operation
@@ -20,6 +20,7 @@ DESCRIBING_SCHEMAS: dict[Record, str] = {
     Item: "CartItemRead",
     Option: "CartItemOptionRead",
     Closing: "CloseCart",
+    Reopening: "ReopenCart",
 }
 
 

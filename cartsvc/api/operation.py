@@ -27,6 +27,7 @@ class Operation:
     scopes: tuple[str, ...]
     errors: tuple[type[ApiError], ...] = ()
     body: Any = None
+    body_is_optional: bool = False
     media_types: tuple[str, ...] = ("application/json",)
     data: str | None = None
     query: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -21,6 +22,10 @@ ABANDONED = {"outcome": "abandoned"}
 
 def close(api: Api, cart_id: str, body: Any, **headers: str) -> Any:
     return api.post(f"/{cart_id}/close", body, **headers)
+
+
+def reopen(api: Api, cart_id: str, body: Any = None, **headers: str) -> Any:
+    return api.post(f"/{cart_id}/reopen", body, **headers)
 
 
 def run_out(cart_id: str) -> None:
@@ -148,7 +153,10 @@ def test_closed_again(
     after = shown(api, cart_id)
     assert (response.status_code, after["version"]) == (status, version)
     if status == 409:
-        assert errors_of(response) == [("cart_closed", None)]
+        known = {first.get("reference"), second.get("reference")} - {None}
+        is_another = len(known) > 1 or first["outcome"] == second["outcome"]
+        field = "/reference" if is_another else "/outcome"
+        assert errors_of(response) == [("cart_closed", field)]
         # Of two tabs that pay one gets the cart: the other is told so, whatever it has read.
         assert close(api, cart_id, second, If_Match='"1"').status_code == 409
     if version == 2:
@@ -182,10 +190,82 @@ def test_a_cart_is_reopened(api: Api, cart_id: str, body: Any) -> None:
 
 
 def test_an_open_cart_is_open_already(api: Api, cart_id: str, unchanged: Unchanged) -> None:
-    for body in (None, "no JSON"):
-        response = api.post(f"/{cart_id}/reopen", body, If_Match='"1"')
-        assert (response.status_code, response["ETag"]) == (200, '"1"')
+    for body in (None, "", {}, {"reference": None}, {"reference": "payment-1"}):
+        response = reopen(api, cart_id, body, If_Match='"1"')
+        assert (response.json(), response["ETag"]) == (success("The cart is open."), '"1"')
     assert api.post(f"/{cart_id}/reopen", If_Match='"2"').status_code == 412
+
+
+def test_late_news_of_a_failed_payment_opens_no_other_checkout(
+    api: Api, cart_id: str, unchanged: Unchanged
+) -> None:
+    """Payment services tell it late, twice and in any order."""
+    close(api, cart_id, {**CHECKOUT, "reference": "payment-A"})
+    run_out(cart_id)
+    for outcome in ("checkout", "ordered"):
+        cart = close(api, cart_id, {"outcome": outcome, "reference": "payment-B"})
+        unchanged()
+        for version in (cart["ETag"], '"1"'):  # before the version is looked at
+            late = reopen(api, cart_id, {"reference": "payment-A"}, If_Match=version)
+            assert (late.status_code, errors_of(late)) == (409, [("cart_closed", "/reference")])
+    paid = reopen(api, cart_id, {"reference": "payment-B"})
+    assert (paid.status_code, errors_of(paid)) == (409, [("cart_closed", "/reference")])
+
+
+@pytest.mark.parametrize("body", [ABANDONED, {**ABANDONED, "reference": "payment-1"}])
+def test_no_reference_opens_what_is_abandoned(
+    api: Api, cart_id: str, unchanged: Unchanged, body: Any
+) -> None:
+    close(api, cart_id, body)
+    unchanged()
+    response = reopen(api, cart_id, {"reference": "payment-1"})
+    assert errors_of(response) == [("cart_closed", "/reference")]
+
+
+def test_a_reference_opens_its_checkout_once(api: Api, cart_id: str) -> None:
+    close(api, cart_id, CHECKOUT)
+    for _ in range(2):
+        response = reopen(api, cart_id, {"reference": "payment-1"}, Idempotency_Key="news-1")
+        assert (response.json(), response["ETag"]) == (success("The cart is open."), '"3"')
+    assert shown(api, cart_id)["status"] == "open"
+    # The same news, told by a request of its own.
+    assert reopen(api, cart_id, {"reference": "payment-1"})["ETag"] == '"3"'
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "headers"),
+    [
+        ("no JSON", ("malformed_json", None), {}),
+        ("[]", ("invalid_type", ""), {}),
+        ({"reference": 1}, ("invalid_type", "/reference"), {}),
+        ({"reference": ""}, ("blank", "/reference"), {}),
+        ({"reference": "x" * 101}, ("max_length", "/reference"), {}),
+        ({"outcome": "x"}, ("unknown_member", "/outcome"), {"Prefer": "handling=strict"}),
+        ("reference=x", ("unsupported_media_type", "Content-Type"), {"Content_Type": "text/plain"}),
+    ],
+    ids=str,
+)
+def test_a_body_that_opens_nothing(
+    api: Api, cart_id: str, unchanged: Unchanged, body: Any, error: Any, headers: dict[str, str]
+) -> None:
+    close(api, cart_id, CHECKOUT)
+    unchanged()
+    assert errors_of(reopen(api, cart_id, body, **headers)) == [error]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content_Type": "text/plain"}], ids=str)
+def test_a_cart_is_opened_without_a_body(api: Api, cart_id: str, headers: Any) -> None:
+    close(api, cart_id, ORDERED)
+    assert reopen(api, cart_id, "", **headers)["ETag"] == '"3"'
+
+
+@pytest.mark.parametrize(("sent", "status"), [(b'{"reference": "x"}', 409), (b"", 200)])
+def test_a_chunked_body_may_be_empty(api: Api, cart_id: str, sent: bytes, status: int) -> None:
+    close(api, cart_id, ORDERED)
+    chunked = {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
+    stream = {"wsgi.input": BytesIO(sent), "CONTENT_TYPE": "application/json"}
+    response = api.client.generic("POST", f"{api.base}/{cart_id}/reopen", **chunked, **stream)
+    assert response.status_code == status
 
 
 def test_a_checkout_that_has_run_out_is_open_in_every_respect(api: Api, cart_id: str) -> None:

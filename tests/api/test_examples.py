@@ -153,6 +153,7 @@ OF_ANOTHER_OPERATION = {
     *((name, "insufficient_scope") for name in ("listCarts", "getCart", "closeCart", "reopenCart")),
     *((name, "unsupported_media_type") for name in ("changeCart", "changeItem")),
     ("closeCart", "cannot_change"),
+    *((name, "cart_closed") for name in ("closeCart", "reopenCart")),
     ("replaceItems", "item_not_found"),
 }
 

@@ -47,7 +47,7 @@ def test_the_operations_two_of_them_specified(document: Document) -> None:
         ("addItems", "200 400 401 403 404 409 412 413 415 422 429 500 503"),
         ("replaceItems", "200 400 401 403 404 409 412 413 415 422 429 500 503"),
         ("closeCart", "200 400 401 403 404 409 412 413 415 422 429 500 503"),
-        ("reopenCart", "200 400 401 403 404 409 412 422 429 500 503"),
+        ("reopenCart", "200 400 401 403 404 409 412 413 415 422 429 500 503"),
     ],
 )
 def test_answers_of_an_operation(name: str, statuses: str, document: Document) -> None:
@@ -261,6 +261,13 @@ def test_a_change_may_be_sent_as_a_merge_patch(document: Document, name: str) ->
     content = operation(document, name)["requestBody"]["content"]
     assert list(content) == ["application/json", "application/merge-patch+json"]
     assert content["application/json"] == content["application/merge-patch+json"]
+
+
+def test_one_body_need_not_be_sent(document: Document) -> None:
+    bodies = {name: operation(document, name).get("requestBody") for name in OPERATIONS}
+    assert [name for name, body in bodies.items() if body and not body["required"]] == [
+        "reopenCart"
+    ]
 
 
 def test_a_cursor_may_be_any_text_that_is_one(document: Document) -> None:

@@ -18,7 +18,7 @@ REQUESTS: dict[str, tuple[str, str, Any]] = {
     "add several": ("POST", "/{cart}/items/batch", {"items": [bodies.item(), bodies.item()]}),
     "replace all": ("PUT", "/{cart}/items", {"items": [bodies.item(displayName="Fries")]}),
     "close": ("POST", "/{cart}/close", {"outcome": "checkout", "reference": "payment-1"}),
-    "reopen": ("POST", "/{cart}/reopen", None),
+    "reopen": ("POST", "/{cart}/reopen", {"reference": "payment-1"}),
 }
 # What Change Cart takes.
 CART_CHANGES = (

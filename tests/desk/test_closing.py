@@ -209,7 +209,7 @@ def test_a_form_of_a_closed_cart_says_what_to_do_first(
 
 def test_times_of_a_closed_cart_are_those_of_the_viewer(lead: Client, cart: Cart) -> None:
     cart.close(outcome="checkout", reference=ORDER)
-    Cart.objects.reopen_cart(cart.pk)
+    cart.reopen()
     closed(cart, "checkout")
     until = cart.state.closed_until.astimezone(ZoneInfo("America/New_York"))
     words = f"{until:%-d %b %Y, %H:%M %Z}"

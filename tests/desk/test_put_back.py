@@ -241,7 +241,7 @@ def test_there_is_nothing_to_put_back(
         item.change(quantity=quantity)
     cart.change(note="Thanks")
     Cart.objects.close_cart(cart.pk, Closing(outcome="abandoned"))
-    Cart.objects.reopen_cart(cart.pk)
+    cart.reopen()
     assert re.findall(r"/before/(\d+)/", lead.get(page_of(cart)).text) == ["5", "4", "3"]
     unchanged()
     for response in (

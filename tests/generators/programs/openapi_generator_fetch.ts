@@ -78,7 +78,7 @@ const closeCart = { outcome: "checkout", reference: "payment-1" } as const;
 const closed = await carts.closeCart({ profileKey, cartId, closeCart, prefer });
 assert.deepEqual([closed.data!.status, closed.data!.subtotal], ["checkout", 22]);
 await assert.rejects(items.removeItem({ profileKey, cartId, itemId: kept! }));
-await carts.reopenCart({ profileKey, cartId });
+await carts.reopenCart({ profileKey, cartId, reopenCart: { reference: "payment-1" } });
 const listed = await carts.listCarts({ profileKey, status: "open" });
 assert.deepEqual(listed.data.carts.map((one) => one.itemCount), [1]);
 await carts.deleteCart({ profileKey, cartId });
