@@ -171,6 +171,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
+AUTH_PASSWORD_VALIDATORS += [{"NAME": "cartsvc.identity.sign_in.NewPasswordValidator"}]
 
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"

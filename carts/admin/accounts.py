@@ -1,20 +1,113 @@
-from typing import Any
+from typing import Any, ClassVar
 
 from axes.utils import reset
+from django import forms
 from django.apps import apps
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from django.contrib.auth.models import AnonymousUser, Group, Permission, User
+from django.contrib.auth.signals import user_logged_in
+from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest
+from django.dispatch import receiver
+from django.http import HttpRequest, HttpResponse
 
 from carts.admin.formatting import format_value, isolate
+from carts.admin.site import IS_FIRST
+from carts.models import FirstPassword
 
 admin.site.unregister(User)
 
 # What the desk calls them, on Django's own pages as well.
 User._meta.verbose_name, User._meta.verbose_name_plural = "account", "accounts"
 apps.get_app_config("auth").verbose_name = "Accounts and groups"
+
+# What the groups of the desk may do. Another group may be a role as well.
+ROLES = {
+    "Cart support": "sees carts, and changes nothing",
+    "Cart support agent": "changes carts and their items, and puts back what was changed",
+    "Cart support lead": "does all of this, deletes carts and manages accounts",
+}
+MANAGES, BACKEND = "auth.change_user", "django.contrib.auth.backends.ModelBackend"
+
+# What the log shows of an account.
+LOGGED = {"username", "first_name", "last_name", "email", "role", "is_superuser", "is_active"}
+
+
+class RoleField(forms.ModelChoiceField):
+    widget = forms.RadioSelect
+
+    def label_from_instance(self, obj: Group) -> str:
+        return f"{obj.name}: {ROLES[obj.name]}" if obj.name in ROLES else obj.name
+
+
+class RoleForm(forms.ModelForm):
+    """An account's form with one role, out of those that the `viewer` may give."""
+
+    viewer: ClassVar[User]
+    role = RoleField(Group.objects.none(), label="Role", required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        above = _groups_above(self.viewer).values("pk")
+        role: Any = self.fields["role"]
+        role.queryset = Group.objects.exclude(pk__in=above).order_by("pk")
+        if self.instance.pk:
+            self.initial["role"] = self.instance.groups.order_by("pk").last()
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if not (cleaned.get("role") or cleaned.get("is_superuser") or "role" in self.errors):
+            self.add_error("role", "Choose a role.")
+        return cleaned
+
+
+class AddForm(RoleForm, UserCreationForm):
+    pass
+
+
+class ChangeForm(RoleForm, UserChangeForm):
+    """The form asks before the viewer, or else the last lead, manages no accounts any more."""
+
+    sure = forms.BooleanField(label="Yes, I am sure", required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Whoever may not log in is as good as not active.
+        self.initial["is_active"] = self.instance.is_active and self.instance.is_staff
+        self.fields["is_active"].help_text = "Whether this account may log in."
+
+    def clean(self) -> dict[str, Any]:
+        cleaned, account = super().clean(), self.instance
+        if self.errors or cleaned["sure"] or not account.has_perm(MANAGES) or self._manages():
+            return cleaned
+        others = User.objects.with_perm(
+            MANAGES, include_superusers=account.is_superuser, backend=BACKEND
+        )
+        if account == self.viewer:
+            self._ask("This is your own account. You could not manage accounts any more.")
+        elif not others.filter(is_staff=True).exclude(pk=account.pk).exists():
+            self._ask("This is the last lead. No lead could manage accounts any more.")
+        return cleaned
+
+    def _manages(self) -> bool:
+        """Return whether the account may manage accounts once the form is saved."""
+        cleaned = self.cleaned_data
+        role = Permission.objects.filter(group=cleaned["role"], codename="change_user")
+        return cleaned["is_active"] and (cleaned.get("is_superuser") or role.exists())
+
+    def _ask(self, question: str) -> None:
+        self.fields["sure"].widget = forms.CheckboxInput()
+        self.add_error("sure", f"{question} Tick this if that is right.")
+
+
+class PasswordForm(AdminPasswordChangeForm):
+    """Django's form, which does not offer to take the password away: nobody could log in."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields.pop("usable_password", None)
 
 
 @admin.register(User)
@@ -24,16 +117,12 @@ class AccountAdmin(UserAdmin):
     No account is deleted: the log of what it changed would be deleted from the carts' histories.
     """
 
-    list_display = ("username", "first_name", "last_name", "may", "is_staff", "is_active")
-    list_filter = ("groups", "is_staff", "is_active")  # a lead sees no superuser
-    add_fieldsets = (*UserAdmin.add_fieldsets, ("Role", {"fields": ("is_staff", "groups")}))
-    # Of whoever is no superuser.
-    narrow_fieldsets = (
-        (None, {"fields": ("username", "password", "first_name", "last_name", "email")}),
-        ("Role", {"fields": ("is_active", "is_staff", "groups")}),
-    )
-    # Typed, one could be a time that Python cannot read back.
-    readonly_fields = ("last_login", "date_joined")
+    list_display = ("username", "role", "is_active", "first_name", "last_name")
+    list_filter = ("groups", "is_active")  # a lead sees no superuser
+    form, add_form, change_password_form = ChangeForm, AddForm, PasswordForm
+    change_user_password_template = "admin/auth/user/password.html"  # noqa: S105
+    add_fieldsets = ((None, {"fields": ("username", "password1", "password2", "role")}),)
+    readonly_fields = ("last_login",)
     actions = ("free_names",)
 
     def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
@@ -49,31 +138,52 @@ class AccountAdmin(UserAdmin):
         return accounts.prefetch_related("groups")
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
-        is_narrow = obj and not request.user.is_superuser
-        return self.narrow_fieldsets if is_narrow else super().get_fieldsets(request, obj)
+        if not obj:
+            return self.add_fieldsets
+        names = ("first_name", "last_name", "email")
+        own = ("is_superuser",) if request.user.is_superuser else ()
+        fields = ("username", "password", *names, "role", *own, "is_active", "sure", "last_login")
+        return ((None, {"fields": fields}),)
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> Any:
-        return {"is_staff": True, **super().get_changeform_initial_data(request)}
+    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+        form: Any = super().get_form(request, obj, **kwargs)
+        form.viewer = request.user
+        return form
 
-    def formfield_for_manytomany(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
-        if db_field.name == "groups" and not request.user.is_superuser:
-            above = _groups_above(request.user)
-            kwargs["queryset"] = Group.objects.exclude(pk__in=above.values("pk"))
-        return super().formfield_for_manytomany(db_field, request, **kwargs)
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        obj.is_staff = obj.is_active
+        super().save_model(request, obj, form, change)
+        if not change:
+            FirstPassword.objects.create(account=obj)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Save the groups as well, and warn if the account cannot use the desk."""
         super().save_related(request, form, formsets, change)
-        account = form.instance
-        missing = [] if account.is_staff else ["“Staff status”, to log in"]
-        if not account.is_superuser and not account.groups.exists():
-            missing.append("a group, to see carts")
-        if account.is_active and missing:
-            reason = f"Account {format_value(str(account))} cannot use the desk yet."
-            messages.warning(request, f"{reason} It still needs {' and '.join(missing)}.")
+        if "role" in form.changed_data and (role := form.cleaned_data["role"]):
+            form.instance.groups.set([role])
 
-    @admin.display(description="groups")
-    def may(self, account: User) -> str:
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> Any:
+        """Say what was and what is, the role as well."""
+        if form.changed_data == ["password"]:
+            return "Password changed"
+        names = [name for name in form.changed_data if name in LOGGED]
+        changes = (
+            f"{form.fields[name].label.lower()} {_shown(form.initial.get(name))} → "
+            f"{_shown(form.cleaned_data[name])}"
+            for name in names
+        )
+        return f"{'Added' if add else 'Changed'}: {'; '.join(changes)}"
+
+    @transaction.atomic
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:  # noqa: A002
+        response: HttpResponse = super().user_change_password(request, id, form_url)
+        if response.status_code == 302 and id != str(request.user.pk):
+            FirstPassword.objects.get_or_create(account_id=int(id))
+        return response
+
+    @admin.display
+    def role(self, account: User) -> str:
         if account.is_superuser:
             return "superuser"
         return ", ".join(group.name for group in account.groups.all())
@@ -86,7 +196,20 @@ class AccountAdmin(UserAdmin):
         messages.success(request, f"These names may log in again: {names}.")
 
 
+@receiver(user_logged_in)
+def ask_for_a_password(request: HttpRequest, user: User, **_: object) -> None:
+    request.session[IS_FIRST] = FirstPassword.objects.filter(account=user).exists()
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return format_value(str(value) if value else None)
+
+
 def _missing_permissions(user: User | AnonymousUser) -> QuerySet[Permission]:
+    if user.is_superuser:
+        return Permission.objects.none()
     own = Permission.objects.filter(Q(user=user) | Q(group__user=user))
     return Permission.objects.exclude(pk__in=own.values("pk"))
 

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from carts.models import Cart
+from carts.models import Cart, FirstPassword
 from cartsvc.identity.sign_in import has_ended, renew_session
 
 
@@ -18,6 +18,10 @@ def desk_page(
     template = f"admin/carts/cart/{name}.html"
     context = {**site.each_context(request), **context}
     return TemplateResponse(request, template, context, status=status)
+
+
+# Of a session: whether somebody else has chosen the password.
+IS_FIRST = "first_password"
 
 
 class Desk(AdminSite):
@@ -37,7 +41,28 @@ class Desk(AdminSite):
         elif has_ended(request):
             lost = " Nothing was saved." if request.method == "POST" else ""
             messages.warning(request, f"Your session has ended.{lost}")
+        if allowed and request.session.get(IS_FIRST):
+            return request.path in map(reverse, ("admin:password_change", "admin:logout"))
         return allowed
+
+    def login(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
+        if request.method == "GET" and request.session.get(IS_FIRST):
+            return HttpResponseRedirect(reverse("admin:password_change"))
+        return super().login(request, extra_context)
+
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, object] | None = None
+    ) -> Any:
+        """Change one's own password, and lead to the first page."""
+        if request.session.get(IS_FIRST):
+            extra_context = {"title": "Choose a password of your own"}
+        response: HttpResponse = super().password_change(request, extra_context)
+        if response.status_code != 302:
+            return response
+        FirstPassword.objects.filter(account_id=request.user.pk).delete()
+        request.session[IS_FIRST] = False
+        messages.success(request, "Your password was changed.")
+        return HttpResponseRedirect(reverse("admin:index"))
 
     def index(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         """Lead to the search whoever may see carts, and show others Django's start page."""

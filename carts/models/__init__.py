@@ -8,6 +8,7 @@ caller.
 from carts.models.cart import Cart
 from carts.models.cart_change import CartChange
 from carts.models.deleted_cart import DeletedCart
+from carts.models.first_password import FirstPassword
 from carts.models.idempotency import IdempotencyRecord
 from carts.models.item import CartItem, CartItemOption
 from carts.models.staff_entry import StaffEntry
@@ -18,6 +19,7 @@ __all__ = [
     "CartItem",
     "CartItemOption",
     "DeletedCart",
+    "FirstPassword",
     "IdempotencyRecord",
     "StaffEntry",
 ]

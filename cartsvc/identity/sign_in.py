@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from time import time
 
 from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.hashers import Argon2PasswordHasher
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -20,10 +22,21 @@ class Argon2(Argon2PasswordHasher):
     parallelism = 1
 
 
+class NewPasswordValidator:
+    """Refuses the password that the account has already."""
+
+    def validate(self, password: str, user: AbstractBaseUser | None = None) -> None:
+        if user and user.has_usable_password() and user.check_password(password):
+            raise ValidationError("This is the password so far. Choose another one.")
+
+    def get_help_text(self) -> str:
+        return "Your password can’t be the one that you have so far."
+
+
 def renew_session(request: HttpRequest) -> None:
     """Let the age of the session count from this page of a user."""
     last_login = request.user.last_login  # type: ignore[union-attr] # it is staff's
-    began = last_login.timestamp() if last_login else 0  # a superuser may have taken it away
+    began = last_login.timestamp() if last_login else 0  # the shell may have taken it away
     if time() - request.session.get("renewed", began) > RENEWAL:
         request.session["renewed"] = int(time())
 

@@ -3,6 +3,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission, User
 from django.core.management import call_command
 from django.test import Client
@@ -11,6 +12,8 @@ from carts.apps import GROUPS
 from carts.models import Cart
 from tests.desk.conftest import (
     ACCOUNTS,
+    CARTS,
+    LOGIN,
     PASSWORD,
     correct_page,
     delete_page,
@@ -23,6 +26,8 @@ from tests.desk.conftest import (
     words,
 )
 from tests.support.table_contents import Unchanged
+
+ROLE_CHANGED = "role “[Cart support]” → “[Cart support agent]”"
 
 pytestmark = pytest.mark.usefixtures("cheap_passwords")
 
@@ -83,6 +88,16 @@ def saved(client: Client, url: str, **changes: Any) -> Any:
     return client.post(url, {**sent, "_continue": "1", **changes}, follow=True)
 
 
+def role(name: str) -> int:
+    return Group.objects.get(name=name).pk
+
+
+def add(client: Client, name: str, **fields: Any) -> Any:
+    """Send the form of a new account, and return the page that follows."""
+    password = dict.fromkeys(("password1", "password2"), PASSWORD)
+    return client.post(f"{ACCOUNTS}add/", {"username": name, **password, **fields}, follow=True)
+
+
 def test_a_lead_manages_the_accounts_that_may_do_no_more(lead: Client) -> None:
     other = Group.objects.create(name="Auditors")
     other.permissions.add(Permission.objects.get(codename="delete_user"))
@@ -95,25 +110,151 @@ def test_a_lead_manages_the_accounts_that_may_do_no_more(lead: Client) -> None:
     listed = words(lead.get(ACCOUNTS).text)
     assert [user.username for user in above if user.username in listed] == []
 
-    groups = [Group.objects.get(name="Cart support agent").pk]
-    sent = {"username": "carl", "usable_password": "true", "is_staff": "on", "groups": groups}
-    password = dict.fromkeys(("password1", "password2"), PASSWORD)
-    lead.post(f"{ACCOUNTS}add/", {**sent, **password, "is_superuser": "on"})
+    agent = Group.objects.get(name="Cart support agent")
+    page = add(lead, "carl", role=other.pk, is_superuser="on")
+    assert "not one of the available choices" in page.text
+    add(lead, "carl", role=agent.pk, is_superuser="on")
     carl = User.objects.get(username="carl")
-    assert (carl.is_staff, carl.is_superuser, carl.groups.get().name) == (
-        *(True, False),
-        "Cart support agent",
-    )
     assert re.search("carl.*Cart support agent", words(lead.get(ACCOUNTS).text))
+    forged = {"is_superuser": "on", "is_staff": "", "user_permissions": ["1"], "groups": [other.pk]}
     url = account_of(lead, carl)
-    page = saved(lead, url, groups=[other.pk], is_superuser="on", user_permissions=["1"])
-    assert f"{other.pk} is not one of the available choices" in page.text
-    saved(lead, url, groups=groups, first_name="Carl", is_superuser="on", user_permissions=["1"])
+    page = saved(lead, url, **forged, role=other.pk)
+    assert "not one of the available choices" in page.text
+    saved(lead, url, **forged, first_name="Carl")
     carl.refresh_from_db()
-    assert (carl.first_name, carl.is_superuser, carl.user_permissions.exists()) == (
-        *("Carl", False),
-        False,
+    assert (carl.first_name, carl.is_superuser, carl.is_staff, carl.groups.get()) == (
+        *("Carl", False, True),
+        agent,
     )
+    assert not carl.user_permissions.exists()
+
+
+def test_an_account_has_one_role_and_nothing_else_to_set(lead: Client, viewer: Client) -> None:
+    for path in ("add/", f"{User.objects.get(username='ben').pk}/change/"):
+        page = lead.get(f"{ACCOUNTS}{path}").text
+        radios = re.findall('<input type="radio" name="role".*?>(.*?)</label>', page, re.DOTALL)
+        assert [words(radio) for radio in radios] == [
+            "Cart support: sees carts, and changes nothing",
+            "Cart support agent: changes carts and their items, and puts back what was changed",
+            "Cart support lead: does all of this, deletes carts and manages accounts",
+        ]
+        for other in ("algorithm", "hash", "salt", "usable", "is_staff", "user_permissions"):
+            assert other not in page.partition("<body")[2], other
+
+
+def test_an_account_without_a_role_is_not_made(lead: Client, unchanged: Unchanged) -> None:
+    page = add(lead, "carl")
+    assert "Choose a role." in page.text
+    assert not User.objects.filter(username="carl").exists()
+
+
+def test_an_account_without_a_password_is_not_made(lead: Client) -> None:
+    add(lead, "carl", role=role("Cart support"), usable_password="false")
+    carl = User.objects.get(username="carl")
+    assert carl.has_usable_password()
+    url = f"{ACCOUNTS}{carl.pk}/password/"
+    page = lead.get(url).text
+    assert "unset-password" not in page
+    lead.post(url, {"usable_password": "false", "unset-password": "1"})
+    carl.refresh_from_db()
+    assert carl.has_usable_password()
+
+
+def test_a_password_that_somebody_else_chose_is_changed_first(lead: Client, cart: Cart) -> None:
+    add(lead, "carl", role=role("Cart support agent"))
+    carl, own = Client(), "another horse battery"
+    change = "/admin/password_change/"
+    for given in (PASSWORD, "as the lead has set it"):
+        page = carl.post(LOGIN, {"username": "carl", "password": given}, follow=True)
+        assert page.redirect_chain[-1] == (change, 302)
+        assert "<h1>Choose a password of your own</h1>" in page.text
+        # No page is opened before, and nothing is changed.
+        for path in (CARTS, page_of(cart), correct_page(cart), ACCOUNTS, f"{CARTS}channels/"):
+            for send in (carl.get, carl.post):
+                assert send(path).url.startswith(LOGIN)
+        assert carl.get(LOGIN).url == change
+        sent = {"old_password": given, "new_password1": given, "new_password2": given}
+        assert "This is the password so far." in carl.post(change, sent).text
+        again = carl.post(LOGIN, {"username": "carl", "password": given}, follow=True)
+        assert again.redirect_chain[-1] == (change, 302)
+        sent |= {"new_password1": own, "new_password2": own}
+        page = carl.post(change, sent, follow=True)
+        assert "Your password was changed." in page.text
+        assert page.request["PATH_INFO"] == CARTS
+        carl.post("/admin/logout/")
+        assert sign_in(carl, own, "carl") == 302
+        assert carl.get(CARTS).status_code == 200
+        # A lead sets another one, which is a first one again, and ends the session.
+        url = f"{ACCOUNTS}{User.objects.get(username='carl').pk}/password/"
+        own = "one more horse battery"
+        lead.post(url, dict.fromkeys(("password1", "password2"), "as the lead has set it"))
+        assert carl.get(CARTS).url.startswith(LOGIN)
+
+
+def test_ones_own_password_is_no_first_one(db: None) -> None:
+    anna, client = member("anna", "Cart support lead"), Client()
+    sign_in(client)
+    url = f"{ACCOUNTS}{anna.pk}/password/"
+    client.post(url, dict.fromkeys(("password1", "password2"), "another horse battery"))
+    assert client.get(CARTS).status_code == 200
+    sign_in(client, "another horse battery")
+    assert client.get(CARTS).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "changes", [{"is_active": ""}, {"role": "Cart support agent"}], ids=["switched-off", "demoted"]
+)
+def test_oneself_and_the_last_lead_are_not_switched_off_without_a_question(
+    lead: Client, changes: dict[str, str]
+) -> None:
+    if "role" in changes:
+        changes = {"role": str(role(changes["role"]))}
+    root = Client()
+    root.force_login(User.objects.create_superuser("root"))
+    anna = User.objects.get(username="anna")
+    url = f"{ACCOUNTS}{anna.pk}/change/"
+    for client, question in (
+        (lead, "This is your own account. You could not manage accounts any more."),
+        (root, "This is the last lead. No lead could manage accounts any more."),
+    ):
+        page = saved(client, url, **changes)
+        assert f"{question} Tick this if that is right." in page.text
+        anna.refresh_from_db()
+        assert anna.is_active
+        assert anna.has_perm("auth.change_user")
+        assert not LogEntry.objects.exists()
+    # Of two leads, one may go. The question is answered with a tick.
+    other = member("zoe", "Cart support lead")
+    saved(root, f"{ACCOUNTS}{other.pk}/change/", **changes)
+    saved(lead, url, **changes, sure="on")
+    for user in User.objects.filter(pk__in=[anna.pk, other.pk]):
+        assert not user.has_perm("auth.change_user")
+
+
+def test_the_log_says_what_came_and_went(lead: Client) -> None:
+    add(lead, "carl", role=role("Cart support"))
+    carl = User.objects.get(username="carl")
+    changes = {"role": role("Cart support agent"), "first_name": "Carl", "is_active": ""}
+    saved(lead, f"{ACCOUNTS}{carl.pk}/change/", **changes)
+    url = f"{ACCOUNTS}{carl.pk}/password/"
+    lead.post(url, dict.fromkeys(("password1", "password2"), "another horse battery"))
+    told = [marked(entry.get_change_message()) for entry in LogEntry.objects.order_by("pk")]
+    changed = ("first name nothing → “[Carl]”", ROLE_CHANGED, "active yes → no")
+    assert told == [
+        "Added: username nothing → “[carl]”; role nothing → “[Cart support]”",
+        f"Changed: {'; '.join(changed)}",
+        "Password changed",
+    ]
+    assert marked(ROLE_CHANGED) in marked(lead.get(f"{ACCOUNTS}{carl.pk}/history/").text)
+
+
+def test_who_may_not_log_in_shows_as_not_active(lead: Client) -> None:
+    ben = member("ben", "Cart support")
+    User.objects.filter(pk=ben.pk).update(is_staff=False)
+    url = f"{ACCOUNTS}{ben.pk}/change/"
+    assert not lead.get(url).context["adminform"].form["is_active"].value()
+    saved(lead, url, is_active="on")
+    assert sign_in(Client(), name="ben") == 302
 
 
 def test_a_lead_frees_a_locked_name(lead: Client) -> None:
@@ -172,26 +313,3 @@ def test_an_account_is_not_deleted(db: None) -> None:
     action = {"action": "delete_selected", "_selected_action": [anna.pk], "post": "yes"}
     root.post(ACCOUNTS, action)
     assert User.objects.filter(pk=anna.pk).exists()
-
-
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"is_staff": ""}, "“Staff status”, to log in."),
-        ({"groups": []}, "a group, to see carts."),
-        ({"groups": [], "is_staff": ""}, "“Staff status”, to log in and a group, to see carts."),
-        ({"groups": [], "is_active": ""}, ""),
-        ({}, ""),
-    ],
-)
-def test_an_account_that_cannot_use_the_desk_is_told(
-    lead: Client, changes: dict[str, Any], told: str
-) -> None:
-    ben = member("ben", "Cart support")
-    page = saved(lead, f"{ACCOUNTS}{ben.pk}/change/", **changes)
-    warnings = [
-        marked(str(message)) for message in page.context["messages"] if message.tags == "warning"
-    ]
-    assert warnings == (
-        [f"Account “[ben]” cannot use the desk yet. It still needs {told}"] if told else []
-    )

@@ -79,11 +79,12 @@ def test_what_is_forged_is_one_short_line_of_the_log(
 
 def test_no_form_sets_a_time_that_cannot_be_read(lead: Client) -> None:
     """PostgreSQL keeps a time before the year 1, and no page could show the account again."""
-    root, ben = Client(), member("ben")
+    root, ben = Client(), member("ben", "Cart support")
     root.force_login(User.objects.create_superuser("root"))
     root.cookies["timezone"] = "Asia/Tokyo"
     page = f"{ACCOUNTS}{ben.pk}/change/"
     sent = {"username": "ben", "date_joined_0": "0001-01-01", "date_joined_1": "00:00"}
+    sent |= {"role": str(ben.groups.get().pk)}
     assert root.post(page, {**sent, "last_login_0": "0001-01-01", "last_login_1": "00:00"}).url
     assert root.get(page).status_code == 200
     then = ben.date_joined, None

@@ -13,7 +13,15 @@ from django.conf import settings
 HOOKS = {
     *("Command", "DatabaseWrapper", "LOGGING", "User", "logger", "urlpatterns"),
     *("add_arguments", "handle", "ready", "get_queryset", "get_urls", "dispatch", "get", "post"),
-    *("initial", "initialize_request", "get_fields", "run_validation", "to_python", "clean"),
+    *(
+        "initial",
+        "initialize_request",
+        "get_fields",
+        "run_validation",
+        "validate",
+        "to_python",
+        "clean",
+    ),
     *("as_sql", "database_forwards", "database_backwards", "get_new_connection", "format"),
     *("filter", "delete", "save", "update", "create", "destroy", "partial_update"),
 }

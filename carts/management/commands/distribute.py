@@ -4,14 +4,15 @@ from django.apps import apps
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 
-from carts.models import Cart, StaffEntry
+from carts.models import Cart, FirstPassword, StaffEntry
 from cartsvc.db.database_url import LOCK_SECONDS
 from cartsvc.db.postgresql.base import HAS_CITUS
 
 # The other rows lie on the server of their cart. A table comes after those that it refers to. The
-# staff log stays with Django's, on the coordinator.
+# staff log and the accounts stay with Django's, on the coordinator.
 MODELS = apps.get_app_config("carts").get_models()
-OTHERS = [model._meta.db_table for model in MODELS if model not in {Cart, StaffEntry}]
+STAYING = {Cart, FirstPassword, StaffEntry}
+OTHERS = [model._meta.db_table for model in MODELS if model not in STAYING]
 TABLES = [Cart._meta.db_table, *OTHERS]
 
 
