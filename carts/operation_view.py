@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from itertools import islice
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -32,16 +33,18 @@ from cartsvc.api import throttling
 from cartsvc.api.envelope import entity_tag, success
 from cartsvc.api.headers import preferences, versions
 from cartsvc.api.json_body import check_media_type, has_body, json_object, received_body
+from cartsvc.api.query import QueryParameter, query_values
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING, WAITING
 from cartsvc.guids import check_guids
 from cartsvc.identity.bearer_tokens import bearer_of
-from cartsvc.member_names import json_pointer
+from cartsvc.member_names import json_pointer, shortened
 from cartsvc.request_errors import (
     MAX_ERRORS,
     ApiError,
     ApiErrors,
     InvalidHeader,
     UnknownMember,
+    UnknownParameter,
 )
 
 IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
@@ -165,6 +168,14 @@ class OperationView(ViewSetMixin, APIView):
                 invalid.warnings = warnings
                 raise invalid
         self.warnings = warnings
+        return values
+
+    def query(self, parameters: Mapping[str, QueryParameter]) -> dict[str, Any]:
+        """Return the values of the query's parameters, in the order of `parameters`."""
+        sent = self.request.GET
+        values = query_values(sent, parameters)
+        unknown = islice((name for name in sent if name not in parameters), MAX_WARNINGS)
+        self.warnings = [UnknownParameter(field=shortened(name)) for name in unknown]
         return values
 
     @property

@@ -1,8 +1,6 @@
 """The operations: each parses the request, calls the model and wraps the result."""
 
-import re
 from functools import partial
-from itertools import islice
 from uuid import UUID
 
 from django.http import HttpResponse, HttpResponseNotModified
@@ -11,17 +9,35 @@ from uuid_utils.compat import uuid7
 
 from carts import cart_errors, serializers
 from carts.models.closing import STATUSES
-from carts.operation_view import MAX_WARNINGS, READING_SCOPES, OperationView
+from carts.models.reads import Position
+from carts.operation_view import READING_SCOPES, OperationView
+from carts.value_types import INT32
 from cartsvc.api.envelope import entity_tag
 from cartsvc.api.headers import versions
 from cartsvc.api.operation import Operation
+from cartsvc.api.query import QueryParameter, integer_between, one_of
 from cartsvc.concurrency_limit import WAITING
 from cartsvc.guids import parse_guid
-from cartsvc.member_names import shortened
-from cartsvc.request_errors import ApiErrors, InvalidParameter, UnknownParameter
+from cartsvc.request_errors import InvalidParameter
 
 PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
-PAGE_PARAMETERS = ("limit", "cursor", "status")
+CREATED, MODIFIED = SORTS = "created", "modified"
+IN_ORDER_OF_CREATION = {
+    "limit": QueryParameter(
+        integer_between(1, MAX_PAGE_SIZE), f"be 1 to {MAX_PAGE_SIZE}", PAGE_SIZE
+    ),
+    "cursor": QueryParameter(parse_guid, "be a nextCursor of this list"),
+    "status": one_of(*STATUSES),
+    "restaurantKey": QueryParameter(
+        integer_between(INT32.minimum, INT32.maximum), "be an integer of 32 bits"
+    ),
+    "sort": one_of(*SORTS),
+}
+# A cursor belongs to its sort.
+IN_ORDER_OF_CHANGE = IN_ORDER_OF_CREATION | {
+    "cursor": QueryParameter(Position.parsed, "be a nextCursor of this list")
+}
+PAGE_PARAMETERS = tuple(IN_ORDER_OF_CREATION)
 
 # RFC 7396: what is not sent stays as it is.
 MERGE_PATCH = ("application/json", "application/merge-patch+json")
@@ -69,23 +85,24 @@ class CartViewSet(OperationView):
 
     @reading(
         name="List Carts",
-        description="The profile's carts, newest first, in pages.",
+        description="The profile's carts, newest or last changed first, in pages.",
         message="The carts were found.",
         data="CartPage",
         query=PAGE_PARAMETERS,
         errors=(InvalidParameter,),
     )
     def list(self, request: Request, profile_key: UUID) -> HttpResponse:
-        limit, cursor, status = _page_parameters(request)
+        by_change = request.GET.get("sort") == MODIFIED
+        values = self.query(IN_ORDER_OF_CHANGE if by_change else IN_ORDER_OF_CREATION)
+        limit, cursor, status, restaurant_key, _ = values.values()
+        carts = self.own_carts
+        if restaurant_key is not None:
+            carts.keys = {**carts.keys, "restaurant_key": restaurant_key}
         with WAITING.place_for((self.caller, "reads")):
-            page = self.own_carts.summaries(limit + 1, cursor, status)
+            page = carts.summaries(limit + 1, cursor, status, by_change=by_change)
         next_cursor = f'"{page[limit - 1][0]}"' if len(page) > limit else "null"
-        carts = ",".join(text for _, text in page[:limit])
-        unknown = islice(
-            (name for name in request.GET if name not in PAGE_PARAMETERS), MAX_WARNINGS
-        )
-        self.warnings = [UnknownParameter(field=shortened(name)) for name in unknown]
-        return self.answer(f'{{"carts":[{carts}],"nextCursor":{next_cursor}}}')
+        shown = ",".join(text for _, text in page[:limit])
+        return self.answer(f'{{"carts":[{shown}],"nextCursor":{next_cursor}}}')
 
     @reading(
         name="Get Cart",
@@ -263,21 +280,3 @@ class CartItemViewSet(OperationView):
     )
     def destroy(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
         return self.change(lambda: self.own_carts.remove_item(**keys, version=self.expected))
-
-
-def _page_parameters(request: Request) -> tuple[int, UUID | None, str | None]:
-    """Return the `limit`, `cursor` and `status` of the query, or refuse all that is wrong in it."""
-    sent, wrong = request.GET, dict[str, str]()
-    limit, cursor = sent.get("limit", str(PAGE_SIZE)), sent.get("cursor")
-    if not re.fullmatch("[0-9]{1,3}", limit) or not 1 <= int(limit) <= MAX_PAGE_SIZE:
-        wrong["limit"] = f"limit must be 1 to {MAX_PAGE_SIZE}."
-    position = None if cursor is None else parse_guid(cursor)
-    if cursor is not None and position is None:
-        wrong["cursor"] = "cursor must be a nextCursor of this list."
-    if (status := sent.get("status")) not in {None, *STATUSES}:
-        wrong["status"] = f"status must be one of these: {', '.join(STATUSES)}."
-    twice = (name for name in PAGE_PARAMETERS if len(sent.getlist(name)) > 1)
-    wrong |= {name: f"{name} must be sent once." for name in twice}
-    if wrong:
-        raise ApiErrors([InvalidParameter(text, field=name) for name, text in wrong.items()])
-    return int(limit), position, status

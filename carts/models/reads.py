@@ -1,10 +1,11 @@
 """How carts are read: one of them, and pages of a customer's."""
 
+import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 from django.db import models
@@ -97,6 +98,27 @@ def select_cart(
     return Select(lambda: carts_by(model, keys).values_list("version", json, *columns))
 
 
+class Position(NamedTuple):
+    """A place in a list that is in order of time. Its text is a cursor."""
+
+    at: datetime
+    cart_id: UUID
+    version: int = 0
+
+    def __str__(self) -> str:
+        return f"{(self.at - EPOCH) // timedelta(microseconds=1)}.{self.cart_id.hex}.{self.version}"
+
+    @classmethod
+    def parsed(cls, text: str) -> Self | None:
+        if not re.fullmatch(r"[0-9]{1,16}\.[0-9a-f]{32}\.[0-9]{1,18}", text):
+            return None
+        microseconds, key, version = text.split(".")
+        return cls(EPOCH + timedelta(microseconds=int(microseconds)), UUID(key), int(version))
+
+
+EPOCH = datetime.fromtimestamp(0, UTC)
+
+
 @lru_cache(maxsize=100)  # callers choose the limit and the status
 def select_summaries(
     model: type[models.Model],
@@ -106,16 +128,21 @@ def select_summaries(
     columns: tuple[str, ...],
     *,
     further: bool,
+    by_change: bool,
 ) -> Select:
-    """Return the SELECT of a page: ids, JSON, and `columns`; before `cursor` if it is `further`.
+    """Return the SELECT of a page: ids, JSON, and `columns`; beyond a cart if it is `further`.
 
     If there is a `status`, the carts have it at the `moment`.
     """
+    cart_id, at = Parameter("cart_id", models.UUIDField()), Parameter("at", models.DateTimeField())
 
     def page() -> models.QuerySet[models.Model]:
-        carts = carts_by(model, keys).order_by("-id")
+        carts = carts_by(model, keys).order_by(*["-modified_on"][:by_change], "-id")
         if further:
-            carts = carts.filter(id__lt=Parameter("cursor", models.UUIDField()))
+            beyond = Q(id__lt=cart_id)
+            if by_change:
+                beyond = Q(modified_on__lt=at) | Q(modified_on=at) & beyond
+            carts = carts.filter(beyond)
         if status:
             carts = carts.filter(has_status(status, Parameter("moment", models.DateTimeField())))
         return carts.values_list("id", cart_json(itemCount="item_count"), *columns)[:limit]
@@ -157,18 +184,36 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         return self.filter(lasts, pk=cart_id).values_list("version", flat=True).first()
 
     def summaries(
-        self, limit: int, cursor: UUID | None = None, status: str | None = None
-    ) -> list[tuple[UUID, str]]:
-        """Return the ids and JSON texts of up to `limit` carts, newest first.
+        self,
+        limit: int,
+        cursor: UUID | Position | None = None,
+        status: str | None = None,
+        *,
+        by_change: bool = False,
+    ) -> list[tuple[UUID | Position, str]]:
+        """Return the cursors and JSON texts of up to `limit` carts, newest first.
 
-        With a `cursor`, carts older than that id. With a `status`, those that have it.
+        If `by_change`, the last changed come first. With a `cursor`, those beyond it. With a
+        `status`, those that have it.
         """
-        keys = tuple(self.keys)
-        columns = status_columns()
-        statement = select_summaries(self.model, keys, limit, status, columns, further=bool(cursor))
+        columns = ("modified_on",) * by_change + status_columns()
+        statement = select_summaries(
+            self.model,
+            tuple(self.keys),
+            limit,
+            status,
+            columns,
+            further=cursor is not None,
+            by_change=by_change,
+        )
         moment = self.current_time()
-        rows = statement.rows(cursor=cursor, moment=moment, **self.keys)
-        return [(cart_id, with_status(text, own, moment)) for cart_id, text, *own in rows]
+        at, cart_id = cursor[:2] if isinstance(cursor, Position) else (None, cursor)
+        rows = statement.rows(cart_id=cart_id, at=at, moment=moment, **self.keys)
+        if by_change:
+            return [
+                (Position(at, key), with_status(text, own, moment)) for key, text, at, *own in rows
+            ]
+        return [(key, with_status(text, own, moment)) for key, text, *own in rows]
 
 
 def first_key_at(moment: datetime) -> UUID:

@@ -1,13 +1,17 @@
+from datetime import timedelta
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from django.utils import timezone
 
+from carts.models import Cart
 from carts.views import PAGE_PARAMETERS
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of, exact, success
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, shown
-from tests.support.factories import CartFactory
+from tests.support.factories import CartFactory, ItemFactory
 from tests.support.table_contents import Unchanged
 
 
@@ -75,6 +79,10 @@ def test_a_cursor_of_another_customer_shows_nothing_of_theirs(api: Api) -> None:
 
 LIMIT, CURSOR = "limit must be 1 to 100.", "cursor must be a nextCursor of this list."
 NO_LIMITS = ["0", "101", "-1", "", "1.0", "1e1", "1_0", "%D9%A1", "9999999999", "%2B1", "1%0A"]
+RESTAURANT = "restaurantKey must be an integer of 32 bits."
+BY_CHANGE = f"1764313052123456.{STRANGER.hex}.0"
+NO_RESTAURANTS = ["", "x", "1.0", "2147483648", "-2147483649", "%2B1", "1_0", "%D9%A1"]
+NO_SORTS = ["", "price", "Modified", "created%0A"]
 NO_CURSORS = ["", "next", STRANGER.hex, f"{STRANGER}%0A", "%00"]
 
 
@@ -82,13 +90,52 @@ NO_CURSORS = ["", "next", STRANGER.hex, f"{STRANGER}%0A", "%00"]
     ("query", "text"),
     [
         *((f"limit={limit}", LIMIT) for limit in NO_LIMITS),
-        *((f"cursor={cursor}", CURSOR) for cursor in NO_CURSORS),
+        *((f"cursor={cursor}", CURSOR) for cursor in (*NO_CURSORS, BY_CHANGE)),
+        *((f"cursor={cursor}&sort=modified", CURSOR) for cursor in (*NO_CURSORS, STRANGER)),
+        *((f"restaurantKey={key}", RESTAURANT) for key in NO_RESTAURANTS),
+        *((f"sort={sort}", "sort must be one of these: created, modified.") for sort in NO_SORTS),
         *((f"{name}=1&{name}=1", f"{name} must be sent once.") for name in PAGE_PARAMETERS),
     ],
 )
 def test_refuses_a_wrong_parameter(api: Api, unchanged: Unchanged, query: str, text: str) -> None:
     name = query.partition("=")[0]
     assert_refused(api.get(f"?{query}"), 400, "invalid_parameter", text, name)
+
+
+def test_last_changed_first(api: Api) -> None:
+    """Pages lose no cart and show none twice, even where times are equal."""
+    moment = timezone.now()
+    carts = [CartFactory(profile_key=PROFILE, items=[ItemFactory()]).pk for _ in range(7)]
+    for cart_id, seconds in zip(carts, (3, 1, 2, 2, 2, 1, 0), strict=True):
+        when = moment + timedelta(seconds=seconds)
+        Cart.objects.dated(when).change_cart(cart_id, {"note": "x"})
+    expected = [carts[n] for n in (0, 4, 3, 2, 5, 1, 6)]
+
+    for limit in (1, 2, 3, 7, 20):
+        found, query = [], {"sort": "modified", "limit": limit}
+        while query.get("cursor", "first"):
+            data = api.get(f"?{urlencode(query)}").json()["data"]
+            found += [cart["cartId"] for cart in data["carts"]]
+            query["cursor"] = data["nextCursor"]
+        assert found == [*map(str, expected)]
+    newest = api.get("?sort=created&limit=2").json()["data"]
+    assert [cart["cartId"] for cart in newest["carts"]] == [*map(str, carts[:4:-1])]
+
+
+def test_the_cart_that_a_customer_left_at_a_restaurant(api: Api, settings: Any) -> None:
+    left, closed = (CartFactory(profile_key=PROFILE, restaurant_key=-1) for _ in "12")
+    CartFactory(profile_key=PROFILE, restaurant_key=1)
+    CartFactory(profile_key=STRANGER, restaurant_key=-1)
+    closed.close(outcome="abandoned")
+    settings.CART_DAYS = 30
+
+    for sort in ("created", "modified"):
+        query = f"?restaurantKey=-1&status=open&sort={sort}"
+        [cart] = api.get(query).json()["data"]["carts"]
+        assert cart["cartId"] == str(left.pk)
+        assert cart["expiresOn"]
+    everything = api.get("?restaurantKey=-1&sort=modified").json()["data"]["carts"]
+    assert [cart["cartId"] for cart in everything] == [str(closed.pk), str(left.pk)]
 
 
 def test_tells_all_that_is_wrong_in_the_query(api: Api) -> None:

@@ -175,7 +175,7 @@ def test_no_warning_follows_more_problems_than_are_listed(api: Api, unchanged: U
     ("query", "fields"),
     [
         ("?offset=10", ["offset"]),
-        ("?limit=5&page=2&page=3&sort=x", ["page", "sort"]),
+        ("?limit=5&page=2&page=3&order=x", ["page", "order"]),
         ("?" + "&".join(f"p{n}=1" for n in range(20)), [f"p{n}" for n in range(10)]),
         ("?" + "x" * 100 + "=1", ["x" * 64]),
         ("?limit=5", []),

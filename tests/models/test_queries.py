@@ -145,7 +145,7 @@ def test_reads(carts: int, items: int, options: int) -> None:
     ids = [created(api, body) for _ in range(carts)]
 
     assert statements(lambda: api.get(f"/{ids[0]}"), 1) == "SELECT cart"
-    for query in ("", f"?cursor={ids[0]}"):
+    for query in ("", f"?cursor={ids[0]}", "?sort=modified&restaurantKey=4711"):
         assert statements(partial(api.get, query), 1) == "SELECT cart"
 
 
