@@ -7,9 +7,8 @@ only the values differ. What it saves is in tests/bench/README.md ("What compili
 Values must have their field's Python type already: they are not converted.
 
 Private parts of Django, 5.2 to 6.1, are the compiler of `django.db.models.sql`, its `as_sql` and
-its converters in `Select`, and `_raw_delete` in `delete_in_shards`. psycopg's pipeline is
-documented. If a private part changes, `tests/models/test_compiled_statements.py` fails. Then write
-the statements as plain querysets.
+its converters in `Select`, and `_raw_delete` in `delete_in_shards`. If a private part changes,
+`tests/models/test_compiled_statements.py` fails. Then write the statements as plain querysets.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,21 +1,32 @@
-"""What the backend adds: ended and late connections are replaced."""
+"""What the backend adds: one send an exchange; ended and late connections are replaced."""
 
 import math
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from contextvars import copy_context
 from time import monotonic
+from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import OperationalError, close_old_connections, connection, connections
+from django.db import (
+    DataError,
+    OperationalError,
+    close_old_connections,
+    connection,
+    connections,
+    transaction,
+)
+from psycopg.pq import PipelineStatus, TransactionStatus
 
 from cartsvc.db.compiled_statements import one_exchange
 from cartsvc.db.postgresql import base
 from cartsvc.db.postgresql.base import deadline
+from tests.support.factories import CartFactory
 from tests.support.programs import wait_until
+from tests.support.table_contents import Unchanged
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -121,3 +132,105 @@ def test_nobody_connects_when_the_request_s_time_is_up() -> None:
 def test_what_is_no_request_waits_as_long_as_it_takes(hurried: None) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_sleep(0.7)")
+
+
+Statement = tuple[str, Sequence[object]]
+
+# More than the buffers of both ends of a socket hold.
+LARGE = 20_000_000
+SENT: Statement = ("SELECT length(%s::text)", ["x" * LARGE])
+ANSWERED: Statement = (f"SELECT repeat('x', {LARGE})", [])
+SLEEP: Statement = ("SELECT pg_sleep(60)", [])
+KILL: Statement = ("SELECT pg_terminate_backend(pg_backend_pid())", [])
+DELETE: Statement = ("DELETE FROM carts_cart", [])
+
+
+def exchanged(*statements: Statement) -> list[Any]:
+    """Return the first row of each of the statements, which one transaction sends at once."""
+    cursors = [connection.cursor() for _ in statements]
+    with transaction.atomic(), connection.cursor() as first, one_exchange(first):
+        for cursor, (sql, values) in zip(cursors, statements, strict=True):
+            cursor.execute(sql, values)
+    return [cursor.fetchone() for cursor in cursors if cursor.description]
+
+
+def assert_usable() -> None:
+    assert exchanged(("SELECT %s::int", [1]), ("SELECT %s::int", [2])) == [(1,), (2,)]
+    server = connection.connection
+    assert server.info.transaction_status == TransactionStatus.IDLE
+    assert server.info.pipeline_status == PipelineStatus.OFF
+
+
+def test_more_than_the_socket_holds_goes_both_ways_at_once() -> None:
+    context = copy_context()
+    context.run(deadline.set, monotonic() + 60)  # rather than for ever
+    answers = context.run(exchanged, ANSWERED, SENT, ANSWERED, SENT, SENT)
+    assert [len(row[0]) if isinstance(row[0], str) else row[0] for row in answers] == [LARGE] * 5
+    assert_usable()
+
+
+def test_rows_that_are_fetched_within_an_exchange_are_sent_for() -> None:
+    with connection.cursor() as cursor, one_exchange(cursor):
+        for number in 1, 2:
+            cursor.execute("SELECT %s::int", [number])
+            assert cursor.fetchone() == (number,)
+    assert_usable()
+
+
+@pytest.mark.parametrize("times", [1, 8], ids=["parsed each time", "prepared"])
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_an_error_is_that_of_the_statement_which_failed(
+    unchanged: Unchanged, position: int, times: int
+) -> None:
+    """Those after it are not run, and those before it are undone."""
+    CartFactory()
+    unchanged()
+    statements = [DELETE, DELETE]
+    statements.insert(position, ("SELECT 1 / %s::int", [0]))
+    for _ in range(times):
+        with pytest.raises(DataError, match="division by zero"):
+            exchanged(*statements)
+        assert_usable()
+
+
+def test_what_cannot_be_sent_undoes_what_was_to_go_with_it(unchanged: Unchanged) -> None:
+    CartFactory()
+    unchanged()
+    with pytest.raises(DataError, match="NUL"):
+        exchanged(DELETE, ("SELECT %s::text", ["\0"]))
+    assert_usable()
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [(KILL, SENT, SENT), (ANSWERED, KILL, DELETE), (DELETE, KILL)],
+    ids=["while it is sent", "between two answers", "at the end"],
+)
+def test_a_server_that_is_killed(unchanged: Unchanged, statements: Sequence[Statement]) -> None:
+    CartFactory()
+    unchanged()
+    with pytest.raises(OperationalError):
+        exchanged(*statements)
+    assert_usable()
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [(DELETE, SLEEP, SENT, SENT), (SLEEP, DELETE), (DELETE, ANSWERED, SLEEP, DELETE)],
+    ids=["while it is sent", "before the answer", "between two answers"],
+)
+def test_a_server_that_does_not_answer_in_time(
+    hurried: None, unchanged: Unchanged, statements: Sequence[Statement]
+) -> None:
+    CartFactory()
+    unchanged()
+    first = backend()  # without a deadline, which a busy machine might exceed
+
+    def request() -> None:
+        deadline.set(None)
+        with pytest.raises(OperationalError, match="time is up"):  # to connect anew
+            exchanged(*statements)
+
+    copy_context().run(request)
+    end(first)  # it sleeps on
+    assert_usable()

@@ -1,9 +1,13 @@
 """The statements of each operation, BEGIN and COMMIT included, whatever the cart holds.
 
-And how often it waits for PostgreSQL to answer: once for all that it sends at once.
+And how often it sends something to PostgreSQL, which wakes its process, and waits for the answer:
+once for all that is sent at once.
 """
 
+import os
 import re
+import socket
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -36,9 +40,16 @@ RECORDED = "UPDATE cart, INSERT cartchange, COMMIT"
 SHOWN = "UPDATE cart, INSERT cartchange, SELECT cart, COMMIT"
 
 
+# libpq sends when it has so much, whether there is more to come or not.
+LIBPQ_BUFFER_BYTES = 8192
+
+
 @contextmanager
 def waits(number: int) -> Iterator[None]:
-    """Check how often the driver sends something in the block and then waits for an answer."""
+    """Check how often the driver sends something in the block and then waits for an answer.
+
+    It sends once for each answer, and what is larger than libpq's buffer in pieces of its size.
+    """
     # Whether the database is distributed is asked once.
     if connection.is_distributed or connection.vendor != "postgresql":
         yield
@@ -47,14 +58,25 @@ def waits(number: int) -> Iterator[None]:
     with TemporaryFile("w+") as messages:
         server.trace(messages.fileno())
         server.set_trace_flags(Trace.SUPPRESS_TIMESTAMPS)
+        before = segments_sent(server.socket)
         try:
             yield
         finally:
+            sent = segments_sent(server.socket) - before
             server.untrace()
         messages.seek(0)
-        found = re.findall(r"^([FB])\t\d+\t(\w+)", messages.read(), re.MULTILINE)
+        found = re.findall(r"^([FB])\t(\d+)\t(\w+)", messages.read(), re.MULTILINE)
     # A long answer begins while the rest is being sent, but the server ends an exchange with this.
-    assert found.count(("B", "ReadyForQuery")) == number
+    assert [(side, kind) for side, _, kind in found].count(("B", "ReadyForQuery")) == number
+    size = sum(int(length) for side, length, _ in found if side == "F")
+    assert number <= sent <= number + size // LIBPQ_BUFFER_BYTES
+
+
+def segments_sent(descriptor: int) -> int:
+    """Return how many segments with data the kernel has sent: `tcpi_data_segs_out`."""
+    with socket.socket(fileno=os.dup(descriptor)) as server:
+        info = server.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 160)
+    return int(struct.unpack_from("I", info, 156)[0])
 
 
 def statements(call: Callable[[], Any], exchanges: int, status: int = 200) -> str:

@@ -1,10 +1,14 @@
-"""Django's PostgreSQL backend: an end to waiting, and a cheaper health check.
+"""Django's PostgreSQL backend: an end to waiting, one send an exchange, a cheaper health check.
 
 A frozen server's kernel goes on acknowledging what it is sent, and none of the server's own
 timeouts runs. None bounds a COMMIT that waits for its standby either. So this side does: all
 statements of a request together have REQUEST_SECONDS, from when it first waits. This leans on a
 part of psycopg 3.3 that is not documented: `wait`, through which every exchange goes, takes a
 timeout that nobody passes. If it moves, `tests/api/test_outage.py` fails.
+
+psycopg's pipeline sends each statement by itself, and each send wakes the server. Ours keeps them
+until the pipeline ends. This leans on private parts of psycopg 3.3 that `Exchange` names. If one
+moves, `tests/models/test_queries.py` fails: delete the class and `Connection.pipeline`.
 """
 
 import math
@@ -19,8 +23,10 @@ from typing import Any
 import psycopg
 from django.db import connections
 from django.db.backends.postgresql import base
-from psycopg import IsolationLevel, OperationalError
+from psycopg import IsolationLevel, OperationalError, Pipeline
+from psycopg.abc import PQGen
 from psycopg.errors import Diagnostic
+from psycopg.generators import send
 
 from cartsvc.db.database_url import REQUEST_SECONDS
 
@@ -38,6 +44,27 @@ def request_deadline() -> float:
         end = time.monotonic() + REQUEST_SECONDS
         deadline.set(end)
     return end
+
+
+class Exchange(Pipeline):
+    """A pipeline whose statements wait for the end, or for the first rows that are fetched.
+
+    What does not fit into the socket waits until there is room. Answers are read meanwhile, because
+    the server may not read on before it can write.
+    """
+
+    def _communicate_gen(self) -> PQGen[None]:
+        yield from ()
+
+    def _fetch_gen(self, *, flush: bool) -> PQGen[None]:
+        while self.command_queue:
+            self.command_queue.popleft()()
+        yield from send(self.pgconn)
+        yield from super()._fetch_gen(flush=flush)
+
+    def _exit_gen(self) -> PQGen[None]:
+        # psycopg's own would ask for the answers in a message of its own.
+        yield from self._sync_gen()
 
 
 class Connection(psycopg.Connection):
@@ -59,6 +86,12 @@ class Connection(psycopg.Connection):
             if time.monotonic() >= end:
                 self.pgconn.finish()
             raise
+
+    @contextmanager
+    def pipeline(self) -> Iterator[Pipeline]:
+        self._pipeline = self._pipeline or Exchange(self)
+        with super().pipeline() as pipeline:
+            yield pipeline
 
     def commit(self) -> None:
         """Fail if what is committed on this server may be lost in a failover.
