@@ -80,7 +80,7 @@ class CartAdmin(admin.ModelAdmin):
                 return HttpResponseRedirect(result.opens)
             if as_csv:
                 return _csv(result.carts)
-        context = {"title": "Carts", "form": form, "result": result, "most": search.MAX_FOUND}
+        context = {"title": "Carts", "form": form, "result": result}
         return desk_page(request, "search", context)
 
     def change_view(

@@ -1,8 +1,8 @@
 """Find carts by their keys, newest first, without ever reading the whole table.
 
 A key is looked up in its index. Other columns have no index, because each index costs every
-write. A search by them, or by what the carts hold, looks through a bounded number of carts at a
-time, goes on for about a second, and reports how far it got.
+write. A search by them, or by what the carts hold, looks through more and more carts at a time,
+goes on for about a second, and reports how far it got.
 """
 
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.db import OperationalError
 from django.db.models import Q, Subquery, TextField, Value
 from django.db.models.functions import Concat
 from django.urls import reverse
@@ -29,8 +30,8 @@ from carts.models.reads import first_key_at
 # The carts of a page, and the most that are counted and that a file holds.
 CARTS_PER_PAGE, MAX_FOUND = 100, 1_000
 
-# The number of carts that a search looks through at a time, and for how long it goes on.
-CARTS_AT_ONCE, SEARCH_SECONDS = 20_000, 1.0
+# The carts that a search looks through at first, then twice as many, and for how long it goes on.
+CARTS_AT_ONCE, SEARCH_SECONDS = 1_000, 1.0
 
 # The filters whose columns have their values, in upper or lower case.
 EQUAL = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
@@ -81,8 +82,8 @@ class FindForm(forms.Form):
 class SearchResult:
     """Carts, newest first, and the key at which the older page begins.
 
-    `total` carts were found from here on, or more if there is an older result. `reading` is what
-    the term was taken for. `opens` is the address of the one thing that it names. `reached` is when
+    `total` carts were found from here on, and perhaps `more`. `reading` is what the term was taken
+    for. `opens` is the address of the one thing that it names. `reached` is when
     the last cart that was looked at was created, if more may match.
     """
 
@@ -90,6 +91,7 @@ class SearchResult:
     older: UUID | None = None
     reached: datetime | None = None
     total: int = 0
+    more: bool = False
     reading: Reading = field(default_factory=Reading)
     opens: str = ""
 
@@ -99,9 +101,9 @@ def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchR
     digits = search_terms.id_digits(values["q"])
     if len(digits) == 32 and (opens := _opened(UUID(digits))):
         return SearchResult(opens=opens)
-    result = SearchResult()
+    result, deadline = SearchResult(), monotonic() + SEARCH_SECONDS
     for reading in search_terms.readings(values["q"]):
-        result = _search(reading, values, size)
+        result = _search(reading, values, size, deadline)
         if result.carts or result.reached or reading.deleted:
             break
     if len(result.carts) == 1 and not (values["before"] or result.older or reading.deleted):
@@ -130,16 +132,29 @@ def _named(cart: Cart, reading: Reading) -> str:
     return cart_url(cart.pk, version=made) if made else ""
 
 
-def _search(reading: Reading, values: dict[str, Any], size: int) -> SearchResult:
-    beyond, keys = values["before"], list[UUID]()
-    deadline = monotonic() + SEARCH_SECONDS
-    while True:
-        found, edge = _look(reading, values | {"before": beyond})
+def _search(reading: Reading, values: dict[str, Any], size: int, deadline: float) -> SearchResult:
+    beyond, keys, at_once = values["before"], list[UUID](), CARTS_AT_ONCE
+    edge: UUID | None = None
+    while at_once > CARTS_AT_ONCE // 10:
+        began = monotonic()
+        try:
+            found, edge = _look(reading, values | {"before": beyond}, at_once)
+        except OperationalError:
+            # Under load it takes too long: end with what was looked at, or look at fewer.
+            at_once //= 2
+            if edge:
+                break
+            if at_once <= CARTS_AT_ONCE // 10:
+                raise
+            continue
         keys += found
         beyond = edge or beyond
-        if not edge or len(keys) > size or monotonic() >= deadline:
+        left, took = deadline - monotonic(), monotonic() - began
+        if not edge or len(keys) > size or left <= 0:
             break
+        at_once = int(min(2 * at_once, at_once * left / took))
     result = SearchResult(total=min(len(keys), MAX_FOUND), reading=reading)
+    result.more = bool(edge) or len(keys) > MAX_FOUND
     if len(keys) > size:
         beyond = keys[size - 1]
     elif edge:
@@ -162,7 +177,7 @@ def _carts(keys: list[UUID]) -> list[Cart]:
     return carts
 
 
-def _look(reading: Reading, values: dict[str, Any]) -> tuple[list[UUID], UUID | None]:
+def _look(reading: Reading, values: dict[str, Any], at_once: int) -> tuple[list[UUID], UUID | None]:
     """Return the first carts that match, and the last key looked at if a condition left some."""
     start, end = search_terms.LOWEST, values["before"] or search_terms.HIGHEST
     if values["created_from"]:
@@ -184,7 +199,7 @@ def _look(reading: Reading, values: dict[str, Any]) -> tuple[list[UUID], UUID | 
     if reading.keys:
         carts = carts.filter(pk__in=reading.keys)
     elif condition:
-        edge = carts.values_list("id", flat=True)[CARTS_AT_ONCE : CARTS_AT_ONCE + 1].first()
+        edge = carts.values_list("id", flat=True)[at_once : at_once + 1].first()
         if edge:
             carts = carts.filter(id__gte=edge)
     return list(carts.filter(condition).values_list("id", flat=True)[: MAX_FOUND + 1]), edge
