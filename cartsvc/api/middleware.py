@@ -1,8 +1,10 @@
 """What every request passes through before its view."""
 
+import logging
 import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from operator import length_hint
 from time import perf_counter
@@ -13,11 +15,13 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
+from environs import ValidationError
 
 from cartsvc.api import health, throttling
 from cartsvc.api.exception_handler import handle
 from cartsvc.api.json_body import RECEIVED, has_body, media_type
 from cartsvc.db.postgresql.base import deadline
+from cartsvc.environment_variables import browser_origin
 from cartsvc.request_errors import (
     ADDRESS_MAX_LENGTH,
     HEADER_MAX_LENGTH,
@@ -28,6 +32,8 @@ from cartsvc.request_errors import (
 )
 from cartsvc.serving import drain, logs, metrics
 
+logger = logging.getLogger(__name__)
+
 # Where people look; every other path is the API's.
 PAGES = re.compile(r"/docs|/(admin|static)/.*|/admin", re.DOTALL)
 # Whoever looks here is led to the page that tries the API.
@@ -35,6 +41,10 @@ WAYS_TO_DOCS = {"/", "/docs/"}
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 # W3C Trace Context, section 3.2
 TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+
+# Anybody can make origins up: of so many, at most, a line is logged.
+MAX_LOGGED_ORIGINS = 100
+_logged_origins: set[str] = set()
 
 
 class PlainHeaders:
@@ -80,6 +90,8 @@ class ApiMiddleware:
         logs.request_ids.set({"request_id": request_id, **ids})
         started = perf_counter()
         response = cast("HttpResponse", self.api(request))
+        if request.method == "OPTIONS" and "Access-Control-Allow-Origin" not in response:
+            _log_origin(request.META.get("HTTP_ORIGIN", ""))
         if settings.THROTTLE_RATE:
             for name, value in throttling.rate_limit_headers(request).items():
                 response[name] = value
@@ -117,6 +129,17 @@ class ApiMiddleware:
 def _view(request: HttpRequest) -> HttpResponse:
     match = request.resolver_match = resolve(request.path_info, settings.API_URLCONF)
     return cast("HttpResponse", match.func(request, *match.args, **match.kwargs))
+
+
+def _log_origin(origin: str) -> None:
+    """Log once for each process that pages of the origin, which is not listed, cannot call."""
+    if origin in _logged_origins or len(_logged_origins) >= MAX_LOGGED_ORIGINS:
+        return
+    with suppress(ValidationError):
+        browser_origin(origin)
+        _logged_origins.add(origin)
+        text = "A browser asked whether a page of %s may call: CORS_ALLOWED_ORIGINS lacks it."
+        logger.warning(text, origin)
 
 
 def head_error(environ: Mapping[str, Any]) -> ApiError | None:

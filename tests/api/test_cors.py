@@ -1,5 +1,6 @@
 """Calls from pages of other origins; tests/browser makes them from such a page."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from django.test import Client
 from django.urls import path
 from pytest_django import Settings
 
+from cartsvc.api import middleware
 from tests.support import bodies
 from tests.support.callers import PROFILE, STRANGER, Api
 
@@ -118,3 +120,33 @@ def test_the_pages_are_for_no_origin(listed: None, db: None, path: str) -> None:
 def test_it_is_off_until_origins_are_listed(api: Api) -> None:
     assert preflight().status_code == 401
     assert told(preflight()) == told(api.get(Origin=SHOP)) == set()
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Callable[[], Any]:
+    """What the log says of origins, in a new process."""
+    monkeypatch.setattr(middleware, "_logged_origins", set())
+    return lambda: [text for name, _, text in caplog.record_tuples if name == middleware.__name__]
+
+
+def asked_of(origin: str) -> str:
+    return f"A browser asked whether a page of {origin} may call: CORS_ALLOWED_ORIGINS lacks it."
+
+
+@pytest.mark.parametrize("origins", [[], ["https://www.shop.example"]])
+def test_the_log_names_an_origin_that_is_not_listed_once(
+    settings: Settings, lines: Callable[[], Any], origins: list[str]
+) -> None:
+    settings.CORS_ALLOWED_ORIGINS = origins
+    for _ in range(3):
+        preflight()
+    assert lines() == [asked_of(SHOP)]
+    for origin in ("", "null", "https://shop.example/\nx", "https://Shop.example", *origins):
+        preflight(origin=origin)
+    assert lines() == [asked_of(SHOP)]
+
+
+def test_made_up_origins_do_not_fill_the_log(lines: Callable[[], Any]) -> None:
+    for number in range(middleware.MAX_LOGGED_ORIGINS + 10):
+        preflight(origin=f"https://{number}.example")
+    assert len(lines()) == middleware.MAX_LOGGED_ORIGINS
