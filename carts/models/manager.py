@@ -226,7 +226,8 @@ class CartManager(CartWriter):
         Values that equal those held change nothing. Another field is a TypeError.
         """
         if fixed := changes.keys() - set(CHANGEABLE_CART_FIELDS):
-            raise TypeError(f"A cart's {', '.join(sorted(fixed))} cannot be changed.")
+            named, taken = ", ".join(sorted(fixed)), ", ".join(CHANGEABLE_CART_FIELDS)
+            raise TypeError(f"A change of a cart takes no {named}, only {taken}.")
         checked = checked_changes(NewCart, changes)
         with change_transaction() as cursor:
             look = changeable_fields(self.model)

@@ -51,6 +51,7 @@ def test_the_time_of_the_last_change_never_goes_back(cart: Cart) -> None:
         (lambda cart: cart.add_item(**ItemFactory(position=0)), "position"),
         (lambda cart: cart.add_item(**ItemFactory(options=[OptionFactory(size=1)])), "size"),
         (lambda cart: cart.change(note="x", subtotal=0), "subtotal"),
+        (lambda cart: cart.change(qantity=1), "qantity"),
         (lambda _: CartFactory(version=41), "version"),
         (lambda _: CartFactory(items=[ItemFactory(cart_id=1)]), "cart_id"),
     ],
@@ -58,8 +59,7 @@ def test_the_time_of_the_last_change_never_goes_back(cart: Cart) -> None:
 def test_a_name_that_cannot_be_set_is_refused(
     cart: Cart, unchanged: Unchanged, write: Callable[[Any], Any], name: str
 ) -> None:
-    text = rf"takes no {name}, only |A cart's {name} cannot be changed\."
-    with pytest.raises(TypeError, match=text):
+    with pytest.raises(TypeError, match=f"takes no {name}, only "):
         write(cart)
 
 
