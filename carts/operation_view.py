@@ -201,18 +201,18 @@ class OperationView(ViewSetMixin, APIView):
         with WAITING.place_for(self.caller), transaction.atomic() if self.key else nullcontext():
             record = self._record(sent) if self.key else None
             if record is None or record.is_new:
-                changed, data, version = make(), None, None
+                changed, data, version, is_change = make(), None, None, True
                 if changed:
-                    data, version = changed.json, changed.version
+                    data, version, is_change = changed.json, changed.version, changed.is_change
                 if ids:
                     members = _encode(ids)
                     data = f'{members[:-1]},"cart":{data}}}' if data else members
             if record and record.is_new:
-                record.keep_answer(data, version)
+                record.keep_answer(data, version, is_change=is_change)
         if record and not record.is_new:  # the transaction has committed its lock
             self.headers["Idempotent-Replayed"] = "true"
-            data, version = record.data, record.version
-        return self.answer(data, version)
+            data, version, is_change = record.data, record.version, record.is_change
+        return self.answer(data, version, None if is_change else "Nothing was changed.")
 
     def _record(self, sent: object) -> IdempotencyRecord:
         """Return the record of the request, or of the same request sent before."""
@@ -223,9 +223,11 @@ class OperationView(ViewSetMixin, APIView):
             request.append("return=representation")
         return IdempotencyRecord.of_request(profile_key, partner, str(self.key), request)
 
-    def answer(self, data: str | None, version: int | None = None) -> HttpResponse:
+    def answer(
+        self, data: str | None, version: int | None = None, message: str | None = None
+    ) -> HttpResponse:
         """Return the operation's success, with `data` as JSON text and the cart's version."""
-        response = success(self.operation.message, data, self.warnings)
+        response = success(message or self.operation.message, data, self.warnings)
         if version is not None:
             response["ETag"] = entity_tag(version)
         if self.returns_cart:

@@ -31,7 +31,7 @@ class IdempotencyRecord(models.Model):
     """The key of a request, a digest of the request, and what was answered.
 
     `data` is the answer's data as JSON text, `version` the cart's after the change; null if the
-    answer has none.
+    answer has none. `is_change` says whether anything was changed.
     """
 
     pk = models.CompositePrimaryKey("profile_key", "key")
@@ -40,6 +40,7 @@ class IdempotencyRecord(models.Model):
     digest = models.BinaryField(max_length=32)
     data = models.TextField(null=True)
     version = models.PositiveBigIntegerField(null=True)
+    is_change = models.BooleanField(default=True, db_default=True)
     created_on = models.DateTimeField(default=timezone.now)
 
     is_new = True  # no earlier request has made it
@@ -86,9 +87,10 @@ class IdempotencyRecord(models.Model):
         earlier.is_new = False
         return earlier
 
-    def keep_answer(self, data: str | None, version: int | None) -> None:
+    def keep_answer(self, data: str | None, version: int | None, *, is_change: bool) -> None:
         """Keep what the request is answered with."""
-        type(self).objects.filter(pk=self.pk).update(data=data, version=version)
+        answer = {"data": data, "version": version, "is_change": is_change}
+        type(self).objects.filter(pk=self.pk).update(**answer)
 
     @staticmethod
     def expired_before() -> datetime:

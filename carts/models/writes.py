@@ -35,6 +35,7 @@ class Changed:
     version: int
     subtotal: Decimal
     json: str | None = None
+    is_change: bool = True
 
 
 class CartWriter(CartReader):
@@ -164,7 +165,7 @@ class CartWriter(CartReader):
 
     def _unchanged(self, cart: LockedCart) -> Changed:
         text = self.version_and_json(cart.id)[1] if self.returns_cart else None
-        return Changed(cart.version, cart.subtotal, text)
+        return Changed(cart.version, cart.subtotal, text, is_change=False)
 
 
 _columns_of = itemgetter(*map(Item._fields.index, ITEM_COLUMNS))

@@ -61,8 +61,42 @@ def test_what_is_held_already_changes_nothing(
     response = change(If_Match='"1"', Prefer="return=representation")
 
     assert (response.status_code, response["ETag"]) == (200, '"1"')
-    assert exact(response)["data"] == shown(api, cart_id)
+    assert exact(response) == success("Nothing was changed.", shown(api, cart_id))
     assert change(If_Match='"7"').status_code == 412
+
+
+CLOSING = {"outcome": "ordered", "reference": "order-1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "closed"),
+    [
+        *(("change cart", None), ("change item", None), ("replace all", None), ("reopen", None)),
+        *(("close", CLOSING), ("reopen", CLOSING)),
+    ],
+)
+def test_what_changes_nothing_says_so_to_a_replay_too(
+    api: Api, cart_id: str, item_id: str, name: str, closed: Any
+) -> None:
+    items = [{"itemId": item_id, **bodies.item()}]
+    body = {"replace all": {"items": items}, "close": CLOSING, "reopen": {}}.get(name, {})
+    if closed:
+        send(api, "close", cart_id, body=CLOSING)
+    change = partial(send, api, name, cart_id, item_id, body, Idempotency_Key="k")
+    first, replayed = change(), change()
+
+    if name == "reopen" and closed:
+        assert first.json() == replayed.json() == success("The cart is open.")
+        return
+    ids = {"itemIds": [item_id]} if name == "replace all" else None
+    assert first.json() == replayed.json() == success("Nothing was changed.", ids)
+    assert first["ETag"] == replayed["ETag"] == ('"2"' if closed else '"1"')
+
+
+def test_update_item_replaces_an_item_by_its_like(api: Api, cart_id: str, item_id: str) -> None:
+    """The specification has one answer for it."""
+    response = send(api, "update", cart_id, item_id, bodies.item())
+    assert (response.json(), response["ETag"]) == (success("The item was updated."), '"2"')
 
 
 @pytest.mark.parametrize(

@@ -109,9 +109,11 @@ def test_every_success_is_as_shown(api: Api) -> None:
     added = api.post(f"{cart}/items", body("addItem"))
     item = f"{cart}/items/{added.json()['data']['itemId']}"
     assert_as_shown(added, "addItem", "200", "success")
+    for path, change in ((item, {"quantity": 9}), (cart, {"platform": "web"})):
+        api.patch(path, change)  # so that the example changes something
     for name, path in (
-        ("updateItem", item),
         ("changeItem", item),
+        ("updateItem", item),
         ("removeItem", item),
         ("changeCart", cart),
         ("addItems", f"{cart}/items/batch"),
