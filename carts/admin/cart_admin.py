@@ -1,4 +1,3 @@
-import csv
 from typing import Any
 from uuid import UUID
 
@@ -11,11 +10,12 @@ from carts.admin import activity, search
 from carts.admin.activity import is_deleted, log_of
 from carts.admin.cart_pages import AbandonView, ChangeCartView, DeleteCartView, NoteView, ReopenView
 from carts.admin.channels_page import ChannelsView
-from carts.admin.formatting import LABELS, cart_url, format_amount, parse_version
+from carts.admin.formatting import LABELS, cart_url, parse_version
 from carts.admin.history import timeline
 from carts.admin.item_pages import ItemView, RemoveItemView
 from carts.admin.put_back_page import PutBackView
 from carts.admin.site import desk_page
+from carts.admin.workbook import workbook_response
 from carts.models import Cart, DeletedCart
 from carts.models.closing import OPEN
 from carts.models.reads import items_of
@@ -23,15 +23,6 @@ from cartsvc.guids import parse_guid
 
 # The most items on the slips that the page of a cart shows. Its order has all of them.
 PRINTED_ITEMS = 100
-
-CSV_COLUMNS = (
-    *("id", "profile_key", "created_on", "modified_on", "version", "item_count", "subtotal"),
-    *("currency", "restaurant_key", "partner_key", "fulfilment_channel", "ordering_channel"),
-    *("platform", "status", "reference"),
-)
-# What makes a formula of a cell.
-FORMULA = set("=+-@\t\r")
-
 
 # The pages that change a cart.
 CHANGE_PAGES = (
@@ -66,20 +57,20 @@ class CartAdmin(admin.ModelAdmin):
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: object = None) -> HttpResponse:
-        """Show the search box and the carts found, or give them as a file of CSV.
+        """Show the search box and the carts found, or give them as a workbook.
 
         A key opens the one thing that has it.
         """
         self._check_view(request)
         form, result = search.FindForm(request.GET), search.SearchResult()
         if form.is_valid():
-            as_csv = "csv" in request.GET
-            size = search.MAX_FOUND if as_csv else search.CARTS_PER_PAGE
+            as_file = "xlsx" in request.GET
+            size = search.MAX_FOUND if as_file else search.CARTS_PER_PAGE
             result = search.find_carts(form.cleaned_data, size=size)
             if result.opens:
                 return HttpResponseRedirect(result.opens)
-            if as_csv:
-                return _csv(result.carts)
+            if as_file:
+                return workbook_response(result.carts)
         context = {"title": "Carts", "form": form, "result": result}
         return desk_page(request, "search", context)
 
@@ -138,22 +129,6 @@ class CartAdmin(admin.ModelAdmin):
     def _check_view(self, request: HttpRequest) -> None:
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-
-
-def _csv(carts: list[Any]) -> HttpResponse:
-    """Return the carts as a file for spreadsheets, to which none of its texts is a formula."""
-    response = HttpResponse("\ufeff", content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="carts.csv"'
-    writer = csv.writer(response)
-    writer.writerow([*(name.replace("_", " ") for name in CSV_COLUMNS), "first items"])
-    for cart in carts:
-        items = ", ".join(f"{quantity} × {name}" for quantity, name in cart.lines)
-        subtotal = format_amount(cart.subtotal, cart.currency).replace(",", "")
-        values = {**vars(cart), **cart.state._asdict(), "subtotal": subtotal}
-        cells = (values[name] for name in CSV_COLUMNS)
-        texts = [*("" if cell is None else str(cell) for cell in cells), items]
-        writer.writerow(f"'{text}" if text[:1] in FORMULA else text for text in texts)
-    return response
 
 
 def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:

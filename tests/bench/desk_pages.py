@@ -64,7 +64,7 @@ def paths() -> Iterator[str]:
         *(f"q={each}" for each in terms),
         *(f"{term}+{dish_or_amount}" for dish_or_amount in ("pizza", "zzz", cart.subtotal, "0.01")),
         *(f"{name}={value}" for name in names for value in (getattr(cart, name), "ZZZ")),
-        *("csv=1", f"before={cart.id}"),
+        *("xlsx=1", f"before={cart.id}"),
         f"created_from={day}&created_to={night}",
         f"q={cart.partner_key}&platform=ZZZ&currency=EUR",
         f"{term}&platform=ZZZ&created_to={night}",

@@ -1,10 +1,14 @@
-import csv
 import math
 import re
 from collections.abc import Callable, Container
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from html import unescape
+from io import BytesIO
 from itertools import chain, count
 from typing import Any, cast
+from xml.etree.ElementTree import XML
+from zipfile import ZipFile
 
 import pytest
 from django.db import OperationalError, connection
@@ -82,25 +86,51 @@ def test_the_list_says_how_many_it_has_and_gives_them_as_a_file(
     response = viewer.get(CARTS + older(response))
     assert "4 carts" not in response.text
     # The file begins with the newest cart, whichever page it is asked on.
-    assert 'href="?csv=1">Download as CSV</a>' in response.text
+    assert 'href="?xlsx=1">Download as a workbook</a>' in response.text
     for platform, said in (("+49", "At least 4 carts"), ("ios-app", "1 cart ")):
         assert f">{said}" in viewer.get(CARTS, {"platform": platform}).text
-    file = viewer.get(CARTS, {"platform": "+49", "csv": "1"})
-    assert file.headers["Content-Type"] == "text/csv; charset=utf-8"
-    heads, *rows = csv.reader(file.content.decode("utf-8-sig").splitlines())
-    assert heads[::6] == ["id", "subtotal", "platform"]
-    assert [row[0] for row in rows] == [str(cart.pk) for cart in carts[:0:-1]]
-    assert rows[0][5:] == [
-        *("2", "40.40", "EUR", "4711", "ACME", "DELIVERY", "MOBILE", "'+49", "open", ""),
-        '2 × =1+1, 2 × Côte, "x"',
+    heads, *rows = workbook(viewer, platform="+49")
+    assert [*heads.values()][:8:7] == ["id", "currency"]
+    assert [row["A"] for row in rows] == [str(cart.pk) for cart in carts[:0:-1]]
+
+
+def workbook(client: Client, **query: str) -> list[dict[str, Any]]:
+    """Return the rows of a search's workbook: each cell, a text or a number, by its column."""
+    response = client.get(CARTS, {**query, "xlsx": "1"})
+    assert response.headers["Content-Disposition"] == 'attachment; filename="carts.xlsx"'
+    with ZipFile(BytesIO(response.content)) as file:
+        texts = ["".join(text.itertext()) for text in XML(file.read("xl/sharedStrings.xml"))]
+        sheet = XML(file.read("xl/worksheets/sheet1.xml"))
+    space = {"": sheet.tag.partition("}")[0][1:]}
+    assert sheet.find(".//f", space) is None  # a formula
+    return [
+        {
+            cell.attrib["r"].rstrip("0123456789"): texts[int(cell[0].text or "")]
+            if cell.get("t") == "s"
+            else Decimal(cell[0].text or "")
+            for cell in row
+        }
+        for row in sheet.findall(".//row", space)
     ]
 
 
-def test_zero_is_no_empty_cell_of_a_file(viewer: Client) -> None:
-    CartFactory(restaurant_key=0)
-    text = viewer.get(CARTS, {"csv": "1"}).content.decode("utf-8-sig")
-    [row] = csv.DictReader(text.splitlines())
-    assert [row[name] for name in ("item count", "restaurant key")] == ["0", "0"]
+def test_a_workbook_holds_texts_numbers_and_times(viewer: Client) -> None:
+    harmful = ("=1+1", ";@SUM(1+1)*cmd|' /C calc'!A0", "＝1", "https://evil.example", "_x0041_")
+    cart = dishes(*harmful[:3], platform=harmful[3], ordering_channel=harmful[4], restaurant_key=0)
+    yen = CartFactory(currency="JPY", items=[ItemFactory(currency="JPY", price="1234")])
+    for zone, hours in (("UTC", 0), ("Asia/Tokyo", 9)):
+        viewer.cookies["timezone"] = zone
+        heads, of_yen, row = workbook(viewer)
+        assert (heads["C"], heads["D"]) == (f"created on ({zone})", f"modified on ({zone})")
+        then = (cart.created_on - datetime(1899, 12, 30, tzinfo=UTC)) / timedelta(days=1)
+        assert float(row["C"]) == pytest.approx(then + hours / 24, abs=1e-6)
+    assert of_yen["G"] == yen.subtotal
+    del row["C"], row["D"]
+    assert list(row.values()) == [
+        *(str(cart.pk), str(cart.profile_key), 1, 3, cart.subtotal, "EUR", 0, "ACME"),
+        *("DELIVERY", "_x005F_x0041_", harmful[3], "open"),
+        "2 × =1+1, 2 × ;@SUM(1+1)*cmd|' /C calc'!A0, 2 × ＝1",
+    ]
 
 
 def dishes(*names: str, **values: Any) -> Cart:
