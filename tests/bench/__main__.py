@@ -6,8 +6,8 @@ from tests.bench import measure
 from tests.bench.scenarios import NAMES
 
 parser = argparse.ArgumentParser(prog="python -m tests.bench")
-parser.add_argument("--rounds", type=int, default=5)
-parser.add_argument("--seconds", type=float, default=3, help="of a server's turn in a round")
+parser.add_argument("--rounds", type=int, default=10)
+parser.add_argument("--seconds", type=float, default=1, help="of a server's turn in a round")
 parser.add_argument("--concurrency", type=int, default=8, help="connections of the client")
 parser.add_argument("--only", action="append", choices=NAMES, help="scenario; may be repeated")
 parser.add_argument("--quick", action="store_true", help="one short round: does it run?")

@@ -4,14 +4,13 @@
 share the machine's cores, so the benchmark would measure the library.
 """
 
-import itertools
 import random
 import re
 import selectors
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -82,19 +81,19 @@ def ask(port: int, one_request: bytes) -> bytes:
 
 def run(
     port: int,
-    requests: Iterable[bytes],
+    requests: Iterator[bytes],
     *,
     concurrency: int,
     more: Callable[[Sample, float], bool],
     rate: float | None = None,
 ) -> Sample:
-    """Send the requests over and over while `more` returns true. Any error ends the run.
+    """Send one request after another while `more` returns true. Any error ends the run.
 
     Each connection sends its next request when the last one is answered. With a `rate`, so many
     arrive a second instead, at random moments (Poisson), answered or not: an open loop, in which
     a latency includes what a request waits for a free connection.
     """
-    sample, endless = Sample(), itertools.cycle(requests)
+    sample = Sample()
     free = deque(Connection(port) for _ in range(concurrency))
     waiting: deque[float] = deque()
     # When the request arrived that is on a connection, and how many were answered by then.
@@ -114,7 +113,7 @@ def run(
             while waiting and free:
                 connection = free.popleft()
                 busy[connection] = waiting.popleft(), len(sample.latencies)
-                connection.send(next(endless))
+                connection.send(next(requests))
             until_next = None if rate is None or not going else max(0, arrival - now)
             for key, _ in selector.select(until_next):
                 if key.data.receive() is not None:

@@ -3,8 +3,9 @@
 import argparse
 import os
 import statistics
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import Any
 
 from tests.bench import scenarios, servers
 from tests.bench.load_generator import Sample
-from tests.bench.scenarios import Request
 from tests.bench.servers import Server
 from tests.support.citus import citus
 from tests.support.clusters import Cluster
@@ -34,10 +34,17 @@ class Cell(Sample):
     """What was measured of one server and scenario in one round. The costs are a request's."""
 
     wal: float = 0.0  # bytes
-    server_cpu: float = 0.0  # seconds
+    client_cpu: float = 0.0  # seconds
+    server_cpu: float = 0.0
     postgres_cpu: list[float] = field(default_factory=list)  # of each of its servers
 
+    @property
+    def cpu(self) -> float:
+        """Of all processes."""
+        return self.client_cpu + self.server_cpu + sum(self.postgres_cpu)
 
+
+Requests = Iterator[bytes]
 Cells = dict[tuple[str, str], list[Cell]]  # by scenario and server
 
 
@@ -47,24 +54,29 @@ def against_floor(options: argparse.Namespace) -> str:
     cells: Cells = defaultdict(list)
     for name, server, _, cell in turns(options, scenarios.NAMES, *everyone):
         cells[name, server.name].append(cell)
-    header = ["", "", "requests a second", "service ÷ it", "p50 ms", "p99 ms"]
+    header = ["", "", "client CPU ms", "server", "PostgreSQL", "all", "it ÷ service"]
     return table(
-        [*header, "server CPU ms", "PostgreSQL CPU ms"],
-        [[*key, *row(found, ratio(cells, *key))] for key, found in cells.items()],
+        [*header, "requests a second", "service ÷ it", "p50 ms", "p99 ms"],
+        [[*key, *row(found, cells, *key)] for key, found in cells.items()],
     )
 
 
 def turns(
     options: argparse.Namespace, names: list[str], *everyone: str
-) -> Iterator[tuple[str, Server, list[Request], Cell]]:
-    """Measure these servers in each scenario and round. Each round has a new order."""
+) -> Iterator[tuple[str, Server, Requests, Cell]]:
+    """Measure these servers in each scenario and round. Each round has a new order.
+
+    The tables have statistics of what they hold: without, a read may be planned twice as dear.
+    """
     with servers.cluster_with(*everyone) as (cluster, running):
         for server in running:
             scenarios.verify(server.ask)
-        prepared = {server.name: scenarios.prepare(server.ask) for server in running}
+        prepared = {one.name: one.endless(scenarios.prepare(one.ask)) for one in running}
         for turn in range(options.rounds):
             shift = turn % len(running)
             for name in options.only or names:
+                for server in running:
+                    cluster.execute("ANALYZE", server.name)
                 for server in running[shift:] + running[:shift]:
                     requests = prepared[server.name][name]
                     yield name, server, requests, measure([cluster], server, requests, options)
@@ -72,20 +84,27 @@ def turns(
 
 
 def measure(
-    clusters: list[Cluster], server: Server, requests: list[Request], options: argparse.Namespace
+    clusters: list[Cluster], server: Server, requests: Requests, options: argparse.Namespace
 ) -> Cell:
     server.load(requests, WARM_UP, options.concurrency)
 
     def spent() -> list[float]:
         [(wal,)] = clusters[0].execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint")
-        return [wal, *map(cpu_seconds, (server.pid, *(cluster.pid for cluster in clusters)))]
+        processes = server.pid, *(cluster.pid for cluster in clusters)
+        return [wal, time.process_time(), *map(cpu_seconds, processes)]
 
     before = spent()
     sample = server.load(requests, options.seconds, options.concurrency)
-    wal, server_cpu, *postgres_cpu = [
+    wal, client_cpu, server_cpu, *postgres_cpu = [
         (b - a) / len(sample.latencies) for a, b in zip(before, spent(), strict=True)
     ]
-    return Cell(**vars(sample), wal=wal, server_cpu=server_cpu, postgres_cpu=postgres_cpu)
+    return Cell(
+        **vars(sample),
+        wal=wal,
+        client_cpu=client_cpu,
+        server_cpu=server_cpu,
+        postgres_cpu=postgres_cpu,
+    )
 
 
 def cpu_seconds(pid: int) -> float:
@@ -100,27 +119,35 @@ def cpu_seconds(pid: int) -> float:
     return found
 
 
-def ratio(cells: Cells, name: str, other: str) -> float:
+def ratio(cells: Cells, name: str, other: str, of: Callable[[Cell, Cell], float]) -> str:
     """Return the median of the rounds' ratios. Noise in a round affects both sides of a ratio.
 
     Both runs of the service count, except where they are compared with each other.
     """
-    return statistics.median(
-        mine.rate / theirs.rate
+    found = statistics.median(
+        of(mine, theirs)
         for run in sorted({"service", "again"} - {other})
         for mine, theirs in zip(cells[name, run], cells[name, other], strict=True)
     )
+    return f"{found:.2f}"
 
 
-def row(cells: list[Cell], service_to_it: float) -> list[str]:
+def row(own: list[Cell], cells: Cells, *key: str) -> list[str]:
     """Return the medians over the rounds, with the range of the rates."""
-    rates = [cell.rate for cell in cells]
+
+    def milliseconds(cpu: Callable[[Cell], float]) -> str:
+        return f"{1000 * statistics.median(map(cpu, own)):.2f}"
+
+    rates = [cell.rate for cell in own]
     return [
+        milliseconds(lambda cell: cell.client_cpu),
+        milliseconds(lambda cell: cell.server_cpu),
+        milliseconds(lambda cell: sum(cell.postgres_cpu)),
+        milliseconds(lambda cell: cell.cpu),
+        ratio(cells, *key, of=lambda mine, theirs: theirs.cpu / mine.cpu),
         f"{statistics.median(rates):.0f} ({min(rates):.0f}-{max(rates):.0f})",
-        f"{service_to_it:.2f}",
-        *(f"{quantile(cells, share):.2f}" for share in (0.5, 0.99)),
-        f"{1000 * statistics.median(cell.server_cpu for cell in cells):.2f}",
-        f"{1000 * statistics.median(sum(cell.postgres_cpu) for cell in cells):.2f}",
+        ratio(cells, *key, of=lambda mine, theirs: mine.rate / theirs.rate),
+        *(f"{quantile(own, share):.2f}" for share in (0.5, 0.99)),
     ]
 
 
@@ -138,7 +165,7 @@ def table(header: list[Any], rows: Iterable[list[Any]]) -> str:
 def alone(
     clusters: list[Cluster],
     server: Server,
-    requests: dict[str, list[Request]],
+    requests: dict[str, Requests],
     options: argparse.Namespace,
 ) -> dict[str, list[Cell]]:
     """Measure one server, with all rounds of a scenario after each other."""
@@ -158,7 +185,7 @@ def growth(options: argparse.Namespace) -> str:
             cluster.execute("VACUUM", "service")
             cluster.execute("CHECKPOINT")
             lists, carts, items = zip(*cluster.execute(LOADED, "service"), strict=True)
-            requests = scenarios.requests(lists, carts, items)
+            requests = server.endless(scenarios.requests(lists, carts, items))
             found = alone([cluster], server, requests, options)
             [(disk,)] = cluster.execute("SELECT pg_database_size('service')")
         row = [f"{size:,} carts", f"{disk / 1e9:.2f}"]
@@ -193,7 +220,7 @@ def spread(options: argparse.Namespace) -> str:
     rows: list[list[str]] = []
 
     def add(through: str, nodes: list[Cluster], server: Server) -> None:
-        found = alone(nodes, server, scenarios.prepare(server.ask), options)
+        found = alone(nodes, server, server.endless(scenarios.prepare(server.ask)), options)
         for name, cells in found.items():
             nodes_cpu = zip(*(cell.postgres_cpu for cell in cells), strict=True)
             each = [1e6 * statistics.median(cpu) for cpu in nodes_cpu]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +47,28 @@ class Server:
         answer = load_generator.ask(self.port, self.written(*request))
         return json.loads(answer, parse_float=Decimal).get("data")
 
+    def endless(self, requests: dict[str, list[Request]]) -> dict[str, Iterator[bytes]]:
+        """Return the bytes of each scenario's requests, over and over.
+
+        Each run goes on where the last one ended: whoever began anew would replace items with the
+        options that they have.
+        """
+        return {
+            name: cycle([self.written(*one) for one in scenario])
+            for name, scenario in requests.items()
+        }
+
     def load(
-        self, requests: list[Request], seconds: float, concurrency: int, rate: float | None = None
+        self,
+        requests: Iterator[bytes],
+        seconds: float,
+        concurrency: int,
+        rate: float | None = None,
     ) -> load_generator.Sample:
-        """Send the requests over and over, for so long."""
+        """Send the requests for so long."""
         return load_generator.run(
             self.port,
-            [self.written(*request) for request in requests],
+            requests,
             concurrency=concurrency,
             more=lambda _, elapsed: elapsed < seconds,
             rate=rate,
@@ -120,7 +136,8 @@ def started(cluster: Cluster, name: str, token: str) -> Iterator[Server]:
 @contextmanager
 def cluster_with(*names: str) -> Iterator[tuple[Cluster, list[Server]]]:
     """Run these servers on a private cluster."""
-    with private_cluster(max_connections=300) as cluster, ExitStack() as stack:
+    # Autovacuum works when it likes, and its work would be one server's.
+    with private_cluster(max_connections=300, autovacuum="off") as cluster, ExitStack() as stack:
         servers = []
         for name in names:
             cluster.execute(f"CREATE DATABASE {name}")
