@@ -6,7 +6,7 @@ import pytest
 
 from cartsvc import __version__
 from tests.service.test_configuration import PUBLIC as RIGHT
-from tests.support.programs import free_port, manage
+from tests.support.programs import ROOT, free_port, manage
 
 COMMANDS = [
     ("recount_carts",),
@@ -50,6 +50,22 @@ def test_a_mistake_in_the_shell_has_its_traceback(tmp_path: Path) -> None:
         done = manage("shell", "--no-imports", "-c", code, **env)
         assert "Traceback" in done.stderr
         assert "cannot be used" not in done.stderr
+
+
+def test_dumpdata_of_carts_names_the_backup(tmp_path: Path) -> None:
+    """What it wrote, loaddata refused."""
+    env = {**RIGHT, "DATABASE_URL": f"sqlite:///{tmp_path / 'migrated.sqlite3'}"}
+    assert manage("migrate", "--verbosity=0", **env).returncode == 0
+    for labels in ([], ["carts"], ["auth", "carts.Cart"]):
+        done = manage("dumpdata", *labels, **env)
+        assert (done.returncode, done.stdout) == (1, "")
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("CommandError: Carts are backed up with ")
+    assert line.split(" with ")[1].split(" (see ")[0] in (ROOT / "cartsvc/README.md").read_text()
+    for labels in (["auth.Group"], ["--exclude", "carts"]):
+        done = manage("dumpdata", *labels, **env)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "Cart support lead" in done.stdout
 
 
 def test_a_missing_django_is_named() -> None:
