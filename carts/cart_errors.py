@@ -26,7 +26,7 @@ class CannotChange(ApiError):
     text = "This member cannot be changed."
     meaning = (
         "A change names a member that stays as it is, of a cart or of an item; or seconds are sent "
-        "with an outcome other than checkout."
+        "with an outcome other than checkout, or an orderReference with one other than ordered."
     )
     remedy = (
         "Leave it out. Update Item replaces an item whole; another restaurant or currency needs "

@@ -32,7 +32,7 @@ from carts.validation import (
 )
 from carts.value_types import ListOf, ValueType, invalid_type
 from cartsvc.api.exception_handler import errors_of
-from cartsvc.member_names import camel_case
+from cartsvc.member_names import camel_case, snake_case
 from cartsvc.request_errors import ApiError, ApiErrors
 
 # What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
@@ -122,9 +122,18 @@ class RecordSerializer(serializers.Serializer):
             [self._member(name, field) for name, field in self.fields.items()],
             initial_values(record),
             names,
-            python.first_errors,
+            python.first_errors and partial(self._first_errors, python.first_errors),
             python.complete,
         )
+
+    def _first_errors(
+        self, find: Callable[[Values], list[ApiError]], sent: Mapping[str, object]
+    ) -> list[ApiError]:
+        own = {snake_case(name): value for name, value in sent.items() if name in self.fields}
+        errors = find(own)
+        for error in errors:
+            error.field = tuple(camel_case(str(name)) for name in error.field or ())
+        return errors
 
     def _member(self, name: str, field: Any) -> Member:
         check, is_list = with_our_errors(field.run_validation), isinstance(field.kind, ListOf)

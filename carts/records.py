@@ -119,19 +119,24 @@ class ItemList(NamedTuple):
 
 CHECKOUT, ORDERED, ABANDONED = OUTCOMES = "checkout", "ordered", "abandoned"
 CHECKOUT_SECONDS = 900  # if not given
-REFERENCE = Line(100)
+REFERENCE = Line(255)  # as payment services reserve for their ids
+
+# What goes with one outcome only.
+OUTCOME_OF = {"seconds": CHECKOUT, "order_reference": ORDERED}
 
 
 @checks_values
 class Closing(NamedTuple):
     """How a cart is closed. A `checkout` ends after some `seconds`.
 
-    The `reference` is the key of the attempt to pay, or of the order.
+    The `reference` is the key of the attempt to pay, or of the order; the `order_reference` is the
+    number that the order gets after the money.
     """
 
     outcome: Annotated[str, Choice(OUTCOMES)]
     reference: Annotated[str | None, REFERENCE] = None
     seconds: Annotated[int | None, Integer(60, 3_600)] = None
+    order_reference: Annotated[str | None, REFERENCE] = None
 
     @staticmethod
     def first_errors(values: Mapping[str, object]) -> list[ApiError]:
@@ -140,9 +145,10 @@ class Closing(NamedTuple):
         errors: list[ApiError] = []
         if outcome in (CHECKOUT, ORDERED) and values.get("reference") is None:
             errors.append(Required(field=("reference",)))
-        if outcome in (ORDERED, ABANDONED) and values.get("seconds") is not None:
-            text = "Only a checkout ends after some seconds."
-            errors.append(CannotChange(text, field=("seconds",)))
+        for name, other in OUTCOME_OF.items():
+            if outcome in OUTCOMES and outcome != other and values.get(name) is not None:
+                text = f"This goes with the outcome {other} only."
+                errors.append(CannotChange(text, field=(name,)))
         return errors
 
     @staticmethod

@@ -49,9 +49,9 @@ class ReopenView(ChangeView):
 
     def save(self) -> HttpResponse:
         state = self.cart.state
-        about = f", {format_value(state.reference)}" if state.reference else ""
-        message = f"Cart reopened: it was {state.status}{about}"
-        return self.write(message, CartManager.reopen_cart, Reopening())
+        about = (state.reference, state.order_reference)
+        was = ", ".join([state.status, *(format_value(one) for one in about if one)])
+        return self.write(f"Cart reopened: it was {was}", CartManager.reopen_cart, Reopening())
 
 
 class DeleteCartView(ChangeView):

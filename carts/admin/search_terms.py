@@ -72,7 +72,8 @@ def readings(term: str) -> Iterator[Reading]:
         return
     bare = " ".join(term.split()).strip(AROUND) or term
     references = {term.strip(), bare, bare.upper()}
-    carts = Cart.objects.filter(reference__in=references).order_by("-pk")
+    with_one = Q(reference__in=references) | Q(order_reference__in=references)
+    carts = Cart.objects.filter(with_one).order_by("-pk")
     if keys := frozenset(carts.values_list("pk", flat=True)[:MAX_ALIKE]):
         yield Reading(f"reference {isolate(bare)}", keys=keys, opens=True)
     if digits := id_digits(term):

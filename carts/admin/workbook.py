@@ -15,7 +15,7 @@ from carts.admin.formatting import format_amount
 COLUMNS = (
     *("id", "profile_key", "created_on", "modified_on", "version", "item_count", "subtotal"),
     *("currency", "restaurant_key", "partner_key", "fulfilment_channel", "ordering_channel"),
-    *("platform", "status", "reference", "first_items"),
+    *("platform", "status", "reference", "order_reference", "first_items"),
 )
 
 

@@ -44,6 +44,7 @@ class Cart(GuardedModel):
     closed_on = models.DateTimeField(null=True, editable=False)
     closed_until = models.DateTimeField(null=True, editable=False)
     reference = column(Closing, "reference")
+    order_reference = column(Closing, "order_reference")
     # The creation. The changes since are in `CartChange`.
     created_on = models.DateTimeField(default=timezone.now, editable=False)
     created_by_kind = models.CharField(max_length=6, editable=False)
@@ -64,16 +65,19 @@ class Cart(GuardedModel):
             models.Index(fields=["profile_key", "id"], name="carts_cart_profile_key_id"),
             models.Index(fields=["restaurant_key", "id"], name="carts_cart_restaurant_key_id"),
             models.Index(fields=["partner_key", "id"], name="carts_cart_partner_key_id"),
-            # Of closed carts alone, so that it costs an open one nothing.
-            models.Index(
-                fields=["reference", "id"],
-                name="carts_cart_reference_id",
-                condition=Q(reference__isnull=False),
+            # Of closed carts alone, so that they cost an open one nothing.
+            *(
+                models.Index(
+                    fields=[name, "id"],
+                    name=f"carts_cart_{name}_id",
+                    condition=Q(**{f"{name}__isnull": False}),
+                )
+                for name in ("reference", "order_reference")
             ),
         ]
         constraints = [
             *checks("cart", NewCart),
-            *checks("cart", Closing, ["reference"]),
+            *checks("cart", Closing, ["reference", "order_reference"]),
             CheckConstraint(name="carts_cart_status", condition=Q(stored_status__in=STATUSES)),
         ]
 

@@ -10,23 +10,25 @@ from django.db.models import Expression, Q
 
 from carts.cart_errors import CartClosed
 from carts.records import CHECKOUT, ORDERED, OUTCOMES, Closing, Reopening
+from cartsvc.member_names import camel_case
 
 OPEN = "open"
 STATUSES = (OPEN, *OUTCOMES)
 
 # The columns of a `CartStatus`, in its order.
-STATUS_COLUMNS = ("stored_status", "closed_on", "closed_until", "reference")
+STATUS_COLUMNS = ("stored_status", "closed_on", "closed_until", "reference", "order_reference")
 
 Moment = datetime | Expression
 
 
 class CartStatus(NamedTuple):
-    """What a cart is, and if it is closed: since when, until when and for what."""
+    """What a cart is, and if it is closed: since when, until when, for what, as which order."""
 
     status: str
     closed_on: datetime | None = None
     closed_until: datetime | None = None
     reference: str | None = None
+    order_reference: str | None = None
 
     def __repr__(self) -> str:
         until = f" until {utc_text(self.closed_until)}" if self.closed_until else ""
@@ -65,14 +67,17 @@ class CartStatus(NamedTuple):
             ApiError: `cart_closed`, of the `outcome` or the `reference` if that is another.
         """
         until = moment + timedelta(seconds=closing.seconds) if closing.seconds else None
-        new = CartStatus(closing.outcome, moment, until, closing.reference)
+        number = closing.order_reference
+        new = CartStatus(closing.outcome, moment, until, closing.reference, number)
         same = (self.status, self.reference) == (new.status, new.reference)
         onward = self.reference == new.reference and new.status == ORDERED
         if not same and not (onward and self.status == CHECKOUT):
             others = {self.reference, new.reference} - {None}
             is_another = self.status == new.status or len(others) > 1
             self.check_open("reference" if is_another else "outcome")
-        return self if same and self._duration() == new._duration() else new
+        if not same or self._duration() != new._duration():
+            return new
+        return self if number is None else self._replace(order_reference=number)
 
     def _duration(self) -> timedelta | None:
         return self.closed_until - self.closed_on if self.closed_until and self.closed_on else None
@@ -136,8 +141,8 @@ def utc_text(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
-LAST_MEMBERS = ("status", "closedOn", "closedUntil", "reference", "expiresOn")
+LAST_MEMBERS = (*map(camel_case, CartStatus._fields), "expiresOn")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=utc_text).encode
 # Of most carts, which are open and never expire. Without it, a page of carts takes a tenth longer.
-OPEN_COLUMNS = [OPEN, None, None, None]
+OPEN_COLUMNS = [*CartStatus(OPEN)]
 OPEN_END = "," + _members(CartStatus(OPEN), None)

@@ -46,6 +46,7 @@ class LockedCart(NamedTuple):
     closed_on: datetime | None = None
     closed_until: datetime | None = None
     reference: str | None = None
+    order_reference: str | None = None
 
     @property
     def stored(self) -> tuple[Any, ...]:

@@ -35,6 +35,13 @@ class AddIndex(postgresql.AddIndexConcurrently):
             migrations.AddIndex.database_backwards(self, app_label, schema_editor, *states)
 
 
+class LongerText(migrations.AlterField):
+    """Lets a text be longer. Checks and partial indexes of it are taken away before.
+
+    For these, PostgreSQL would read the table or build them anew while everybody waits.
+    """
+
+
 class AddCheck(postgresql.AddConstraintNotValid):
     """Adds a check: of new rows only on PostgreSQL, until `ValidateCheck`."""
 

@@ -83,7 +83,16 @@ def test_what_is_closed_for_good(api: Api, cart_id: str, body: dict[str, str]) -
         ({"outcome": "ordered", "seconds": 60},
          {"/reference": "required", "/seconds": "cannot_change"}),
         ({**ORDERED, "reference": " "}, {"/reference": "blank"}),
-        ({**ORDERED, "reference": "x" * 101}, {"/reference": "max_length"}),
+        ({**ORDERED, "reference": "x" * 256}, {"/reference": "max_length"}),
+        ({**ORDERED, "orderReference": "x" * 256}, {"/orderReference": "max_length"}),
+        ({**ORDERED, "orderReference": "a\x00"}, {"/orderReference": "control_character"}),
+        ({**ORDERED, "orderReference": 4711}, {"/orderReference": "invalid_type"}),
+        ({**CHECKOUT, "orderReference": "x"}, {"/orderReference": "cannot_change"}),
+        ({**ABANDONED, "orderReference": 1, "seconds": 1},
+         {"/orderReference": "cannot_change", "/seconds": "cannot_change"}),
+        ({**ORDERED, "order_reference": "x"}, {"/order_reference": "unknown_member"}),
+        ({**ORDERED, "seconds": 60, "order_reference": "x"},
+         {"/seconds": "cannot_change", "/order_reference": "unknown_member"}),
         ({**ORDERED, "reference": "a\nb"}, {"/reference": "control_character"}),
         ({**ORDERED, "seconds": 60}, {"/seconds": "cannot_change"}),
         ({**ABANDONED, "seconds": "x"}, {"/seconds": "cannot_change"}),
@@ -120,6 +129,59 @@ def test_nothing_in_a_closed_cart_changes(
     text = f"The cart is closed: {cart['status']} {bound}."
     assert_refused(response, 409, "cart_closed", text)
     assert api.get(f"/{cart_id}").status_code == api.get().status_code == 200
+
+
+NUMBERED = {**ORDERED, "orderReference": "2026-0815"}
+
+
+def test_an_order_has_a_number(api: Api, cart_id: str) -> None:
+    """It may come with the order, or later. The end of the cart stays what and when it was."""
+    close(api, cart_id, CHECKOUT)
+    for outcome in (ORDERED, NUMBERED, {**NUMBERED, "orderReference": "2026-0816"}):
+        assert close(api, cart_id, outcome).json() == success("The cart was closed.")
+    cart = shown(api, cart_id)
+    assert (cart["orderReference"], cart["reference"], cart["version"]) == (
+        *("2026-0816", "payment-1"),
+        5,
+    )
+    assert cart["closedOn"] < cart["modifiedOn"]
+    [summary] = api.get().json()["data"]["carts"]
+    assert summary["orderReference"] == "2026-0816"
+    [*_, second, third] = CartChange.objects.all()
+    assert (second.was, second.now) == (
+        {"order_reference": None},
+        {"order_reference": "2026-0815"},
+    )
+    assert third.now == {"order_reference": "2026-0816"}
+
+    # What is not sent stays, and the same again changes nothing.
+    for again in (ORDERED, {**ORDERED, "orderReference": "2026-0816"}):
+        assert close(api, cart_id, again)["ETag"] == '"5"'
+    assert shown(api, cart_id) == cart
+
+    reopen(api, cart_id)
+    cart = shown(api, cart_id)
+    assert (cart["status"], cart["reference"], cart["orderReference"]) == ("open", None, None)
+
+
+def test_the_number_of_another_order_is_refused(
+    api: Api, cart_id: str, unchanged: Unchanged
+) -> None:
+    close(api, cart_id, NUMBERED)
+    unchanged()
+    other = close(api, cart_id, {**NUMBERED, "reference": "payment-2"})
+    assert (other.status_code, errors_of(other)) == (409, [("cart_closed", "/reference")])
+
+
+@pytest.mark.parametrize("character", ["x", "\U0001f355"])
+def test_references_may_be_long(api: Api, cart_id: str, character: str) -> None:
+    """Payment services reserve 255 characters for their ids."""
+    long = character * 255
+    close(api, cart_id, {**CHECKOUT, "reference": long})
+    assert reopen(api, cart_id, {"reference": long})["ETag"] == '"3"'
+    close(api, cart_id, {"outcome": "ordered", "reference": long, "orderReference": long})
+    cart = shown(api, cart_id)
+    assert (cart["reference"], cart["orderReference"]) == (long, long)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +301,12 @@ def test_a_reference_opens_its_checkout_once(api: Api, cart_id: str) -> None:
         ("[]", ("invalid_type", ""), {}),
         ({"reference": 1}, ("invalid_type", "/reference"), {}),
         ({"reference": ""}, ("blank", "/reference"), {}),
-        ({"reference": "x" * 101}, ("max_length", "/reference"), {}),
+        ({"reference": "x" * 256}, ("max_length", "/reference"), {}),
+        (
+            {"orderReference": 1},
+            ("unknown_member", "/orderReference"),
+            {"Prefer": "handling=strict"},
+        ),
         ({"outcome": "x"}, ("unknown_member", "/outcome"), {"Prefer": "handling=strict"}),
         ("reference=x", ("unsupported_media_type", "Content-Type"), {"Content_Type": "text/plain"}),
     ],

@@ -55,6 +55,7 @@ def test_creates_a_cart_with_items_and_options_in_the_order_sent(api: Api, numbe
         "closedOn": None,
         "closedUntil": None,
         "reference": None,
+        "orderReference": None,
         "expiresOn": None,
     }
 

@@ -181,6 +181,26 @@ def test_a_reference_finds_its_cart(viewer: Client, cart: Cart, reference: str) 
     assert response.headers["Location"].startswith(page_of(cart))
 
 
+def test_the_number_of_an_order_finds_its_cart_and_is_shown(lead: Client, cart: Cart) -> None:
+    CartFactory(profile_key=cart.profile_key)
+    cart.close(outcome="ordered", reference="payment-1", order_reference="2026-0815")
+    response = lead.get(CARTS, {"q": "#2026-0815"})
+    assert response.headers["Location"].startswith(page_of(cart))
+    text = page(lead, cart)
+    assert "Status ordered payment-1 · order 2026-0815 since " in text
+    assert "order reference nothing → “2026-0815”" in text
+    listed = re.sub("<[^>]+>", "", lead.get(CARTS, {"q": str(cart.profile_key)}).text)
+    assert "payment-1 · order 2026-0815" in listed
+
+    reopening = f"{CARTS}{cart.pk}/reopen/"
+    asked = re.sub("<[^>]+>", "", lead.get(reopening).text)
+    assert "with the reference payment-1 and the order's number 2026-0815." in asked
+    done = lead.post(reopening, {"version": 2, "why": "x"}, follow=True)
+    words = "Cart reopened: it was ordered, “payment-1”, “2026-0815”."
+    assert words in re.sub("<[^>]+>", "", done.text)
+    assert "order reference “2026-0815” → nothing" in page(lead, cart)
+
+
 @pytest.mark.parametrize("typed", ["pay-2026-0001", "#PAY-2026-0001"])
 def test_a_reference_is_found_however_it_is_typed(viewer: Client, cart: Cart, typed: str) -> None:
     CartFactory().close(outcome="ordered", reference="PAY-2026-0002")

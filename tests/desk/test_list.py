@@ -118,6 +118,7 @@ def test_a_workbook_holds_texts_numbers_and_times(viewer: Client) -> None:
     harmful = ("=1+1", ";@SUM(1+1)*cmd|' /C calc'!A0", "＝1", "https://evil.example", "_x0041_")
     cart = dishes(*harmful[:3], platform=harmful[3], ordering_channel=harmful[4], restaurant_key=0)
     yen = CartFactory(currency="JPY", items=[ItemFactory(currency="JPY", price="1234")])
+    yen.close(outcome="ordered", reference="payment-1", order_reference="2026-0815")
     for zone, hours in (("UTC", 0), ("Asia/Tokyo", 9)):
         viewer.cookies["timezone"] = zone
         heads, of_yen, row = workbook(viewer)
@@ -125,6 +126,7 @@ def test_a_workbook_holds_texts_numbers_and_times(viewer: Client) -> None:
         then = (cart.created_on - datetime(1899, 12, 30, tzinfo=UTC)) / timedelta(days=1)
         assert float(row["C"]) == pytest.approx(then + hours / 24, abs=1e-6)
     assert of_yen["G"] == yen.subtotal
+    assert [of_yen[column] for column in "NOP"] == ["ordered", "payment-1", "2026-0815"]
     del row["C"], row["D"]
     assert list(row.values()) == [
         *(str(cart.pk), str(cart.profile_key), 1, 3, cart.subtotal, "EUR", 0, "ACME"),

@@ -50,6 +50,16 @@ def record(change: CartChange, **members: Any) -> dict[str, Any]:
     }
 
 
+def test_the_end_of_a_cart_is_exported(api: Api) -> None:
+    end = {"outcome": "ordered", "reference": "payment-1", "orderReference": "2026-0815"}
+    cart_id = created(api)
+    api.post(f"/{cart_id}/close", end)
+    [cart] = export()["carts"]
+    assert (cart["status"], cart["reference"], cart["orderReference"]) == tuple(end.values())
+    [change] = cart["changes"]
+    assert change["after"]["orderReference"] == "2026-0815"
+
+
 def test_all_that_is_held_is_exported(api: Api) -> None:
     """The price shows that numbers are exact."""
     lead = staff("Cart support lead")

@@ -3,14 +3,14 @@
 They are judged by their operations, so that SQLite refuses what would wait on PostgreSQL.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import connection, migrations, models
+from django.db import DatabaseError, connection, migrations, models
 from django.db.migrations import Migration
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
@@ -18,7 +18,8 @@ from django.db.migrations.state import ProjectState
 from django.db.models.functions import Random
 from django.test.utils import CaptureQueriesContext
 
-from cartsvc.db.migration_operations import AddCheck, AddIndex, ValidateCheck
+from carts.models import Cart
+from cartsvc.db.migration_operations import AddCheck, AddIndex, LongerText, ValidateCheck
 from tests.support.factories import CartFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,13 +32,17 @@ Callers wait for as long as the table is large. Instead, from cartsvc.db.migrati
   UNIQUE USING INDEX);
 - a check: AddCheck, and ValidateCheck in a migration of its own;
 - a foreign key: ALTER TABLE ... ADD CONSTRAINT ... NOT VALID, and VALIDATE CONSTRAINT likewise;
+- a longer text: LongerText, without checks and partial indexes of it at that moment;
 - NOT NULL: a validated check of IS NOT NULL first, which PostgreSQL then relies on;
 - another type: a new column, filled by a command in batches (like recount_carts), then used;
 - rows: a command that changes them in batches.
 What waits for nobody, and is none of these, is added to HARMLESS.
 """
 # Each holds a lock that stops writers for a moment only, or none.
-HARMLESS = (migrations.CreateModel, AddIndex, AddCheck, ValidateCheck)
+HARMLESS = (
+    *(migrations.CreateModel, migrations.RemoveConstraint, migrations.RemoveIndex),
+    *(AddIndex, AddCheck, ValidateCheck, LongerText),
+)
 # Each may run twice, and reads a table without such a lock, unless one before it has taken it.
 REPEATABLE = (AddIndex, ValidateCheck)
 
@@ -71,6 +76,19 @@ def test_what_is_not_atomic_or_validates_holds_no_lock_and_can_run_again() -> No
         operations = migration.operations
         if not migration.atomic or any(isinstance(one, ValidateCheck) for one in operations):
             assert [one for one in operations if not isinstance(one, REPEATABLE)] == []
+
+
+def test_nothing_reads_a_text_while_it_gets_longer() -> None:
+    loader = MigrationLoader(connection)
+    for migration in later():
+        state = loader.project_state(("carts", migration.name), at_end=False)
+        for operation in migration.operations:
+            if isinstance(operation, LongerText):
+                options = state.models["carts", operation.model_name].options
+                partial = [one for one in options["indexes"] if one.condition]
+                readers = [repr(one) for one in (*options["constraints"], *partial)]
+                assert [one for one in readers if f"'{operation.name}" in one] == [], HINT
+            operation.state_forwards("carts", state)
 
 
 POSITIVE = models.CheckConstraint(name="x", condition=models.Q(menu_version__gte=0))
@@ -145,8 +163,49 @@ def test_a_check_is_added_on_either_database() -> None:
     assert "x" not in indexes()
 
 
+@pytest.fixture
+def migrated() -> Iterator[Callable[[str], None]]:
+    """Return what migrates carts to a migration. At the end, all are applied again."""
+    yield lambda name: call_command("migrate", "carts", name, verbosity=0)
+    call_command("migrate", verbosity=0)
+
+
+def test_a_closed_cart_is_kept_when_its_references_get_longer(
+    migrated: Callable[[str], None],
+) -> None:
+    cart, whole = CartFactory(), indexes()
+    cart.close(outcome="ordered", reference="x" * 100, order_reference="x" * 255)
+    migrated("0009_is_change")
+    files = files_of_table()
+    migrated("0010_order_reference")
+    assert files_of_table().items() <= files.items()  # none is written anew
+    migrated("0011_validate_order_reference")
+    cart.refresh_from_db()
+    assert (cart.status, cart.reference, cart.order_reference) == ("ordered", "x" * 100, None)
+    assert indexes() == whole
+
+
+def test_a_long_reference_is_not_cut(migrated: Callable[[str], None]) -> None:
+    CartFactory().close(outcome="ordered", reference="x" * 101)
+    with pytest.raises(DatabaseError):
+        migrated("0009_is_change")
+    assert Cart.objects.get().reference == "x" * 101
+
+
 def test_no_migration_is_missing() -> None:
     call_command("makemigrations", "--check", "--dry-run", stdout=StringIO())
+
+
+def files_of_table() -> dict[str, int]:
+    """Return the files of the carts' table and its indexes, where a database has such."""
+    if connection.vendor != "postgresql":
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute("""
+            SELECT oid::regclass::text, pg_relation_filenode(oid) FROM pg_class
+            WHERE 'carts_cart'::regclass IN (oid, (
+                SELECT indrelid FROM pg_index WHERE indexrelid = pg_class.oid))""")
+        return dict(cursor.fetchall())
 
 
 def indexes() -> dict[str, Any]:
