@@ -74,6 +74,12 @@ class Cart(GuardedModel):
                 )
                 for name in ("reference", "order_reference")
             ),
+            # For the status of List Carts. Of closed carts as well: `has_status` says so.
+            models.Index(
+                fields=["profile_key", "stored_status", "id"],
+                name="carts_cart_profile_status_id",
+                condition=Q(closed_on__isnull=False),
+            ),
         ]
         constraints = [
             *checks("cart", NewCart),

@@ -179,7 +179,7 @@ def test_a_closed_cart_is_kept_when_its_references_get_longer(
     files = files_of_table()
     migrated("0010_order_reference")
     assert files_of_table().items() <= files.items()  # none is written anew
-    migrated("0011_validate_order_reference")
+    migrated("0012_profile_status_index")
     cart.refresh_from_db()
     assert (cart.status, cart.reference, cart.order_reference) == ("ordered", "x" * 100, None)
     assert indexes() == whole

@@ -17,17 +17,22 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from psycopg.pq import Trace
 
 from carts.models import Cart
 from carts.models.cart_change import Author
 from carts.models.locked_cart import SELECT_ITEM, SELECT_LAST_POSITION, lock_open_cart
+from carts.models.reads import select_summaries
+from carts.models.totals import Totals
 from carts.models.writes import change_transaction
+from cartsvc.db.compiled_statements import Select
 from tests.api.valid_requests import send
 from tests.support import bodies
-from tests.support.callers import STRANGER, Api
+from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, shown
 from tests.support.factories import CartFactory, ItemFactory
+from tests.support.table_contents import unguarded_rows
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("raised_limits")]
 
@@ -185,6 +190,29 @@ def test_reads(carts: int, items: int, options: int) -> None:
 def test_a_refused_body_asks_the_database_nothing(body: object, path: str) -> None:
     api = Api()
     assert statements(lambda: api.post(path, body), 0, 400) == ""
+
+
+@pytest.mark.parametrize("status", ["checkout", "ordered", "abandoned"])
+def test_closed_carts_are_looked_up_among_many_open_ones(status: str) -> None:
+    totals, now = dict.fromkeys(Totals._fields, 0), timezone.now()
+    others = CartFactory.build_batch(500, profile_key=PROFILE, modified_on=now, **totals)
+    unguarded_rows(Cart).bulk_create(others)
+    CartFactory(profile_key=PROFILE).close(outcome=status, reference="x")
+    page = select_summaries(
+        Cart, ("profile_key",), 21, status, ("reference",), further=False, by_change=False
+    )
+    sql, *rest = page.compiled
+    explained, explain = Select(page.queryset), "EXPLAIN QUERY PLAN"
+    if connection.vendor == "postgresql":
+        connection.cursor().execute("ANALYZE carts_cart")
+        explain = "EXPLAIN"
+    vars(explained)["compiled"] = (f"{explain} {sql}", *rest[:-1], {})
+
+    found = explained.rows(profile_key=PROFILE, moment=timezone.now())
+
+    assert "carts_cart_profile_status_id" in str(found)
+    [(_, _, reference)] = page.rows(profile_key=PROFILE, moment=timezone.now())
+    assert reference == "x"
 
 
 def test_a_cart_that_is_not_found_is_looked_for_once() -> None:
