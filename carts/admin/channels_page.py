@@ -1,27 +1,16 @@
-"""The page that changes the channels of several carts, each under its own lock, after a preview."""
+"""The page that changes the channels of several carts."""
 
-from django.contrib import messages
-from django.contrib.admin.models import CHANGE
-from django.core.exceptions import PermissionDenied
-from django.db import OperationalError, transaction
-from django.db.models import Subquery
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
-from django.urls import reverse
-from django.views.generic import View
+from typing import Any
 
-from carts.admin.activity import author_of, log
-from carts.admin.change_view import BUSY
-from carts.admin.formatting import format_error
+from django.http import QueryDict
+
+from carts.admin.formatting import isolate
 from carts.admin.forms import CHANNELS, WhyForm, form_field
-from carts.admin.history import change_of
-from carts.admin.search import CARTS_PER_PAGE
-from carts.admin.search_terms import ITEMS_OF_CART
-from carts.admin.site import desk_page
+from carts.admin.history import change_of, states_since
+from carts.admin.many_carts import ManyCartsView, Plan
 from carts.models import Cart
-from carts.models.closing import OPEN
+from carts.models.manager import CartManager
 from carts.records import NewCart
-from cartsvc.guids import parse_guid
-from cartsvc.request_errors import ApiError
 
 
 class ChannelsForm(WhyForm):
@@ -37,50 +26,27 @@ class ChannelsForm(WhyForm):
         return {name: self.cleaned_data[name] for name in CHANNELS if self.cleaned_data[name]}
 
 
-class ChannelsView(View):
-    def dispatch(self, request: HttpRequest) -> HttpResponse:
-        if not request.user.has_perm("carts.change_cart"):
-            raise PermissionDenied
-        keys = filter(None, map(parse_guid, request.POST.getlist("cart")[:CARTS_PER_PAGE]))
-        dish = Subquery(ITEMS_OF_CART.values("display_name")[:1])
-        carts = list(Cart.objects.filter(pk__in=list(keys)).order_by("-pk").annotate(dish=dish))
-        list_query = request.POST.get("list_query", "")
-        back = HttpResponseRedirect(f"{reverse('admin:carts_cart_changelist')}?{list_query}")
-        if not carts:
-            messages.warning(request, "No cart was selected.")
-            return back
-        form = ChannelsForm(request.POST if "why" in request.POST else None)
-        changes, is_sure = form.changes() if form.is_valid() else {}, "sure" in request.POST
-        lines = [(cart, change_of(vars(cart), changes, cart.currency)) for cart in carts]
-        tried = [(cart, change) for cart, change in lines if change and cart.status == OPEN]
-        if changes and is_sure:
-            results = [(cart, self._change(cart, change, form)) for cart, change in tried]
-            lines = tried = [(cart, error) for cart, error in results if error]
-            messages.success(request, f"Carts changed: {len(results) - len(lines)}.")
-            if not lines:
-                return back
-            messages.error(request, f"Carts that could not be changed: {len(lines)}. See below.")
-        context = {
-            "title": "Change channels",
-            "form": form,
-            "lines": lines,
-            "changes": changes,
-            "list_query": list_query,
-            "count": len(tried),
-            "is_sure": is_sure,
-        }
-        return desk_page(request, "change_channels", context)
+class ChannelsView(ManyCartsView):
+    template = "change_channels"
+    title = "Change channels"
 
-    def _change(self, cart: Cart, change: str, form: ChannelsForm) -> str:
-        """Return why the change failed, or ""."""
-        why = form.cleaned_data["why"]
-        carts = Cart.objects.by(author_of(self.request, why), profile_key=cart.profile_key)
-        try:
-            with transaction.atomic():
-                changed = carts.change_cart(cart.pk, form.changes(), version=cart.version)
-                log(self.request, cart, CHANGE, f"Cart: {change}", why, changed.version)
-        except OperationalError:
-            return BUSY
-        except ApiError as error:
-            return format_error(error)
-        return ""
+    def read_form(self) -> bool:
+        form = self.form = ChannelsForm(self.request.POST if "why" in self.request.POST else None)
+        self.changes = form.changes() if form.is_valid() else {}
+        return bool(self.changes)
+
+    def current_text(self, cart: Cart) -> str:
+        return " · ".join(isolate(getattr(cart, name)) for name in CHANNELS)
+
+    def plan(self, cart: Any, version: int) -> Plan:
+        if not (state := states_since(cart, {}, version).get(version)):
+            return Plan("a version that is no longer kept")
+        text = change_of(state.fields, self.changes, cart.currency)
+        changes = [(CartManager.change_cart, self.changes)] if text else []
+        return Plan(text or "stays as it is", changes)
+
+    def log_and_why(self) -> tuple[str, str | None]:
+        return "Cart", self.form.cleaned_data["why"]
+
+    def own_context(self) -> dict[str, object]:
+        return {"changes": self.changes}

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from carts.admin import channels_page
+from carts.admin import channels_page, many_carts
 from carts.models import Cart
 from carts.records import Closing
 from tests.desk.conftest import CARTS, correct_page, marked, page_of, words
@@ -27,6 +27,13 @@ def several(db: None) -> list[Cart]:
 def sent(carts: list[Cart], **values: str) -> dict[str, Any]:
     blank = dict.fromkeys(("fulfilment_channel", "ordering_channel", "platform", "why"), "")
     return {"cart": [str(cart.pk) for cart in carts], "list_query": "q=4711", **blank, **values}
+
+
+def form_in(page: Any) -> dict[str, Any]:
+    """Return what a browser would send if the page's form were submitted untouched."""
+    main = page.text.partition('class="item-form"')[2]
+    shown = re.findall('type="hidden" name="([a-z_]+)" value="([^"]*)"', main)
+    return {**dict(shown), "cart": [value for name, value in shown if name == "cart"]}
 
 
 def test_the_channels_of_what_was_selected_are_changed_after_a_preview(
@@ -49,15 +56,11 @@ def test_the_channels_of_what_was_selected_are_changed_after_a_preview(
     assert not LogEntry.objects.exists()
     assert {cart.version for cart in Cart.objects.all()} == {1}
 
-    shown = re.findall('type="hidden" name="([a-z_]+)" value="([^"]*)"', preview.text)
-    again: dict[str, Any] = {
-        **dict(shown),
-        "cart": [value for name, value in shown if name == "cart"],
-    }
-    done = lead.post(CHANNELS, again, follow=True)
+    done = lead.post(CHANNELS, form_in(preview), follow=True)
 
     assert done.redirect_chain == [(f"{CARTS}?q=4711", 302)]
     assert "Carts changed: 2." in done.text
+    assert "Left as they are, as the preview said: 1." in done.text
     kept, *changed, same = (Cart.objects.get(pk=cart.pk) for cart in several)
     assert (kept.fulfilment_channel, kept.version, same.version) == ("DELIVERY", 1, 1)
     for cart in changed:
@@ -94,18 +97,59 @@ def test_the_page_tells_the_carts_apart(lead: Client, several: list[Cart]) -> No
     assert f"restaurant {cart.restaurant_key} · empty · 0.00 EUR" in words(asked.text)
 
 
-def test_closed_carts_are_left_alone(lead: Client, several: list[Cart]) -> None:
-    closed, gone, cart = several[:3]
+def test_what_differs_since_the_preview_is_left_and_shown_with_both_values(
+    lead: Client, several: list[Cart]
+) -> None:
+    """Every selected cart is in one of the numbers."""
+    overwritten, other, closed, reopened = several
+    gone, cart = (CartFactory(items=[ItemFactory()]) for _ in range(2))
+    reopened.close(outcome="abandoned")
+    chosen = [*several, gone, cart]
+    preview = lead.post(CHANNELS, sent(chosen, platform="phone", why="Till 4 is gone"))
+    assert ">Change 5 carts</button>" in preview.text
+    Cart.objects.change_cart(overwritten.pk, {"platform": "kiosk"})
+    Cart.objects.change_cart(other.pk, {"fulfilment_channel": "PICKUP"})
     Cart.objects.close_cart(closed.pk, Closing(outcome="ordered", reference="A-1"))
+    reopened.reopen()
     Cart.objects.delete_cart(gone.pk)
-    typed = sent(several[:3], platform="phone") | {"sure": "yes"}
-    done = lead.post(CHANNELS, typed, follow=True)
-    assert done.redirect_chain == [(f"{CARTS}?q=4711", 302)]
-    assert "Carts changed: 1." in words(done.text)
-    assert "could not be changed" not in done.text
-    platforms = [Cart.objects.get(pk=one.pk).platform for one in (closed, cart)]
-    assert platforms == ["ios-app", "phone"]
-    assert LogEntry.objects.get().object_id == str(cart.pk)
+
+    answer = lead.post(CHANNELS, form_in(preview))
+    text = marked(words(answer.text))
+    assert "Carts changed: 2." in text
+    assert "Left as they are, as the preview said: 1." in text
+    assert "Carts that could not be changed: 3." in text
+    seen = "It has changed since the preview, which said: platform “ios-app” → “phone”."
+    assert f"{seen} Now: platform “kiosk” → “phone”" in text
+    assert f"{seen} Now: ordered, so it stays as it is" in text
+    assert f"{gone.pk} This cart was deleted." in text
+    platforms = [
+        Cart.objects.get(pk=one.pk).platform for one in (overwritten, closed, reopened, other, cart)
+    ]
+    assert platforms == ["kiosk", "ios-app", "ios-app", "phone", "phone"]
+    assert LogEntry.objects.count() == 2
+
+    again = lead.post(CHANNELS, form_in(answer))
+    assert ">Change 1 cart</button>" in again.text
+    assert "Carts changed: 1." in lead.post(CHANNELS, form_in(again), follow=True).text
+    assert Cart.objects.get(pk=overwritten.pk).platform == "phone"
+
+
+@pytest.mark.parametrize("version", ["", ":0", ":2", ":x"])
+def test_a_cart_of_another_version_than_any_preview_is_left(
+    lead: Client, cart: Cart, unchanged: Unchanged, version: str
+) -> None:
+    typed = {**sent([], platform="phone"), "cart": f"{cart.pk}{version}", "sure": "yes"}
+    assert "Carts changed: 0." in lead.post(CHANNELS, typed, follow=True).text
+
+
+def test_a_cart_for_which_no_time_is_left_is_said_to_be_left(
+    lead: Client, several: list[Cart], unchanged: Unchanged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preview = lead.post(CHANNELS, sent(several, platform="phone"))
+    monkeypatch.setattr(many_carts, "BULK_SECONDS", -1)
+    answer = words(lead.post(CHANNELS, form_in(preview)).text)
+    assert answer.count("There was no time left for this cart.") == len(several)
+    assert "Carts changed: 0." in answer
 
 
 def test_a_closed_cart_is_said_to_stay_before_anything_is_changed(
@@ -126,6 +170,7 @@ def test_a_cart_that_changes_meanwhile_is_not_changed_by_an_old_preview(
 ) -> None:
     """What the log of staff says was so must have been so."""
     told = channels_page.change_of
+    preview = lead.post(CHANNELS, sent(several[:1], platform="phone"))
 
     def overtaken(*args: Any) -> str:
         found = told(*args)
@@ -133,7 +178,7 @@ def test_a_cart_that_changes_meanwhile_is_not_changed_by_an_old_preview(
         return found
 
     monkeypatch.setattr(channels_page, "change_of", overtaken)
-    answer = lead.post(CHANNELS, sent(several[:1], platform="phone") | {"sure": "yes"})
+    answer = lead.post(CHANNELS, form_in(preview))
     assert "Carts that could not be changed: 1." in answer.text
     assert "The cart has moved on" in answer.text
     assert ">Back to the carts</a>" in answer.text
@@ -148,8 +193,9 @@ def test_a_cart_that_somebody_holds_is_listed(
 ) -> None:
     busy = several[0]
     row = Cart.objects.filter(pk=busy.pk, profile_key=busy.profile_key)
+    preview = lead.post(CHANNELS, sent([busy], platform="phone"))
     with open_transaction(lambda: list(row.select_for_update())):
-        answer = lead.post(CHANNELS, sent([busy], platform="phone") | {"sure": "yes"})
+        answer = lead.post(CHANNELS, form_in(preview))
     assert "This cart could not be changed just now" in answer.text
 
 
