@@ -1,7 +1,7 @@
 """What staff did, from the log that Django keeps of it: of one cart, or of all by agent and day."""
 
 from datetime import date
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 from django import forms
@@ -74,6 +74,20 @@ def event_of(entry: LogEntry) -> str:
 
 
 def activity_page(agent: User | None, day: date | None, before: int | None) -> dict[str, object]:
+    entries, older = _newest_entries(agent.pk if agent else None, day, before)
+    return {"entries": entries, "older": older}
+
+
+def carts_changed_by(agent: int | None) -> list[UUID]:
+    """Return the carts of the newest entries of the account."""
+    entries, _ = _newest_entries(agent, None, None)
+    return [entry.staff_entry.cart_id for entry in entries if event_of(entry)]
+
+
+def _newest_entries(
+    agent: int | None, day: date | None, before: int | None
+) -> tuple[list[Any], int | None]:
+    """Return a page of entries, newest first, and the key below which the next page begins."""
     entries = LogEntry.objects.order_by("-pk")
     if before is not None:
         entries = entries.filter(pk__lt=before)
@@ -82,7 +96,7 @@ def activity_page(agent: User | None, day: date | None, before: int | None) -> d
     if rest:
         entries = entries.filter(pk__gt=rest.pk)
     if agent:
-        entries = entries.filter(user=agent)
+        entries = entries.filter(user_id=agent)
     if day:
         entries = entries.filter(action_time__date=day)
     entries = entries.select_related("user", "content_type", "staff_entry")
@@ -92,4 +106,4 @@ def activity_page(agent: User | None, day: date | None, before: int | None) -> d
         older = found[ENTRIES_PER_PAGE - 1].pk
     elif rest:
         older = rest.pk + 1
-    return {"entries": found[:ENTRIES_PER_PAGE], "older": older}
+    return found[:ENTRIES_PER_PAGE], older

@@ -47,6 +47,7 @@ class CartAdmin(admin.ModelAdmin):
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
         return [
+            path("mine/", view(self.mine_view), name="carts_mine"),
             path("activity/", view(self.activity_view), name="carts_activity"),
             path("channels/", view(ChannelsView.as_view()), name="carts_channels"),
             *(
@@ -65,7 +66,10 @@ class CartAdmin(admin.ModelAdmin):
         form, result = search.FindForm(request.GET), search.SearchResult()
         if form.is_valid():
             as_file = "xlsx" in request.GET
-            size = search.MAX_FOUND if as_file else search.CARTS_PER_PAGE
+            on_page = (
+                search.CARTS_ON_PHONE if "narrow" in request.COOKIES else search.CARTS_PER_PAGE
+            )
+            size = search.MAX_FOUND if as_file else on_page
             result = search.find_carts(form.cleaned_data, size=size)
             if result.opens:
                 return HttpResponseRedirect(result.opens)
@@ -73,6 +77,13 @@ class CartAdmin(admin.ModelAdmin):
                 return workbook_response(result.carts)
         context = {"title": "Carts", "form": form, "result": result}
         return desk_page(request, "search", context)
+
+    def mine_view(self, request: HttpRequest) -> HttpResponse:
+        """Show the search box and the carts that the member of staff changed last."""
+        self._check_view(request)
+        result = search.SearchResult(search.listed(activity.carts_changed_by(request.user.pk)))
+        context = {"title": "Your last carts", "form": search.FindForm(), "result": result}
+        return desk_page(request, "search", {**context, "is_mine": True})
 
     def change_view(
         self, request: HttpRequest, object_id: str, *_: object, **__: object

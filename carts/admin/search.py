@@ -27,8 +27,8 @@ from carts.models import Cart, CartItem
 from carts.models.closing import STATUSES, has_status
 from carts.models.reads import first_key_at
 
-# The carts of a page, and the most that are counted and that a file holds.
-CARTS_PER_PAGE, MAX_FOUND = 100, 1_000
+# The carts of a page, on a phone as well, and the most that are counted and that a file holds.
+CARTS_PER_PAGE, CARTS_ON_PHONE, MAX_FOUND = 100, 25, 1_000
 
 # The carts that a search looks through at first, then twice as many, and for how long it goes on.
 CARTS_AT_ONCE, SEARCH_SECONDS = 1_000, 1.0
@@ -161,11 +161,11 @@ def _search(reading: Reading, values: dict[str, Any], size: int, deadline: float
         result.reached = Cart.objects.filter(pk=edge).values_list("created_on", flat=True).first()
     else:
         beyond = None
-    result.carts, result.older = _carts(keys[:size]), beyond
+    result.carts, result.older = listed(keys[:size]), beyond
     return result
 
 
-def _carts(keys: list[UUID]) -> list[Cart]:
+def listed(keys: list[UUID]) -> list[Cart]:
     """Return the carts, newest first, each with its first three `lines`: quantity and name."""
     # As texts, which are read with the cart's row: as many, whatever the cart holds.
     line = Concat("quantity", Value(" "), "display_name", output_field=TextField())

@@ -65,7 +65,7 @@ class Desk(AdminSite):
         return HttpResponseRedirect(reverse("admin:index"))
 
     def index(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
-        """Lead to the search whoever may see carts, and show others Django's start page."""
+        """Lead whoever may see carts to the search, and show others Django's start page."""
         if self.get_model_admin(Cart).has_view_or_change_permission(request):
-            return HttpResponseRedirect(reverse("admin:carts_cart_changelist"))
+            return HttpResponseRedirect(reverse("admin:carts_mine"))
         return super().index(request, extra_context)

@@ -3,7 +3,7 @@ from uuid import UUID
 import pytest
 
 from carts.models import Cart
-from tests.browser.conftest import FIND, THE_LIST, Open, check, follow, sign_in
+from tests.browser.conftest import FIND, HEIGHTS, THE_LIST, Open, check, follow, sign_in
 from tests.desk.conftest import item_page, marked, page_of
 from tests.support.factories import CartFactory, ItemFactory
 
@@ -91,3 +91,33 @@ def test_several_carts_are_selected_and_left_without_a_question(
     check(page, f"preview-{width}")
     page.get_by_role("button", name="Change 2 carts").click()
     page.get_by_text("Carts changed: 2.").wait_for()
+
+
+def test_a_list_has_a_line_a_cart_on_a_wide_screen(cart: Cart, desk: Open) -> None:
+    names = ("Pizza Diavola con salame piccante", "شاورما دجاج", "חומוס", "Tagliatelle al ragù")
+    many = [ItemFactory(display_name=name) for name in names]
+    long = CartFactory(items=many, platform="xxxxxxxxxx")
+    long.close(outcome="ordered", reference="ORD-2026/4711-with-a-long-reference")
+    page = desk(1920)
+    page.goto(FIND)
+    heights = page.locator("#result_list tbody tr").evaluate_all(HEIGHTS)
+    assert max(heights) < 40
+    check(page, "list-1920")
+
+
+def test_a_key_leads_to_the_search_and_a_phone_gets_few_carts(cart: Cart, desk: Open) -> None:
+    for _ in range(30):
+        CartFactory()
+    page = desk(390)
+    page.goto(page_of(cart))
+    page.keyboard.press("/")
+    page.keyboard.type("1002 naan/")
+    assert page.locator("#id_q").input_value() == "1002 naan/"
+    page.goto(FIND)
+    assert page.locator("#result_list tbody tr").count() == 25
+    # Smaller, a phone would zoom in whenever one types.
+    sizes = page.locator("input:not([type=hidden], [type=checkbox]), select").evaluate_all(
+        "fields => fields.map(field => parseFloat(getComputedStyle(field).fontSize))"
+    )
+    assert min(sizes) >= 16
+    check(page, "few-carts-390")

@@ -17,6 +17,7 @@ from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.table_contents import Unchanged
 
 CARTS = "/admin/carts/cart/"
+MINE = f"{CARTS}mine/"
 ACCOUNTS = "/admin/auth/user/"
 LOGIN = "/admin/login/"
 PASSWORD = "correct horse battery"

@@ -14,6 +14,7 @@ from tests.desk.conftest import (
     ACCOUNTS,
     CARTS,
     LOGIN,
+    MINE,
     PASSWORD,
     correct_page,
     delete_page,
@@ -180,7 +181,7 @@ def test_a_password_that_somebody_else_chose_is_changed_first(lead: Client, cart
         sent |= {"new_password1": own, "new_password2": own}
         page = carl.post(change, sent, follow=True)
         assert "Your password was changed." in page.text
-        assert page.request["PATH_INFO"] == CARTS
+        assert page.request["PATH_INFO"] == MINE
         carl.post("/admin/logout/")
         assert sign_in(carl, own, "carl") == 302
         assert carl.get(CARTS).status_code == 200
