@@ -19,6 +19,12 @@ class CartBearer(Bearer):
     profile_key: UUID | None
     partner_key: str | None
 
+    @property
+    def keys(self) -> dict[str, object]:
+        """The keys that the token's carts have, by the names of model fields."""
+        keys = {"profile_key": self.profile_key, "partner_key": self.partner_key}
+        return {name: key for name, key in keys.items() if key is not None}
+
     @classmethod
     def of_claims(cls, claims: Claims) -> Self:
         bearer = Bearer.of_claims(claims)

@@ -100,8 +100,10 @@ class OperationView(ViewSetMixin, APIView):
         request.user = bearer  # type: ignore[assignment] # the stubs know only Django's users
         if self.operation:
             bearer.check_scope(self.operation.scopes)
+            if self.operation.needed:
+                bearer.check_scope((self.operation.needed,))
         check_guids(kwargs)
-        if bearer.profile_key not in (None, kwargs["profile_key"]):
+        if bearer.profile_key not in (None, kwargs.get("profile_key", bearer.profile_key)):
             raise ProfileMismatch(field="profileKey")
         if settings.JWT_REQUIRE_PROFILE and bearer.profile_key is None:
             # An issuer may have dropped the claim without a word.
@@ -183,9 +185,7 @@ class OperationView(ViewSetMixin, APIView):
         """The carts that the bearer may see and change, in the bearer's name."""
         name, request_id = self.bearer.subject, self.request.META["cartsvc.request_id"]
         author = Author("bearer", name[:NAME_LENGTH], request_id)
-        keys: dict[str, object] = {"profile_key": self.kwargs["profile_key"]}
-        if self.bearer.partner_key is not None:
-            keys["partner_key"] = self.bearer.partner_key
+        keys = {"profile_key": self.kwargs["profile_key"], **self.bearer.keys}
         carts = Cart.objects.by(author, **keys)
         carts.returns_cart = self.returns_cart
         return carts

@@ -114,6 +114,8 @@ class CartChange(GuardedModel):
 
     class Meta(GuardedModel.Meta):
         ordering = ["version"]
+        # A record is never changed, so this costs its insertion and nothing else.
+        indexes = [models.Index(fields=["at"], name="carts_cartchange_at")]
 
     def __str__(self) -> str:
         return f"{self.operation} (version {self.version})"

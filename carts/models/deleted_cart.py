@@ -2,6 +2,11 @@ from django.db import models
 
 from carts.models.cart_change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
 from carts.models.save_guard import GuardedModel
+from carts.records import NewCart
+from carts.validation import types_of
+
+# What is kept of the cart's own fields: what List Changes tells.
+KEPT_OF_DELETED = ("partner_key", "restaurant_key")
 
 
 class DeletedCart(GuardedModel):
@@ -9,6 +14,11 @@ class DeletedCart(GuardedModel):
 
     id = models.UUIDField(primary_key=True)
     profile_key = models.UUIDField(db_index=True)
+    # None if an earlier release has deleted the cart.
+    partner_key = models.CharField(
+        max_length=types_of(NewCart)["partner_key"].max_length, null=True
+    )
+    restaurant_key = models.IntegerField(null=True)
     deleted_on = models.DateTimeField()
     author_kind = models.CharField(max_length=6)
     author_name = models.CharField(max_length=NAME_LENGTH)
@@ -18,6 +28,8 @@ class DeletedCart(GuardedModel):
 
     class Meta:
         """Nothing refers to it, so it needs no guarded base manager."""
+
+        indexes = [models.Index(fields=["deleted_on"], name="carts_deletedcart_deleted_on")]
 
     def __str__(self) -> str:
         return f"{self.id} of {self.profile_key}"

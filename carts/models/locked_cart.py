@@ -18,7 +18,6 @@ from django.db.models.expressions import Expression
 from django.utils import timezone
 
 from carts.cart_errors import CartNotFound, ItemNotFound, VersionMismatch
-from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models.closing import OPEN, STATUS_COLUMNS, CartStatus
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem
 from carts.models.reads import CUSTOMER, CartReader, carts_by
@@ -171,10 +170,9 @@ def next_position(rows: Rows) -> int:
 
 
 @cache
-def changeable_fields(model: type[models.Model]) -> Select:
-    """Return the SELECT of what Change Cart may change."""
-    keys = ("id", "profile_key")
-    return Select(lambda: carts_by(model, keys).values_list(*CHANGEABLE_CART_FIELDS))
+def fields_of_cart(model: type[models.Model], names: tuple[str, ...]) -> Select:
+    """Return the SELECT of these fields of a cart."""
+    return Select(lambda: carts_by(model, ("id", "profile_key")).values_list(*names))
 
 
 def items_in_rows(rows: Iterable[Sequence[Any]]) -> Iterator[PlacedItem]:

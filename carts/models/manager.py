@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
+from django.db import OperationalError
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -18,18 +19,20 @@ from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models import cart_statements
 from carts.models.cart_change import Author, item_differences, recorded_item
 from carts.models.closing import OPEN, CartStatus
+from carts.models.deleted_cart import KEPT_OF_DELETED
 from carts.models.locked_cart import (
     SELECT_ITEM,
     SELECT_ITEMS,
     SELECT_LAST_POSITION,
     Expected,
     LockedCart,
-    changeable_fields,
+    fields_of_cart,
     items_in_rows,
     lock_cart,
     lock_open_cart,
     next_position,
 )
+from carts.models.reads import moment_of
 from carts.models.totals import next_version
 from carts.models.writes import CartWriter, Changed, change_transaction
 from carts.records import (
@@ -43,6 +46,7 @@ from carts.records import (
 )
 from carts.validation import checked_changes
 from cartsvc.db.compiled_statements import Cursor, one_exchange
+from cartsvc.db.database_url import REQUEST_SECONDS
 from cartsvc.request_errors import MAX_ERRORS, ApiErrors
 
 if TYPE_CHECKING:
@@ -84,28 +88,38 @@ class CartManager(CartWriter):
 
         `values`, and those of the `items` and their `options`, are those of `carts.records`.
         """
-        cart_id = checked_key("id", values.pop("id", None) or uuid7())
+        given = values.pop("id", None)
+        cart_id = checked_key("id", given or uuid7())
         customer = checked_key("profile_key", profile_key)
-        self.create_cart(cart_id, customer, NewCart(**values | {"items": items}))
+        # Who gives the id says when the cart was created.
+        carts = self.dated(self.current_time()) if given else self
+        carts.create_cart(cart_id, customer, NewCart(**values | {"items": items}))
         cart: Cart = self.get(pk=cart_id)
         return cart
 
     def create_cart(self, cart_id: UUID, profile_key: UUID, new: NewCart) -> Changed:
-        """Create a cart (specification: Create Cart)."""
-        author, now = self.author or Author.shell(), self.moment or timezone.now()
+        """Create a cart (specification: Create Cart). Its id must have been made just now."""
+        author, now = self.author or Author.shell(), self.moment
+        if now is None:  # the clock may have been set back
+            now = max(timezone.now(), moment_of(cart_id))
         items = placed_items({uuid7(): item for item in new.items})
         empty = LockedCart(now, cart_id, profile_key, new.currency, now)
         cart = next_version(empty, [], items, ("items",))
-        with change_transaction() as cursor, one_exchange(cursor):
-            cart_statements.insert_cart(self.model).run(
-                cursor,
-                **new._asdict() | cart._asdict(),
-                created_on=now,
-                created_by_kind=author.kind,
-                created_by_name=author.name,
-                created_request_id=author.request_id,
-            )
-            self._insert_items(cursor, cart, items)
+        with change_transaction() as cursor:
+            with one_exchange(cursor):
+                cart_statements.insert_cart(self.model).run(
+                    cursor,
+                    **new._asdict() | cart._asdict(),
+                    created_on=now,
+                    created_by_kind=author.kind,
+                    created_by_name=author.name,
+                    created_request_id=author.request_id,
+                )
+                self._insert_items(cursor, cart, items)
+            # See `changes.settled_until`. The process may have been halted meanwhile.
+            age = timezone.now() - moment_of(cart_id)
+            if not self.moment and age.total_seconds() > REQUEST_SECONDS:
+                raise OperationalError("The cart's id was made too long ago.")
         return Changed(cart.version, cart.subtotal)
 
     def add_item(
@@ -230,7 +244,7 @@ class CartManager(CartWriter):
             raise TypeError(f"A change of a cart takes no {named}, only {taken}.")
         checked = checked_changes(NewCart, changes)
         with change_transaction() as cursor:
-            look = changeable_fields(self.model)
+            look = fields_of_cart(self.model, CHANGEABLE_CART_FIELDS)
             cart, [[row]] = lock_open_cart(self, cursor, cart_id, version, look)
             before = dict(zip(CHANGEABLE_CART_FIELDS, row, strict=True))
             return self._write_cart(cursor, cart, "Change Cart", before, checked)
@@ -259,7 +273,8 @@ class CartManager(CartWriter):
         """Delete a cart with its items and its history. A `DeletedCart` says who did, and when."""
         author = self.author or Author.shell()
         with change_transaction() as cursor:
-            cart, _ = lock_open_cart(self, cursor, cart_id, version)
+            look = fields_of_cart(self.model, KEPT_OF_DELETED)
+            cart, [[kept]] = lock_open_cart(self, cursor, cart_id, version, look)
             keys = {"id": cart.id, "cart_id": cart.id, "profile_key": cart.profile_key}
             with one_exchange(cursor):
                 self._delete_items(cursor, cart)
@@ -268,6 +283,7 @@ class CartManager(CartWriter):
                 cart_statements.INSERT_DELETED.run(
                     cursor,
                     **keys,
+                    **dict(zip(KEPT_OF_DELETED, kept, strict=True)),
                     deleted_on=max(cart.modified_on, cart.now),
                     **author.columns,
                 )

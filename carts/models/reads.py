@@ -216,6 +216,11 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         return [(key, with_status(text, own, moment)) for key, text, *own in rows]
 
 
+def moment_of(key: UUID) -> datetime:
+    """Return the moment at which a UUIDv7 was made, in milliseconds."""
+    return EPOCH + timedelta(milliseconds=key.int >> 80)
+
+
 def first_key_at(moment: datetime) -> UUID:
     """Return the lowest key that can be made at `moment`. UUIDv7 begins with its milliseconds."""
     return UUID(int=max(0, int(moment.timestamp() * 1000)) << 80)

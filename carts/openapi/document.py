@@ -17,6 +17,8 @@ from drf_spectacular.generators import EndpointEnumerator, SchemaGenerator
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from carts.changes_view import CHANGES_PAGE_SIZE, MAX_CHANGES_PAGE_SIZE
+from carts.models.changes import SETTLING_SECONDS
 from carts.models.idempotency import KEPT_HOURS, KEY_MAX_LENGTH
 from carts.openapi.error_codes import example_errors
 from carts.openapi.example_cart import JsonDict, example_cart, example_of
@@ -82,13 +84,16 @@ class DocumentGenerator(SchemaGenerator):
             "summary": declared.name,
             "description": f"{origin} {declared.description}",
             "x-beta" if declared.specified else "x-extension": True,
-            "security": [{"bearer": [scope]} for scope in declared.scopes],
+            "security": [
+                {"bearer": [scope, declared.needed] if declared.needed else [scope]}
+                for scope in declared.scopes
+            ],
             "parameters": [
                 {"name": name, **parameter}
                 for name, parameter in self.parameters.items()
                 if f"{{{name}}}" in path or name in (*declared.query, *declared.request_headers)
             ],
-            "responses": self._answers(declared),
+            "responses": self._answers(declared, path),
         }
         if declared.body:
             name = body_name(declared.body)
@@ -98,7 +103,7 @@ class DocumentGenerator(SchemaGenerator):
             described["requestBody"] = {"content": kinds, "required": not declared.body_is_optional}
         return described
 
-    def _answers(self, operation: Operation) -> JsonDict:
+    def _answers(self, operation: Operation, path: str) -> JsonDict:
         data = json.dumps(example_of(self.schemas[operation.data])) if operation.data else None
         done = {"success": {"value": json.loads(success(operation.message, data).content)}}
         headers = operation.response_headers
@@ -107,7 +112,8 @@ class DocumentGenerator(SchemaGenerator):
             text = "The cart is still the one that If-None-Match names."
             answers["304"] = {"description": text, "headers": self._headers(304)}
         by_status = attrgetter("status")
-        for status, errors in groupby(sorted(example_errors(operation), key=by_status), by_status):
+        every = sorted(example_errors(operation, path), key=by_status)
+        for status, errors in groupby(every, by_status):
             shown = {}
             for error in errors:
                 answer = json.loads(failure_text([error]))
@@ -135,6 +141,9 @@ def load_document() -> JsonDict:
         **example_cart()["keys"],
         "max_page_size": MAX_PAGE_SIZE,
         "page_size": PAGE_SIZE,
+        "max_changes_page_size": MAX_CHANGES_PAGE_SIZE,
+        "changes_page_size": CHANGES_PAGE_SIZE,
+        "settling": SETTLING_SECONDS,
         "kept_hours": KEPT_HOURS,
         "key_max_length": KEY_MAX_LENGTH,
         "all_codes": ", ".join(sorted(API_ERRORS)),

@@ -10,16 +10,18 @@ from cartsvc import request_errors
 from cartsvc.api.operation import Operation
 from cartsvc.request_errors import ApiError
 
-# What every operation may answer, and every one that takes a body.
+# What every operation may answer, every one below a customer, and every one that takes a body.
 COMMON_ERRORS = (
-    request_errors.InvalidGuid(field="profileKey", name="profileKey"),
     request_errors.NotAuthenticated(),
     request_errors.InvalidToken(),
     request_errors.InsufficientScope(scopes="Cart.Write"),
-    cart_errors.ProfileMismatch(field="profileKey"),
     request_errors.Throttled(seconds=30),
     request_errors.InternalError(),
     request_errors.Unavailable(),
+)
+CUSTOMER_ERRORS = (
+    request_errors.InvalidGuid(field="profileKey", name="profileKey"),
+    cart_errors.ProfileMismatch(field="profileKey"),
 )
 BODY_ERRORS = (
     request_errors.UnknownMember(field="/specialInstruction"),
@@ -40,8 +42,9 @@ DECLARED_ERRORS = (
 )
 
 
-def example_errors(operation: Operation) -> list[ApiError]:
+def example_errors(operation: Operation, path: str) -> list[ApiError]:
     """Return an example of each error of an operation. A value may have others as well."""
     examples: dict[type[ApiError], ApiError] = {type(error): error for error in DECLARED_ERRORS}
     declared = [examples.get(error) or error() for error in operation.errors]
-    return [*COMMON_ERRORS, *(BODY_ERRORS if operation.body else ()), *declared]
+    of_customer = CUSTOMER_ERRORS if "{profileKey}" in path else ()
+    return [*COMMON_ERRORS, *of_customer, *(BODY_ERRORS if operation.body else ()), *declared]

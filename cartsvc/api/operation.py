@@ -16,7 +16,8 @@ OPERATIONS: list["Operation"] = []
 class Operation:
     """The declaration of an operation.
 
-    Each of the `scopes` opens it, and the challenge of a 403 names the last. `body` is a
+    Each of the `scopes` opens it, and the challenge of a 403 names the last. A token needs the
+    scope `needed`, too, if there is one. `body` is a
     serializer, and `data` names the schema of the answer's data. Headers and `errors` leave out
     what every operation has. `specified` says that the specification has the operation.
     """
@@ -25,6 +26,7 @@ class Operation:
     description: str
     message: str
     scopes: tuple[str, ...]
+    needed: str = ""
     errors: tuple[type[ApiError], ...] = ()
     body: Any = None
     body_is_optional: bool = False

@@ -153,6 +153,7 @@ OF_THE_SERVICE = {"request_in_progress", "throttled", "internal_error", "unavail
 # Examples that show what another operation answers with the same code.
 OF_ANOTHER_OPERATION = {
     *((name, "insufficient_scope") for name in ("listCarts", "getCart", "closeCart", "reopenCart")),
+    *(("listChanges", code) for code in ("insufficient_scope", "invalid_parameter")),
     *((name, "unsupported_media_type") for name in ("changeCart", "changeItem")),
     ("closeCart", "cannot_change"),
     *((name, "cart_closed") for name in ("closeCart", "reopenCart")),
@@ -174,6 +175,7 @@ def test_every_refusal_is_as_shown(
     name: str, status: str, code: str, api: Api, unchanged: Unchanged
 ) -> None:
     world = World(api)
+    api = Api(scope="Cart.Read Cart.Write Cart.Close Cart.AnyProfile")
     request: dict[str, Any] = {"content": body(name), **ELSEWHERE.get(code, {})}
     if code in IN_THE_TOKEN:
         api = Api(**IN_THE_TOKEN[code])

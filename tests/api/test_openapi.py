@@ -47,6 +47,7 @@ def test_the_operations_two_of_them_specified(document: Document) -> None:
         ("addItems", "200 400 401 403 404 409 412 413 415 422 429 500 503"),
         ("replaceItems", "200 400 401 403 404 409 412 413 415 422 429 500 503"),
         ("closeCart", "200 400 401 403 404 409 412 413 415 422 429 500 503"),
+        ("listChanges", "200 400 401 403 429 500 503"),
         ("reopenCart", "200 400 401 403 404 409 412 413 415 422 429 500 503"),
     ],
 )
@@ -119,6 +120,7 @@ DATA = {
     "addItem": "ItemAdded",
     "addItems": "ItemIds",
     "replaceItems": "ItemIds",
+    "listChanges": "ChangesPage",
 }
 # Data that only who prefers it gets.
 PREFERRED = ["changeCart", "closeCart", "reopenCart", "changeItem", "removeItem"]

@@ -70,12 +70,14 @@ def test_every_operation_has_a_line_that_does_it(variables: dict[str, str]) -> N
     assert answer("Get Cart")["subtotal"] == 28.5 + 22
     answer("Replace Items")
     assert answer("Get Cart")["subtotal"] == 29.4
-    [issue] = re.findall("`(.venv/bin/python manage.py issue_token .+ Cart.Close)`", SECTION)
-    issue = issue.replace(".venv/bin/python", shlex.quote(sys.executable))
-    variables["CLOSER"] = run(issue, variables).strip()
+    issues = re.findall("`(.venv/bin/python manage.py issue_token .+)`", SECTION)
+    for name, issue in zip(("CLOSER", "BACK_END"), issues, strict=True):
+        line = issue.replace(".venv/bin/python", shlex.quote(sys.executable))
+        variables[name] = run(line, variables).strip()
     answer("Close Cart")
     assert answer("Get Cart")["status"] == "checkout"
     answer("Reopen Cart")
+    assert answer("List Changes")["next"]
     answer("Remove Item")
     assert answer("Get Cart")["items"] == []
     answer("Delete Cart")

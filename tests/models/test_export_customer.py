@@ -148,6 +148,8 @@ def test_all_that_is_held_is_exported(api: Api) -> None:
             {
                 "id": third,
                 "profileKey": str(PROFILE),
+                "partnerKey": "ACME",
+                "restaurantKey": 4711,
                 "deletedOn": written(deleted.deleted_on),
                 "authorKind": "bearer",
                 "authorName": "partner-app",

@@ -144,7 +144,7 @@ def test_changes(items: int, options: int) -> None:
         "replace all": f"{LOCKED}, {ALL_ITEMS}, INSERT cartitem, {inserted}{RECORDED}",
         "close": f"{closed}, {RECORDED}",
         "reopen": f"{closed}, {RECORDED}",
-        "delete": f"BEGIN, SELECT cart, {DELETES}, COMMIT",
+        "delete": f"BEGIN, SELECT cart, SELECT cart, {DELETES}, COMMIT",
     }
     sent = {
         "update": bodies.item(options=others),

@@ -17,7 +17,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         import_module(settings.ROOT_URLCONF)  # declares the operations
-        usual = {operation.scopes[-1] for operation in OPERATIONS} - settings.SCOPES_ON_REQUEST
+        usual = {one.scopes[-1] for one in OPERATIONS if not one.needed}
+        usual -= settings.SCOPES_ON_REQUEST
         parser.add_argument(
             "--scope",
             default=" ".join(sorted(usual)),

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 from functools import cached_property, partial
 from select import POLLIN, poll
 from typing import Any
@@ -147,6 +148,18 @@ class DatabaseWrapper(base.DatabaseWrapper):
         # Without Citus, the second query would be an error.
         return all(self.connection.execute(sql).fetchone()[0] for sql in (HAS_CITUS, HAS_SHARDS))
 
+    def oldest_write(self) -> datetime:
+        """Return when the oldest transaction began that has written and still runs, or now.
+
+        One whose client is gone may wait for its standby much longer than any request. What hides
+        other roles' transactions would hide their writes: the service has one role.
+        """
+        sql = OLDEST_WRITE_OF_ALL if self.is_distributed else OLDEST_WRITE
+        with self.cursor() as cursor:
+            cursor.execute(sql)
+            oldest: datetime = cursor.fetchone()[0]
+        return oldest
+
     @contextmanager
     def migrating(self) -> Iterator[None]:
         """Make every other migration of the database wait until the block ends.
@@ -170,3 +183,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
 TRY_TO_LOCK = "SELECT pg_try_advisory_xact_lock(hashtext('cartsvc.migrate'))"
 HAS_CITUS = "SELECT to_regclass('pg_dist_partition') IS NOT NULL"
 HAS_SHARDS = "SELECT EXISTS (SELECT FROM pg_dist_partition WHERE partmethod = 'h')"
+# The time of the statement comes before the look at the transactions.
+OLDEST_WRITE = """
+    SELECT least(
+        statement_timestamp(),
+        (SELECT min(xact_start) FROM pg_stat_activity WHERE backend_xid IS NOT NULL
+            AND datname = current_database() AND pid != pg_backend_pid()),
+        (SELECT min(prepared) FROM pg_prepared_xacts WHERE database = current_database()))"""
+OLDEST_WRITE_OF_ALL = f"""
+    SELECT min(result::timestamptz) FROM run_command_on_all_nodes($${OLDEST_WRITE}$$)
+    WHERE success"""

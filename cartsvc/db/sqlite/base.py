@@ -10,10 +10,12 @@ import random
 import sqlite3
 import time
 from contextlib import AbstractContextManager, nullcontext, suppress
+from datetime import datetime
 from pathlib import Path
 
-from django.db import OperationalError
+from django.db import OperationalError, transaction
 from django.db.backends.sqlite3 import base
+from django.utils import timezone
 
 RETRY_SECONDS = 0.002
 
@@ -36,6 +38,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
             file = f"{Path(name).absolute().as_uri()}?mode={'rw' if must_exist else 'rwc'}"
             conn_params = {**conn_params, "database": file}
         return super().get_new_connection(conn_params)
+
+    def oldest_write(self) -> datetime:
+        """Return now, once no transaction that has written runs: there is one at a time."""
+        with transaction.atomic(self.alias):  # takes the lock of writers
+            return timezone.now()
 
     def migrating(self) -> AbstractContextManager[None]:
         return nullcontext()  # a file has one operator, who migrates it once

@@ -1,0 +1,68 @@
+"""List Changes, the operation on the carts of all customers."""
+
+import json
+from datetime import datetime
+
+from django.conf import settings
+from django.http import HttpResponse
+from rest_framework.request import Request
+
+from carts.models.changes import OLDEST, ToldChange, changes_after
+from carts.models.closing import utc_text
+from carts.models.reads import Position
+from carts.operation_view import OperationView
+from cartsvc.api.operation import Operation
+from cartsvc.api.query import QueryParameter, integer_between
+from cartsvc.concurrency_limit import WAITING
+from cartsvc.member_names import camel_case
+from cartsvc.request_errors import InvalidParameter
+
+CHANGES_PAGE_SIZE, MAX_CHANGES_PAGE_SIZE = 100, 1_000
+
+
+def _position(text: str) -> Position | None:
+    return OLDEST if text == "0" else Position.parsed(text)
+
+
+CHANGES_PARAMETERS = {
+    "after": QueryParameter(_position, "be 0 or a next of List Changes"),
+    "limit": QueryParameter(
+        integer_between(1, MAX_CHANGES_PAGE_SIZE),
+        f"be 1 to {MAX_CHANGES_PAGE_SIZE}",
+        CHANGES_PAGE_SIZE,
+    ),
+}
+MEMBERS = [camel_case(name) for name in ToldChange._fields]
+
+
+class ChangesViewSet(OperationView):
+    """What has changed in the carts of all customers, for back ends."""
+
+    tag = "Changes"
+
+    @Operation(
+        name="List Changes",
+        description=(
+            "Every creation, change, move and deletion of carts, each at least once, and those of "
+            "a cart in the order of its versions."
+        ),
+        message="The changes were found.",
+        scopes=("Cart.Read",),
+        needed=settings.ANY_PROFILE_SCOPE,
+        data="ChangesPage",
+        query=("after", "limit of List Changes"),
+        errors=(InvalidParameter,),
+    )
+    def list(self, request: Request) -> HttpResponse:
+        after, limit = self.query(CHANGES_PARAMETERS).values()
+        with WAITING.place_for((self.caller, "reads")):
+            changes, position = changes_after(after, limit, self.bearer.keys)
+        told = [dict(zip(MEMBERS, change, strict=True)) for change in changes]
+        return self.answer(_encode({"changes": told, "next": str(position)}))
+
+
+def _text(value: object) -> str:
+    return utc_text(value) if isinstance(value, datetime) else str(value)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_text).encode

@@ -1,0 +1,222 @@
+import random
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import factory
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from carts.models import Cart, changes
+from carts.models.reads import first_key_at
+from tests.api.valid_requests import send
+from tests.support import bodies
+from tests.support.answers import assert_refused, errors_of, success
+from tests.support.callers import PROFILE, STRANGER, Api
+from tests.support.carts import created, shown
+from tests.support.factories import CartFactory
+from tests.support.table_contents import Unchanged
+from tests.support.told import CHANGES, page, told
+
+SETTLING = changes.SETTLING_SECONDS
+
+
+@pytest.fixture(autouse=True)
+def _told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tell changes before it is sure that none comes before them."""
+    monkeypatch.setattr(changes, "SETTLING_SECONDS", -1)
+
+
+@pytest.fixture
+def back_end(db: None) -> Api:
+    api = Api(scope="Cart.Read Cart.AnyProfile")
+    api.base = CHANGES
+    return api
+
+
+def steps(changes: list[Any]) -> list[tuple[Any, ...]]:
+    return [(one["cartId"], one["version"], one["operation"], one["status"]) for one in changes]
+
+
+def test_tells_each_change_of_each_customer(back_end: Api) -> None:
+    api, stranger = Api(), Api(STRANGER)
+    cart, other = created(api), created(stranger, bodies.bare_cart(partnerKey="OTHR"))
+    api.patch(f"/{cart}", {"note": "x"})
+    stranger.delete(f"/{other}")
+
+    response = back_end.get("?after=0")
+
+    summary, [deleted] = shown(api, cart), changes.DeletedCart.objects.all()
+    whose = {"partnerKey": "ACME", "restaurantKey": summary["restaurantKey"], "status": "open"}
+    mine = {"cartId": cart, "profileKey": str(PROFILE), **whose}
+    theirs = {"cartId": other, "profileKey": str(STRANGER), **whose, "partnerKey": "OTHR"}
+    expected = [
+        {**mine, "version": 1, "operation": "Create Cart", "at": summary["createdOn"]},
+        {**mine, "version": 2, "operation": "Change Cart", "at": summary["modifiedOn"]},
+        {
+            **theirs,
+            "version": None,
+            "operation": "Delete Cart",
+            "at": f"{deleted.deleted_on:%Y-%m-%dT%H:%M:%S.%f}Z",
+        },
+    ]
+    following = response.json()["data"]["next"]
+    data = {"changes": expected, "next": following}
+    assert response.json() == success("The changes were found.", data)
+    assert list(response.json()["data"]["changes"][0]) == [
+        *("cartId", "profileKey", "partnerKey", "restaurantKey"),
+        *("version", "operation", "at", "status"),
+    ]
+    assert page(back_end, after=following) == {"changes": [], "next": following}
+    assert back_end.request("HEAD", f"?after={following}").status_code == 200
+
+
+def test_begins_now(back_end: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    cart = created(Api())
+    data = page(back_end)
+    later = timezone.now() + timedelta(seconds=2)
+    Cart.objects.dated(later).change_cart(UUID(cart), {"note": "x"})
+    monkeypatch.setattr(changes, "SETTLING_SECONDS", -9)
+
+    assert data["changes"] == []
+    assert steps(told(back_end, data["next"])) == [(cart, 2, "Change Cart", "open")]
+
+
+def test_the_status_is_what_the_change_has_set(api: Api, back_end: Api) -> None:
+    cart = created(api)
+    checkout = {"outcome": "checkout", "reference": "payment-1"}
+    closer = Api(scope="Cart.Close Cart.AnyProfile")
+    for body in (checkout, {**checkout, "seconds": 60}, {**checkout, "outcome": "ordered"}):
+        assert closer.post(f"/{cart}/close", body).status_code == 200
+    closer.post(f"/{cart}/reopen")
+    closer.post(f"/{cart}/close", {"outcome": "abandoned"})
+
+    found = [(one["operation"], one["status"]) for one in told(back_end)]
+
+    assert found == [
+        ("Create Cart", "open"),
+        ("Close Cart", "checkout"),
+        ("Close Cart", "checkout"),
+        ("Close Cart", "ordered"),
+        ("Reopen Cart", "open"),
+        ("Close Cart", "abandoned"),
+    ]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 1000])
+def test_pages_of_any_size_hold_every_change_once(back_end: Api, limit: int) -> None:
+    """From each cursor on, and of many that happen at the same moment, too.
+
+    Creations are in order of milliseconds, the others of microseconds.
+    """
+    first = timezone.now().replace(microsecond=500_000) - timedelta(seconds=60)
+    chance = random.Random(limit)
+    for milliseconds in (0, 0, 0, 1, 1, 2):
+        moment = first + timedelta(milliseconds=milliseconds)
+        low = chance.choice([1, 2**40, 2**61 - 1]) + chance.randrange(1000)
+        key = UUID(int=first_key_at(moment).int + (7 << 76) + (2 << 62) + low)
+        carts = Cart.objects.dated(moment)
+        cart = carts.create_with_items(id=key, **factory.build(dict, FACTORY_CLASS=CartFactory))
+        for microseconds in sorted(chance.choices([0, 1, 999, 1000, 1001, 2000], k=4)):
+            then = Cart.objects.dated(first + timedelta(microseconds=microseconds))
+            then.change_cart(cart.pk, {"note": str(chance.random())})
+        if chance.random() < 0.4:
+            then.delete_cart(cart.pk)
+    everything = told(back_end)
+
+    history = Cart.objects.count() + changes.CartChange.objects.count()
+    assert len(everything) == history + changes.DeletedCart.objects.count()
+    assert [one["at"] for one in everything] == sorted(one["at"] for one in everything)
+    for cart_id in {one["cartId"] for one in everything}:
+        versions = [one["version"] or 99 for one in everything if one["cartId"] == cart_id]
+        assert versions in ([*range(1, len(versions) + 1)], [99])
+    after = "0"
+    for number in range(len(everything)):
+        assert told(back_end, after, limit=limit) == everything[number:]
+        after = page(back_end, after=after, limit=1)["next"]
+
+
+def test_tells_a_token_of_its_own_partner(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = [created(api, bodies.bare_cart(partnerKey=key)) for key in ("OTHR", "ACME") * 3][1::2]
+    deleted = ours.pop()
+    send(api, "delete", deleted)
+    theirs = created(Api(STRANGER))
+    partner = Api(scope="Cart.Read Cart.AnyProfile", partnerKey="ACME")
+    customer = Api(scope="Cart.Read Cart.AnyProfile", profileKey=str(STRANGER))
+
+    for looked_through in (1000, 2, 1):
+        monkeypatch.setattr(changes, "LOOKED_THROUGH", looked_through)
+        for limit in (1, 100):
+            found = told(partner, limit=limit)
+            assert [one["cartId"] for one in found] == [*ours, deleted, theirs]
+            assert [one["cartId"] for one in told(customer, limit=limit)] == [theirs]
+
+
+@pytest.mark.parametrize(
+    ("scope", "missing"),
+    [
+        ("Cart.Read", "Cart.AnyProfile"),
+        ("Cart.Write Cart.Close Cart.AnyProfile", "Cart.Read"),
+        ("", "Cart.Read"),
+    ],
+)
+def test_takes_both_scopes(db: None, unchanged: Unchanged, scope: str, missing: str) -> None:
+    api = Api(scope=scope, profileKey=str(PROFILE))
+    api.base = CHANGES
+
+    response = api.get()
+
+    assert_refused(response, 403, "insufficient_scope", f"The token must carry {missing}.")
+    assert f'scope="{missing}"' in response["WWW-Authenticate"]
+
+
+AFTER = "after must be 0 or a next of List Changes."
+LIMIT = "limit must be 1 to 1000."
+KEY = STRANGER.hex
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        *((f"after={after}", AFTER) for after in ("", "x", "00", "-1", "1", str(STRANGER))),
+        *((f"after=1.{after}", AFTER) for after in (KEY, f"{KEY}.", f"{KEY}.-1", f"{KEY}.1%0A")),
+        (f"after={'9' * 17}.{KEY}.1", AFTER),
+        (f"after=1.{KEY}.{'9' * 19}", AFTER),
+        *((f"limit={limit}", LIMIT) for limit in ("", "0", "1001", "-1", "x", "1.0", "%D9%A1")),
+        ("after=0&after=0", "after must be sent once."),
+        ("limit=1&limit=1", "limit must be sent once."),
+    ],
+)
+def test_refuses_a_wrong_parameter(
+    back_end: Api, unchanged: Unchanged, query: str, text: str
+) -> None:
+    name = query.partition("=")[0]
+    assert_refused(back_end.get(f"?{query}"), 400, "invalid_parameter", text, name)
+
+
+def test_tells_all_that_is_wrong_and_warns(back_end: Api) -> None:
+    response = back_end.get("?after=x&limit=0")
+    assert errors_of(response) == [("invalid_parameter", name) for name in ("after", "limit")]
+    [_, warning] = back_end.get("?afer=0").json()["notifications"]
+    assert (warning["severity"], warning["code"]) == ("Warning", "unknown_parameter")
+
+
+def test_cursors_of_any_size_are_read(back_end: Api) -> None:
+    for key in (UUID(int=0), UUID(int=2**128 - 1)):
+        for at in ("0", "9" * 16):
+            for version in ("0", "9" * 18):
+                cursor = f"{at}.{key.hex}.{version}"
+                assert page(back_end, after=cursor) == {"changes": [], "next": cursor}
+
+
+def test_the_page_says_after_how_long() -> None:
+    page = (Path(settings.BASE_DIR) / "carts/README.md").read_text()
+    assert f"a change is told {SETTLING} seconds after" in page
+    assert f"differ by {changes.CLOCK_SECONDS} of them" in page
+
+
+def test_other_methods(back_end: Api, unchanged: Unchanged) -> None:
+    response = back_end.post(body={})
+    assert (response.status_code, response["Allow"]) == (405, "GET, HEAD")
