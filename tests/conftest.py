@@ -13,7 +13,7 @@ from pytest_django import DjangoDbBlocker, Settings
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from carts.models import manager
-from cartsvc.db.database_url import connect_for_requests, database_at
+from cartsvc.db.database_url import LOCK_SECONDS, connect_for_requests, database_at
 from cartsvc.db.postgresql import base
 from tests.support.callers import Api
 from tests.support.table_contents import Unchanged, table_contents
@@ -48,13 +48,15 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
-    """Serve requests, without their timeouts, which a busy machine would exceed.
+    """Serve requests, without the timeouts that a busy machine would exceed.
 
     tests/chaos has them. SQLite may make the tests' own file.
     """
     connect_for_requests()
     connection.settings_dict["MUST_EXIST"] = False
     options = connection.settings_dict["OPTIONS"]
+    if connection.vendor == "sqlite":
+        options["timeout"] = 60
     for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
         if "SESSION" in connection.settings_dict:
             connection.settings_dict["SESSION"][name] = "0"
@@ -111,6 +113,13 @@ def _static_files_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", add)
         yield
+
+
+@pytest.fixture
+def usual_wait_for_a_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for SQLite's lock no longer than the service does."""
+    if connection.vendor == "sqlite":
+        monkeypatch.setitem(connection.settings_dict["OPTIONS"], "timeout", LOCK_SECONDS)
 
 
 @pytest.fixture

@@ -38,6 +38,10 @@ def bearer(live_server: LiveServer) -> Bearers:
 @pytest.fixture
 def long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a slow machine take its time."""
+    options = connection.settings_dict["OPTIONS"]
+    if "options" in options:  # of the server's new connections to PostgreSQL
+        longer = f"{options['options']} -c lock_timeout=60000"
+        monkeypatch.setitem(options, "options", longer)
     for limit in (RECEIVING, COMPUTING, WAITING):
         monkeypatch.setattr(limit, "seconds", 60)
 

@@ -83,6 +83,7 @@ def test_an_unreachable_database_is_an_outage_and_not_an_error(
     assert all("The database did not serve a request: " in record.message for record in said)
 
 
+@pytest.mark.usefixtures("usual_wait_for_a_lock")
 def test_a_database_that_only_reads_is_an_outage_for_writers(cart: dict[str, Any]) -> None:
     """A PostgreSQL primary becomes read-only when it is demoted."""
     api, cart_id = Api(), cart["cartId"]
@@ -162,6 +163,7 @@ def test_a_missing_column_is_an_outage_only_while_migrations_are_pending(
     works_again(api, cart)
 
 
+@pytest.mark.usefixtures("usual_wait_for_a_lock")
 def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(http_api: HttpApi) -> None:
     mine = CartFactory(profile_key=PROFILE).pk
     other = CartFactory(profile_key=PROFILE).pk
@@ -185,6 +187,7 @@ def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(http_api: HttpAp
     assert send(http_api, "add", str(mine)).status_code == 200
 
 
+@pytest.mark.usefixtures("usual_wait_for_a_lock")
 def test_a_twin_that_runs_too_long_is_told_so(http_api: HttpApi) -> None:
     create = partial(http_api.post, "", bodies.cart(), Idempotency_Key="key-1")
     twin = partial(IdempotencyRecord.objects.create, profile_key=PROFILE, key="key-1", digest=b"x")

@@ -187,6 +187,7 @@ def test_a_cart_that_changes_meanwhile_is_not_changed_by_an_old_preview(
     assert not LogEntry.objects.exists()
 
 
+@pytest.mark.usefixtures("usual_wait_for_a_lock")
 @pytest.mark.django_db(transaction=True)
 def test_a_cart_that_somebody_holds_is_listed(
     lead: Client, several: list[Cart], unchanged: Unchanged

@@ -219,6 +219,7 @@ def test_a_version_that_is_none_changes_nothing(
     assert response.status_code == 409
 
 
+@pytest.mark.usefixtures("usual_wait_for_a_lock")
 @pytest.mark.parametrize("form", ["item", "delete"], indirect=True)
 @pytest.mark.django_db(transaction=True)
 def test_a_cart_that_somebody_holds_is_not_changed(
