@@ -69,6 +69,7 @@ ERRORS = _counter(
 )
 DATABASE_ERRORS = _counter("database_errors", "Requests that the database did not serve.")
 UNREACHABLE = _counter("unreachable", "Failed attempts to ask another server.", "server")
+WORKERS_REPLACED = _counter("workers_replaced", "Workers started in place of one that had died.")
 KEYS_AGE = Gauge(
     "cartsvc_keys_age_seconds",
     "Seconds since a server's newest keys were fetched; +Inf: never.",

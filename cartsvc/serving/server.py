@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from threading import Thread, get_ident
 
 from django.conf import settings
@@ -17,6 +18,7 @@ from granian import Granian
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 
+from cartsvc.serving import metrics
 from cartsvc.serving.addresses import Address
 from cartsvc.serving.drain import Drainable
 from cartsvc.serving.logs import use_lossy_output
@@ -38,6 +40,8 @@ def serve(address: Address, prepare: Callable[[], object]) -> None:
     gc.collect()
     gc.freeze()
     multiprocessing.set_start_method("fork", force=True)
+    forks = count()
+    os.register_at_fork(after_in_parent=lambda: _count_fork(next(forks)))
     server = Granian(
         settings.WSGI_APPLICATION,
         **address,
@@ -63,6 +67,11 @@ def serve(address: Address, prepare: Callable[[], object]) -> None:
             worker.terminate()
             worker.join(GRACEFUL_TIMEOUT_SECONDS)
             worker.kill()
+
+
+def _count_fork(before: int) -> None:
+    if before >= settings.WEB_CONCURRENCY:
+        metrics.WORKERS_REPLACED.add()
 
 
 def _start_worker(drainable: Drainable, prepare: Callable[[], object]) -> Drainable:

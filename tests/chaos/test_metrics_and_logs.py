@@ -49,6 +49,7 @@ def test_metrics_are_right_across_workers_and_outlive_them() -> None:
             'cartsvc_request_seconds_count{operation="Create Cart"}': 68,
             "cartsvc_replays_total": 1,
             "cartsvc_database_errors_total": 0,
+            "cartsvc_workers_replaced_total": 0,
         }
 
         def counted() -> dict[str, float]:
@@ -60,6 +61,7 @@ def test_metrics_are_right_across_workers_and_outlive_them() -> None:
         wait_until(server.is_up)
         callers[0].get()
         expected['cartsvc_requests_total{operation="List Carts",status="200"}'] = 1
+        expected["cartsvc_workers_replaced_total"] = 1
         wait_until(lambda: counted() == expected)
 
 
