@@ -57,13 +57,33 @@ def test_an_instance_stays_with_its_release_when_the_link_leads_elsewhere(
         assert [created(server.caller()) for _ in range(8)]
 
 
-@pytest.mark.parametrize("ready", [0, 1, 2])
-def test_a_release_that_does_not_get_ready_is_taken_back(ready: int, tmp_path: Path) -> None:
-    """So many instances get ready."""
+# What a release that does not serve answers, by what it is asked.
+BROKEN = {
+    "does not get ready": "*readyz) return 22",
+    "does not know its name": "*carts.example.com*openapi.json) echo 400",
+    "is 500 to all callers": "*metrics) echo 'cartsvc_requests_total{status=\"500\"} 9.0'",
+}
+SERVING = """\
+*readyz) echo ok ;; *carts.example.com*openapi.json) echo 200 ;;
+*metrics) echo 'cartsvc_requests_total{status="500"} 9.0'
+          echo 'cartsvc_requests_total{status="200"} 10.0' ;;
+"""
+
+
+@pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("serving", [0, 1, 2])
+def test_a_release_that_does_not_serve_is_taken_back(
+    serving: int, answer: str, tmp_path: Path
+) -> None:
+    """So many instances serve."""
+    settings = "ALLOWED_HOSTS=carts.example.com,localhost\nJWT_JWK_URL=https://issuer/keys\n"
+    (tmp_path / "cartsvc.env").write_text(settings)
     script = (ROOT / "cartsvc/deploy/cartsvc-release").read_text()
     here = script.replace("/srv/", f"{tmp_path}/").replace("/etc/systemd/system", str(tmp_path))
-    gets_ready = f'curl() {{ [ "$instance" -le {ready} ]; }}\n'
-    programs = f'systemctl() {{ echo "$@"; }}; {gets_ready}'
+    here = here.replace("/etc/", f"{tmp_path}/")
+    asked = f'[ "${{instance:-0}}" -gt {serving} ] && case "$*" in {answer} ; return ;; esac'
+    curl = f'curl() {{ {asked}; case "$*" in *issuer/keys) ;; {SERVING} *) return 2 ;; esac; }}'
+    programs = f'systemctl() {{ echo "$@"; }}; sleep() {{ :; }}\n{curl}\n'
     for version in ("1.0.0", "1.1.0"):
         folder = copied(tmp_path / f"cartsvc-{version}")
         with (folder / "cartsvc/deploy/cartsvc@.service").open("a") as unit:
@@ -72,14 +92,15 @@ def test_a_release_that_does_not_get_ready_is_taken_back(ready: int, tmp_path: P
     done = subprocess.run(
         ["bash", "-euc", programs + here, "sh", "1.1.0"], capture_output=True, text=True, timeout=60
     )
-    restarted = [f"restart cartsvc@{number}" for number in (1, 2)][: ready + 1]
-    back = ["daemon-reload", f"restart --no-block cartsvc@{ready + 1}"] if ready < 2 else []
-    assert done.stdout.splitlines() == ["daemon-reload", *restarted, *back]
-    kept = "1.1.0" if ready == 2 else "1.0.0"
+    restarted = [f"restart cartsvc@{number}" for number in (1, 2)][: serving + 1]
+    back = ["daemon-reload", f"restart --no-block cartsvc@{serving + 1}"] if serving < 2 else []
+    told = [line for line in done.stdout.splitlines() if line != "ok"]
+    assert told == ["daemon-reload", *restarted, *back]
+    kept = "1.1.0" if serving == 2 else "1.0.0"
     assert (tmp_path / "cartsvc").readlink().name == f"cartsvc-{kept}"
     assert (tmp_path / "cartsvc@.service").read_text().endswith(f"# of {kept}\n")
-    assert (done.returncode, "1.0.0 is linked again" in done.stderr) == (ready < 2, ready < 2)
-    assert ("cartsvc@1 runs 1.1.0" in done.stderr) == (ready == 1)
+    assert (done.returncode, "1.0.0 is linked again" in done.stderr) == (serving < 2, serving < 2)
+    assert ("cartsvc@1 runs 1.1.0" in done.stderr) == (serving == 1)
 
 
 def ready(server: Service) -> tuple[int, str]:
