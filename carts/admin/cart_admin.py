@@ -13,6 +13,7 @@ from carts.admin.channels_page import ChannelsView
 from carts.admin.formatting import LABELS, cart_url, parse_version
 from carts.admin.history import timeline
 from carts.admin.item_pages import ItemView, RemoveItemView
+from carts.admin.put_back_many_page import PutBackManyView
 from carts.admin.put_back_page import PutBackView
 from carts.admin.site import desk_page
 from carts.admin.workbook import workbook_response
@@ -50,6 +51,7 @@ class CartAdmin(admin.ModelAdmin):
             path("mine/", view(self.mine_view), name="carts_mine"),
             path("activity/", view(self.activity_view), name="carts_activity"),
             path("channels/", view(ChannelsView.as_view()), name="carts_channels"),
+            path("put-back/", view(PutBackManyView.as_view()), name="carts_put_back_many"),
             *(
                 path(f"<uuid:cart_id>/{route}", view(change.as_view()), name=f"carts_{name}")
                 for route, change, name in CHANGE_PAGES

@@ -14,7 +14,7 @@ from uuid import UUID
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db import OperationalError
-from django.db.models import Q, Subquery, TextField, Value
+from django.db.models import OuterRef, Q, Subquery, TextField, Value
 from django.db.models.functions import Concat
 from django.urls import reverse
 from django.utils import timezone
@@ -23,7 +23,8 @@ from carts.admin import search_terms
 from carts.admin.activity import is_deleted
 from carts.admin.formatting import cart_url
 from carts.admin.search_terms import ITEMS_OF_CART, Reading
-from carts.models import Cart, CartItem
+from carts.models import Cart, CartChange, CartItem
+from carts.models.cart_change import NAME_LENGTH, Author
 from carts.models.closing import STATUSES, has_status
 from carts.models.reads import first_key_at
 
@@ -66,6 +67,7 @@ class FindForm(forms.Form):
     )
     created_from = MomentField(label="Created from", required=False)
     created_to = MomentField(label="Created before", required=False)
+    changed_by = forms.CharField(required=False, max_length=NAME_LENGTH)
     changed_from = MomentField(label="Changed from", required=False)
     changed_to = MomentField(label="Changed before", required=False)
     # The page shows carts below this key.
@@ -161,17 +163,29 @@ def _search(reading: Reading, values: dict[str, Any], size: int, deadline: float
         result.reached = Cart.objects.filter(pk=edge).values_list("created_on", flat=True).first()
     else:
         beyond = None
-    result.carts, result.older = listed(keys[:size]), beyond
+    result.older = beyond
+    result.carts = listed(keys[:size], with_last=bool(values["changed_by"]))
     return result
 
 
-def listed(keys: list[UUID]) -> list[Cart]:
-    """Return the carts, newest first, each with its first three `lines`: quantity and name."""
+def listed(keys: list[UUID], *, with_last: bool = False) -> list[Cart]:
+    """Return the carts, newest first, each with its first three `lines`: quantity and name.
+
+    `with_last` adds who has changed it `last`, and why.
+    """
     # As texts, which are read with the cart's row: as many, whatever the cart holds.
     line = Concat("quantity", Value(" "), "display_name", output_field=TextField())
     lines = {f"line_{n}": Subquery(ITEMS_OF_CART.values(line=line)[n : n + 1]) for n in range(3)}
-    carts: list[Any] = list(Cart.objects.filter(pk__in=keys).order_by("-pk").annotate(**lines))
+    found: Any = Cart.objects.filter(pk__in=keys).order_by("-pk").annotate(**lines)
+    if with_last:
+        own = {name: OuterRef(name) for name in ("profile_key", "version")}
+        last = CartChange.objects.filter(cart=OuterRef("pk"), **own).order_by()
+        columns = ("author_kind", "author_name", "why")
+        found = found.annotate(**{f"last_{name}": Subquery(last.values(name)) for name in columns})
+    carts = list(found)
     for cart in carts:
+        if with_last:
+            cart.last = Author(cart.last_author_kind, cart.last_author_name, why=cart.last_why)
         found = (getattr(cart, name) for name in lines)
         cart.lines = [line.partition(" ")[::2] for line in found if line]
     return carts
@@ -189,11 +203,14 @@ def _look(reading: Reading, values: dict[str, Any], at_once: int) -> tuple[list[
     else:
         carts = Cart.objects.filter(id__gt=start, id__lt=end).order_by("-id")
     filters = {f"{name}__iexact": values[name] for name in EQUAL if values[name]}
-    if values["changed_from"]:
-        filters["modified_on__gte"] = values["changed_from"]
-    if values["changed_to"]:
-        filters["modified_on__lt"] = values["changed_to"]
-    condition, edge = reading.condition & Q(**filters), None
+    since, until = values["changed_from"], values["changed_to"]
+    changed = Q()
+    if who := values["changed_by"]:
+        changed = search_terms.changed_by(search_terms.changes_by(who, since, until))
+    else:
+        filters |= {"modified_on__gte": since} if since else {}
+        filters |= {"modified_on__lt": until} if until else {}
+    condition, edge = reading.condition & changed & Q(**filters), None
     if values["status"]:
         condition &= has_status(values["status"], timezone.now())
     if reading.keys:

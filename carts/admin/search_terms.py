@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import pairwise
 from uuid import UUID
 
@@ -124,7 +125,7 @@ def _with_words(bare: str) -> Iterator[Reading]:
         request_id = bare if REQUEST_ID_TERM.fullmatch(bare) else ""
         if request_id:
             meanings = [f"dish or request {isolate(bare)}"]
-            condition |= _by_request(bare)
+            condition |= Q(created_request_id=bare) | changed_by(changes_by(bare))
         yield Reading(", ".join(meanings), condition=condition, request_id=request_id)
 
 
@@ -166,9 +167,15 @@ def _deleted(*ends: UUID) -> list[DeletedCart]:
     return [*carts[:MAX_DELETED], *latest[:MAX_DELETED]][:MAX_DELETED]
 
 
-def _by_request(request_id: str) -> Q:
-    changes = CartChange.objects.filter(
-        cart=OuterRef("pk"), profile_key=OuterRef("profile_key"), request_id=request_id
-    ).order_by()
-    changed = IsNull(Subquery(changes.values("version")[:1]), False)
-    return Q(created_request_id=request_id) | Q(changed)
+def changes_by(who: str, since: datetime | None = None, until: datetime | None = None) -> Q:
+    """Return the condition of changes by a bearer, a member of staff or a request."""
+    between = {"at__gte": since, "at__lt": until}
+    times = {lookup: moment for lookup, moment in between.items() if moment}
+    return (Q(author_name__iexact=who) | Q(request_id=who)) & Q(**times)
+
+
+def changed_by(changes: Q) -> Q:
+    """Return the condition of carts that have such changes."""
+    of_cart = {"cart": OuterRef("pk"), "profile_key": OuterRef("profile_key")}
+    found = CartChange.objects.filter(changes, **of_cart).order_by().values("version")
+    return Q(IsNull(Subquery(found[:1]), False))

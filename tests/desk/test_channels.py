@@ -1,6 +1,7 @@
 """Change the channels of several carts at once."""
 
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -32,7 +33,8 @@ def sent(carts: list[Cart], **values: str) -> dict[str, Any]:
 def form_in(page: Any) -> dict[str, Any]:
     """Return what a browser would send if the page's form were submitted untouched."""
     main = page.text.partition('class="item-form"')[2]
-    shown = re.findall('type="hidden" name="([a-z_]+)" value="([^"]*)"', main)
+    hidden = re.findall('type="hidden" name="([a-z_]+)" value="([^"]*)"', main)
+    shown = [(name, unescape(value)) for name, value in hidden]
     return {**dict(shown), "cart": [value for name, value in shown if name == "cart"]}
 
 
