@@ -12,12 +12,14 @@ class InvalidCurrency(InvalidValue):
 
 class CurrencyMismatch(ApiError):
     text = "The cart's currency is %(currency)s."
+    facts = ("currency",)
     meaning = "An item or an option is in another currency than the cart."
     remedy = "Send the cart's currency with every item and option."
 
 
 class TooManyDecimals(InvalidValue):
     text = "A price must not have more than %(limit)d decimals."
+    facts = ("limit",)
     meaning = "A price has more decimals than the service keeps."
     remedy = "Round it before sending."
 
@@ -36,13 +38,15 @@ class CannotChange(ApiError):
 
 class TooMany(InvalidValue):
     text = "There must not be more than %(limit)d %(plural)s."
+    facts = ("limit",)
     meaning = "More items or options than the service takes."
     remedy = "Send fewer, or use another cart."
 
 
 class CartClosed(ApiError):
     status = 409
-    text = "The cart is closed: %(status)s %(word)s %(at)s."
+    text = "The cart is closed: %(status)s %(when)s."
+    facts = ("status", "closed_on", "closed_until")
     meaning = "The cart is in checkout, ordered or abandoned, so nothing in it changes."
     remedy = (
         "Wait until its checkout ends, or have it reopened. For another order, create another cart."
@@ -94,6 +98,7 @@ class RequestInProgress(ApiError):
 class VersionMismatch(ApiError):
     status = 412
     text = "The cart has moved on: its version is now %(version)d."
+    facts = ("version",)
     meaning = "Somebody has changed the cart since the version in If-Match."
     remedy = "Read the cart again, and decide anew."
 

@@ -8,13 +8,13 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from carts.models.changes import OLDEST, ToldChange, changes_after
-from carts.models.closing import utc_text
 from carts.models.reads import Position
 from carts.operation_view import OperationView
 from cartsvc.api.operation import Operation
 from cartsvc.api.query import QueryParameter, integer_between
 from cartsvc.concurrency_limit import WAITING
 from cartsvc.member_names import camel_case
+from cartsvc.moments import utc_text
 from cartsvc.request_errors import InvalidParameter
 
 CHANGES_PAGE_SIZE, MAX_CHANGES_PAGE_SIZE = 100, 1_000

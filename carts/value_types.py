@@ -188,12 +188,13 @@ class Price(Number):
             raise invalid_type(self.wanted, value)
         price = Decimal(value)
         if price < 0:
-            raise MinValue("A price must not be below 0.")
+            raise MinValue("A price must not be below 0.", limit=0)
         # A double keeps 15 significant digits. The rest is noise.
         if len(str(price)) > 16:  # with the point
             price = Decimal(f"{float(price):.15g}")
         if price > self.maximum:
-            raise MaxValue(f"A price must not be above {self.maximum}.")
+            text = f"A price must not be above {self.maximum}."
+            raise MaxValue(text, limit=self.maximum)
         if price % self.smallest or (value and price < self.smallest):  # too small to divide
             raise TooManyDecimals(limit=self.decimals)
         return price or Decimal(0)  # -0.0 is 0

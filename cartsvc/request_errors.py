@@ -20,15 +20,17 @@ class ApiError(Exception):
     """What is wrong with a request.
 
     To declare one, write a subclass. Its `code` is its name. `text` has `%(name)s` for the details
-    that `raise PayloadTooLarge(limit=262_144)` gives. `meaning`, if the text is not enough, and
-    `remedy` are its lines in the error catalogue. `retry` says whether the same request may succeed
-    later. `field` is a place in the body, such as `("items", 0, "display_name")`, or the name of a
-    path parameter, query parameter or header.
+    that `raise PayloadTooLarge(limit=262_144)` gives. Those that are `facts` stand beside the text,
+    so that a program need not read it. `meaning`, if the text is not enough, and `remedy` are its
+    lines in the error catalogue. `retry` says whether the same request may succeed later. `field`
+    is a place in the body, such as `("items", 0, "display_name")`, or the name of a path parameter,
+    query parameter or header.
     """
 
     code: str
     status: ClassVar[int] = 400
     text: ClassVar[str]
+    facts: ClassVar[tuple[str, ...]] = ()
     meaning: ClassVar[str]
     remedy: ClassVar[str]
     retry: ClassVar[bool] = False
@@ -72,6 +74,13 @@ class ApiError(Exception):
         if isinstance(self.field, tuple):
             return "".join(f"/{camel_case(str(part))}" for part in self.field)
         return self.field
+
+    @property
+    def additional_data(self) -> dict[str, Any] | None:
+        """The place and the facts, as programs read them; None if there are none."""
+        told = {} if self.pointer is None else {"field": self.pointer}
+        facts = {camel_case(n): self.details[n] for n in self.facts if n in self.details}
+        return {**told, **facts} or None
 
     @property
     def path(self) -> str:
@@ -178,6 +187,7 @@ class MethodNotAllowed(ApiError):
 class PayloadTooLarge(ApiError):
     status = 413
     text = "The body must not be larger than %(limit)d bytes."
+    facts = ("limit",)
     meaning = "The body is larger than the service accepts."
     remedy = "Send less: fewer items at once."
 
@@ -205,7 +215,8 @@ class InvalidToken(ApiError):
 
 class InsufficientScope(ApiError):
     status = 403
-    text = "The token must carry %(scopes)s."
+    text = "The token must carry %(either)s."
+    facts = ("scopes",)
     meaning = "The token does not carry a scope that the operation takes."
     remedy = "Get a token with the scope that WWW-Authenticate names."
 

@@ -44,18 +44,21 @@ class Blank(InvalidValue):
 
 class MaxLength(InvalidValue):
     text = "This text must not be longer than %(limit)d characters; it has %(length)d."
+    facts = ("limit", "length")
     meaning = "A text has more Unicode code points than its limit."
     remedy = "Shorten it."
 
 
 class MinValue(InvalidValue):
     text = "This number must not be below %(limit)s."
+    facts = ("limit",)
     meaning = "A number is below its limit."
     remedy = "Send a number within the limits."
 
 
 class MaxValue(InvalidValue):
     text = "This number must not be above %(limit)s."
+    facts = ("limit",)
     meaning = "A number is above its limit."
     remedy = "Send a number within the limits."
 

@@ -56,9 +56,9 @@ def format_moment(moment: datetime | str | None) -> str:
 
 def format_error(error: ApiError) -> str:
     if isinstance(error, CartClosed):
-        state, moment = error.details["status"], format_moment(error.details["moment"])
-        word = error.details["word"]
-        return f"The cart is closed: {state} {word} {moment}. Reopen it first, if that is right."
+        state, since, until = (error.details[name] for name in error.facts)
+        when = f"until {format_moment(until)}" if until else f"since {format_moment(since)}"
+        return f"The cart is closed: {state} {when}. Reopen it first, if that is right."
     return " ".join(one.sentence for one in error.errors)
 
 

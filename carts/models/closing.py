@@ -11,6 +11,7 @@ from django.db.models import Expression, Q
 from carts.cart_errors import CartClosed
 from carts.records import CHECKOUT, ORDERED, OUTCOMES, Closing, Reopening
 from cartsvc.member_names import camel_case
+from cartsvc.moments import utc_text
 
 OPEN = "open"
 STATUSES = (OPEN, *OUTCOMES)
@@ -43,15 +44,14 @@ class CartStatus(NamedTuple):
     def check_open(self, *differs: str) -> None:
         """Raise `cart_closed` unless the cart is open. `differs` names what the caller sent."""
         if self.status != OPEN:
-            word, moment = "since", self.closed_on
-            if self.closed_until:
-                word, moment = "until", self.closed_until
+            since, until = self.closed_on, self.closed_until
+            when = f"until {utc_text(until)}" if until else f"since {utc_text(since)}"
             raise CartClosed(
                 field=differs or None,
                 status=self.status,
-                word=word,
-                moment=moment,
-                at=utc_text(moment),
+                closed_on=since,
+                closed_until=until,
+                when=when,
             )
 
     def check_opens(self, reopening: Reopening) -> None:
@@ -135,10 +135,6 @@ def with_status(text: str, columns: Sequence[Any], moment: datetime) -> str:
 def _members(status: CartStatus, expires: datetime | None) -> str:
     """Return the text of the last members of a cart's JSON, and its end."""
     return _encode(dict(zip(LAST_MEMBERS, (*status, expires), strict=True)))[1:]
-
-
-def utc_text(moment: datetime | None) -> str:
-    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 LAST_MEMBERS = (*map(camel_case, CartStatus._fields), "expiresOn")

@@ -3,18 +3,23 @@
 A test compares the examples with what the service answers.
 """
 
+from datetime import UTC, datetime
+
 from django.conf import settings
 
 from carts import cart_errors
 from cartsvc import request_errors
 from cartsvc.api.operation import Operation
+from cartsvc.moments import utc_text
 from cartsvc.request_errors import ApiError
+
+CLOSED_ON = datetime(2026, 1, 31, 18, 30, 0, 123456, UTC)
 
 # What every operation may answer, every one below a customer, and every one that takes a body.
 COMMON_ERRORS = (
     request_errors.NotAuthenticated(),
     request_errors.InvalidToken(),
-    request_errors.InsufficientScope(scopes="Cart.Write"),
+    request_errors.InsufficientScope(either="Cart.Write", scopes=["Cart.Write"]),
     request_errors.Throttled(seconds=30),
     request_errors.InternalError(),
     request_errors.Unavailable(),
@@ -35,7 +40,12 @@ DECLARED_ERRORS = (
     request_errors.InvalidParameter("limit must be 1 to 100.", field="limit"),
     cart_errors.CannotChange(field="/currency"),
     cart_errors.PartnerMismatch(field="/partnerKey"),
-    cart_errors.CartClosed(status="ordered", word="since", at="2026-01-31T18:30:00.123456Z"),
+    cart_errors.CartClosed(
+        status="ordered",
+        closed_on=CLOSED_ON,
+        closed_until=None,
+        when=f"since {utc_text(CLOSED_ON)}",
+    ),
     cart_errors.VersionMismatch(field="If-Match", version=4),
     cart_errors.RequestInProgress(field="Idempotency-Key"),
     cart_errors.IdempotencyKeyReused(field="Idempotency-Key"),

@@ -5,14 +5,22 @@ Source: the section "ApiResponse envelope" of the Cart Service v2.0 specificatio
 
 import json
 from collections.abc import Iterable, Sequence
+from datetime import datetime
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
 from django.http import HttpResponse
 
+from cartsvc.moments import utc_text
 from cartsvc.request_errors import MAX_ERRORS, ApiError, MoreProblems
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+def _as_json(value: datetime | Decimal) -> str | float:
+    return utc_text(value) if isinstance(value, datetime) else float(value)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_as_json).encode
 
 
 def success(
@@ -63,6 +71,5 @@ def failure_text(errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) 
 
 
 def _notification(error: ApiError, severity: str) -> dict[str, Any]:
-    where = None if error.pointer is None else {"field": error.pointer}
     told = {"severity": severity, "text": error.sentence, "code": error.code}
-    return {**told, "additionalData": where}
+    return {**told, "additionalData": error.additional_data}

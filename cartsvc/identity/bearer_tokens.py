@@ -64,9 +64,9 @@ class Bearer:
         """Raise `insufficient_scope` without one of the scopes. The challenge names the last."""
         if self.scopes.isdisjoint(scopes):
             challenge = f'{REALM}, error="insufficient_scope", scope="{scopes[-1]}"'
-            raise InsufficientScope(
-                scopes=" or ".join(scopes), headers={"WWW-Authenticate": challenge}
-            )
+            either = " or ".join(scopes)
+            headers = {"WWW-Authenticate": challenge}
+            raise InsufficientScope(either=either, scopes=scopes, headers=headers)
 
 
 BearerT = TypeVar("BearerT", bound=Bearer)

@@ -1,5 +1,6 @@
 """Every place of a field in a request: the cart, item or option of each operation."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,10 +77,11 @@ class Target:
         body = simplejson.dumps(self.place.body(changes))
         return send(self.api, self.place.operation, self.cart_id, self.item_id, body)
 
-    def refuses(self, code: str, text: str, **sent: Any) -> None:
+    def refuses(self, code: str, text: str, facts: Mapping[str, object], **sent: Any) -> None:
         """Send a field, which must be refused with this alone."""
         [field] = sent
-        assert_refused(self.send(**sent), 400, code, text, f"{self.place.pointer}/{field}")
+        where = f"{self.place.pointer}/{field}"
+        assert_refused(self.send(**sent), 400, code, text, where, **facts)
 
     def value_after(self, field: str, response: HttpResponse) -> Any:
         """Send a field, which must succeed. Return its value as Get Cart shows it."""

@@ -66,7 +66,7 @@ def test_a_limit_is_reached_and_not_exceeded(
     unchanged()
     response = send(api, operation, cart_id, item_id, exceeds)
 
-    assert_refused(response, 400, "too_many", text, field)
+    assert_refused(response, 400, "too_many", text, field, limit=limit)
     assert stored_totals(cart_id) == computed_totals(cart_id)
 
 

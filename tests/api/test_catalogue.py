@@ -1,5 +1,7 @@
 """The declared errors, which carts/README.md lists."""
 
+import re
+
 import pytest
 
 from cartsvc.request_errors import API_ERRORS, ApiError
@@ -10,6 +12,15 @@ def test_the_readme_has_the_catalogue() -> None:
     text = README.read_text()
 
     assert renewed(text) == text, "run: python -m tests.support.catalogue"
+
+
+# What a text is made of beside facts, or what a header tells: Allow, Accept-Patch, Retry-After.
+WORDS = {"wanted", "sent", "plural", "name", "code_point", "either", "when", "taken", "seconds"}
+
+
+def test_every_fact_of_a_text_stands_beside_it() -> None:
+    for error in API_ERRORS.values():
+        assert {*re.findall(r"%\((\w+)\)", error.text)} - WORDS <= {*error.facts}, error
 
 
 def test_a_code_is_declared_once() -> None:

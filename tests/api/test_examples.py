@@ -66,7 +66,7 @@ def test_every_request_and_answer_has_examples_of_its_schema(name: str) -> None:
 # What the service answers
 
 OF_EACH_CART = re.compile(
-    r'"(cartId|profileKey|itemIds?|createdOn|modifiedOn)": ?(?:"[^"]*"|\[[^]]*\])'
+    r'"(cartId|profileKey|itemIds?|createdOn|modifiedOn|closedOn)": ?(?:"[^"]*"|\[[^]]*\])'
 )
 A_MOMENT = re.compile(r"since [0-9T:.-]+Z")
 

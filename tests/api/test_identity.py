@@ -100,7 +100,8 @@ def test_clocks_may_differ_by_half_a_minute(db: None, claim: str, seconds: float
 def test_tokens_that_may_not_write(unchanged: Unchanged, changes: dict[str, Any]) -> None:
     response = Api(**changes).post(body=bodies.cart())
 
-    assert_refused(response, 403, "insufficient_scope", "The token must carry Cart.Write.")
+    text = "The token must carry Cart.Write."
+    assert_refused(response, 403, "insufficient_scope", text, scopes=["Cart.Write"])
     assert response["WWW-Authenticate"] == (
         'Bearer realm="cartsvc", error="insufficient_scope", scope="Cart.Write"'
     )
@@ -116,7 +117,7 @@ OTHER_PROFILE = (
     "The token does not open this customer profile.",
     "profileKey",
 )
-NO_SCOPE = ("insufficient_scope", "The token must carry Cart.Read or Cart.Write.")
+NO_SCOPE = ("insufficient_scope", "The token must carry Cart.Read or Cart.Write.", None)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,8 @@ def test_a_token_opens_one_profile_or_has_the_scope_for_any(
         if error is None or (error is NO_PROFILE and not required):
             assert response.status_code == 200
         else:
-            assert_refused(response, 403, *error)
+            facts = {"scopes": ["Cart.Read", "Cart.Write"]} if error is NO_SCOPE else {}
+            assert_refused(response, 403, *error, **facts)
 
 
 def test_issuer_and_audience_are_checked_when_configured(unchanged: Unchanged) -> None:

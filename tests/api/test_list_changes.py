@@ -168,7 +168,8 @@ def test_takes_both_scopes(db: None, unchanged: Unchanged, scope: str, missing: 
 
     response = api.get()
 
-    assert_refused(response, 403, "insufficient_scope", f"The token must carry {missing}.")
+    text = f"The token must carry {missing}."
+    assert_refused(response, 403, "insufficient_scope", text, scopes=[missing])
     assert f'scope="{missing}"' in response["WWW-Authenticate"]
 
 

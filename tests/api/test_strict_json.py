@@ -159,7 +159,7 @@ def test_takes_a_body_of_the_limit_and_no_larger_one(
         unchanged()
     else:
         text = "The body must not be larger than 2000 bytes."
-        assert_refused(response, 413, "payload_too_large", text)
+        assert_refused(response, 413, "payload_too_large", text, limit=2_000)
 
 
 def test_no_more_than_the_limit_is_read_of_a_body_without_a_length(

@@ -1,6 +1,6 @@
 """The values of every field, in every place of every operation: what is kept, what is refused."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -16,7 +16,7 @@ from tests.support.fields import BLANKS, IGNORABLE, by_kind
 from tests.support.not_sent import NOT_SENT
 from tests.support.table_contents import Unchanged
 
-Refused = tuple[Any, str, str]
+Refused = tuple[Any, str, str, Mapping[str, object]]
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Rule:
 
 
 ABSENT: list[Refused] = [
-    (NOT_SENT, "required", "This field is required."),
-    (None, "null", "This field must not be null."),
+    (NOT_SENT, "required", "This field is required.", {}),
+    (None, "null", "This field must not be null.", {}),
 ]
 OTHER_TYPES = {
     "a string": ["5", "", "[]"],
@@ -40,9 +40,9 @@ OTHER_TYPES = {
 }
 
 
-def each(values: Iterable[Any], code: str, told: str) -> list[Refused]:
-    """Return that each of the values is refused with this code and text."""
-    return [(value, code, told) for value in values]
+def each(values: Iterable[Any], code: str, told: str, **facts: object) -> list[Refused]:
+    """Return that each of the values is refused with this code, text and facts."""
+    return [(value, code, told, facts) for value in values]
 
 
 def of_another_type(wanted: str, *mine: str) -> list[Refused]:
@@ -67,12 +67,15 @@ ALL_COMMANDS |= {"\ud800"}
 def holding(character: str) -> Refused:
     point = f"U+{ord(character):04X}"
     text = f"This text holds {point}: a control character, separator or lone surrogate."
-    return f"a{character}b", "control_character", text
+    return f"a{character}b", "control_character", text, {}
 
 
 def longer_than(limit: int, *texts: str) -> list[Refused]:
     told = f"This text must not be longer than {limit} characters; it has {{}}."
-    return [(text, "max_length", told.format(len(text))) for text in texts]
+    return [
+        (text, "max_length", told.format(len(text)), {"limit": limit, "length": len(text)})
+        for text in texts
+    ]
 
 
 def text(limit: int) -> Rule:
@@ -133,8 +136,8 @@ def integer(lowest: int, highest: int) -> Rule:
         [
             *ABSENT,
             *of_another_type("an integer", "a number"),
-            *each(below, "min_value", f"This number must not be below {lowest}."),
-            *each(above, "max_value", f"This number must not be above {highest}."),
+            *each(below, "min_value", f"This number must not be below {lowest}.", limit=lowest),
+            *each(above, "max_value", f"This number must not be above {highest}.", limit=highest),
             *each(map(raw, fractions), "invalid_type", "This must be an integer, not a number."),
         ],
     )
@@ -165,10 +168,18 @@ PRICE = Rule(
     [
         *ABSENT,
         *of_another_type("a number", "a number"),
-        *each(map(raw, NEGATIVE), "min_value", "A price must not be below 0."),
-        *each(map(raw, TOO_HIGH), "max_value", "A price must not be above 9999999999.9999."),
+        *each(map(raw, NEGATIVE), "min_value", "A price must not be below 0.", limit=0),
         *each(
-            map(raw, TOO_FINE), "too_many_decimals", "A price must not have more than 4 decimals."
+            map(raw, TOO_HIGH),
+            "max_value",
+            "A price must not be above 9999999999.9999.",
+            limit=9999999999.9999,
+        ),
+        *each(
+            map(raw, TOO_FINE),
+            "too_many_decimals",
+            "A price must not have more than 4 decimals.",
+            limit=4,
         ),
     ],
 )
@@ -206,22 +217,22 @@ def test_what_is_kept(target: Target, place: Place, field: str, rule: Rule) -> N
 def test_what_is_refused(
     target: Target, unchanged: Unchanged, place: Place, field: str, rule: Rule
 ) -> None:
-    for sent, code, told in rule.refused:
+    for sent, code, told, facts in rule.refused:
         if makes_a_difference(place, sent):
-            target.refuses(code, told, **{field: sent})
+            target.refuses(code, told, facts, **{field: sent})
 
 
 @pytest.mark.parametrize("place", [Place("create", "cart")])
 @pytest.mark.parametrize("field", ["platform", "note"])
 def test_refuses_every_control_character(target: Target, unchanged: Unchanged, field: str) -> None:
-    for sent, code, told in map(holding, ALL_COMMANDS):
-        target.refuses(code, told, **{field: sent})
+    for sent, code, told, facts in map(holding, ALL_COMMANDS):
+        target.refuses(code, told, facts, **{field: sent})
 
 
 @pytest.mark.parametrize("place", [Place("create", "cart")])
 def test_a_required_text_holds_something_that_can_be_seen(target: Target) -> None:
     for sent in BLANKS:
-        target.refuses("blank", "This text must not be blank.", platform=sent * 2)
+        target.refuses("blank", "This text must not be blank.", {}, platform=sent * 2)
     for sent in IGNORABLE:
         assert target.value_after("platform", target.send(platform=f"{sent}x")) == f"{sent}x"
 
@@ -275,7 +286,8 @@ def test_takes_current_codes(api: Api, code: str) -> None:
 
 @pytest.mark.parametrize("place", PLACES[1:], ids=str)
 def test_refuses_a_currency_that_is_not_the_carts(target: Target, unchanged: Unchanged) -> None:
-    target.refuses("currency_mismatch", "The cart's currency is EUR.", currency="USD")
+    text, facts = "The cart's currency is EUR.", {"currency": "EUR"}
+    target.refuses("currency_mismatch", text, facts, currency="USD")
 
 
 def test_names_every_mismatch(api: Api, unchanged: Unchanged) -> None:

@@ -86,7 +86,8 @@ def test_a_cart_in_a_withdrawn_currency_can_be_worked_with(cart: Any, unchanged:
     assert cart.items.first().quantity == 5
     unchanged()
     answer = api.post(path, bodies.bare_item())
-    assert_refused(answer, 400, "currency_mismatch", "The cart's currency is BGN.", "/currency")
+    text = "The cart's currency is BGN."
+    assert_refused(answer, 400, "currency_mismatch", text, "/currency", currency="BGN")
     assert errors_of(api.post(body=bodies.cart(currency="BGN"))) == [
         ("invalid_currency", "/currency")
     ]

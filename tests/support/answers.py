@@ -11,25 +11,26 @@ def success(text: str, data: Any = None) -> dict[str, Any]:
     return body if data is None else {**body, "data": data}
 
 
-def error(code: str, text: str, field: str | None = None) -> dict[str, Any]:
-    """Return the whole body of an answer with one error."""
+def error(code: str, text: str, field: str | None = None, /, **facts: object) -> dict[str, Any]:
+    """Return the whole body of an answer with one error. `facts` stand beside its field."""
     message = f"{field}: {text}" if field and field not in text else text
-    return {"message": message, "notifications": [notification("Error", text, code, field)]}
+    told = notification("Error", text, code, field, **facts)
+    return {"message": message, "notifications": [told]}
 
 
 def notification(
-    severity: str, text: str, code: str | None = None, field: str | None = None
+    severity: str, text: str, code: str | None = None, field: str | None = None, /, **facts: object
 ) -> dict[str, Any]:
-    data = None if field is None else {"field": field}
-    return {"severity": severity, "text": text, "code": code, "additionalData": data}
+    data = facts if field is None else {"field": field, **facts}
+    return {"severity": severity, "text": text, "code": code, "additionalData": data or None}
 
 
 def assert_refused(
-    response: Any, status: int, code: str, text: str, field: str | None = None
+    response: Any, status: int, code: str, text: str, field: str | None = None, /, **facts: object
 ) -> None:
     """Check the status and the whole body of an answer with one error."""
     assert response.status_code == status
-    assert response.json() == error(code, text, field)
+    assert response.json() == error(code, text, field, **facts)
 
 
 def errors_of(response: Any) -> list[tuple[str, str | None]]:

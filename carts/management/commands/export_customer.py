@@ -16,8 +16,8 @@ from carts.cart_errors import CartNotFound
 from carts.management.commands.erase_customer import rows_of_customer
 from carts.models import Cart
 from carts.models.cart_change import decoded
-from carts.models.closing import utc_text
 from cartsvc.member_names import camel_case
+from cartsvc.moments import utc_text
 
 
 class Command(BaseCommand):

@@ -1,0 +1,8 @@
+"""Moments as answers have them."""
+
+from datetime import datetime
+
+
+def utc_text(moment: datetime | None) -> str:
+    """Return a moment of UTC by RFC 3339, always with six digits of its second."""
+    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
