@@ -22,12 +22,15 @@ from carts.validation import (
     Member,
     ObjectCheck,
     Place,
+    PlainCheck,
     Record,
     Values,
     checked_list,
     in_python,
     initial_values,
     is_optional,
+    plain_list,
+    plain_object,
     types_of,
 )
 from carts.value_types import ListOf, ValueType, invalid_type
@@ -137,14 +140,30 @@ class RecordSerializer(serializers.Serializer):
 
     def _member(self, name: str, field: Any) -> Member:
         check, is_list = with_our_errors(field.run_validation), isinstance(field.kind, ListOf)
+        plain: PlainCheck | None = None
         if is_list:
-            check = partial(checked_list, field.kind, field.child.checked)
+            if field.child.plain_check:
+                plain = partial(plain_list, field.kind, field.child.plain_check)
+            check = partial(checked_list, field.kind, field.child.checked, plain_check=plain)
         elif isinstance(field, TypedField) and not field.validators:
-            check = field.kind.check
+            check = plain = field.kind.check
         hook = getattr(self, f"validate_{name}", None)
         if hook:
-            hook = with_our_errors(hook)
-        return Member(name, field.source, check, field.required, field.allow_null, is_list, hook)
+            hook, plain = with_our_errors(hook), None
+        optional = field.required, field.allow_null
+        return Member(name, field.source, check, *optional, is_list, hook, plain)
+
+    @cached_property
+    def plain_check(self) -> PlainCheck | None:
+        """The check of an object that needs no more than its types', if no hook is to see it."""
+        every, kind = self.object_check, type(self)
+        hooks = [*self.validators, every.first_errors, every.complete]
+        is_plain = (
+            kind.validate is RecordSerializer.validate
+            and kind.to_record is RecordSerializer.to_record
+            and all(one.plain_check for one in every.members)
+        )
+        return plain_object(self.Meta.record, every) if is_plain and not any(hooks) else None
 
     def run_validation(self, data: object = empty) -> Any:
         """Return the record, or what else `to_record` makes. See `checked`."""

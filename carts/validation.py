@@ -5,6 +5,7 @@ the members are called, and what else is done with a value.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache, partial, wraps
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
@@ -19,6 +20,7 @@ RecordT = TypeVar("RecordT")
 # Where something is in what the caller sent.
 Place = tuple[str | int, ...]
 Values = dict[str, Any]  # of a record, by its fields
+PlainCheck = Callable[[Any], Any]  # see `plain_object`
 
 
 @cache
@@ -44,7 +46,7 @@ class Member(NamedTuple):
     """A member of an object: its name for the caller, its field, and its check.
 
     The check of a list takes a second argument, to which it adds the places of unknown members.
-    The `hook` gets what was checked.
+    The `hook` gets what was checked. `plain_check` needs no more than the value.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Member(NamedTuple):
     takes_null: bool
     is_list: bool = False
     hook: Callable[[object], object] | None = None
+    plain_check: PlainCheck | None = None
 
 
 class ObjectCheck:
@@ -133,6 +136,34 @@ class ObjectCheck:
                 yield (name, *place)
 
 
+def plain_object(record: Record, every: ObjectCheck) -> PlainCheck:
+    """Return a check that makes the record of one object of a list, if nothing is to be said of it.
+
+    It raises any `ApiError` if a value is wrong, or a member unknown. It knows no places: what is
+    wrong, and where, `ObjectCheck.values_of` looks for again.
+    """
+    members = [
+        (one.name, one.plain_check or one.check, one.takes_null, every.initial.get(one.field))
+        for one in every.members
+    ]
+
+    def check(sent: Any) -> Any:
+        if type(sent) is not dict or not every.names.issuperset(sent):
+            raise ApiErrors([])
+        values = []
+        for name, check_value, takes_null, initial in members:
+            value = sent.get(name)
+            values.append(initial if value is None and takes_null else check_value(value))
+        return record._make(values)
+
+    return check
+
+
+def plain_list(kind: ListOf, check: PlainCheck, elements: Any) -> tuple[Any, ...]:
+    kind.check_count(elements)
+    return tuple([check(element) for element in elements])
+
+
 def _without(errors: list[ApiError], sent: Mapping[str, object]) -> Values:
     wrong = {error.field for error in errors}
     return {name: value for name, value in sent.items() if (name,) not in wrong}
@@ -143,8 +174,12 @@ def checked_list(
     check: Callable[[Any, list[Place]], object],
     elements: Iterable[object],
     unknown: list[Place],
+    plain_check: PlainCheck | None = None,
 ) -> tuple[object, ...]:
     """Return the checked elements. See `ObjectCheck.values_of`."""
+    if plain_check:
+        with suppress(ApiError):
+            return plain_check(elements)
     kind.check_count(elements)
     found: list[object] = []
     errors: list[ApiError] = []

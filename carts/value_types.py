@@ -30,6 +30,7 @@ from cartsvc.value_errors import (
 )
 
 CURRENCIES = frozenset(currency.code for currency in Currencies)
+ZERO = Decimal(0)
 CURRENCY_CODE = re.compile("[A-Z]{3}")
 
 JSON_TYPES = {
@@ -150,6 +151,8 @@ class Integer(Number):
 
     def check(self, value: Any) -> int:
         """Raise `invalid_type`, `min_value` or `max_value`."""
+        if type(value) is int and self.minimum <= value <= self.maximum:
+            return value
         if type(value) is not int and not is_whole(value):
             raise invalid_type(self.wanted, value)
         if value < self.minimum:
@@ -186,6 +189,8 @@ class Price(Number):
         """
         if type(value) is not int and not (type(value) is Decimal and value.is_finite()):
             raise invalid_type(self.wanted, value)
+        if (not value or self.smallest <= value <= self.maximum) and not value % self.smallest:
+            return value + ZERO  # a Decimal without a long tail of noughts; -0.0 is 0
         price = Decimal(value)
         if price < 0:
             raise MinValue("A price must not be below 0.", limit=0)
@@ -197,7 +202,7 @@ class Price(Number):
             raise MaxValue(text, limit=self.maximum)
         if price % self.smallest or (value and price < self.smallest):  # too small to divide
             raise TooManyDecimals(limit=self.decimals)
-        return price or Decimal(0)  # -0.0 is 0
+        return price
 
 
 class Guid(ValueType):
