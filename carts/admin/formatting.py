@@ -1,13 +1,14 @@
 """How the desk writes values: isolated texts, amounts, moments, labels and addresses."""
 
 import re
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
 from django.urls import reverse
 from django.utils.formats import date_format
-from django.utils.timezone import localtime
+from django.utils.timezone import localdate, localtime
 from iso4217 import Currency
 
 from carts.cart_errors import CartClosed
@@ -91,6 +92,18 @@ def is_ambiguous(text: str, currency: str) -> bool:
     """Return whether 1.250 may be 1,250 or, in a currency with three decimals, the reverse."""
     groups = "[0-9]{1,3}," if DECIMALS.get(currency) == 3 else r"[1-9][0-9]{0,2}\."
     return bool(re.fullmatch(f"{groups}[0-9]{{3}}", text))
+
+
+def day_of(text: str) -> date | None:
+    """Return the day that was typed; without a year, the last one of that name."""
+    today = localdate()
+    for year in ("", f" {today.year}", f" {today.year - 1}"):
+        for form in ("%Y-%m-%d", "%d.%m.%Y", "%d %b %Y", "%d %B %Y", "%b %d %Y", "%B %d %Y"):
+            with suppress(ValueError):
+                day = datetime.strptime(text + year, form).replace(tzinfo=UTC).date()
+                if day <= today:
+                    return day
+    return {"today": today, "yesterday": today - timedelta(days=1)}.get(text.lower())
 
 
 def parse_version(text: str) -> int | None:

@@ -6,7 +6,7 @@ goes on for about a second, and reports how far it got.
 """
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time, timedelta
 from time import monotonic
 from typing import Any
 from uuid import UUID
@@ -108,7 +108,8 @@ def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchR
         result = _search(reading, values, size, deadline)
         if result.carts or result.reached or reading.deleted:
             break
-    if len(result.carts) == 1 and not (values["before"] or result.older or reading.deleted):
+    is_all = not result.older or reading.is_guess
+    if len(result.carts) == 1 and is_all and not (values["before"] or reading.deleted):
         result.opens = _named(result.carts[0], reading)
     return result
 
@@ -124,14 +125,12 @@ def _opened(key: UUID) -> str:
 
 def _named(cart: Cart, reading: Reading) -> str:
     """Return the address of the only cart found, or of its event, if the term names it, or ""."""
-    if reading.opens:
-        return cart_url(cart.pk)
-    if not reading.request_id:
-        return ""
-    changes = cart.changes.filter(request_id=reading.request_id)
-    is_creation = cart.created_request_id == reading.request_id
-    made = 1 if is_creation else changes.values_list("version", flat=True).first()
-    return cart_url(cart.pk, version=made) if made else ""
+    if reading.request_id:
+        changes = cart.changes.filter(request_id=reading.request_id)
+        is_creation = cart.created_request_id == reading.request_id
+        if made := 1 if is_creation else changes.values_list("version", flat=True).first():
+            return cart_url(cart.pk, version=made)
+    return cart_url(cart.pk) if reading.opens else ""
 
 
 def _search(reading: Reading, values: dict[str, Any], size: int, deadline: float) -> SearchResult:
@@ -152,7 +151,7 @@ def _search(reading: Reading, values: dict[str, Any], size: int, deadline: float
         keys += found
         beyond = edge or beyond
         left, took = deadline - monotonic(), monotonic() - began
-        if not edge or len(keys) > size or left <= 0:
+        if not edge or len(keys) > size or left <= 0 or (keys and reading.is_guess):
             break
         at_once = int(min(2 * at_once, at_once * left / took))
     result = SearchResult(total=min(len(keys), MAX_FOUND), reading=reading)
@@ -196,6 +195,10 @@ def _look(reading: Reading, values: dict[str, Any], at_once: int) -> tuple[list[
     start, end = search_terms.LOWEST, values["before"] or search_terms.HIGHEST
     if values["created_from"]:
         start = first_key_at(values["created_from"])
+    if reading.day:
+        midnight = timezone.make_aware(datetime.combine(reading.day, time.min))
+        start = max(start, first_key_at(midnight))
+        end = min(end, first_key_at(midnight + timedelta(days=1)))
     if values["created_to"]:
         end = min(end, first_key_at(values["created_to"]))
     if reading.column:

@@ -1,18 +1,25 @@
 """What a search term may mean: an id, a reference, a restaurant, a partner, a dish, a request."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from functools import reduce
+from itertools import islice, pairwise
+from operator import and_, ne, or_
+from typing import Any
 from uuid import UUID
 
-from django.db.models import F, OuterRef, Q, Subquery
+from django.contrib.auth.models import User
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
 from django.db.models.lookups import IsNull
+from django.utils.formats import date_format
 
-from carts.admin.formatting import AMOUNT, isolate, parse_amount
+from carts.admin.formatting import AMOUNT, day_of, isolate, parse_amount
 from carts.models import Cart, CartChange, CartItem, DeletedCart
+from carts.models.cart_change import NAME_LENGTH
+from carts.models.item import CartItemOption
 from carts.models.reads import CartQuerySet
 from carts.value_types import CURRENCIES, INT32
 from cartsvc.guids import GUID
@@ -40,16 +47,19 @@ AROUND = " \t\"'“”.,:;#"
 class Reading:
     """A way to understand a term: the value of an indexed column, and a condition of the carts.
 
-    `meaning` says it in words. `keys` are the only carts that it means, if they are known; if there
-    is one and it `opens`, its page opens. `request_id` is set if it may be one. `deleted` are carts
-    that are gone.
+    `meaning` says it in words. `keys` are the only carts that it means, if they are known; if
+    there is a `day`, they were created on it. If it `opens`, the page of the only cart found opens,
+    and tells of it if it `is_guess`. `request_id` is set if it may be one. `deleted` are carts that
+    are gone.
     """
 
     meaning: str = ""
     column: str = ""
     value: object = None
     keys: frozenset[UUID] = frozenset()
+    day: date | None = None
     opens: bool = False
+    is_guess: bool = False
     condition: Q = field(default_factory=Q)
     request_id: str = ""
     deleted: Sequence[DeletedCart] = ()
@@ -79,7 +89,10 @@ def readings(term: str) -> Iterator[Reading]:
         yield Reading(f"reference {isolate(bare)}", keys=keys, opens=True)
     if digits := id_digits(term):
         yield from _with_id(digits)
-    yield from _with_words(bare)
+    if len(digits) == 32:
+        yield _with_ending(digits, bare)
+    else:
+        yield from _with_words(bare)
 
 
 def _with_id(digits: str) -> Iterator[Reading]:
@@ -89,44 +102,100 @@ def _with_id(digits: str) -> Iterator[Reading]:
         yield Reading(meaning, "profile_key", key, deleted=_deleted(key, key))
     for begins in dict.fromkeys((digits, digits[:MIN_DIGITS])):
         low, high = UUID(begins.ljust(32, "0")), UUID(begins.ljust(32, "f"))
-        deleted = _deleted(low, high)
+        found, deleted = _within(low, high), _deleted(low, high)
+        if near := frozenset(cart_id for key, cart_id in found if _is_near(key, digits)):
+            meaning = f"an id that is almost {isolate(digits)}"
+            yield Reading(meaning, keys=near, opens=True, is_guess=True)
         # The deleted carts are keys as well: if there are no others, no cart is meant.
-        if keys := _within(low, high) | {cart.pk for cart in deleted}:
+        if keys := frozenset(cart_id for _, cart_id in found) | {cart.pk for cart in deleted}:
             meaning = f"an id that begins with {isolate(begins)}"
             yield Reading(meaning, keys=keys, opens=begins == digits, deleted=deleted)
 
 
+def _is_near(key: UUID, digits: str) -> bool:
+    """Return whether an id has one other digit, or two, as if they had changed places."""
+    return len(digits) == 32 and sum(map(ne, key.hex, digits)) in {1, 2}
+
+
+def _with_ending(digits: str, bare: str) -> Reading:
+    """Look for an id that is misread at its beginning, which no index finds; or for a request."""
+    ending = str(UUID(digits))[MIN_DIGITS:]
+    meaning = f"an id that ends with {isolate(ending.strip('-'))}"
+    condition = Q(pk__endswith=ending) | Q(profile_key__endswith=ending)
+    condition |= _any(ITEMS_OF_CART.filter(pk__endswith=ending))
+    return _or_request(Reading(meaning, condition=condition, opens=True, is_guess=True), bare)
+
+
 def _with_words(bare: str) -> Iterator[Reading]:
     words = [word.strip(AROUND) or word for word in bare.split()]
+    spans = ((start, start + many) for many in (3, 2, 1) for start in range(len(words) - many + 1))
+    days = ((start, end, day_of(" ".join(words[start:end]))) for start, end in spans)
+    if named := next((span for span in days if span[2]), None):
+        start, end, day = named
+        yield from _with_facts(words[:start] + words[end:], day)
+    yield from _with_facts(words, None, bare)
+
+
+def _with_facts(words: list[str], day: date | None, bare: str = "") -> Iterator[Reading]:
     amounts = [word for word, following in pairwise([*words, ""]) if _is_amount(word, following)]
+    facts, condition = [], Q()
     if amounts:
         words = [word for word in words if word not in amounts and word.upper() not in CURRENCIES]
-    restaurant = None
-    # Of a restaurant that has no cart, rather say so than look for a dish of this name.
-    is_number = words and re.fullmatch("-?[0-9]{1,10}", words[0])
-    if is_number and INT32.minimum <= int(words[0]) <= INT32.maximum:
-        restaurant = int(words.pop(0))
-    words = list(dict.fromkeys(words))[:MAX_WORDS]
-    meanings, condition = [f"dish {isolate(word)}" for word in words], Q()
-    for word in words:
-        # Not `Exists`: PostgreSQL may make a join of it, and read the items of all carts.
-        items = ITEMS_OF_CART.filter(display_name__icontains=word).order_by().values("pk")
-        condition &= Q(IsNull(Subquery(items[:1]), False))
-    if amounts:
-        meanings.append(f"subtotal {' or '.join(amounts)}")
-        condition &= Q(subtotal__in=[parse_amount(amount) for amount in amounts])
-    if restaurant is not None:
-        meaning = ", ".join([f"restaurant {restaurant}", *meanings])
-        yield Reading(meaning, "restaurant_key", restaurant, condition=condition)
-    for key in dict.fromkeys((bare, bare.upper())):
+        facts.append(f"subtotal {' or '.join(amounts)}")
+        condition = Q(subtotal__in=[parse_amount(amount) for amount in amounts])
+    if day:
+        facts.append(f"created on {date_format(day)}")
+
+    def reading(names: Iterable[str], *meanings: str, **column: Any) -> Reading:
+        found = [_holding(name) for name in islice(dict.fromkeys(names), MAX_WORDS)]
+        told = ", ".join([*meanings, *(meaning for meaning, _ in found), *facts])
+        conditions = reduce(and_, (one for _, one in found), condition)
+        return Reading(told, condition=conditions, day=day, **column)
+
+    first = words[0] if words else ""
+    is_key = re.fullmatch("-?[0-9]{1,10}", first) and INT32.minimum <= int(first) <= INT32.maximum
+    if is_key:
+        restaurant = {"column": "restaurant_key", "value": int(first)}
+        yield reading(words[1:], f"restaurant {int(first)}", **restaurant)
+    for key in dict.fromkeys((first, first.upper())):
         if carts_with("partner_key", key).values("pk").first():
-            yield Reading(f"partner {isolate(key)}", "partner_key", key)
-    if restaurant is None:
-        request_id = bare if REQUEST_ID_TERM.fullmatch(bare) else ""
-        if request_id:
-            meanings = [f"dish or request {isolate(bare)}"]
-            condition |= Q(created_request_id=bare) | changed_by(changes_by(bare))
-        yield Reading(", ".join(meanings), condition=condition, request_id=request_id)
+            yield reading(words[1:], f"partner {isolate(key)}", column="partner_key", value=key)
+    # Of a restaurant that has no cart, rather say so than look for a dish of this name.
+    if not is_key:
+        yield _or_request(reading(words), bare)
+
+
+def _or_request(reading: Reading, bare: str) -> Reading:
+    if not REQUEST_ID_TERM.fullmatch(bare):
+        return reading
+    return replace(
+        reading,
+        meaning=f"{reading.meaning}, or request {isolate(bare)}",
+        condition=reading.condition | Q(created_request_id=bare) | changed_by(changes_by(bare)),
+        request_id=bare,
+    )
+
+
+def _holding(word: str) -> tuple[str, Q]:
+    """Return what a word means, and the condition of the carts that hold it."""
+    options = CartItemOption.objects.filter(
+        item=OuterRef("pk"), profile_key=OuterRef("profile_key"), display_name__icontains=word
+    )
+    texts = Q(display_name__icontains=word) | Q(special_instructions__icontains=word)
+    condition = Q(note__icontains=word) | Q(special_instructions__icontains=word)
+    condition |= _any(ITEMS_OF_CART.filter(texts | _any(options)))
+    meaning = f"dish, option or text {isolate(word)}"
+    called = [Q(**{f"{name}__iexact": word}) for name in ("username", "first_name", "last_name")]
+    accounts = User.objects.filter(reduce(or_, called), is_staff=True)
+    if names := [name[:NAME_LENGTH] for name in accounts.values_list("username", flat=True)]:
+        meaning += f" or staff {', '.join(map(isolate, names))}"
+        condition |= changed_by(Q(author_kind="staff", author_name__in=names))
+    return meaning, condition
+
+
+def _any(rows: QuerySet) -> Q:
+    # Not `Exists`: PostgreSQL may make a join of it, and read the rows of all carts.
+    return Q(IsNull(Subquery(rows.order_by().values("profile_key")[:1]), False))
 
 
 def _is_amount(word: str, following: str) -> bool:
@@ -148,13 +217,13 @@ def carts_with(
     return Cart.objects.filter(*between).order_by(column, "id")
 
 
-def _within(*ends: UUID) -> frozenset[UUID]:
-    """Return the carts that have an id between these: their own, an item's or the customer's."""
-    items = CartItem.objects.filter(pk__range=ends).order_by("-pk").values_list("cart_id")
-    carts = Cart.objects.filter(pk__range=ends).order_by("-pk").values_list("pk")
+def _within(*ends: UUID) -> list[tuple[UUID, UUID]]:
+    """Return the ids between these, of carts, items and customers, each with that of its cart."""
+    items = CartItem.objects.filter(pk__range=ends).order_by("-pk").values_list("pk", "cart_id")
+    carts = Cart.objects.filter(pk__range=ends).order_by("-pk").values_list("pk", "pk")
     customers = Cart.objects.filter(profile_key__range=ends).order_by("profile_key", "-pk")
-    found = items[:MAX_ALIKE], carts[:MAX_ALIKE], customers.values_list("pk")[:MAX_ALIKE]
-    return frozenset(key for rows in found for (key,) in rows)
+    keys = customers.values_list("profile_key", "pk")
+    return [row for rows in (items, carts, keys) for row in rows[:MAX_ALIKE]]
 
 
 def _deleted(*ends: UUID) -> list[DeletedCart]:
@@ -177,5 +246,4 @@ def changes_by(who: str, since: datetime | None = None, until: datetime | None =
 def changed_by(changes: Q) -> Q:
     """Return the condition of carts that have such changes."""
     of_cart = {"cart": OuterRef("pk"), "profile_key": OuterRef("profile_key")}
-    found = CartChange.objects.filter(changes, **of_cart).order_by().values("version")
-    return Q(IsNull(Subquery(found[:1]), False))
+    return _any(CartChange.objects.filter(changes, **of_cart))
