@@ -18,12 +18,15 @@ from carts.admin.put_back_page import PutBackView
 from carts.admin.site import desk_page
 from carts.admin.workbook import workbook_response
 from carts.models import Cart, DeletedCart
-from carts.models.closing import OPEN
+from carts.models.closing import OPEN, expires_on
 from carts.models.reads import items_of
 from cartsvc.guids import parse_guid
 
 # The most items on the slips that the page of a cart shows. Its order has all of them.
 PRINTED_ITEMS = 100
+
+# Of more items, the page has a filter, and one link of each: their forms have the others.
+FEW_ITEMS = 25
 
 # The pages that change a cart.
 CHANGE_PAGES = (
@@ -106,9 +109,11 @@ class CartAdmin(admin.ModelAdmin):
             "cart": cart,
             "state": cart.state,
             "is_open": is_open,
+            "expires_on": expires_on(cart.state, cart.modified_on),
             "may_put_back": is_open and self.has_change_permission(request),
             "labels": LABELS,
             "items": items.values(),
+            "has_many": len(items) > FEW_ITEMS,
             "printed": [*items.values()][:PRINTED_ITEMS],
             "unprinted": max(0, len(items) - PRINTED_ITEMS),
             "staff": log_of(cart.id)[: activity.ENTRIES_PER_PAGE] if of_staff else None,
@@ -129,7 +134,7 @@ class CartAdmin(admin.ModelAdmin):
         staff = log_of(cart_id)[: activity.ENTRIES_PER_PAGE]
         if not (deleted or staff) or Cart.objects.filter(pk=cart_id).exists():
             return HttpResponseRedirect(f"{cart_url(cart_id)}?staff")
-        context = {"title": "A deleted cart", "cart_id": cart_id, "deleted": deleted}
+        context = {"title": f"Deleted cart {cart_id}", "cart_id": cart_id, "deleted": deleted}
         return desk_page(request, "deleted_cart", {**context, "staff": staff})
 
     def activity_view(self, request: HttpRequest) -> HttpResponse:

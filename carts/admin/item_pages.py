@@ -42,7 +42,7 @@ class ItemView(EditView):
         if self.item:
             title = f"Correct {isolate(self.item.display_name)}"
         offered = offers(self._recent(), self.cart.currency)
-        return {"title": title, "offered": offered, "action": self.action}
+        return {"title": title, "offered": offered, "action": self.action, "item_id": self.item_id}
 
     def _recent(self) -> Iterator[Item]:
         """Yield the items of the restaurant's newest carts, of those that are not large."""

@@ -1,14 +1,12 @@
 import re
 from collections.abc import Callable
 from datetime import timedelta
-from itertools import product
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
-from pytest_django import Settings
 from uuid_utils.compat import uuid7
 
 from carts.models import Cart
@@ -236,26 +234,6 @@ def test_carts_are_not_made_here(lead: Client, cart: Cart) -> None:
     url = "/admin/carts/cart/add/"
     assert lead.get(url).status_code == lead.post(url, {"post": "yes"}).status_code == 403
     assert list(Cart.objects.all()) == [cart]
-
-
-OTHERS = {"": "All carts of this customer", "4711": "Its carts"}
-
-
-def test_numbers_and_keys_lead_to_the_companys_own_pages(
-    viewer: Client, cart: Cart, settings: Settings
-) -> None:
-    settings.RESTAURANT_URL = "https://menus.example.com/r/{key}?tab=1&x=y"
-    settings.CUSTOMER_URL = "https://crm.example.com/{key}"
-    for page in ("/admin/carts/cart/", page_of(cart)):
-        shown = viewer.get(page).text
-        assert 'href="https://menus.example.com/r/4711?tab=1&amp;x=y">4711</a>' in shown
-        customer = f'href="https://crm.example.com/{cart.profile_key}">{cart.profile_key}</a>'
-        assert customer in shown
-    settings.RESTAURANT_URL = settings.CUSTOMER_URL = ""
-    without = viewer.get(page_of(cart)).text
-    assert "example.com" not in without
-    for page, (key, name) in product((shown, without), OTHERS.items()):
-        assert f'href="/admin/carts/cart/?q={key or cart.profile_key}">{name}</a>' in page
 
 
 def test_a_heading_is_read_without_the_buttons_beside_it(lead: Client, cart: Cart) -> None:

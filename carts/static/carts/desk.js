@@ -41,7 +41,23 @@ if (orderText) {
     return `${text(count)} ${text(name)}: ${text(value.firstChild)}${each}`;
   };
   const rows = document.querySelectorAll(".order .item, .order .option, .order .instructions, .order tfoot tr, [data-copied]");
-  orderText.dataset.copy = [document.title.split(" · ")[0], ...[...rows].map(line)].join("\n");
+  orderText.dataset.copy = [document.querySelector("h1").textContent, ...[...rows].map(line)].join("\n");
+}
+
+// Of many items, those with all the words that are typed.
+const itemsWith = document.getElementById("items-with");
+if (itemsWith) {
+  const items = [...document.querySelectorAll(".order tbody")].map((body) => {
+    const rows = [...body.querySelectorAll("tr:not(.tools)")];
+    return [body, rows.map((row) => row.textContent).join(" ").toLowerCase()];
+  });
+  itemsWith.parentElement.hidden = false;
+  itemsWith.addEventListener("input", () => {
+    const words = itemsWith.value.toLowerCase().split(/\s+/);
+    for (const [body, text] of items) body.hidden = !words.every((word) => text.includes(word));
+    const shown = items.filter(([body]) => !body.hidden);
+    itemsWith.nextElementSibling.textContent = `${shown.length} of ${items.length} items`;
+  });
 }
 
 if (navigator.clipboard) {
@@ -81,6 +97,11 @@ document.querySelector("form.find")?.addEventListener("formdata", (event) => {
   for (const [name, value] of [...event.formData]) if (!value) event.formData.delete(name);
 });
 
+const keys = document.getElementById("show-keys");
+function showKeys() {
+  if (keys) keys.checked = true;
+}
+
 const more = document.getElementById("add-option");
 if (more) {
   const total = document.getElementById("id_options-TOTAL_FORMS");
@@ -88,6 +109,7 @@ if (more) {
   const blank = document.getElementById("empty-option");
   more.hidden = false;
   more.addEventListener("click", () => {
+    showKeys(); // a new option has none yet
     const row = blank.content.cloneNode(true);
     for (const element of row.querySelectorAll("[id], [name], [for]")) {
       for (const name of ["id", "name", "for", "aria-describedby"]) {
@@ -126,6 +148,9 @@ if (document.querySelector("body.login, body.error")) {
 }
 
 document.querySelector(".desk [aria-invalid=true]")?.focus();
+
+// The browser points at what is missing only if it is seen.
+document.addEventListener("invalid", showKeys, true);
 
 // A dish or an option that is chosen by its name brings its price and its keys.
 const offered = JSON.parse(document.getElementById("offered")?.textContent ?? "{}");
