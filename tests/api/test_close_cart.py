@@ -326,6 +326,28 @@ def test_a_body_that_opens_nothing(
     assert errors_of(reopen(api, cart_id, body, **headers)) == [error]
 
 
+def test_a_hold_that_is_repeated_after_a_reopen_holds_nothing(api: Api, cart_id: str) -> None:
+    """The key belongs to one attempt to pay, as the page says."""
+    hold = partial(close, api, cart_id, CHECKOUT, Prefer="return=representation")
+    held = hold(Idempotency_Key="attempt-1")
+    reopen(api, cart_id, {"reference": "payment-1"})
+
+    again = hold(Idempotency_Key="attempt-1")
+
+    assert (again["Idempotent-Replayed"], again.content) == ("true", held.content)
+    assert shown(api, cart_id)["status"] == "open"
+
+
+def test_an_order_without_a_version_is_of_what_the_cart_holds_by_then(
+    api: Api, cart_id: str
+) -> None:
+    held = close(api, cart_id, CHECKOUT)["ETag"]
+    run_out(cart_id)
+    api.patch(f"/{cart_id}", {"note": "x"})
+    assert close(api, cart_id, ORDERED, If_Match=held).status_code == 412
+    assert close(api, cart_id, ORDERED)["ETag"] == '"4"'
+
+
 @pytest.mark.parametrize("headers", [{}, {"Content_Type": "text/plain"}], ids=str)
 def test_a_cart_is_opened_without_a_body(api: Api, cart_id: str, headers: Any) -> None:
     close(api, cart_id, ORDERED)

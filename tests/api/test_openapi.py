@@ -265,6 +265,17 @@ def test_a_change_may_be_sent_as_a_merge_patch(document: Document, name: str) ->
     assert content["application/json"] == content["application/merge-patch+json"]
 
 
+def test_the_unit_of_an_amount_is_said(document: Document) -> None:
+    amounts = [
+        (name, member, schema["description"])
+        for name, model in document["components"]["schemas"].items()
+        for member, schema in model.get("properties", {}).items()
+        if member in {"price", "value", "subtotal"}
+    ]
+    assert len(amounts) > 6
+    assert [one for one in amounts if "currency's own unit" not in one[2]] == []
+
+
 def test_one_body_need_not_be_sent(document: Document) -> None:
     bodies = {name: operation(document, name).get("requestBody") for name in OPERATIONS}
     assert [name for name, body in bodies.items() if body and not body["required"]] == [
