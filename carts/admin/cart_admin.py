@@ -77,8 +77,8 @@ class CartAdmin(admin.ModelAdmin):
             size = search.MAX_FOUND if as_file else on_page
             result = search.find_carts(form.cleaned_data, size=size)
             if result.opens:
-                if result.reading.is_guess:
-                    messages.info(request, f"Understood as {result.reading.meaning}")
+                if result.is_guess:
+                    messages.warning(request, "Nothing has exactly this id, but almost: see below.")
                 return HttpResponseRedirect(result.opens)
             if as_file:
                 return workbook_response(result.carts)

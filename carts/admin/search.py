@@ -32,7 +32,7 @@ from carts.models.reads import first_key_at
 CARTS_PER_PAGE, CARTS_ON_PHONE, MAX_FOUND = 100, 25, 1_000
 
 # The carts that a search looks through at first, then twice as many, and for how long it goes on.
-CARTS_AT_ONCE, SEARCH_SECONDS = 1_000, 1.0
+CARTS_AT_ONCE, SEARCH_SECONDS = 1_000, 0.9
 
 # The filters whose columns have their values, in upper or lower case.
 EQUAL = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
@@ -85,8 +85,8 @@ class SearchResult:
     """Carts, newest first, and the key at which the older page begins.
 
     `total` carts were found from here on, and perhaps `more`. `reading` is what the term was taken
-    for. `opens` is the address of the one thing that it names. `reached` is when
-    the last cart that was looked at was created, if more may match.
+    for. `opens` is the address of the one thing that it names, or may name if it `is_guess`.
+    `reached` is when the last cart that was looked at was created, if more may match.
     """
 
     carts: list[Cart] = field(default_factory=list)
@@ -96,6 +96,7 @@ class SearchResult:
     more: bool = False
     reading: Reading = field(default_factory=Reading)
     opens: str = ""
+    is_guess: bool = False
 
 
 def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchResult:
@@ -110,7 +111,9 @@ def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchR
             break
     is_all = not result.older or reading.is_guess
     if len(result.carts) == 1 and is_all and not (values["before"] or reading.deleted):
-        result.opens = _named(result.carts[0], reading)
+        event = _event(result.carts[0], reading)
+        result.opens = event or (cart_url(result.carts[0].pk) if reading.opens else "")
+        result.is_guess = reading.is_guess and not event
     return result
 
 
@@ -123,14 +126,14 @@ def _opened(key: UUID) -> str:
     return reverse("admin:carts_cart_history", args=[key]) if is_deleted(key) else ""
 
 
-def _named(cart: Cart, reading: Reading) -> str:
-    """Return the address of the only cart found, or of its event, if the term names it, or ""."""
-    if reading.request_id:
-        changes = cart.changes.filter(request_id=reading.request_id)
-        is_creation = cart.created_request_id == reading.request_id
-        if made := 1 if is_creation else changes.values_list("version", flat=True).first():
-            return cart_url(cart.pk, version=made)
-    return cart_url(cart.pk) if reading.opens else ""
+def _event(cart: Cart, reading: Reading) -> str:
+    """Return the address of the cart's event that the term names by its request, or ""."""
+    if not reading.request_id:
+        return ""
+    changes = cart.changes.filter(request_id=reading.request_id)
+    is_creation = cart.created_request_id == reading.request_id
+    made = 1 if is_creation else changes.values_list("version", flat=True).first()
+    return cart_url(cart.pk, version=made) if made else ""
 
 
 def _search(reading: Reading, values: dict[str, Any], size: int, deadline: float) -> SearchResult:
