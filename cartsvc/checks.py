@@ -105,4 +105,29 @@ def check_sessions(
             )
 
 
+@register(Tags.database)
+def check_connections(
+    databases: Sequence[str] | None = None, **_kwargs: object
+) -> Iterator[CheckMessage]:
+    """Compare what two instances may hold, as during an upgrade, with what PostgreSQL takes."""
+    if not databases or connection.vendor != "postgresql" or settings.DATABASE_ADMIN_URL:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(CONNECTIONS)
+        [(allowed,)] = cursor.fetchall()
+    each = settings.WEB_CONCURRENCY * (settings.THREADS + 2)
+    if 2 * each > allowed:
+        yield checks.Warning(
+            f"Two instances may hold {2 * each} connections, and PostgreSQL takes {allowed}.",
+            f"Each has WEB_CONCURRENCY x (THREADS + 2) = {settings.WEB_CONCURRENCY} x "
+            f"{settings.THREADS + 2} = {each}: lower one of these, raise max_connections, or put a "
+            "pooler between.",
+            id="cartsvc.W035",
+        )
+
+
+CONNECTIONS = (
+    "SELECT current_setting('max_connections')::int"
+    " - current_setting('superuser_reserved_connections')::int"
+)
 SESSION = "SELECT name, setting, quote_ident(current_user) FROM pg_settings WHERE name = ANY(%s)"

@@ -14,7 +14,7 @@ from django.core.management.base import SystemCheckError
 from django.db import connection, connections
 from pytest_django import Settings
 
-from cartsvc.checks import check_configuration
+from cartsvc.checks import check_configuration, check_connections
 from tests.service.test_configuration import PUBLIC as RIGHT
 from tests.support.programs import copied, manage
 from tests.support.tokens import pem_of, private_key
@@ -193,6 +193,27 @@ def test_a_database_that_does_not_hold_every_character(monkeypatch: pytest.Monke
         finally:
             connection.close()
             cursor.execute(f"DROP DATABASE {name}")
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no connections to spare")
+@pytest.mark.django_db
+def test_more_connections_than_postgresql_takes_are_warned_of(settings: Settings) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW max_connections")
+        allowed = int(cursor.fetchone()[0]) - 3  # its own
+    url = configured.DATABASE_URL.rpartition("/")[0] + "/postgres"
+    found = {**RIGHT, "DATABASE_URL": url, "WEB_CONCURRENCY": "100"}
+    checked = manage("check", "--database", "default", **found)
+    assert f"hold 1200 connections, and PostgreSQL takes {allowed}." in checked.stderr
+    settings.THREADS, settings.DATABASE_ADMIN_URL = 4, ""
+    settings.WEB_CONCURRENCY = allowed // 12
+    assert [*check_connections(["default"])] == []
+    settings.WEB_CONCURRENCY += 1
+    (warning,) = check_connections(["default"])
+    assert f"hold {settings.WEB_CONCURRENCY * 12} connections" in warning.msg
+    assert f"PostgreSQL takes {allowed}." in warning.msg
+    settings.DATABASE_ADMIN_URL = settings.DATABASE_URL  # then requests go through a pooler
+    assert [*check_connections(["default"])] == []
 
 
 def test_tokens_that_open_every_profile_are_warned_of() -> None:
