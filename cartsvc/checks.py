@@ -1,6 +1,8 @@
 """System checks of what only this service knows: settings that need others, and the database."""
 
+import os
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 
 import jwt
 from django.conf import settings
@@ -65,11 +67,31 @@ def _check_public_key() -> Iterator[CheckMessage]:
 
 
 def _error_of_key(key: str) -> str | None:
+    if key.startswith("-----BEGIN") and "\n" not in key.strip():
+        return "it ends after its first line; \\n stands for a line break."
     algorithm = jwt.get_algorithm_by_name(settings.JWT_ALGORITHM)
     try:
         return algorithm.check_key_length(algorithm.prepare_key(key))
     except (jwt.PyJWTError, ValueError, TypeError) as error:
         return str(error)
+
+
+@register(Tags.security)
+def check_names(**_kwargs: object) -> Iterator[CheckMessage]:
+    for variable in os.environ:
+        name = variable.removesuffix("_FILE")
+        near = get_close_matches(name, settings.VARIABLES, n=1, cutoff=0.85)
+        if near and name not in settings.VARIABLES:
+            yield checks.Warning(
+                f"{variable} is no setting.", f"Is it {near[0]}?", id="cartsvc.W001"
+            )
+    if settings.MAX_CART_OPTIONS < settings.MAX_OPTIONS:
+        yield checks.Warning(
+            f"MAX_CART_OPTIONS, {settings.MAX_CART_OPTIONS}, is below MAX_OPTIONS, "
+            f"{settings.MAX_OPTIONS}.",
+            "No item can have as many: lower MAX_OPTIONS.",
+            id="cartsvc.W003",
+        )
 
 
 @register(Tags.security, deploy=True)

@@ -10,7 +10,9 @@ from ipaddress import ip_network
 from pathlib import Path
 
 from environs import ValidationError, validate
+from marshmallow.fields import Boolean
 
+Boolean.default_error_messages["invalid"] = "must be 1 or 0."
 LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
 
@@ -46,7 +48,9 @@ keys_url = matching(
 throttle_rate = matching(
     r"|[1-9][0-9]{0,8}/(s|sec|m|min|h|hour|d|day)", "must be such as 100/min or 10/s."
 )
-redis_url = matching("|rediss?://.*", "must begin with redis:// or rediss://.")
+redis_url = matching(
+    r"|rediss?://[^/]+/\d+(\?.*)?", "must be such as redis://host:6379/0, or rediss:// with TLS."
+)
 company_page = matching(
     r"|https?://[^\s{}]+\{key\}[^\s{}]*", "must be such as https://crm.example.com/{{key}}."
 )

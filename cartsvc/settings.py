@@ -80,6 +80,7 @@ try:
     env.seal()
 except EnvValidationError as error:
     raise ImproperlyConfigured(str(error)) from None
+VARIABLES = env.dump().keys()
 
 # Commands bypass a pooler. What serves requests uses the second (`connect_for_requests`).
 DATABASE = connection_settings(DATABASE_ADMIN_URL or DATABASE_URL or EMBEDDED_URL)

@@ -41,7 +41,7 @@ request_started.disconnect(reset_queries)
 
 # The check runs here so that it holds for every server that loads this module.
 try:
-    call_command("check", "--tag", Tags.security, stdout=StringIO())
+    call_command("check", "--tag", Tags.security, stdout=StringIO(), stderr=StringIO())
 except SystemCheckError as error:
     sys.exit(str(error))
 

@@ -55,6 +55,7 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
             ("RS256", "a short key", pem_of(rsa.generate_private_key(65537, 1024))),
             ("ES256", "a private key", private_pem_of(private_key("ES256"))),
             ("ES256", "a certificate", "-----BEGIN CERTIFICATE-----\nMIIB"),
+            ("ES256", "the first line of a key", "-----BEGIN PUBLIC KEY-----"),
         )
     },
 }
@@ -214,6 +215,29 @@ def test_more_connections_than_postgresql_takes_are_warned_of(settings: Settings
     assert f"PostgreSQL takes {allowed}." in warning.msg
     settings.DATABASE_ADMIN_URL = settings.DATABASE_URL  # then requests go through a pooler
     assert [*check_connections(["default"])] == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"THROTLE_RATE": "9/s"}, "THROTLE_RATE is no setting.\n\tHINT: Is it THROTTLE_RATE?"),
+        ({"CARTS_DAYS": "30"}, "CARTS_DAYS is no setting.\n\tHINT: Is it CART_DAYS?"),
+        ({"SECRETKEY_FILE": "/x"}, "SECRETKEY_FILE is no setting.\n\tHINT: Is it SECRET_KEY?"),
+        ({"MAX_CART_OPTIONS": "99"}, "MAX_CART_OPTIONS, 99, is below MAX_OPTIONS, 100."),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "said",
+)
+def test_what_is_taken_in_silence_is_warned_of(wrong: dict[str, str], said: str) -> None:
+    others = {"LANG": "C.UTF-8", "USER": "cartsvc", "INVOCATION_ID": "1", "MAINPID": "1"}
+    checked = manage("check", **{**RIGHT, **others, **wrong})
+    assert (checked.returncode, checked.stderr.count("WARNING")) == (0, 1)
+    assert said in checked.stderr
+
+
+def test_a_key_that_lost_its_lines_is_told(settings: Settings) -> None:
+    settings.JWT_ALGORITHM, settings.JWT_VERIFYING_KEY = "ES256", "-----BEGIN PUBLIC KEY-----"
+    (message,) = check_configuration()
+    assert "it ends after its first line" in message.msg
 
 
 def test_tokens_that_open_every_profile_are_warned_of() -> None:

@@ -48,7 +48,8 @@ WRONG = [
         "ORDERED_CART_DAYS": ("36501", "must be from 0 to 36500, not 36501."),
         "WEB_CONCURRENCY": ("0", "must be from 1 to 1000, not 0."),
         "THREADS": ("-1", "must be from 1 to 1000, not -1."),
-        "HTTPS_ONLY": ("maybe", "Not a valid boolean."),
+        "HTTPS_ONLY": ("maybe", "must be 1 or 0."),
+        "JWT_REQUIRE_PROFILE": ("maybe", "must be 1 or 0."),
         "JWT_ALGORITHM": ("none", "Must be one of: HS256, RS256, ES256."),
         "JWT_JWK_URL": ("http://127.0.0.1@evil.example/keys", "must be an https:// address"),
         "SECRET_KEY": ("short", "must have 32 random characters"),
@@ -57,7 +58,7 @@ WRONG = [
         "CORS_ALLOWED_ORIGINS": ("https://a.example, https://b.example:443", "b.example:443'"),
         "FORWARDED_ALLOW_IPS": ("10.0.0.9,nginx", "'nginx' does not appear to be"),
         "THROTTLE_RATE": ("10/fortnight", "must be such as 100/min"),
-        "CACHE_URL": ("127.0.0.1:6379", "must begin with redis://"),
+        "CACHE_URL": ("127.0.0.1:6379", "must be such as redis://host:6379/0"),
         "METRICS_BIND": (":9100", "must be such as 127.0.0.1:9100."),
         "RESTAURANT_URL": (
             "https://crm.example.com/",
@@ -71,6 +72,7 @@ WRONG = [
     {
         "JWT_JWK_URL": ("http://id.example.com/keys", "must be an https:// address"),
         "ALLOWED_HOSTS": (".com", "not '.com'"),
+        "CACHE_URL": ("redis://cache:6379", "must be such as redis://host:6379/0"),
         "CORS_ALLOWED_ORIGINS": ("https://Shop.example.com", "in lower case and ASCII"),
         "THROTTLE_RATE": ("0/min", "must be such as 100/min"),
     },
