@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -38,6 +39,7 @@ runuser() {{ shift 3; "$@"; }}
 systemctl() {{
   case "$*" in
     *cartsvc-backup) {BASE} ;;
+    "stop "*postgresql@15-main) pg_ctl stop -D "$PGDATA" -w -s || [ ! -d "$PGDATA" ] ;;
     *postgresql@15-main) pg_ctl "$1" -D "$PGDATA" -w -s -l "$PGDATA.log" ;;
   esac
 }}
@@ -159,7 +161,7 @@ def backed_up(
         def as_postgres(command: str, **variables: str) -> None:
             here = command.replace("/var/lib/postgresql/15", str(cluster.data.parent))
             run(
-                MACHINE + here.replace("/main", "/data"),
+                MACHINE + re.sub(r"(?<!15-)\bmain\b", "data", here),
                 "/",
                 cluster,
                 user=cluster.user,
@@ -201,6 +203,50 @@ def test_postgresql_to_a_moment_between_two_writes(
             assert caller.get(f"/{before}").status_code == 200
             assert caller.get(f"/{after}").status_code == 404
             assert_serves(server, recorded)
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["all that there is", "the disk is lost"])
+def test_postgresql_to_the_last_write(
+    lost: bool, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with backed_up(home, monkeypatch) as (cluster, as_postgres):
+        with service(cluster.url()) as server:
+            recorded = RecordedCallers(server.url, tmp_path)
+            last = recorded.hand.create(2)
+        if lost:
+            archived = "SELECT last_archived_wal > pg_walfile_name('{}') FROM pg_stat_archiver"
+            [[written]] = cluster.execute("SELECT pg_current_wal_lsn()::text")
+            cluster.execute("SELECT pg_switch_wal() FROM pg_create_restore_point('x')")
+            cluster.execute("SELECT pg_switch_wal() FROM pg_create_restore_point('y')")
+            wait_until(lambda: cluster.execute(archived.format(written)) == [(True,)])
+            cluster.stop()
+            shutil.rmtree(cluster.data)
+        as_postgres(RESTORE, MOMENT="")
+        wait_until(lambda: cluster.execute("SELECT pg_is_in_recovery()") == [(False,)])
+        with cluster.connect() as connection:
+            assert recorded.audit(connection) == []
+        with service(cluster.url()) as server:
+            assert recorded.caller(server).get(f"/{last}").status_code == 200
+
+
+def test_a_second_repository_is_encrypted_and_leads_back(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (home / "pgbackrest.conf").read_text()
+    wanted = re.sub("^#(repo2-(?:cipher|retention|path))", r"\1", text, flags=re.MULTILINE)
+    wanted = wanted.replace("cipher-pass=", "cipher-pass=s3cret").replace(
+        "=/cartsvc", f"={home}/two"
+    )
+    assert wanted.count("\nrepo2-") == 4
+    (home / "pgbackrest.conf").write_text(wanted)
+    with backed_up(home, monkeypatch) as (cluster, as_postgres):
+        cluster.execute("CREATE TABLE kept AS SELECT 'well-known words' AS text")
+        as_postgres(BASE.replace(" backup", " --repo=2 backup"))
+        as_postgres(RESTORE.replace("cartsvc restore", "cartsvc --repo=2 restore"), MOMENT="")
+        wait_until(lambda: cluster.execute("SELECT pg_is_in_recovery()") == [(False,)])
+        assert cluster.execute("SELECT * FROM kept") == [("well-known words",)]
+    manifest = next((home / "two/backup/cartsvc").glob("*F/backup.manifest"))
+    assert b"[backup]" not in manifest.read_bytes()
 
 
 def test_a_full_archive_costs_the_way_back_and_not_the_service(

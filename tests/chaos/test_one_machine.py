@@ -182,6 +182,11 @@ def test_backups_go_on_and_lead_back(backed_up: Machine) -> None:
     backed_up.run(f"MOMENT='{moment}'\n{RESTORE}", check=True)
     wait_until(lambda: is_ready(backed_up), 60)
     assert backed_up.run(count) == "1\n"
+    lost = "systemctl kill -s KILL postgresql@15-main || true\nrm -rf /var/lib/postgresql/15"
+    backed_up.run(lost, check=True)
+    backed_up.run(f"MOMENT=\n{RESTORE}", check=True)
+    wait_until(lambda: is_ready(backed_up), 60)
+    assert backed_up.run(count) == "1\n"
 
 
 # What befalls the machine, and within how many seconds it calls.
