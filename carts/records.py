@@ -27,6 +27,7 @@ from carts.value_types import (
     QUANTITY,
     Choice,
     Currency,
+    Guid,
     Integer,
     Line,
     ListOf,
@@ -115,6 +116,12 @@ class ItemList(NamedTuple):
     """All items that a cart holds from now on, with their ids. The cart knows how many it takes."""
 
     items: Annotated[tuple[tuple[UUID | None, Item], ...], ListOf(Item, "items in a cart", None)]
+
+
+class CartMove(NamedTuple):
+    """To which customer a cart goes."""
+
+    profile_key: Annotated[UUID, Guid()]
 
 
 CHECKOUT, ORDERED, ABANDONED = OUTCOMES = "checkout", "ordered", "abandoned"

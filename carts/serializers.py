@@ -7,6 +7,7 @@ from carts.changeable_fields import CHANGEABLE_CART_FIELDS, CHANGEABLE_ITEM_FIEL
 from carts.record_serializers import ChangeSerializer, RecordSerializer, TypedField
 from carts.records import (
     AddedItems,
+    CartMove,
     Closing,
     Item,
     ItemList,
@@ -100,6 +101,16 @@ class ReopenCartSerializer(RecordSerializer):
 
     class Meta:
         record = Reopening
+
+
+class MoveCartSerializer(RecordSerializer):
+    """The request body of Move Cart."""
+
+    class Meta:
+        record = CartMove
+
+    def to_record(self, values: Values) -> Any:
+        return values["profile_key"]
 
 
 class ChangeCartSerializer(ChangeSerializer):

@@ -28,6 +28,7 @@ urlpatterns = [
         CartItemViewSet.as_view({"put": "update", "patch": "partial_update", "delete": "destroy"}),
     ),
     path(f"{CARTS}/<guid:cart_id>/close", CartViewSet.as_view({"post": "close"})),
+    path(f"{CARTS}/<guid:cart_id>/move", CartViewSet.as_view({"post": "move"})),
     path(f"{CARTS}/<guid:cart_id>/reopen", CartViewSet.as_view({"post": "reopen"})),
     path("v2.0/changes", ChangesViewSet.as_view({"get": "list"})),
     path("v2.0/openapi.json", DocumentView.as_view(), name="openapi"),

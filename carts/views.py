@@ -3,6 +3,7 @@
 from functools import partial
 from uuid import UUID
 
+from django.conf import settings
 from django.http import HttpResponse, HttpResponseNotModified
 from rest_framework.request import Request
 from uuid_utils.compat import uuid7
@@ -171,6 +172,18 @@ class CartViewSet(OperationView):
         return self.change(
             lambda: self.own_carts.reopen_cart(cart_id, reopening, version=self.expected), reopening
         )
+
+    @changing(
+        name="Move Cart",
+        description="Gives an open cart to another customer, as it is: when a guest signs in.",
+        message="The cart was moved.",
+        needed=settings.ANY_PROFILE_SCOPE,
+        body=serializers.MoveCartSerializer(),
+        errors=CART_ERRORS,
+    )
+    def move(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+        to = self.validated()
+        return self.change(lambda: self.own_carts.move_cart(cart_id, to, version=self.expected), to)
 
     @writing(
         name="Delete Cart",

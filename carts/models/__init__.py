@@ -11,6 +11,7 @@ from carts.models.deleted_cart import DeletedCart
 from carts.models.first_password import FirstPassword
 from carts.models.idempotency import IdempotencyRecord
 from carts.models.item import CartItem, CartItemOption
+from carts.models.moved_cart import MovedCart
 from carts.models.staff_entry import StaffEntry
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "DeletedCart",
     "FirstPassword",
     "IdempotencyRecord",
+    "MovedCart",
     "StaffEntry",
 ]

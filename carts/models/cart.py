@@ -1,5 +1,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.db import models
 from django.db.models import CheckConstraint, Q
@@ -56,7 +57,8 @@ class Cart(GuardedModel):
     HOW_TO_WRITE = (
         "A cart is written with Cart.objects.create_with_items(...), cart.change(...), "
         "cart.add_item(...), cart.add_items(...), cart.replace_items(...), cart.close(...), "
-        "cart.reopen(), Cart.objects.delete_cart(cart.pk) and the methods of its items."
+        "cart.reopen(), cart.move(...), Cart.objects.delete_cart(cart.pk) and the methods of its "
+        "items."
     )
 
     class Meta(GuardedModel.Meta):
@@ -152,4 +154,10 @@ class Cart(GuardedModel):
     def reopen(self, *, version: int | None = None, **values: Any) -> None:
         """Open the cart, or with a `reference` its checkout; see `CartManager.reopen_cart`."""
         Cart.objects.reopen_cart(self.pk, Reopening(**values), version=version)
+        self.refresh_from_db()
+
+    def move(self, profile_key: UUID | str, *, version: int | None = None) -> None:
+        """Give the cart to another customer; see `CartManager.move_cart`."""
+        customer = checked_key("profile_key", profile_key)
+        Cart.objects.move_cart(self.pk, customer, version=version)
         self.refresh_from_db()

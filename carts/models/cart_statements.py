@@ -7,7 +7,15 @@ from django.db import models
 from carts.models.cart_change import CartChange
 from carts.models.deleted_cart import DeletedCart
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem, CartItemOption
-from cartsvc.db.compiled_statements import Insert, Statement, delete_rows, insert_row, update_rows
+from carts.models.moved_cart import MovedCart
+from cartsvc.db.compiled_statements import (
+    Insert,
+    MoveRows,
+    Statement,
+    delete_rows,
+    insert_row,
+    update_rows,
+)
 
 # By what a change knows its cart. Each statement names the customer; see `reads.CUSTOMER`.
 CART_KEYS = ("id", "profile_key")
@@ -32,6 +40,8 @@ INSERT_CHANGE = insert_row(CartChange)
 INSERT_DELETED = insert_row(DeletedCart, " ON CONFLICT DO NOTHING")
 DELETE_CHANGES = delete_rows(CartChange, "cart_id", "profile_key")
 DELETE_CHANGE = delete_rows(CartChange, "cart_id", "profile_key", "version")
+INSERT_MOVED = insert_row(MovedCart)
+DELETE_MOVED = delete_rows(MovedCart, "cart_id", "profile_key")
 
 
 @cache
@@ -47,3 +57,19 @@ def update_cart(model: type[models.Model], names: tuple[str, ...]) -> Statement:
 @cache
 def delete_cart(model: type[models.Model]) -> Statement:
     return delete_rows(model, *CART_KEYS)
+
+
+@cache
+def move_rows(model: type[models.Model]) -> MoveRows:
+    of_cart = "profile_key = %(old)s AND cart_id = %(cart)s"
+    of_items = (
+        "profile_key = %(old)s AND item_id IN (SELECT id FROM carts_cartitem"
+        " WHERE profile_key = %(old)s AND cart_id = %(cart)s)"
+    )
+    return MoveRows(
+        "profile_key",
+        (model, "profile_key = %(old)s AND id = %(cart)s"),
+        (CartItem, of_cart),
+        (CartItemOption, of_items),
+        (CartChange, of_cart),
+    )

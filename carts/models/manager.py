@@ -15,32 +15,26 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts.cart_errors import ListedItemNotFound
-from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models import cart_statements
 from carts.models.cart_change import Author, item_differences, recorded_item
-from carts.models.closing import OPEN, CartStatus
-from carts.models.deleted_cart import KEPT_OF_DELETED
 from carts.models.locked_cart import (
     SELECT_ITEM,
     SELECT_ITEMS,
     SELECT_LAST_POSITION,
     Expected,
     LockedCart,
-    fields_of_cart,
     items_in_rows,
-    lock_cart,
     lock_open_cart,
     next_position,
 )
 from carts.models.reads import moment_of
 from carts.models.totals import next_version
-from carts.models.writes import CartWriter, Changed, change_transaction
+from carts.models.whole_cart import WholeCartWriter
+from carts.models.writes import Changed, change_transaction
 from carts.records import (
-    Closing,
     Item,
     NewCart,
     PlacedItem,
-    Reopening,
     checked_key,
     placed_items,
 )
@@ -53,7 +47,7 @@ if TYPE_CHECKING:
     from carts.models.cart import Cart
 
 
-class CartManager(CartWriter):
+class CartManager(WholeCartWriter):
     """Reads and writes carts: all of them, or those that `by` has narrowed them to.
 
     A method raises what its operation in `carts.views` declares, but for the Idempotency-Key; with
@@ -231,59 +225,3 @@ class CartManager(CartWriter):
                 self._delete_items(cursor, cart)
                 self._insert_items(cursor, cart, after)
             return changed
-
-    def change_cart(
-        self, cart_id: UUID, changes: Mapping[str, object], *, version: Expected = None
-    ) -> Changed:
-        """Change some of `CHANGEABLE_CART_FIELDS`. Those that are not named stay as they are.
-
-        Values that equal those held change nothing. Another field is a TypeError.
-        """
-        if fixed := changes.keys() - set(CHANGEABLE_CART_FIELDS):
-            named, taken = ", ".join(sorted(fixed)), ", ".join(CHANGEABLE_CART_FIELDS)
-            raise TypeError(f"A change of a cart takes no {named}, only {taken}.")
-        checked = checked_changes(NewCart, changes)
-        with change_transaction() as cursor:
-            look = fields_of_cart(self.model, CHANGEABLE_CART_FIELDS)
-            cart, [[row]] = lock_open_cart(self, cursor, cart_id, version, look)
-            before = dict(zip(CHANGEABLE_CART_FIELDS, row, strict=True))
-            return self._write_cart(cursor, cart, "Change Cart", before, checked)
-
-    def close_cart(self, cart_id: UUID, closing: Closing, *, version: Expected = None) -> Changed:
-        """Close a cart. To close it again in the same way changes nothing."""
-        with change_transaction() as cursor:
-            cart, _ = lock_cart(self, cursor, cart_id)
-            new = cart.status.after(closing, cart.now)
-            if version is not None:
-                cart.check_version(version)
-            return self._write_status(cursor, cart, "Close Cart", new)
-
-    def reopen_cart(
-        self, cart_id: UUID, reopening: Reopening, *, version: Expected = None
-    ) -> Changed:
-        """Open a closed cart. Of an open one, this changes nothing."""
-        with change_transaction() as cursor:
-            cart, _ = lock_cart(self, cursor, cart_id)
-            cart.status.check_opens(reopening)
-            if version is not None:
-                cart.check_version(version)
-            return self._write_status(cursor, cart, "Reopen Cart", CartStatus(OPEN))
-
-    def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:
-        """Delete a cart with its items and its history. A `DeletedCart` says who did, and when."""
-        author = self.author or Author.shell()
-        with change_transaction() as cursor:
-            look = fields_of_cart(self.model, KEPT_OF_DELETED)
-            cart, [[kept]] = lock_open_cart(self, cursor, cart_id, version, look)
-            keys = {"id": cart.id, "cart_id": cart.id, "profile_key": cart.profile_key}
-            with one_exchange(cursor):
-                self._delete_items(cursor, cart)
-                cart_statements.DELETE_CHANGES.run(cursor, **keys)
-                cart_statements.delete_cart(self.model).run(cursor, **keys)
-                cart_statements.INSERT_DELETED.run(
-                    cursor,
-                    **keys,
-                    **dict(zip(KEPT_OF_DELETED, kept, strict=True)),
-                    deleted_on=max(cart.modified_on, cart.now),
-                    **author.columns,
-                )

@@ -126,7 +126,7 @@ class CartWriter(CartReader):
         is too old to be kept is deleted.
         """
         author = self.author or Author.shell()
-        keys = {"cart_id": cart.id, "profile_key": cart.profile_key}
+        keys = {"cart_id": cart.id, "profile_key": new.profile_key}
         changed = Changed(new.version, new.subtotal)
         shown = None
         with one_exchange(cursor):

@@ -221,6 +221,35 @@ class Insert:
         return [field.db_type(connection).partition("(")[0] for field in self.own]
 
 
+class MoveRows:
+    """Gives rows the value `new` of the field `name`, by which a distributed database spreads them.
+
+    Such a database does not update it: the rows are copied, and then deleted. Each table has the
+    condition of its rows, which takes the values of `run`, and stands after those it refers to.
+    """
+
+    def __init__(self, name: str, *tables: tuple[type[Model], str]) -> None:
+        self.field: Any = tables[0][0]._meta.get_field(name)
+        self.copies, self.updates, self.deletions = list[str](), list[str](), list[str]()
+        [column] = _columns(tables[0][0], [name])
+        for model, condition in tables:
+            names = [field.attname for field in model._meta.concrete_fields]
+            table, columns = f'"{model._meta.db_table}"', _columns(model, names)
+            rows, every = f"{table} WHERE {condition}", ", ".join(columns)
+            moved = ", ".join("%(new)s" if one == column else one for one in columns)
+            self.copies.append(f"INSERT INTO {table} ({every}) SELECT {moved} FROM {rows}")
+            self.updates.insert(0, f"UPDATE {table} SET {column} = %(new)s WHERE {condition}")
+            self.deletions.insert(0, f"DELETE FROM {rows}")
+
+    def run(self, cursor: Cursor, **values: Any) -> None:
+        copied = [*self.copies, *self.deletions]
+        sent = {
+            name: self.field.get_db_prep_save(value, cursor.db) for name, value in values.items()
+        }
+        for sql in copied if cursor.db.is_distributed else self.updates:
+            cursor.execute(sql, sent)
+
+
 @lru_cache(1000)  # callers choose the count, up to MAX_SINGLE_VALUES
 def _of_rows(into: str, row: str, count: int) -> str:
     return f"{into} VALUES {', '.join([row] * count)}"

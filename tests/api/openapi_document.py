@@ -19,6 +19,7 @@ OPERATIONS = {
     "replaceItems": ("put", f"{CARTS}/{{cartId}}/items", False),
     "closeCart": ("post", f"{CARTS}/{{cartId}}/close", False),
     "reopenCart": ("post", f"{CARTS}/{{cartId}}/reopen", False),
+    "moveCart": ("post", f"{CARTS}/{{cartId}}/move", False),
     "listChanges": ("get", "/v2.0/changes", False),
 }
 

@@ -47,6 +47,7 @@ def test_the_operations_two_of_them_specified(document: Document) -> None:
         ("addItems", "200 400 401 403 404 409 412 413 415 422 429 500 503"),
         ("replaceItems", "200 400 401 403 404 409 412 413 415 422 429 500 503"),
         ("closeCart", "200 400 401 403 404 409 412 413 415 422 429 500 503"),
+        ("moveCart", "200 400 401 403 404 409 412 413 415 422 429 500 503"),
         ("listChanges", "200 400 401 403 429 500 503"),
         ("reopenCart", "200 400 401 403 404 409 412 413 415 422 429 500 503"),
     ],
@@ -123,7 +124,7 @@ DATA = {
     "listChanges": "ChangesPage",
 }
 # Data that only who prefers it gets.
-PREFERRED = ["changeCart", "closeCart", "reopenCart", "changeItem", "removeItem"]
+PREFERRED = ["changeCart", "closeCart", "reopenCart", "moveCart", "changeItem", "removeItem"]
 CURRENCY = {"type": "string", "maxLength": 3, "pattern": "^[A-Z]{3}$"}
 PRICE = {"type": "number", "format": "double", "minimum": 0, "maximum": 9_999_999_999.9999}
 

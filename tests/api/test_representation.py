@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.valid_requests import CHANGES, send
+from tests.api.valid_requests import CHANGES, after, send
 from tests.support.answers import exact
 from tests.support.callers import Api
 from tests.support.carts import shown
@@ -25,7 +25,7 @@ def test_the_cart_is_shown_as_get_cart_shows_it(
     response = send(api, name, cart_id, item_id, Prefer=PREFERRED)
 
     assert response["Preference-Applied"] == PREFERRED
-    cart = shown(api, cart_id)
+    cart = shown(after(name, api), cart_id)
     assert cart_of(response) == cart
     assert response["ETag"] == f'"{cart["version"]}"'
     members = {"add": ["itemId", "cart"], "add several": ["itemIds", "cart"]}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 
-from tests.api.valid_requests import REQUESTS, WITH_A_BODY, send
+from tests.api.valid_requests import REQUESTS, WITH_A_BODY, after, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import STRANGER, Api
@@ -124,6 +124,7 @@ def test_every_operation_with_a_body_applies_strict_handling(
 
     assert_refused(refused, 400, "unknown_member", TEXT, "/topping")
     assert taken.status_code == 200
+    api = after(name, api)
     assert {one["Preference-Applied"] for one in (refused, taken)} == {"handling=strict"}
     assert warnings(send(api, name, cart_id, item_id, unknown)) == ["/topping"]
     removed = send(api, "remove", cart_id, item_id, Prefer="handling=strict")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.support import bodies
-from tests.support.callers import Caller
+from tests.support.callers import STRANGER, Api, Caller
 
 REQUESTS: dict[str, tuple[str, str, Any]] = {
     "create": ("POST", "", bodies.cart()),
@@ -18,6 +18,7 @@ REQUESTS: dict[str, tuple[str, str, Any]] = {
     "add several": ("POST", "/{cart}/items/batch", {"items": [bodies.item(), bodies.item()]}),
     "replace all": ("PUT", "/{cart}/items", {"items": [bodies.item(displayName="Fries")]}),
     "close": ("POST", "/{cart}/close", {"outcome": "checkout", "reference": "payment-1"}),
+    "move": ("POST", "/{cart}/move", {"profileKey": str(STRANGER)}),
     "reopen": ("POST", "/{cart}/reopen", {"reference": "payment-1"}),
 }
 # What Change Cart takes.
@@ -43,3 +44,8 @@ def send(
     method, path, usual = REQUESTS[name]
     body = usual if body is None else body
     return api.request(method, path.format(cart=cart, item=item), body, **headers)
+
+
+def after(name: str, api: Api) -> Api:
+    """Return a caller for the customer who has the cart after the request."""
+    return Api(STRANGER) if name == "move" else api

@@ -77,6 +77,7 @@ def test_every_operation_has_a_line_that_does_it(variables: dict[str, str]) -> N
     answer("Close Cart")
     assert answer("Get Cart")["status"] == "checkout"
     answer("Reopen Cart")
+    answer("Move Cart")
     assert answer("List Changes")["next"]
     answer("Remove Item")
     assert answer("Get Cart")["items"] == []

@@ -27,7 +27,7 @@ from carts.models.reads import select_summaries
 from carts.models.totals import Totals
 from carts.models.writes import change_transaction
 from cartsvc.db.compiled_statements import Select
-from tests.api.valid_requests import send
+from tests.api.valid_requests import after, send
 from tests.support import bodies
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, shown
@@ -41,6 +41,10 @@ INSERTS = "INSERT cart, INSERT cartitem, INSERT cartitemoption"
 LOCKED = "BEGIN, SELECT cart, SELECT cartitem"
 ALL_ITEMS = "DELETE cartitemoption, DELETE cartitem"
 DELETES = f"{ALL_ITEMS}, DELETE cartchange, DELETE cart, INSERT deletedcart"
+MOVED = (
+    "UPDATE cartchange, UPDATE cartitemoption, UPDATE cartitem, UPDATE cart, DELETE movedcart, "
+    "INSERT movedcart"
+)
 RECORDED = "UPDATE cart, INSERT cartchange, COMMIT"
 SHOWN = "UPDATE cart, INSERT cartchange, SELECT cart, COMMIT"
 
@@ -144,6 +148,7 @@ def test_changes(items: int, options: int) -> None:
         "replace all": f"{LOCKED}, {ALL_ITEMS}, INSERT cartitem, {inserted}{RECORDED}",
         "close": f"{closed}, {RECORDED}",
         "reopen": f"{closed}, {RECORDED}",
+        "move": f"BEGIN, SELECT cart, {MOVED}, {RECORDED}",
         "delete": f"BEGIN, SELECT cart, SELECT cart, {DELETES}, COMMIT",
     }
     sent = {
@@ -163,6 +168,7 @@ def test_changes(items: int, options: int) -> None:
     for name, steps in expected.items():
         call = partial(send, api, name, cart, item, sent.get(name))
         assert statements(call, 3) == steps
+        api = after(name, api)
 
 
 @pytest.mark.parametrize(("carts", "items", "options"), [(1, 0, 0), (1, 50, 10), (20, 3, 1)])

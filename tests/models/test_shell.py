@@ -48,7 +48,7 @@ def test_the_lines_of_the_readme_run() -> None:
     )
 
     changed = ["Add Item", "Change Item", "Update Item", "Remove Item"]
-    assert kept == [*changed, "Close Cart", "Reopen Cart"]
+    assert kept == [*changed, "Close Cart", "Reopen Cart", "Move Cart"]
     assert not Cart.objects.exists()
 
 
