@@ -1,7 +1,9 @@
 """The JSON body of a request: its media type, its bytes, and the object that it is."""
 
 import json
+import re
 from collections import Counter
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from math import isinf
 from typing import Any, Never
@@ -129,6 +131,39 @@ def _constant(literal: str) -> Never:
     raise MalformedJson(f"The body has {literal}, which is not a JSON number.")
 
 
-_decode = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_int=_integer, parse_float=_decimal, parse_constant=_constant
+_numbers: dict[str, Any] = {"parse_float": _decimal, "parse_constant": _constant}
+_decode_quickly = json.JSONDecoder(**_numbers).decode
+_decode_strictly = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_int=_integer, **_numbers
 ).decode
+
+# So many digits in a row have eight that stand 38 characters apart.
+FAR_DIGITS = (SAFE_DIGITS + 1) // 8
+EIGHT_DIGITS = re.compile("[0-9]{8}")
+
+
+def _decode(text: str) -> Any:
+    """Return the value, without a hook for each object and each integer if no one can miss it.
+
+    If the value has as many members as the text has colons, no member came twice, because each
+    has a colon of its own.
+    """
+    if not EIGHT_DIGITS.search(text[::FAR_DIGITS]):
+        # What is wrong is for the strict one to say.
+        with suppress(ValueError, RecursionError, MalformedJson):
+            value = _decode_quickly(text)
+            if _member_count(value) == text.count(":"):
+                return value
+    return _decode_strictly(text)
+
+
+def _member_count(value: Any) -> int:
+    count = 0
+    if type(value) is dict:
+        count, value = len(value), value.values()
+    elif type(value) is not list:
+        return 0
+    for inner in value:
+        if type(inner) in {dict, list}:
+            count += _member_count(inner)
+    return count
