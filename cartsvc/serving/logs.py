@@ -18,6 +18,10 @@ from django.utils.log import configure_logging
 
 access = logging.getLogger("cartsvc.access")
 
+# What no line shows need not be found for each: logging's documented switches.
+logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+logging._srcfile = None  # noqa: SLF001 (so says its documentation)
+
 # What each log line says of the API request that this thread is serving.
 request_ids: ContextVar[Mapping[str, str]] = ContextVar("request_ids")
 
