@@ -4,8 +4,7 @@ import json
 from datetime import datetime
 
 from django.conf import settings
-from django.http import HttpResponse
-from rest_framework.request import Request
+from django.http import HttpRequest, HttpResponse
 
 from carts.models.changes import OLDEST, ToldChange, changes_after
 from carts.models.reads import Position
@@ -53,7 +52,7 @@ class ChangesViewSet(OperationView):
         query=("after", "limit of List Changes"),
         errors=(InvalidParameter,),
     )
-    def list(self, request: Request) -> HttpResponse:
+    def list(self, request: HttpRequest) -> HttpResponse:
         after, limit = self.query(CHANGES_PARAMETERS).values()
         with WAITING.place_for((self.caller, "reads")):
             changes, position = changes_after(after, limit, self.bearer.keys)

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from rest_framework.request import Request
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
@@ -82,14 +81,18 @@ class OperationView(ViewSetMixin, APIView):
         """Return none: only a 405 has Allow."""
         return {}
 
-    def initialize_request(self, request: HttpRequest, *args: object, **kwargs: object) -> Request:
-        """Look up the operation, None if the path does not have the method. Nothing is parsed."""
+    def initialize_request(self, request: HttpRequest, *args: object, **kwargs: object) -> Any:
+        """Look up the operation, None if the path does not have the method.
+
+        The framework's own request would look everything up in Django's. What it does beside, we
+        do not use: parse, negotiate and authenticate.
+        """
         self.action: Any = self.action_map.get(str(request.method).lower())
         self.operation = getattr(self, self.action).operation if self.action else None
         request.META["cartsvc.operation"] = self.operation
-        return Request(request)
+        return request
 
-    def initial(self, request: Request, *args: object, **kwargs: Any) -> None:
+    def initial(self, request: HttpRequest, *args: object, **kwargs: Any) -> None:
         """Check the token, its scope, the path, its profile, the rate, and the headers.
 
         The framework would negotiate Accept here, too. If the path does not have the method, 405

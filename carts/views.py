@@ -4,8 +4,7 @@ from functools import partial
 from uuid import UUID
 
 from django.conf import settings
-from django.http import HttpResponse, HttpResponseNotModified
-from rest_framework.request import Request
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from uuid_utils.compat import uuid7
 
 from carts import cart_errors, serializers
@@ -75,7 +74,7 @@ class CartViewSet(OperationView):
         errors=(*KEY_ERRORS, cart_errors.PartnerMismatch),
         specified=True,
     )
-    def create(self, request: Request, profile_key: UUID) -> HttpResponse:
+    def create(self, request: HttpRequest, profile_key: UUID) -> HttpResponse:
         new = self.validated()
         if self.bearer.partner_key not in (None, new.partner_key):
             raise cart_errors.PartnerMismatch(field=("partner_key",))
@@ -92,7 +91,7 @@ class CartViewSet(OperationView):
         query=PAGE_PARAMETERS,
         errors=(InvalidParameter,),
     )
-    def list(self, request: Request, profile_key: UUID) -> HttpResponse:
+    def list(self, request: HttpRequest, profile_key: UUID) -> HttpResponse:
         by_change = request.GET.get("sort") == MODIFIED
         values = self.query(IN_ORDER_OF_CHANGE if by_change else IN_ORDER_OF_CREATION)
         limit, cursor, status, restaurant_key, _ = values.values()
@@ -114,7 +113,7 @@ class CartViewSet(OperationView):
         response_headers=("ETag",),
         errors=(cart_errors.CartNotFound,),
     )
-    def retrieve(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+    def retrieve(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         with WAITING.place_for((self.caller, "reads")):
             carts = self.own_carts
             if "HTTP_IF_NONE_MATCH" in request.META:
@@ -133,7 +132,9 @@ class CartViewSet(OperationView):
         media_types=MERGE_PATCH,
         errors=(cart_errors.CannotChange, *CART_ERRORS),
     )
-    def partial_update(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+    def partial_update(
+        self, request: HttpRequest, profile_key: UUID, cart_id: UUID
+    ) -> HttpResponse:
         values = self.validated()
         return self.change(
             lambda: self.own_carts.change_cart(cart_id, values, version=self.expected), values
@@ -150,7 +151,7 @@ class CartViewSet(OperationView):
         body=serializers.CloseCartSerializer(),
         errors=(cart_errors.CannotChange, *CART_ERRORS),
     )
-    def close(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+    def close(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         closing = self.validated()
         return self.change(
             lambda: self.own_carts.close_cart(cart_id, closing, version=self.expected), closing
@@ -167,7 +168,7 @@ class CartViewSet(OperationView):
         body_is_optional=True,
         errors=CART_ERRORS,
     )
-    def reopen(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+    def reopen(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         reopening = self.validated()
         return self.change(
             lambda: self.own_carts.reopen_cart(cart_id, reopening, version=self.expected), reopening
@@ -181,7 +182,7 @@ class CartViewSet(OperationView):
         body=serializers.MoveCartSerializer(),
         errors=CART_ERRORS,
     )
-    def move(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+    def move(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         to = self.validated()
         return self.change(lambda: self.own_carts.move_cart(cart_id, to, version=self.expected), to)
 
@@ -193,7 +194,7 @@ class CartViewSet(OperationView):
         response_headers=("Idempotent-Replayed",),
         errors=CART_ERRORS,
     )
-    def destroy(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+    def destroy(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         return self.change(lambda: self.own_carts.delete_cart(cart_id, version=self.expected))
 
 
@@ -210,7 +211,7 @@ class CartItemViewSet(OperationView):
         data="ItemAdded",
         errors=CART_ERRORS,
     )
-    def create(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+    def create(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         item, item_id = self.validated(), uuid7()
         return self.change(
             lambda: self.own_carts.add_item(cart_id, item_id, item, version=self.expected),
@@ -226,7 +227,9 @@ class CartItemViewSet(OperationView):
         data="ItemIds",
         errors=CART_ERRORS,
     )
-    def create_several(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+    def create_several(
+        self, request: HttpRequest, profile_key: UUID, cart_id: UUID
+    ) -> HttpResponse:
         sent = self.validated()
         items = {uuid7(): item for item in sent}
         return self.change(
@@ -246,7 +249,7 @@ class CartItemViewSet(OperationView):
         data="ItemIds",
         errors=(cart_errors.ListedItemNotFound, *CART_ERRORS),
     )
-    def update_all(self, request: Request, profile_key: UUID, cart_id: UUID) -> HttpResponse:
+    def update_all(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         sent = self.validated()
         items = {item_id or uuid7(): item for item_id, item in sent}
         kept = {item_id for item_id, _ in sent if item_id}
@@ -264,7 +267,7 @@ class CartItemViewSet(OperationView):
         errors=ITEM_ERRORS,
         specified=True,
     )
-    def update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
+    def update(self, request: HttpRequest, profile_key: UUID, **keys: UUID) -> HttpResponse:
         item = self.validated()
         return self.change(
             lambda: self.own_carts.replace_item(**keys, item=item, version=self.expected), item
@@ -278,7 +281,7 @@ class CartItemViewSet(OperationView):
         media_types=MERGE_PATCH,
         errors=(cart_errors.CannotChange, *ITEM_ERRORS),
     )
-    def partial_update(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
+    def partial_update(self, request: HttpRequest, profile_key: UUID, **keys: UUID) -> HttpResponse:
         values = self.validated()
         return self.change(
             lambda: self.own_carts.change_item(**keys, changes=values, version=self.expected),
@@ -291,5 +294,5 @@ class CartItemViewSet(OperationView):
         message="The item was removed.",
         errors=ITEM_ERRORS,
     )
-    def destroy(self, request: Request, profile_key: UUID, **keys: UUID) -> HttpResponse:
+    def destroy(self, request: HttpRequest, profile_key: UUID, **keys: UUID) -> HttpResponse:
         return self.change(lambda: self.own_carts.remove_item(**keys, version=self.expected))

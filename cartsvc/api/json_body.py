@@ -11,7 +11,6 @@ from typing import Any, Never
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.http import parse_header_parameters
-from rest_framework.request import Request
 
 from cartsvc.member_names import shortened
 from cartsvc.request_errors import MalformedJson, PayloadTooLarge, UnsupportedMediaType
@@ -44,17 +43,17 @@ def media_type(content_type: str) -> str:
     return found
 
 
-def has_body(request: HttpRequest | Request) -> bool:
+def has_body(request: HttpRequest) -> bool:
     return request.META.get("CONTENT_LENGTH") not in {None, "", "0"} or is_chunked(request)
 
 
-def is_chunked(request: HttpRequest | Request) -> bool:
+def is_chunked(request: HttpRequest) -> bool:
     """Return whether the body came in chunks, so that only the end of its stream ends it."""
     meta = request.META
     return "HTTP_TRANSFER_ENCODING" in meta and bool(meta.get("wsgi.input_terminated"))
 
 
-def check_media_type(request: Request, taken: tuple[str, ...]) -> None:
+def check_media_type(request: HttpRequest, taken: tuple[str, ...]) -> None:
     """Raise `unsupported_media_type` if the body is of none of these media types, or encoded."""
     sent = request.META.get("CONTENT_TYPE", "")
     if sent not in taken and media_type(sent) not in taken and (sent or has_body(request)):
@@ -66,7 +65,7 @@ def check_media_type(request: Request, taken: tuple[str, ...]) -> None:
         )
 
 
-def received_body(request: Request) -> bytes:
+def received_body(request: HttpRequest) -> bytes:
     """Return the body. Raise `payload_too_large`, or `malformed_json` if it is not whole."""
     limit, chunked = settings.MAX_BODY_BYTES, is_chunked(request)
     # The framework ends a body where its length says, so it takes a chunked one for none.
