@@ -1,6 +1,7 @@
 """What staff did, from the log that Django keeps of it: of one cart, or of all by agent and day."""
 
-from datetime import date
+from datetime import date, timedelta
+from itertools import groupby
 from typing import Any, cast
 from uuid import UUID
 
@@ -9,6 +10,7 @@ from django.contrib.admin.models import ADDITION, LogEntry
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.timezone import localdate
 
 from carts.admin.formatting import cart_url, format_value
 from carts.models import Cart, DeletedCart, StaffEntry
@@ -47,7 +49,11 @@ def log(
     text = f"{message}. Why: {format_value(why)}" if why else message
     entry = LogEntry.objects.log_actions(user.pk, [cart], flag, text, single_object=True)
     StaffEntry.objects.create(
-        log_entry=entry, cart_id=cart.pk, profile_key=cart.profile_key, version=version
+        log_entry=entry,
+        cart_id=cart.pk,
+        profile_key=cart.profile_key,
+        version=version,
+        request_id=request.META["cartsvc.request_id"],
     )
 
 
@@ -74,8 +80,15 @@ def event_of(entry: LogEntry) -> str:
 
 
 def activity_page(agent: User | None, day: date | None, before: int | None) -> dict[str, object]:
+    """Return the actions of a page, newest first: the entries of each, which one request made."""
     entries, older = _newest_entries(agent.pk if agent else None, day, before)
-    return {"entries": entries, "older": older}
+    today = localdate()
+    return {
+        "actions": [list(entries) for _, entries in groupby(entries, _request_of)],
+        "older": older,
+        "today": today,
+        "yesterday": today - timedelta(days=1),
+    }
 
 
 def carts_changed_by(agent: int | None) -> list[UUID]:
@@ -101,9 +114,14 @@ def _newest_entries(
         entries = entries.filter(action_time__date=day)
     entries = entries.select_related("user", "content_type", "staff_entry")
     found = list(entries[: ENTRIES_PER_PAGE + 1])
-    older = None
-    if len(found) > ENTRIES_PER_PAGE:
-        older = found[ENTRIES_PER_PAGE - 1].pk
-    elif rest:
-        older = rest.pk + 1
-    return found[:ENTRIES_PER_PAGE], older
+    if len(found) <= ENTRIES_PER_PAGE:
+        return found, rest.pk + 1 if rest else None
+    more = found.pop()
+    # An action that goes on begins the next page.
+    whole = [entry for entry in found if _request_of(entry) != _request_of(more)] or found
+    return whole, whole[-1].pk
+
+
+def _request_of(entry: Any) -> object:
+    about = getattr(entry, "staff_entry", None)
+    return (about and about.request_id) or entry.pk

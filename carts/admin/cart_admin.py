@@ -138,12 +138,15 @@ class CartAdmin(admin.ModelAdmin):
         return desk_page(request, "deleted_cart", {**context, "staff": staff})
 
     def activity_view(self, request: HttpRequest) -> HttpResponse:
+        """Show what staff did, to whoever manages accounts, and to others what they did."""
+        form, title, own = activity.ActivityForm(request.GET), "Staff activity", {}
         if not request.user.has_perm("auth.view_user"):
-            raise PermissionDenied
-        form = activity.ActivityForm(request.GET)
-        context = {"title": "Staff activity", "form": form}
+            self._check_view(request)
+            title, own = "Your activity", {"agent": request.user}
+            del form.fields["agent"]
+        context = {"title": title, "form": form, "own": own}
         if form.is_valid():
-            context |= activity.activity_page(**form.cleaned_data)
+            context |= activity.activity_page(**form.cleaned_data | own)
         return desk_page(request, "staff_activity", context)
 
     def _check_view(self, request: HttpRequest) -> None:

@@ -1,6 +1,8 @@
 from django.contrib.admin.models import LogEntry
 from django.db import models
 
+from carts.models.cart_change import REQUEST_ID_LENGTH
+
 
 class StaffEntry(models.Model):
     """Which cart an entry of Django's log is about, and the version that the change made.
@@ -14,6 +16,8 @@ class StaffEntry(models.Model):
     cart_id = models.UUIDField(db_index=True)
     profile_key = models.UUIDField(db_index=True)
     version = models.PositiveBigIntegerField(null=True)
+    # What one request did to several carts is one action.
+    request_id = models.CharField(max_length=REQUEST_ID_LENGTH, null=True)
 
     class Meta:
         verbose_name_plural = "staff entries"

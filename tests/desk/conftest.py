@@ -117,6 +117,10 @@ def delete_page(cart: Cart) -> str:
     return f"{CARTS}{cart.pk}/delete/"
 
 
+def note_page(cart: Cart) -> str:
+    return f"{CARTS}{cart.pk}/note/"
+
+
 def gone_page(cart: Cart) -> str:
     """Return the address of the page that tells of the cart when it is deleted."""
     return f"{CARTS}{cart.pk}/history/"

@@ -1,37 +1,48 @@
 """Staff activity: who did what, when and why, by agent and day."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from itertools import chain
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from carts.admin import activity
-from carts.models import Cart
+from carts.models import Cart, StaffEntry
 from tests.desk.conftest import (
+    ACCOUNTS,
     CARTS,
     delete_page,
     form_of,
     item_page,
     log_entry,
+    marked,
+    member,
+    note_page,
     page_of,
     staff,
     words,
 )
-from tests.support.table_contents import Unchanged
+from tests.support.factories import CartFactory
 
 ACTIVITY = f"{CARTS}activity/"
+LEAD = "Cart support lead"
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
 
 
 def shown(client: Client, **query: str) -> list[str]:
-    entries = client.get(ACTIVITY, query).context["entries"]
-    return [entry.change_message for entry in entries]
+    return entries_of(client.get(ACTIVITY, query))
+
+
+def entries_of(page: Any) -> list[str]:
+    return [entry.change_message for action in page.context["actions"] for entry in action]
 
 
 @pytest.fixture
@@ -92,7 +103,7 @@ def test_it_is_read_in_windows_of_the_key(lead: Client, monkeypatch: pytest.Monk
         for statement in asked:
             sql: Any = statement["sql"]
             assert "django_admin_log" not in sql or ("LIMIT" in sql and "COUNT(" not in sql)
-        pages.append([entry.change_message for entry in page.context["entries"]])
+        pages.append(entries_of(page))
         older = page.context["older"]
         assert ("Look further back" in page.text) == bool(older)
         query = {"agent": "anna", "before": str(older)} if older else {}
@@ -130,11 +141,79 @@ def test_a_filter_may_be_beyond_all_entries(
     assert len(shown(lead, **{name: value})) == number
 
 
-def test_it_is_for_those_who_manage_accounts(
-    lead: Client, viewer: Client, cart: Cart, unchanged: Unchanged
+def test_each_sees_their_own_and_who_manages_accounts_all(
+    lead: Client, viewer: Client, cart: Cart
 ) -> None:
     agent = staff("Cart support agent", name="cleo")
-    for client, may in ((lead, True), (viewer, False), (agent, False)):
-        assert (f'href="{ACTIVITY}"' in client.get(page_of(cart)).text) == may
-        assert client.get(ACTIVITY).status_code == (200 if may else 403)
+    for client, name in ((agent, "Your"), (lead, "Staff")):
+        url = note_page(cart)
+        client.post(url, {"version": "1", "why": f"{name} note"})
+        assert f'href="{ACTIVITY}">{name} activity</a>' in client.get(page_of(cart)).text
+    assert f'href="{ACTIVITY}"' not in viewer.get(page_of(cart)).text
+    assert [*map(marked, shown(agent))] == ["Note: “[Your note]”"]
+    assert [*map(marked, shown(agent, agent="anna"))] == ["Note: “[Your note]”"]
+    assert 'name="agent"' not in agent.get(ACTIVITY).text
+    assert shown(viewer) == []
+    assert len(shown(lead)) == 2
     assert Client().get(ACTIVITY).url.startswith("/admin/login/")
+    assert staff(name="newbie").get(ACTIVITY).status_code == 403
+
+
+def test_what_one_request_did_to_many_carts_is_one_action(lead: Client) -> None:
+    carts = [CartFactory(fulfilment_channel="PICKUP") for _ in range(3)]
+    sent = {"cart": [str(cart.pk) for cart in carts], "fulfilment_channel": "DELIVERY", "why": ""}
+    preview = lead.post(f"{CARTS}channels/", sent)
+    hidden = re.findall('name="([^"]+)" value="([^"]*)"', preview.text.partition("<main")[2])
+    lead.post(
+        f"{CARTS}channels/", {name: [v for n, v in hidden if n == name] for name, _ in hidden}
+    )
+    note = CartFactory()
+    lead.post(note_page(note), {"version": "1", "why": "Called"})
+    page = lead.get(ACTIVITY)
+    assert [len(action) for action in page.context["actions"]] == [1, 3]
+    told = "3 carts, such as: Cart: fulfilment channel “PICKUP” → “DELIVERY”"
+    assert told in words(page.text)
+    listed = page.text.partition('<details class="action">')[2]
+    for cart in carts:
+        assert f'href="{page_of(cart)}?before=3#version-2"' in listed
+
+
+def test_an_action_is_not_split_between_pages(
+    lead: Client, cart: Cart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activity, "ENTRIES_PER_PAGE", 4)
+    anna = User.objects.get()
+    for number in range(6):
+        log_entry(cart, anna, f"{number}")
+    StaffEntry.objects.filter(log_entry__change_message__in=["1", "2", "3"]).update(request_id="r")
+    page = lead.get(ACTIVITY)
+    assert [len(action) for action in page.context["actions"]] == [1, 1]
+    page = lead.get(ACTIVITY, {"before": page.context["older"]})
+    assert [len(action) for action in page.context["actions"]] == [3, 1]
+
+
+@pytest.mark.usefixtures("log")
+def test_today_yesterday_and_each_agent_are_a_click_away(lead: Client) -> None:
+    LogEntry.objects.filter(change_message="cleo 9").update(action_time=timezone.now())
+    LogEntry.objects.filter(change_message="anna 9").update(
+        action_time=timezone.now() - timedelta(days=1)
+    )
+    page = lead.get(ACTIVITY, {"before": "10000"}).text
+    links = {
+        text: unescape(url) for url, text in re.findall('class="copy" href="(.+?)">(.+?)<', page)
+    }
+    for day, told in (("Today", "cleo 9"), ("Yesterday", "anna 9")):
+        assert entries_of(lead.get(f"{ACTIVITY}{links[day]}")) == [told]
+    assert '<a href="?agent=cleo"><bdi>cleo</bdi></a>' in page
+    cleo = lead.get(ACTIVITY, {"agent": "cleo"}).text
+    (today,) = re.findall('class="copy" href="(.+?)">Today', cleo)
+    assert "agent=cleo" in today
+
+
+def test_what_was_done_to_an_account_is_told(lead: Client) -> None:
+    ben = member("ben", "Cart support")
+    sent = {"username": "ben", "is_active": "on", "role": Group.objects.get(name=LEAD).pk}
+    lead.post(f"{ACCOUNTS}{ben.pk}/change/", sent)
+    page = words(lead.get(ACTIVITY).text)
+    assert "Changed: role “Cart support” → “Cart support lead”" in page
+    assert "Account ben" in page

@@ -74,6 +74,7 @@ def test_an_item_and_its_options_are_corrected(lead: Client) -> None:
         "cart_id": cart.pk,
         "profile_key": cart.profile_key,
         "version": 2,
+        "request_id": change.request_id,
     }
     assert logged() == (
         "Item “[Pizza Margherita]”: price 10.10 → 1,000.00; quantity 2 → 3; "
