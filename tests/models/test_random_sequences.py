@@ -19,6 +19,7 @@ from django.test import Client
 from carts.cart_errors import CartClosed, ItemNotFound
 from carts.models import Cart, CartItem
 from carts.models.cart_change import items_before
+from carts.models.closing import OPEN, CartStatus
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS
 from carts.records import Item, Option, PlacedItem
 from tests.desk.conftest import CARTS, form_on, staff
@@ -94,16 +95,29 @@ def by_the_shell(chance: random.Random, cart: Cart) -> None:
             lambda: found.change(options=item(chance)["options"]),
             lambda: cart.change(note=f"{chance.random()}"),
             lambda: cart.add_items([item(chance), item(chance)]),
-            partial(closed_and_reopened, cart),
+            partial(paid, cart, chance),
             found.remove,
         ]
     )()
 
 
-def closed_and_reopened(cart: Cart) -> None:
+def paid(cart: Cart, chance: random.Random) -> None:
+    """Hold the cart for an attempt to pay, order it or not, and open it again."""
+    attempt, number = f"payment-{chance.random()}", f"order-{chance.random()}"
     with suppress(CartClosed):
-        cart.close(outcome="ordered", reference="order-1")
-        cart.reopen()
+        cart.close(outcome="checkout", reference=attempt)
+        with pytest.raises(CartClosed):
+            cart.reopen(reference="payment-late")
+        if chance.random() < 0.5:
+            cart.reopen(reference=attempt)
+        else:
+            cart.close(outcome="ordered", reference=attempt)
+            cart.close(outcome="ordered", reference=attempt, order_reference=number)
+            with pytest.raises(CartClosed):
+                cart.reopen(reference=attempt)
+            assert (cart.status, cart.order_reference) == ("ordered", number)
+            cart.reopen()
+        assert cart.state == CartStatus(OPEN)
 
 
 def by_the_api(chance: random.Random, cart: Cart) -> None:
