@@ -7,8 +7,7 @@ from django.http import QueryDict
 from carts.admin.formatting import isolate
 from carts.admin.forms import CHANNELS, WhyForm, form_field
 from carts.admin.history import change_of, states_since
-from carts.admin.many_carts import ManyCartsView, Plan
-from carts.models import Cart
+from carts.admin.many_carts import SAME, ManyCartsView, Plan
 from carts.models.manager import CartManager
 from carts.records import NewCart
 
@@ -33,20 +32,14 @@ class ChannelsView(ManyCartsView):
     def read_form(self) -> bool:
         form = self.form = ChannelsForm(self.request.POST if "why" in self.request.POST else None)
         self.changes = form.changes() if form.is_valid() else {}
+        self.why = form.cleaned_data["why"] if self.changes else None
         return bool(self.changes)
 
-    def current_text(self, cart: Cart) -> str:
-        return " · ".join(isolate(getattr(cart, name)) for name in CHANNELS)
-
     def plan(self, cart: Any, version: int) -> Plan:
-        if not (state := states_since(cart, {}, version).get(version)):
+        if not self.changes:
+            return Plan(" · ".join(isolate(getattr(cart, name)) for name in CHANNELS))
+        state = states_since(cart, {}, version).get(version)
+        if not state:
             return Plan("a version that is no longer kept")
         text = change_of(state.fields, self.changes, cart.currency)
-        changes = [(CartManager.change_cart, self.changes)] if text else []
-        return Plan(text or "stays as it is", changes)
-
-    def log_and_why(self) -> tuple[str, str | None]:
-        return "Cart", self.form.cleaned_data["why"]
-
-    def own_context(self) -> dict[str, object]:
-        return {"changes": self.changes}
+        return Plan(text, [(CartManager.change_cart, self.changes)]) if text else SAME

@@ -4,7 +4,7 @@ The preview carries the version of each cart that it would change. If what it sh
 not so any more, the cart is left as it is, and the page shows both.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -39,125 +39,105 @@ NO_TIME = "There was no time left for this cart."
 
 
 class Plan(NamedTuple):
-    """What is to be done with a cart, in words: methods of the manager, each with its value."""
+    """What is to be done with a cart, in words: methods of the manager, each with its value.
+
+    The `note` is for whoever decides, and may differ by the time it is done.
+    """
 
     text: str
     changes: Sequence[tuple[Callable[..., Changed], object]] = ()
+    note: str = ""
 
 
-class CartLine(NamedTuple):
-    """What the page says of a cart, or of one that is no more, and the version to be changed."""
-
-    key: UUID
-    cart: Any
-    text: str
-    version: int | None = None
+SAME = Plan("stays as it is")
 
 
 class ManyCartsView(View):
+    """The base of these pages, whose form is read into these attributes.
+
+    `begins` is how each entry in the log of staff begins, `why` the reason that the history keeps.
+    """
+
     template = ""
     title = ""
+    form: WhyForm
+    begins = "Cart"
+    why: str | None = None
 
     def read_form(self) -> bool:
-        """Read the form. Return False if it does not say what to do."""
+        """Return whether it says what to do."""
         raise NotImplementedError
-
-    def current_text(self, cart: Cart) -> str:
-        """Return what the page shows of a cart until the form says what to do."""
-        return ""
 
     def plan(self, cart: Any, version: int) -> Plan:
         """Return what is to be done with an open cart, as it was at the version."""
         raise NotImplementedError
 
-    def log_and_why(self) -> tuple[str, str | None]:
-        """Return how the log of staff begins, and the reason that the history keeps."""
-        raise NotImplementedError
-
-    def own_context(self) -> dict[str, object]:
-        return {}
-
     def dispatch(self, request: HttpRequest) -> HttpResponse:
         if not request.user.has_perm("carts.change_cart"):
             raise PermissionDenied
         chosen = (text.partition(":") for text in request.POST.getlist("cart")[:CARTS_PER_PAGE])
-        versions = {
+        self.versions = {
             key: parse_version(version) for text, _, version in chosen if (key := parse_guid(text))
         }
         self.list_query = request.POST.get("list_query", "")
         back = HttpResponseRedirect(f"{reverse('admin:carts_cart_changelist')}?{self.list_query}")
-        if not versions:
+        if not self.versions:
             messages.warning(request, "No cart was selected.")
             return back
-        self.form: WhyForm
-        is_ready = self.read_form()
-        is_sure = is_ready and "sure" in request.POST
-        lines = self._lines(versions, is_sure=is_sure, is_ready=is_ready)
-        if is_sure:
-            kept = [key for key, version in versions.items() if version is None]
-            messages.success(request, f"Carts changed: {len(versions) - len(kept) - len(lines)}.")
+        self.is_ready = self.read_form()
+        self.is_sure = self.is_ready and "sure" in request.POST
+        lines = list(self._lines())
+        if self.is_sure:
+            kept = list(self.versions.values()).count(None)
+            messages.success(request, f"Carts changed: {len(self.versions) - kept - len(lines)}.")
             if kept:
-                messages.info(request, f"Left as they are, as the preview said: {len(kept)}.")
+                messages.info(request, f"Left as they are, as the preview said: {kept}.")
             if not lines:
                 return back
             messages.error(request, f"Carts that could not be changed: {len(lines)}. See below.")
-        context = {
-            "title": self.title,
-            "form": self.form,
-            "lines": lines,
-            "list_query": self.list_query,
-            "count": len([line for line in lines if line.version]),
-            "is_ready": is_ready,
-            "is_sure": is_sure,
-            **self.own_context(),
-        }
-        return desk_page(request, self.template, context)
+        count = sum(bool(line["version"]) for line in lines)
+        context = {"title": self.title, "lines": lines, "count": count, "view": self}
+        return desk_page(request, self.template, {**context, "form": self.form})
 
-    def _lines(
-        self, versions: dict[UUID, int | None], *, is_sure: bool, is_ready: bool
-    ) -> list[CartLine]:
-        """Return a line for each cart, the newest first; if `is_sure`, of those not changed."""
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        """Yield what to say of each cart, the newest first; if it is sure, of those not changed."""
         dish, end = Subquery(ITEMS_OF_CART.values("display_name")[:1]), monotonic() + BULK_SECONDS
-        carts: dict[UUID, Any] = Cart.objects.annotate(dish=dish).in_bulk(versions)
-        lines = []
-        for key in sorted(versions, reverse=True):
-            cart, version = carts.get(key), versions[key]
-            if is_sure and version is None:
+        carts: dict[UUID, Any] = Cart.objects.annotate(dish=dish).in_bulk(self.versions)
+        for key in sorted(self.versions, reverse=True):
+            cart, seen, version = carts.get(key), self.versions[key], None
+            if self.is_sure and seen is None:
                 continue
             if not cart:
-                lines.append(CartLine(key, None, DELETED))
+                text = DELETED
             elif monotonic() > end:
-                lines.append(CartLine(key, cart, NO_TIME))
-            elif not is_ready:
-                lines.append(CartLine(key, cart, self.current_text(cart)))
-            elif not is_sure:
-                plan = self._plan_now(cart)
-                lines.append(CartLine(key, cart, plan.text, cart.version if plan.changes else None))
-            elif left := self._change(cart, version or 0):
-                lines.append(CartLine(key, cart, left))
-        return lines
+                text = NO_TIME
+            elif self.is_sure:
+                text = self._change(cart, seen or 0)
+            else:
+                text, changes, note = self._plan_now(cart)
+                text, version = f"{text}{note}", cart.version if changes else None
+            if text:
+                yield {"key": key, "cart": cart, "text": text, "version": version}
 
     def _plan_now(self, cart: Cart) -> Plan:
         if cart.status != OPEN:
             return Plan(f"{cart.status}, so it stays as it is")
         return self.plan(cart, cart.version)
 
-    def _change(self, cart: Cart, version: int) -> str:
-        """Change the cart as the preview of this version said. Return why it was left, or ""."""
-        plan = self._plan_now(cart)
-        if cart.version != version and plan.text != (seen := self.plan(cart, version).text):
-            return f"It has changed since the preview, which said: {seen}. Now: {plan.text}"
-        if not plan.changes:
-            return plan.text
-        begins, why = self.log_and_why()
-        carts = Cart.objects.by(author_of(self.request, why), profile_key=cart.profile_key)
-        changed_version, given = cart.version, self.form.cleaned_data["why"]
+    def _change(self, cart: Cart, seen: int) -> str:
+        """Change the cart as the preview of that version said. Return why it was left, or ""."""
+        text, changes, _ = self._plan_now(cart)
+        if cart.version != seen and text != (said := self.plan(cart, seen).text):
+            return f"It has changed since the preview, which said: {said}. Now: {text}"
+        if not changes:
+            return text
+        carts = Cart.objects.by(author_of(self.request, self.why), profile_key=cart.profile_key)
+        version, given = cart.version, self.form.cleaned_data["why"]
         try:
             with transaction.atomic():
-                for method, value in plan.changes:
-                    changed = method(carts, cart.pk, value, version=changed_version)
-                    changed_version = changed.version
-                log(self.request, cart, CHANGE, f"{begins}: {plan.text}", given, changed_version)
+                for method, value in changes:
+                    version = method(carts, cart.pk, value, version=version).version
+                log(self.request, cart, CHANGE, f"{self.begins}: {text}", given, version)
         except OperationalError:
             return BUSY
         except ApiError as error:

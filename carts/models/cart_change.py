@@ -170,15 +170,15 @@ def items_before(
         for item_id, (was, now) in change.changed_items.items():
             if was.keys() == now.keys():
                 if placed := found.get(item_id):
-                    found[item_id] = placed_from_record(item_id, {**recorded_item(placed), **was})
+                    found[item_id] = _placed(item_id, {**recorded_item(placed), **was})
             elif was:
-                found[item_id] = placed_from_record(item_id, was)
+                found[item_id] = _placed(item_id, was)
             else:
                 found.pop(item_id, None)
     return dict(sorted(found.items(), key=lambda one: one[1].position))
 
 
-def placed_from_record(item_id: UUID, fields: Values) -> PlacedItem:
+def _placed(item_id: UUID, fields: Values) -> PlacedItem:
     item = stored_record(Item, fields)
     return PlacedItem(item_id, fields["position"], item, item.value)
 
