@@ -25,6 +25,7 @@ from carts.models import (
     IdempotencyRecord,
     StaffEntry,
 )
+from carts.records import Closing
 from tests.support.callers import PROFILE
 from tests.support.concurrency import in_background, together
 from tests.support.factories import CartFactory, ItemFactory
@@ -157,6 +158,32 @@ def ended(cart: Cart, status: str, closed: int | None) -> None:
     unguarded_rows(Cart).filter(pk=cart.pk).update(
         stored_status=status, closed_on=closed_on, closed_until=until, reference=closed and "order"
     )
+
+
+@pytest.mark.parametrize(
+    ("days", "ordered_days", "left"),
+    [(365, 7, [40, 8]), (7, 30, [8]), (7, 7, []), (0, 7, [40, 8]), (7, 0, [40, 8])],
+)
+def test_what_is_kept_of_a_deleted_cart_stays_as_long_as_any_cart(
+    db: None, settings: Any, days: int, ordered_days: int, left: list[int]
+) -> None:
+    settings.CART_DAYS, settings.ORDERED_CART_DAYS = days, ordered_days
+    for age in (40, 8):
+        Cart.objects.dated(NOW - timedelta(days=age)).delete_cart(old_cart(41).pk)
+        entry(uuid.uuid4(), age)
+    purge()
+    deleted = DeletedCart.objects.order_by("deleted_on").values_list("deleted_on", flat=True)
+    logged = LogEntry.objects.order_by("action_time").values_list("action_time", flat=True)
+    assert [*deleted] == [*logged] == [NOW - timedelta(days=age) for age in left]
+
+
+def test_a_cart_stays_while_somebody_pays(db: None) -> None:
+    paying, gone = old_cart(2), old_cart(2)
+    for cart, seconds in ((paying, 3_600), (gone, 600)):
+        closing = Closing(outcome="checkout", reference="payment", seconds=seconds)
+        Cart.objects.dated(NOW - timedelta(minutes=20)).close_cart(cart.pk, closing)
+    assert purge("--older-than", "10m")[0] == "1 carts deleted."
+    assert Cart.objects.get() == paying
 
 
 def test_carts_are_kept_for_ever_unless_a_setting_says_otherwise(db: None) -> None:

@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from carts.management.delete_batches import delete_batches
 from carts.models import Cart, DeletedCart, IdempotencyRecord
-from carts.models.closing import expired
+from carts.models.closing import expired, has_status
 from carts.models.reads import first_key_at
+from carts.records import CHECKOUT
 from cartsvc.management.durations import duration
 
 
@@ -36,15 +37,17 @@ class Command(BaseCommand):
     def handle(self, *, older_than: timedelta | None, dry_run: bool, **options: object) -> None:
         delete = partial(delete_batches, out=self.stdout, dry_run=dry_run)
         now = timezone.now()
-        days = [days for days in (settings.CART_DAYS, settings.ORDERED_CART_DAYS) if days]
-        age = older_than or (timedelta(days=min(days)) if days else None)
-        if age:
-            limit = now - age
+        days = settings.CART_DAYS, settings.ORDERED_CART_DAYS
+        # No index has the time of change. The key sorts carts by creation, which comes first.
+        if any(days) or older_than:
+            limit = now - (older_than or timedelta(days=min(filter(None, days))))
             old = Q(modified_on__lt=limit) if older_than else expired(now)
-            # No index has the time of change. The key sorts carts by creation, which comes first.
-            made_before = Q(pk__lt=first_key_at(limit))
-            delete(Cart.objects.filter(made_before), only=lambda rows: rows.filter(old))
-            deleted = DeletedCart.objects.filter(made_before)
+            old &= ~has_status(CHECKOUT, now)  # while somebody pays
+            made_before = Cart.objects.filter(pk__lt=first_key_at(limit))
+            delete(made_before, only=lambda rows: rows.filter(old))
+        if all(days) or older_than:
+            limit = now - (older_than or timedelta(days=max(days)))
+            deleted = DeletedCart.objects.filter(pk__lt=first_key_at(limit))
             delete(deleted, only=lambda rows: rows.filter(deleted_on__lt=limit))
             about_carts = LogEntry.objects.filter(staff_entry__isnull=False)
             delete(about_carts.filter(action_time__lt=limit), only=of_deleted_carts)
