@@ -25,12 +25,16 @@ from cartsvc.db.compiled_statements import Cursor, one_exchange
 from cartsvc.db.database_errors import is_key_taken
 from cartsvc.request_errors import InvalidGuid
 
+# The most items and options, together, of a cart that a change returns. It is read under the
+# cart's lock, and kept with an Idempotency-Key.
+MAX_RETURNED = 250
+
 COLUMNS_OF_EVERY_CHANGE: tuple[str, ...] = ("version", *Totals._fields, "modified_on")
 
 
 @dataclass
 class Changed:
-    """A cart after a change: as Get Cart shows it, if the manager `returns_cart`."""
+    """A cart after a change: as Get Cart shows it, if the manager `returns_cart` of its size."""
 
     version: int
     subtotal: Decimal
@@ -41,7 +45,7 @@ class Changed:
 class CartWriter(CartReader):
     """What the changes of `CartManager` have in common."""
 
-    returns_cart = False  # as JSON, read in the transaction of the change
+    returns_cart = False  # unless it is large, as JSON, read in the transaction of the change
 
     def _write_item(
         self,
@@ -155,7 +159,7 @@ class CartWriter(CartReader):
             if new.version > MAX_CHANGES + 1:
                 old = new.version - MAX_CHANGES
                 cart_statements.DELETE_CHANGE.run(cursor, **keys, version=old)
-            if self.returns_cart:
+            if self._returns(new):
                 shown = cursor.db.cursor()
                 show = select_cart(self.model, cart_statements.CART_KEYS, status_columns())
                 show.send(shown, {"id": cart.id, **keys})
@@ -163,8 +167,11 @@ class CartWriter(CartReader):
             [(_, text, *own)] = show.received(shown)
             changed.json = with_status(text, own, cart.now)
 
+    def _returns(self, cart: LockedCart) -> bool:
+        return self.returns_cart and cart.item_count + cart.option_count <= MAX_RETURNED
+
     def _unchanged(self, cart: LockedCart) -> Changed:
-        text = self.version_and_json(cart.id)[1] if self.returns_cart else None
+        text = self.version_and_json(cart.id)[1] if self._returns(cart) else None
         return Changed(cart.version, cart.subtotal, text, is_change=False)
 
 

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from carts.models import IdempotencyRecord
 from tests.api.valid_requests import CHANGES, after, send
+from tests.support import bodies
 from tests.support.answers import exact
-from tests.support.callers import Api
-from tests.support.carts import shown
+from tests.support.callers import PROFILE, Api
+from tests.support.carts import created, shown
 
 PREFERRED = "return=representation"
 SHOW_THE_CART = [name for name in [*CHANGES, "reopen"] if name not in {"update", "delete"}]
@@ -75,6 +77,41 @@ def test_what_is_preferred(api: Api, cart_id: str, prefer: str, applied: str | N
     response = api.patch(f"/{cart_id}", {"note": "x"}, Prefer=prefer)
     assert response.headers.get("Preference-Applied") == applied
     assert ("data" in response.json()) == (PREFERRED in (applied or ""))
+
+
+def send_twice(api: Api, cart_id: str, options: int) -> list[Any]:
+    """Add an item with so many options, twice with the same key, and change nothing."""
+    item = bodies.bare_item(options=[bodies.option()] * options)
+    prefer: dict[str, str] = {"Prefer": PREFERRED}
+    key = prefer | {"Idempotency_Key": "k"}
+    return [
+        *(api.post(f"/{cart_id}/items", item, **key) for _ in range(2)),
+        api.patch(f"/{cart_id}", {}, **prefer, Idempotency_Key="other"),
+    ]
+
+
+@pytest.mark.parametrize("more", [0, 1], ids=["250", "251"])
+def test_no_more_than_250_items_and_options_are_returned(api: Api, more: int) -> None:
+    half = {"items": [bodies.bare_item(options=[bodies.option()] * 62)] * 3}
+    cart_id = created(api, bodies.bare_cart(**half))
+
+    responses = send_twice(api, cart_id, 60 + more)
+
+    assert [one.status_code for one in responses] == [200] * 3
+    assert responses[1]["Idempotent-Replayed"] == "true"
+    cart = shown(api, cart_id)
+    assert len(cart["items"]) + sum(len(one["options"]) for one in cart["items"]) == 250 + more
+    item_id = cart["items"][-1]["itemId"]
+    for response, data in zip(responses, [{"itemId": item_id}] * 2 + [{}], strict=True):
+        returned = exact(response).get("data", {})
+        if more:
+            assert returned == data
+            assert "Preference-Applied" not in response
+        else:
+            assert returned == ({**data, "cart": cart} if data else cart)
+            assert response["Preference-Applied"] == PREFERRED
+    kept = IdempotencyRecord.objects.filter(profile_key=PROFILE).values_list("data", flat=True)
+    assert sorted(len(one or "") > 1_000 for one in kept) == [not more] * 2
 
 
 def test_an_error_shows_no_cart(api: Api, cart_id: str) -> None:

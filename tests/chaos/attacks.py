@@ -133,8 +133,26 @@ def padded(value: Any) -> bytes:
     return json.dumps({**bodies.bare_cart(), "x": "VALUE"}).encode().replace(b'"VALUE"', value)
 
 
+def new_key() -> str:
+    return f"Idempotency-Key: {uuid.uuid4()}"
+
+
+RETURN = "Prefer: return=representation"
 BAD = bodies.bare_cart(items=[{"options": [{}] * 100}] * 500)
 LARGE = bodies.cart(items=500, options=10)
+# The cart that costs most to show: all texts of it are as long as they may be.
+LARGEST = bodies.cart(
+    items=[
+        bodies.item(
+            displayName="é" * 100,
+            specialInstructions="i" * 300,
+            options=[bodies.option(displayName="o" * 100)] * 4,
+        )
+    ]
+    * 500,
+    note="n" * 300,
+    specialInstructions="i" * 300,
+)
 UNKNOWN = {**bodies.bare_cart(), **{f"member{number}": 1 for number in range(58_000)}}
 DIGITS = bodies.bare_cart(
     items=[{**dict.fromkeys(bodies.item(), int("9" * 300)), "options": []} for _ in range(380)]
@@ -152,6 +170,12 @@ ATTACKS = {
     "sign-ins, each a new name and address": Attack(sign_in, anew=True),
     "lists of 100 of the largest carts": Attack(lambda to: to.get("?limit=100")),
     "reads of the largest cart": Attack(lambda to: to.get(f"/{to.largest}")),
+    "changes that prefer the largest cart back": Attack(
+        lambda to: to.request(
+            "PATCH", f"{to.carts}/{to.largest}", {"note": "n" * 300}, RETURN, new_key()
+        ),
+        anew=True,
+    ),
     "slow readers, 16 of the largest cart": Attack(lambda to: to.get(f"/{to.largest}"), holds=2),
     "stalled heads, 64": Attack(lambda to: b"GET /healthz HTTP/1.1\r\nHost: loc", holds=8),
     "stalled bodies, 64": Attack(stalled, holds=8),
@@ -160,7 +184,7 @@ ATTACKS = {
     "the metrics' port": Attack(lambda to: b"GET /metrics HTTP/1.0\r\n\r\n", metrics=True),
     "the desk's list of the largest carts": Attack(lambda to: to.at_desk("/admin/carts/cart/")),
     "carts with new idempotency keys": Attack(
-        lambda to: to.post(bodies.bare_cart(), f"Idempotency-Key: {uuid.uuid4()}"), anew=True
+        lambda to: to.post(bodies.bare_cart(), new_key()), anew=True
     ),
     "one hot item, replaced by eight": Attack(lambda to: to.put()),
     "100,000 nested arrays": Attack(lambda to: to.post(padded(b"[" * 10**5 + b"]" * 10**5))),

@@ -21,7 +21,7 @@ import pytest
 import requests
 
 from tests.chaos.attack_trials import Caller, honest, try_attack
-from tests.chaos.attacks import ATTACKS, LARGE, Target
+from tests.chaos.attacks import ATTACKS, LARGE, LARGEST, Target
 from tests.chaos.proxies import HOST, nginx
 from tests.chaos.servers import (
     ISSUER,
@@ -42,6 +42,7 @@ SHORT = [
     "bad bodies, 500 items of 100 empty options",
     "lawful bodies, 500 items of 10 options",
     "numbers of 300 digits",
+    "changes that prefer the largest cart back",
     "slow readers, 16 of the largest cart",
     "stalled heads, 64",
     "stalled bodies, and reads of the largest cart",
@@ -72,7 +73,7 @@ def prepared(target: Target) -> Target:
     scheme = "https" if target.certificate else "http"
     caller = HttpApi(f"{scheme}://localhost:{target.port}", target.profile, **target.signing)
     caller.verify = target.certificate or True
-    target.largest = created(caller, LARGE)
+    target.largest = created(caller, LARGEST)
     cart_id, [item_id] = created_with_items(caller, "Pizza")
     target.hot = f"{cart_id}/items/{item_id}"
     honest(target, 1)
