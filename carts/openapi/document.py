@@ -26,7 +26,7 @@ from carts.openapi.schemas import add_schemas, body_name, envelope_name, referen
 from carts.operation_view import OperationView
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
 from cartsvc.api.envelope import failure_text, success
-from cartsvc.api.operation import Operation
+from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.member_names import camel_case
 from cartsvc.request_errors import API_ERRORS
 
@@ -67,14 +67,19 @@ class DocumentGenerator(SchemaGenerator):
         self.schemas = components["schemas"]
         add_schemas(self.schemas)
         self.examples = components["examples"] = JsonDict()
-        for snake_case, _, method, view in EndpointEnumerator().get_api_endpoints():  # type: ignore[no-untyped-call]
+        endpoints = [
+            (getattr(view.cls, view.actions[method.lower()]).operation, path, method, view.cls)
+            for path, _, method, view in EndpointEnumerator().get_api_endpoints()  # type: ignore[no-untyped-call]
             # The document's own view and its page are no operations.
-            if issubclass(view.cls, OperationView):
-                operation = getattr(view.cls, view.actions[method.lower()]).operation
-                path, tag = camel_case(snake_case), view.cls.tag
-                described = self._operation(operation, path)
-                paths.setdefault(path, {})[method.lower()] = described | {"tags": [tag]}
-                tags[tag] = {"name": tag, "description": inspect.getdoc(view.cls)}
+            if issubclass(view.cls, OperationView)
+        ]
+        # As they are declared, a customer's first: without Create Cart there is nothing to try.
+        endpoints.sort(key=lambda one: ("profile_key" not in one[1], OPERATIONS.index(one[0])))
+        for operation, snake_case, method, view in endpoints:
+            path, tag = camel_case(snake_case), view.tag
+            described = self._operation(operation, path)
+            paths.setdefault(path, {})[method.lower()] = described | {"tags": [tag]}
+            tags[tag] = {"name": tag, "description": inspect.getdoc(view)}
         return {**document, "tags": list(tags.values()), "paths": paths}
 
     def _operation(self, declared: Operation, path: str) -> JsonDict:

@@ -28,10 +28,67 @@ const exactAnswers = ({ React, getComponent }) => ({
   },
 });
 
+// The list says which operations the specification has.
+const origins = ({ React, specSelectors }) => ({
+  wrapComponents: {
+    OperationSummaryPath: (Shown) => (props) => {
+      const { path, method } = props.operationProps.toJS();
+      const specified = specSelectors.specJson().getIn(["paths", path, method, "x-beta"]);
+      const origin = specified ? "Specified (Beta)" : "Extension";
+      const kind = { className: `origin ${specified ? "specified" : ""}` };
+      return React.createElement(
+        React.Fragment,
+        null,
+        React.createElement(Shown, props),
+        React.createElement("span", kind, origin),
+      );
+    },
+  },
+});
+
+const tokenHint = ({ React }) => ({
+  wrapComponents: {
+    HttpAuth: (Shown) => (props) =>
+      React.createElement(
+        React.Fragment,
+        null,
+        React.createElement(
+          "p",
+          { className: "token-hint" },
+          "Paste the TOKEN that manage.py serve has printed in the terminal, or another token that this service takes.",
+        ),
+        React.createElement(Shown, props),
+      ),
+  },
+});
+
+// The cart and the item of the last answer stand in the fields of what is tried next.
+const lastIds = {
+  statePlugins: {
+    spec: {
+      wrapActions: {
+        setResponse: (shown, { specActions, specSelectors }) => (path, method, answer) => {
+          shown(path, method, answer);
+          const found = String(answer.text).matchAll(/"(cartId|itemId)s?": ?\[?"([0-9a-f-]{36})"/g);
+          const ids = Object.fromEntries([...found].reverse().map(([, name, id]) => [name, id]));
+          specSelectors.specJson().get("paths").forEach((methods, path) =>
+            methods.forEach((operation, method) =>
+              operation.get("parameters").forEach((parameter) => {
+                const id = answer.ok && ids[parameter.get("name")];
+                if (id) specActions.changeParamByIdentity([path, method], parameter, id, false);
+              }),
+            ),
+          );
+        },
+      },
+    },
+  },
+};
+
 const docsSettings = {
   persistAuthorization: true,
   tryItOutEnabled: true,
-  plugins: [exactAnswers],
+  plugins: [exactAnswers, origins, tokenHint, lastIds],
   // A token may be pasted with its scheme before it.
   requestInterceptor(request) {
     const { headers } = request;
