@@ -110,7 +110,8 @@ class CartManager(WholeCartWriter):
                     created_request_id=author.request_id,
                 )
                 self._insert_items(cursor, cart, items)
-            # See `changes.settled_until`. The process may have been halted meanwhile.
+            # See `changes.settled_until`. The process or the server may have been halted meanwhile,
+            # so COMMIT must not be on its way already.
             age = timezone.now() - moment_of(cart_id)
             if not self.moment and age.total_seconds() > REQUEST_SECONDS:
                 raise OperationalError("The cart's id was made too long ago.")

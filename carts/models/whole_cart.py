@@ -13,7 +13,7 @@ from carts.models.totals import next_version
 from carts.models.writes import CartWriter, Changed, change_transaction
 from carts.records import Closing, NewCart, Reopening
 from carts.validation import checked_changes
-from cartsvc.db.compiled_statements import one_exchange
+from cartsvc.db.compiled_statements import last_exchange
 
 
 class WholeCartWriter(CartWriter):
@@ -86,7 +86,7 @@ class WholeCartWriter(CartWriter):
             look = fields_of_cart(self.model, KEPT_OF_DELETED)
             cart, [[kept]] = lock_open_cart(self, cursor, cart_id, version, look)
             keys = {"id": cart.id, "cart_id": cart.id, "profile_key": cart.profile_key}
-            with one_exchange(cursor):
+            with last_exchange(cursor):
                 self._delete_items(cursor, cart)
                 cart_statements.DELETE_CHANGES.run(cursor, **keys)
                 cart_statements.delete_cart(self.model).run(cursor, **keys)

@@ -1,7 +1,7 @@
 """How a change of a cart is written: the cart, its items and the record of the change, at once.
 
 A change locks the cart and looks at what it needs to decide, in one exchange with the database
-(`locked_cart`). It decides in Python. It writes in another exchange, and commits.
+(`locked_cart`). It decides in Python. It writes in another exchange, which commits, too.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ from carts.models.locked_cart import LockedCart
 from carts.models.reads import CartReader, select_cart
 from carts.models.totals import Totals, next_version
 from carts.records import Item, PlacedItem
-from cartsvc.db.compiled_statements import Cursor, one_exchange
+from cartsvc.db.compiled_statements import Cursor, last_exchange
 from cartsvc.db.database_errors import is_key_taken
 from cartsvc.request_errors import InvalidGuid
 
@@ -133,7 +133,7 @@ class CartWriter(CartReader):
         keys = {"cart_id": cart.id, "profile_key": new.profile_key}
         changed = Changed(new.version, new.subtotal)
         shown = None
-        with one_exchange(cursor):
+        with last_exchange(cursor):
             yield changed
             columns, status = COLUMNS_OF_EVERY_CHANGE, new.status
             # What is closed or reopened; or a checkout that has run out, and may be one again to
@@ -189,13 +189,15 @@ def option_rows(items: Iterable[PlacedItem]) -> list[tuple[Any, ...]]:
 
 @contextmanager
 def change_transaction() -> Iterator[Any]:
-    """Run the block in a transaction. Yield a cursor.
+    """Run the block in a transaction. Yield a cursor, whose `last_exchange` may commit.
 
     Two changes that make the same version are an outage, so that the caller tries again. One
     server's lock makes that impossible. On Citus, a shard may move between lock and write.
     """
     try:
+        is_alone = transaction.get_autocommit()
         with transaction.atomic(), connection.cursor() as cursor:
+            cursor.is_alone = is_alone  # type: ignore[attr-defined]
             yield cursor
     except IntegrityError as error:
         if is_key_taken(error, CartChange):

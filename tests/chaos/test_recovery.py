@@ -15,6 +15,7 @@ import psycopg
 import pytest
 import requests
 
+from tests.api.valid_requests import send
 from tests.chaos.servers import (
     ROOT,
     SIGNING_KEY,
@@ -215,7 +216,10 @@ def committing(cluster: Cluster) -> list[int]:
     return [pid for (pid,) in found]
 
 
-@pytest.mark.parametrize("end", ["", "pg_cancel_backend", "pg_terminate_backend"])
+ENDS = ["", "pg_cancel_backend", "pg_terminate_backend"]
+
+
+@pytest.mark.parametrize("end", ENDS)
 def test_a_commit_whose_standby_is_gone(cluster: Cluster, server: Service, end: str) -> None:
     """It waits until its time is up, or is ended.
 
@@ -236,6 +240,24 @@ def test_a_commit_whose_standby_is_gone(cluster: Cluster, server: Service, end: 
     again = caller.request(*create, Idempotency_Key="once")
     assert (again.status_code, again.headers["Idempotent-Replayed"]) == (200, "true")
     assert items_of_carts(caller) == [1, 3]
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("change", ["create", "update"])
+def test_a_commit_within_an_exchange_whose_standby_is_gone(
+    cluster: Cluster, server: Service, change: str, end: str
+) -> None:
+    """Without a key, COMMIT goes with the last statements, and its answer is no success either."""
+    caller = server.caller()
+    cart, [item] = created_with_items(caller, "Pizza")
+    with standby_gone(cluster), ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(send, caller, change, cart, item)
+        wait_until(lambda: committing(cluster))
+        if end:
+            cluster.execute(f"SELECT {end}({committing(cluster)[0]})")
+        assert unavailable(answer.result())
+    wait_until(lambda: is_ready(server.url))
+    assert send(caller, change, cart, item).ok
 
 
 @contextmanager

@@ -1,14 +1,17 @@
 """The transaction of a change is Django's own, on both databases."""
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import Error, IntegrityError, connection, connections, transaction
 
-from carts.models import Cart
-from tests.support.factories import CartFactory, ItemFactory
-from tests.support.table_contents import Unchanged
+from carts.models import Cart, CartItemOption
+from carts.models.writes import change_transaction
+from cartsvc.db.compiled_statements import last_exchange
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.table_contents import Unchanged, unguarded_rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -66,3 +69,47 @@ def test_a_change_within_a_transaction_is_undone_with_it(
     with transaction.atomic():
         change(cart)
         transaction.set_rollback(True)
+
+
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="the framework cannot do it on SQLite")
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_change_waits_for_the_commit_of_who_commits_himself(
+    cart: Any, unchanged: Unchanged, change: Callable[[Any], Any]
+) -> None:
+    transaction.set_autocommit(False)
+    try:
+        change(cart)
+        transaction.rollback()
+    finally:
+        transaction.set_autocommit(True)
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_commit_that_fails_undoes_the_change(
+    cart: Any, unchanged: Unchanged, change: Callable[[Any], Any]
+) -> None:
+    """An option without its item is refused at COMMIT."""
+    seen: list[str] = []
+
+    def listen(execute: Any, sql: str, *arguments: Any) -> Any:
+        if not seen and connection.in_atomic_block and "SELECT" not in sql:
+            seen.append(sql)
+            transaction.on_commit(lambda: seen.append("committed"))
+            lost = CartItemOption(
+                item_id=uuid.uuid4(), profile_key=uuid.uuid4(), position=0, **OptionFactory()
+            )
+            unguarded_rows(CartItemOption).bulk_create([lost])
+        return execute(sql, *arguments)
+
+    with connection.execute_wrapper(listen), pytest.raises(IntegrityError):
+        change(cart)
+
+    assert len(seen) == 1
+
+
+def test_nothing_follows_the_last_exchange_of_a_transaction(unchanged: Unchanged) -> None:
+    with change_transaction() as cursor:
+        with last_exchange(cursor):
+            pass
+        with pytest.raises(Error, match="closed"):
+            cursor.execute("DELETE FROM carts_cart")

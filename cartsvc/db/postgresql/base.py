@@ -54,6 +54,11 @@ class Exchange(Pipeline):
     the server may not read on before it can write.
     """
 
+    def enqueue(self, command: bytes) -> None:
+        """Send a command without values, which returns no rows."""
+        self.command_queue.append(partial(self.pgconn.send_query_params, command, None))
+        self.result_queue.append(None)
+
     def _communicate_gen(self) -> PQGen[None]:
         yield from ()
 
@@ -74,6 +79,8 @@ class Connection(psycopg.Connection):
     It does not ask the server to cancel: a frozen one would not answer that either.
     """
 
+    _pipeline: Exchange | None
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.warnings: list[str] = []
@@ -89,10 +96,10 @@ class Connection(psycopg.Connection):
             raise
 
     @contextmanager
-    def pipeline(self) -> Iterator[Pipeline]:
-        self._pipeline = self._pipeline or Exchange(self)
-        with super().pipeline() as pipeline:
-            yield pipeline
+    def pipeline(self) -> Iterator[Exchange]:
+        self._pipeline = exchange = self._pipeline or Exchange(self)
+        with super().pipeline():
+            yield exchange
 
     def commit(self) -> None:
         """Fail if what is committed on this server may be lost in a failover.
@@ -101,6 +108,9 @@ class Connection(psycopg.Connection):
         """
         self.warnings.clear()
         super().commit()
+        self.check_committed()
+
+    def check_committed(self) -> None:
         if self.warnings:
             raise OperationalError(self.warnings[0])
 
@@ -145,8 +155,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def is_distributed(self) -> bool:
         """Whether Citus has spread the tables over several servers."""
         self.ensure_connection()
-        # Without Citus, the second query would be an error.
-        return all(self.connection.execute(sql).fetchone()[0] for sql in (HAS_CITUS, HAS_SHARDS))
+        with self.wrap_database_errors:
+            # Without Citus, the second query would be an error.
+            return all(
+                self.connection.execute(sql).fetchone()[0] for sql in (HAS_CITUS, HAS_SHARDS)
+            )
 
     def oldest_write(self) -> datetime:
         """Return when the oldest transaction began that has written and still runs, or now.
