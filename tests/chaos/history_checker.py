@@ -4,15 +4,17 @@
 
 Each line of a file is a JSON object, an attempt at one operation:
 
-- `client`, `op` (`create`, `add`, `update`, `remove`, `read`), `start` and `end` in seconds of one
-  monotonic clock, and `outcome`: `ok`, `refused` (4xx), or `unknown` (503, a timeout, a cut
-  connection), which may have taken effect then, later or never.
+- `client`, `op` (`create`, `add`, `update`, `remove`, `close`, `reopen`, `read`), `start` and `end`
+  in seconds of one monotonic clock, and `outcome`: `ok`, `refused` (4xx), or `unknown` (503, a
+  timeout, a cut connection), which may have taken effect then, later or never.
 - `cart`; `item` of an update or remove, and of an acknowledged add; `value`, the item's name, that
-  no other write sends; `key`, which the attempts at one create or add have in common; `values` of
-  a create; `match`, the version of If-Match; `gone`, for a 404 that the item is not there.
+  no other write sends, or the `closing` that a close or a reopen makes; `key`, which the attempts
+  at one create, add, close or reopen have in common; `values` of a create; `match`, the version of
+  If-Match; `gone`, for a 404 that the item is not there.
 - `version` of an acknowledged change, or null if the answer was a replay. A read has the version,
-  0 if there is no such cart, the `key` that created it, `items` as [id, name, worth], and
-  `subtotal`. A read with `snapshot` says nothing of its time: it is of a backup, for example.
+  0 if there is no such cart, the `key` that created it, `items` as [id, name, worth], `subtotal`,
+  and `closing`: `open`, or a status with its reference and the order's number. A read with
+  `snapshot` says nothing of its time: it is of a backup, for example.
 
 Every change makes the next version of its cart. So the operations of a cart have one order, in
 which every version's state must follow from the one before. What filled a version that nobody was
@@ -30,9 +32,12 @@ from pathlib import Path
 from typing import Any
 
 Operation = dict[str, Any]
-Items = tuple[tuple[str, str], ...]  # each item's id and name, in the cart's order
+# How the cart is closed, and each item's id and name, in the cart's order.
+Items = tuple[tuple[str, str], ...]
 State = tuple[Items, frozenset[str]]  # with the pending changes that are used up
-CHANGES = frozenset({"add", "update", "remove"})  # a create that is repeated makes no version
+# A create that is repeated makes no version.
+CHANGES = frozenset({"add", "update", "remove", "close", "reopen"})
+OPEN = "open"
 TOO_MANY = 20_000  # states of a version that are possible as far as is known
 
 
@@ -42,6 +47,14 @@ def described(op: Operation) -> str:
         facts.append(str([name for _, name, _ in op["items"]]))
     when = f"{op['start']:.3f} to {op['end']:.3f} s"
     return f"client {op['client']}: {op['op']} {', '.join(facts)} {op['outcome']}, {when}"
+
+
+def leads_to(closing: str, new: str) -> bool:
+    """Return whether a cart that is closed in one way may be closed in another next, or opened."""
+    if OPEN in {closing, new}:
+        return closing != new
+    (status, reference, _), (later, same, _) = closing.split(), new.split()
+    return reference == same and later == "ordered" and status in {"checkout", "ordered"}
 
 
 def judge(history: Iterable[Operation]) -> list[str]:
@@ -125,7 +138,7 @@ class Cart:
         """Collect the changes whose version nobody was told. Yield what one key has done twice."""
         keyed: dict[str, list[Operation]] = defaultdict(list)
         for op in self.history:
-            if op["op"] == "add":
+            if op["op"] in {"add", "close", "reopen"}:
                 keyed[op["key"]].append(op)
             elif op["op"] in CHANGES and op["outcome"] == "unknown":
                 self.pending.append({**op, "by": inf, "identity": str(len(self.pending))})
@@ -133,8 +146,8 @@ class Cart:
             done = [op for op in attempts if op["outcome"] == "ok"]
             first = [op for op in done if op["version"] is not None]
             sent = [op for op in attempts if op["outcome"] != "refused"]
-            self.ids |= {op["value"]: op["item"] for op in done}
-            if len(first) > 1 or len({op["item"] for op in done}) > 1:
+            self.ids |= {op["value"]: op["item"] for op in done if op["op"] == "add"}
+            if len(first) > 1 or len({op.get("item") for op in done}) > 1:
                 yield f"one key, done twice: {' | '.join(map(described, done))}"
             elif sent and not first:
                 # A replay says that it was done. Who looks later must see it.
@@ -149,12 +162,13 @@ class Cart:
         for op in self.timed:
             over[op["version"]] = min(over[op["version"]], op["end"])
         over = list(accumulate(reversed(over), min))[::-1]
-        first = tuple((self.ids.get(name, name), name) for name in self.values)
+        first = (("", OPEN), *((self.ids.get(name, name), name) for name in self.values))
         possible: set[State] = {(first, frozenset())}
         for version in range(1, last + 1):
             before, possible = possible, self.after(possible, version, over[version])
             seen = {
-                tuple((item, name) for item, name, _ in op["items"]) for op in self.reads[version]
+                (("", op.get("closing", OPEN)), *((item, name) for item, name, _ in op["items"]))
+                for op in self.reads[version]
             }
             due = {op["identity"] for op in self.pending if op["by"] <= version}
             possible = {(s, used) for s, used in possible if seen <= {s} and due <= used}
@@ -188,6 +202,11 @@ class Cart:
 
     def applied(self, op: Operation, state: Items) -> Items | None:
         """Return the items after a change, or None if it cannot be made to them."""
+        (_, closing), *items = state
+        if op["op"] in {"close", "reopen"}:
+            return (("", op["value"]), *items) if leads_to(closing, op["value"]) else None
+        if closing != OPEN:
+            return None
         if op["op"] == "add":
             return (*state, (self.ids.get(op["value"], op["value"]), op["value"]))
         if op["item"] not in dict(state):

@@ -7,12 +7,12 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from tests.chaos.history_checker import Operation
+from tests.chaos.history_checker import OPEN, Operation
 from tests.support import bodies
 
 CARTS = """
-    SELECT c.id, c.note, c.version, c.subtotal, i.id, i.display_name, i.quantity, i.value,
-        o.display_name
+    SELECT c.id, c.note, c.version, c.subtotal, c.status, c.reference, c.order_reference,
+        i.id, i.display_name, i.quantity, i.value, o.display_name
     FROM carts_cart c
     LEFT JOIN carts_cartitem i ON i.cart_id = c.id AND i.profile_key = c.profile_key
     LEFT JOIN carts_cartitemoption o ON o.item_id = i.id AND o.profile_key = i.profile_key
@@ -50,6 +50,10 @@ def guid(key: Any) -> str:
     return str(uuid.UUID(str(key)))
 
 
+def closing_of(status: str, reference: str | None, number: str | None = None) -> str:
+    return OPEN if status == OPEN else f"{status} {reference} {number}"
+
+
 def as_read(data: dict[str, Any]) -> Operation:
     """Return what Get Cart shows of a cart."""
     items = []
@@ -57,17 +61,20 @@ def as_read(data: dict[str, Any]) -> Operation:
         options = [option["displayName"] for option in item["options"]]
         name = observed_name(item["displayName"], item["quantity"], options)
         items.append([item["itemId"], name, cents(item["value"])])
-    return {"key": data["note"], "items": items, "subtotal": cents(data["subtotal"])}
+    closing = closing_of(data["status"], data["reference"], data["orderReference"])
+    shown = {"key": data["note"], "items": items, "subtotal": cents(data["subtotal"])}
+    return {**shown, "closing": closing}
 
 
 def in_database(connection: Any, profile: uuid.UUID) -> Iterator[Operation]:
     """Yield what the database holds of each of the profile's carts."""
     rows = connection.execute(CARTS.format(profile=profile.hex))
-    for (cart, note, version, subtotal), of_cart in groupby(rows, itemgetter(0, 1, 2, 3)):
+    for (cart, note, version, subtotal, *closing), of_cart in groupby(rows, itemgetter(*range(7))):
         items = []
-        for (key, name, quantity, value), of_item in groupby(of_cart, itemgetter(4, 5, 6, 7)):
+        for (key, name, quantity, value), of_item in groupby(of_cart, itemgetter(7, 8, 9, 10)):
             if key:
                 options = [option for *_, option in of_item if option]
                 items.append([guid(key), observed_name(name, quantity, options), cents(value)])
         shown = {"key": note, "items": items, "subtotal": cents(subtotal)}
+        shown["closing"] = closing_of(*closing)
         yield {"cart": guid(cart), "version": version, **shown}

@@ -15,8 +15,8 @@ from typing import Any
 
 import requests
 
-from tests.chaos.history_checker import Operation, judge, loaded
-from tests.chaos.observed_carts import NO_CART, as_read, in_database, named_item
+from tests.chaos.history_checker import OPEN, Operation, judge, loaded
+from tests.chaos.observed_carts import NO_CART, as_read, closing_of, in_database, named_item
 from tests.chaos.servers import SIGNING_KEY, Service
 from tests.support import bodies
 from tests.support.callers import HttpApi
@@ -26,7 +26,7 @@ NO_ANSWER = 0
 UNKNOWN = frozenset({NO_ANSWER, 502, 503, 504})
 RETRIED = UNKNOWN | {409}  # by a careful client
 # Others change the same carts.
-EXPECTED = {"read": {404}, "update": {404, 412}, "remove": {404}}
+EXPECTED = {"read": {404}, "update": {404, 412}, "remove": {404}, "late news": {409}}
 CHANGES = 60  # of a cart before another takes its place: short histories are judged in no time
 ITEMS = 6  # in a cart, about
 
@@ -43,6 +43,7 @@ class RecordedCaller:
         self.api = HttpApi(callers.url, callers.profile, key=SIGNING_KEY, **claims)
         self.api.timeout, self.api.verify = callers.timeout, callers.verify
         self.sent = 0
+        self.failed = ""  # the last attempt to pay that has failed
         self.seen: dict[str, Operation] = {}  # cart → what the last read showed
 
     def fresh(self) -> str:
@@ -104,7 +105,8 @@ class RecordedCaller:
             file.write(json.dumps(done) + "\n")
         self.callers.count(done, status)
         # A client could not act on any other answer.
-        lawful = {200, *self.callers.retried, *EXPECTED.get(op, ())}
+        lawful = {*self.callers.retried, *EXPECTED.get(op, ())}
+        lawful |= set() if op == "late news" else {200}
         assert status in lawful, (status, answer.text)
         return done, status
 
@@ -155,8 +157,33 @@ class RecordedCaller:
     def remove(self, cart: str, item_id: str) -> None:
         self.insist("remove", "DELETE", f"/{cart}/items/{item_id}", cart=cart, item=item_id)
 
+    def pay(self, cart: str) -> None:
+        """Hold the cart for an attempt to pay. It fails, or becomes an order and is taken back.
+
+        News of one that failed before may come late, and opens nothing.
+        """
+        attempt, number, late = self.fresh(), self.fresh(), self.failed
+        self.end(cart, "close", outcome="checkout", reference=attempt)
+        if late:
+            self.insist("late news", "POST", f"/{cart}/reopen", {"reference": late}, cart=cart)
+        if random.random() < 0.5:
+            self.failed = attempt
+            self.end(cart, "reopen", reference=attempt)
+            return
+        ordered = {"outcome": "ordered", "reference": attempt}
+        self.end(cart, "close", **ordered)
+        self.end(cart, "close", **ordered, orderReference=number)
+        self.end(cart, "reopen")
+
+    def end(self, cart: str, op: str, **body: str) -> None:
+        status, reference = body.get("outcome", OPEN), body.get("reference")
+        value = closing_of(status, reference, body.get("orderReference"))
+        facts = {"cart": cart, "key": self.fresh(), "value": value}
+        for _ in range(self.times()):
+            self.insist(op, "POST", f"/{cart}/{op}", body or None, **facts)
+
     def work(self, slot: int) -> None:
-        """Create, add, update, remove and read until the run is over."""
+        """Create, add, update, remove, pay and read until the run is over."""
         carts, own = self.callers.carts, 0
         carts[slot] = self.create(2)
         while not self.callers.over.is_set():
@@ -180,8 +207,10 @@ class RecordedCaller:
             self.add(cart)
         elif what < 0.85:
             self.update(cart, random.choice(seen["items"])[0], seen["version"])
-        else:
+        elif what < 0.97:
             self.remove(cart, random.choice(seen["items"])[0])
+        else:
+            self.pay(cart)
 
 
 class RecordedCallers:

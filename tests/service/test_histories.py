@@ -38,6 +38,13 @@ def remove(at: float, item: str, version: int | None = None, **facts: Any) -> Op
     return attempt("remove", at, at + 0.5, item=item, version=version, **facts)
 
 
+def end(at: float, op: str, value: str, version: int | None = None, **facts: Any) -> Operation:
+    sent = {"value": value, "key": f"{at}", "version": version}
+    return attempt(op, at, at + 0.5, **sent | facts)
+
+
+HELD, ORDERED = "checkout p1 None", "ordered p1 None"
+
 FIRST = [create("a"), read(0.2, 1, "a")]
 LOST: dict[str, Any] = {"outcome": "unknown", "version": None}
 REFUSED: dict[str, Any] = {"outcome": "refused", "version": None}
@@ -72,6 +79,16 @@ ACCEPTED = {
         read(4, 2, "a3"),
         read(6, 3, "a2"),
     ],
+    "a cart that is paid, gets the order's number, and is opened again": [
+        end(1, "close", HELD, 2),
+        read(2, 2, "a", closing=HELD),
+        end(3, "close", ORDERED, 3),
+        end(4, "close", "ordered p1 17", **LOST),
+        {**end(5, "close", "ordered p1 17"), "key": "4"},
+        read(6, 4, "a", closing="ordered p1 17"),
+        end(7, "reopen", "open", 5),
+        update(8, "A", "a2", 6),
+    ],
     "a backup made before the last change": [add(1, "b", 2), read(9, 1, "a", snapshot=True)],
     "a create and an add, each repeated with its key": [
         {**create("a"), "start": 1, "end": 2},
@@ -89,6 +106,22 @@ ACCEPTED = {
 
 REFUTED = {
     "a lost append": ([add(1, "b", 2), update(2, "A", "a2", 3), read(3, 3, "a2")], "version 3"),
+    "a change of a cart that is held": (
+        [end(1, "close", HELD, 2), update(2, "A", "a2", 3)],
+        "0 states explain version 3",
+    ),
+    "a cart that two attempts to pay hold": (
+        [end(1, "close", HELD, 2), end(2, "close", "checkout p2 None", 3)],
+        "0 states explain version 3",
+    ),
+    "an order of another attempt than holds the cart": (
+        [end(1, "close", HELD, 2), end(2, "close", "ordered p2 None", 3)],
+        "0 states explain version 3",
+    ),
+    "an order without its number": (
+        [end(1, "close", "ordered p1 17", 2), read(2, 2, "a", closing=ORDERED)],
+        "0 states explain version 2",
+    ),
     "a doubled create": ([read(1, 1, "a"), read(2, 1, "a", cart="D")], "made 2 carts"),
     "a doubled append of which both were acknowledged": (
         [add(1, "b", 2), add(2, "b", 3)],
