@@ -33,11 +33,14 @@ class PutBackManyView(ManyCartsView):
         self.own = changes_by(who, since, until)
         when = f" since {format_moment(since)}" if since else ""
         when += f" until {format_moment(until)}" if until else ""
-        self.title = f"Put back what {isolate(who)} changed{when}?"
-        self.begins, self.form = f"Put back what {who} changed{when}", WhyForm(self.request.POST)
-        is_valid = self.form.is_valid()
+        self.begins, self.form = (
+            f"Put back what {isolate(who)} changed{when}",
+            WhyForm(self.request.POST),
+        )
+        self.title = f"{self.begins}?"
+        is_valid, why = self.form.is_valid(), f"Put back what {who} changed{when}"
         given = self.form.cleaned_data.get("why")
-        self.why = (f"{self.begins}: {given}" if given else self.begins)[:WHY_LENGTH]
+        self.why = (f"{why}: {given}" if given else why)[:WHY_LENGTH]
         return is_valid
 
     def plan(self, cart: Any, version: int) -> Plan:

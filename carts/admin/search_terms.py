@@ -128,7 +128,8 @@ def _with_ending(digits: str, bare: str) -> Reading:
 
 def _with_words(bare: str) -> Iterator[Reading]:
     words = [word.strip(AROUND) or word for word in bare.split()]
-    spans = ((start, start + many) for many in (3, 2, 1) for start in range(len(words) - many + 1))
+    starts = range(min(len(words), MAX_WORDS))
+    spans = ((start, start + many) for many in (3, 2, 1) for start in starts)
     days = ((start, end, day_of(" ".join(words[start:end]))) for start, end in spans)
     if named := next((span for span in days if span[2]), None):
         start, end, day = named
