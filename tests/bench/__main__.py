@@ -11,7 +11,12 @@ parser.add_argument("--seconds", type=float, default=1, help="of a server's turn
 parser.add_argument("--concurrency", type=int, default=8, help="connections of the client")
 parser.add_argument("--only", action="append", choices=NAMES, help="scenario; may be repeated")
 parser.add_argument("--quick", action="store_true", help="one short round: does it run?")
-for name, run in {"--open-loop": measure.open_loop, "--citus": measure.spread}.items():
+runs = {
+    "--capacity": measure.capacity,
+    "--open-loop": measure.open_loop,
+    "--citus": measure.spread,
+}
+for name, run in runs.items():
     parser.add_argument(name, dest="run", action="store_const", const=run, help=run.__doc__)
 parser.set_defaults(run=measure.against_floor)
 parser.add_argument("--growth", type=int, nargs="+", metavar="CARTS", help=measure.growth.__doc__)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cartsvc.environment_variables import usable_cores
 from tests.bench import scenarios, servers
 from tests.bench.load_generator import Sample
 from tests.bench.servers import Server
@@ -194,6 +195,24 @@ def growth(options: argparse.Namespace) -> str:
             row.append(f"{quantile(cells, 0.5):.2f} ms, {wal / 1000:.1f} kB")
         rows.append(row)
     return table(["p50, WAL of a request", "GB", *found], rows)
+
+
+def capacity(options: argparse.Namespace) -> str:
+    """Measure what this machine serves, with a worker on each core; the client has its share."""
+    cores = usable_cores()
+    options.only = options.only or ["create 3x2", "read 3x2"]
+    with servers.cluster_with("service", WEB_CONCURRENCY=str(cores)) as (cluster, [server]):
+        requests = server.endless(scenarios.prepare(server.ask))
+        found = alone([cluster], server, requests, options)
+    rows = [
+        [
+            name,
+            f"{statistics.median(cell.rate for cell in cells):.0f}",
+            f"{quantile(cells, 0.99):.1f}",
+        ]
+        for name, cells in found.items()
+    ]
+    return table([f"on {cores} cores", "requests a second", "p99 ms"], rows)
 
 
 def open_loop(options: argparse.Namespace) -> str:

@@ -119,14 +119,14 @@ def migrate(cluster: Cluster, name: str) -> str:
 
 
 @contextmanager
-def started(cluster: Cluster, name: str, token: str) -> Iterator[Server]:
-    """Run a server on its database."""
+def started(cluster: Cluster, name: str, token: str, **more: str) -> Iterator[Server]:
+    """Run a server on its database, with more variables."""
     port = free_port()
     with running(
         command(name, port),
         lambda: accepts(port),
         cwd=ROOT,
-        env=environment(cluster, name, BIND=f"127.0.0.1:{port}"),
+        env=environment(cluster, name, BIND=f"127.0.0.1:{port}", **more),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
@@ -134,14 +134,14 @@ def started(cluster: Cluster, name: str, token: str) -> Iterator[Server]:
 
 
 @contextmanager
-def cluster_with(*names: str) -> Iterator[tuple[Cluster, list[Server]]]:
-    """Run these servers on a private cluster."""
+def cluster_with(*names: str, **more: str) -> Iterator[tuple[Cluster, list[Server]]]:
+    """Run these servers on a private cluster, with more variables."""
     # Autovacuum works when it likes, and its work would be one server's.
     with private_cluster(max_connections=300, autovacuum="off") as cluster, ExitStack() as stack:
         servers = []
         for name in names:
             cluster.execute(f"CREATE DATABASE {name}")
-            server = started(cluster, name, migrate(cluster, name))
+            server = started(cluster, name, migrate(cluster, name), **more)
             servers.append(stack.enter_context(server))
         yield cluster, servers
 
