@@ -82,16 +82,11 @@ def check_names(**_kwargs: object) -> Iterator[CheckMessage]:
         name = variable.removesuffix("_FILE")
         near = get_close_matches(name, settings.VARIABLES, n=1, cutoff=0.85)
         if near and name not in settings.VARIABLES:
-            yield checks.Warning(
-                f"{variable} is no setting.", f"Is it {near[0]}?", id="cartsvc.W001"
-            )
+            text = f"{variable} is no setting."
+            yield checks.Warning(text, f"Is it {near[0]}?", id="cartsvc.W001")
     if settings.MAX_CART_OPTIONS < settings.MAX_OPTIONS:
-        yield checks.Warning(
-            f"MAX_CART_OPTIONS, {settings.MAX_CART_OPTIONS}, is below MAX_OPTIONS, "
-            f"{settings.MAX_OPTIONS}.",
-            "No item can have as many: lower MAX_OPTIONS.",
-            id="cartsvc.W003",
-        )
+        text = "MAX_CART_OPTIONS is below MAX_OPTIONS: no item can have as many."
+        yield checks.Warning(text, "Lower MAX_OPTIONS.", id="cartsvc.W003")
 
 
 @register(Tags.security, deploy=True)
@@ -108,13 +103,18 @@ def check_profiles(**_kwargs: object) -> Iterator[CheckMessage]:
 def check_sessions(
     databases: Sequence[str] | None = None, **_kwargs: object
 ) -> Iterator[CheckMessage]:
-    """Compare a session on PostgreSQL with what was asked for: a pooler may drop such settings."""
+    """Compare a session on PostgreSQL with what was asked for: a pooler may drop such settings.
+
+    Without one, compare the connections of two instances, as during an upgrade, with its limit.
+    """
     if not databases or connection.vendor != "postgresql":
         return
     wanted = {**connection.settings_dict["SESSION"], "server_encoding": "UTF8"}
     with connection.cursor() as cursor:
         cursor.execute(SESSION, [list(wanted)])
         session = cursor.fetchall()
+        cursor.execute("SHOW max_connections")
+        allowed = int(cursor.fetchone()[0])
     for name, found, role in session:
         if found != wanted[name]:
             yield Error(
@@ -125,31 +125,13 @@ def check_sessions(
                 "connect anew. Without one, find out what drops the `options` of a connection.",
                 id="cartsvc.E034",
             )
-
-
-@register(Tags.database)
-def check_connections(
-    databases: Sequence[str] | None = None, **_kwargs: object
-) -> Iterator[CheckMessage]:
-    """Compare what two instances may hold, as during an upgrade, with what PostgreSQL takes."""
-    if not databases or connection.vendor != "postgresql" or settings.DATABASE_ADMIN_URL:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(CONNECTIONS)
-        [(allowed,)] = cursor.fetchall()
-    each = settings.WEB_CONCURRENCY * (settings.THREADS + 2)
-    if 2 * each > allowed:
+    held = 2 * settings.WEB_CONCURRENCY * (settings.THREADS + 2)
+    if held > allowed and not settings.DATABASE_ADMIN_URL:
         yield checks.Warning(
-            f"Two instances may hold {2 * each} connections, and PostgreSQL takes {allowed}.",
-            f"Each has WEB_CONCURRENCY x (THREADS + 2) = {settings.WEB_CONCURRENCY} x "
-            f"{settings.THREADS + 2} = {each}: lower one of these, raise max_connections, or put a "
-            "pooler between.",
+            f"Two instances may hold {held} connections, and max_connections is {allowed}.",
+            "Lower WEB_CONCURRENCY or THREADS, raise max_connections, or put a pooler between.",
             id="cartsvc.W035",
         )
 
 
-CONNECTIONS = (
-    "SELECT current_setting('max_connections')::int"
-    " - current_setting('superuser_reserved_connections')::int"
-)
 SESSION = "SELECT name, setting, quote_ident(current_user) FROM pg_settings WHERE name = ANY(%s)"

@@ -40,7 +40,7 @@ def serve(address: Address, prepare: Callable[[], object]) -> None:
     gc.collect()
     gc.freeze()
     multiprocessing.set_start_method("fork", force=True)
-    forks = count()
+    forks = count(1)
     os.register_at_fork(after_in_parent=lambda: _count_fork(next(forks)))
     server = Granian(
         settings.WSGI_APPLICATION,
@@ -69,8 +69,8 @@ def serve(address: Address, prepare: Callable[[], object]) -> None:
             worker.kill()
 
 
-def _count_fork(before: int) -> None:
-    if before >= settings.WEB_CONCURRENCY:
+def _count_fork(number: int) -> None:
+    if number > settings.WEB_CONCURRENCY:
         metrics.WORKERS_REPLACED.add()
 
 

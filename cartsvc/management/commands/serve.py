@@ -58,8 +58,10 @@ class Command(BaseCommand):
         connect_for_requests()
         if not settings.EMBEDDED:
             self._look_at_database()
-        if settings.CACHE_URL:
-            self._look_at_cache()
+        try:
+            cache.get("")
+        except (OSError, RedisError) as error:
+            self.stderr.write(f"The cache does not answer yet: {error}")
         # With nothing configured somebody reads this; else it would be in a log.
         if settings.JWT_KEY_GENERATED and not settings.IS_PUBLIC:
             self._make_first_account()
@@ -84,12 +86,6 @@ class Command(BaseCommand):
                 self.stderr.write("Some migrations are not applied: run manage.py migrate.")
         except DatabaseError as error:
             self.stderr.write(f"The database does not answer yet: {error}")
-
-    def _look_at_cache(self) -> None:
-        try:
-            cache.get("")
-        except (OSError, RedisError) as error:
-            self.stderr.write(f"The cache does not answer yet: {error}")
 
     def _make_first_account(self) -> None:
         accounts = get_user_model().objects
