@@ -107,10 +107,14 @@ def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchR
     result, deadline = SearchResult(), monotonic() + SEARCH_SECONDS
     for reading in search_terms.readings(values["q"]):
         result = _search(reading, values, size, deadline)
-        if result.carts or result.reached or reading.deleted:
+        if result.carts or result.reached or reading.deleted or reading.moved:
             break
     is_all = not result.older or reading.is_guess
-    if len(result.carts) == 1 and is_all and not (values["before"] or reading.deleted):
+    if (
+        len(result.carts) == 1
+        and is_all
+        and not (values["before"] or reading.deleted or reading.moved)
+    ):
         event = _event(result.carts[0], reading)
         result.opens = event or (cart_url(result.carts[0].pk) if reading.opens else "")
         result.is_guess = reading.is_guess and not event

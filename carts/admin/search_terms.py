@@ -17,7 +17,7 @@ from django.db.models.lookups import IsNull
 from django.utils.formats import date_format
 
 from carts.admin.formatting import AMOUNT, day_of, isolate, parse_amount
-from carts.models import Cart, CartChange, CartItem, DeletedCart
+from carts.models import Cart, CartChange, CartItem, DeletedCart, MovedCart
 from carts.models.cart_change import NAME_LENGTH
 from carts.models.item import CartItemOption
 from carts.models.reads import CartQuerySet
@@ -63,6 +63,7 @@ class Reading:
     condition: Q = field(default_factory=Q)
     request_id: str = ""
     deleted: Sequence[DeletedCart] = ()
+    moved: Sequence[MovedCart] = ()  # from the customer to another one
 
 
 def id_digits(term: str) -> str:
@@ -99,7 +100,7 @@ def _with_id(digits: str) -> Iterator[Reading]:
     if len(digits) == 32:
         key = UUID(digits)
         meaning = f"customer {isolate(key)}"
-        yield Reading(meaning, "profile_key", key, deleted=_deleted(key, key))
+        yield Reading(meaning, "profile_key", key, deleted=_deleted(key, key), moved=_moved(key))
     for begins in dict.fromkeys((digits, digits[:MIN_DIGITS])):
         low, high = UUID(begins.ljust(32, "0")), UUID(begins.ljust(32, "f"))
         found, deleted = _within(low, high), _deleted(low, high)
@@ -225,6 +226,10 @@ def _within(*ends: UUID) -> list[tuple[UUID, UUID]]:
     customers = Cart.objects.filter(profile_key__range=ends).order_by("profile_key", "-pk")
     keys = customers.values_list("profile_key", "pk")
     return [row for rows in (items, carts, keys) for row in rows[:MAX_ALIKE]]
+
+
+def _moved(key: UUID) -> list[MovedCart]:
+    return [*MovedCart.objects.filter(profile_key=key).order_by("-moved_on")[:MAX_DELETED]]
 
 
 def _deleted(*ends: UUID) -> list[DeletedCart]:

@@ -47,6 +47,8 @@ def fill(profile: uuid.UUID, words: str, desk: Client) -> list[str]:
         assert desk.post(url, sent).status_code == 302
         desk.get(f"/admin/carts/cart/?q={profile}")
     api.delete(f"/{carts[1]}")
+    bare = api.post(body=bodies.bare_cart()).json()["data"]["cartId"]
+    api.post(f"/{bare}/move", {"profileKey": str(uuid.UUID(int=3))})
     unguarded_rows(Cart).filter(pk=carts[2]).delete()
     cart = Cart.objects.get(pk=carts[3])
     sent = {"version": str(cart.version), "why": name("asked for it")}

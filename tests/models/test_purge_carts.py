@@ -89,10 +89,11 @@ def test_untouched_carts_go_with_all_they_hold(db: None) -> None:
     assert lines == [
         "3 carts deleted.",
         "0 deleted carts deleted.",
+        "0 moved carts deleted.",
         "0 log entries deleted.",
         "0 idempotency records deleted.",
     ]
-    assert purge("--older-than", "30d")[-4] == "0 carts deleted."
+    assert purge("--older-than", "30d")[-5] == "0 carts deleted."
 
 
 def entry(cart_id: uuid.UUID, days: int, model: type[Model] = Cart) -> LogEntry:
@@ -130,7 +131,7 @@ def test_what_staff_did_to_a_cart_goes_with_it(db: None) -> None:
 def test_what_is_kept_of_a_deleted_cart_goes_as_if_it_were_kept(db: None) -> None:
     for days in (40, 31, 29, 2):
         Cart.objects.dated(NOW - timedelta(days=days)).delete_cart(old_cart(40, untouched=days).pk)
-    assert purge("--older-than", "30d")[-3] == "2 deleted carts deleted."
+    assert purge("--older-than", "30d")[-4] == "2 deleted carts deleted."
     left = DeletedCart.objects.order_by("deleted_on").values_list("deleted_on", flat=True)
     assert [*left] == [NOW - timedelta(days=29), NOW - timedelta(days=2)]
 
@@ -218,6 +219,7 @@ def test_a_dry_run_only_counts(db: None, unchanged: Callable[[], None]) -> None:
     assert purge("--older-than", "4w", "--dry-run") == [
         "1 carts would be deleted.",
         "0 deleted carts would be deleted.",
+        "0 moved carts would be deleted.",
         "1 log entries would be deleted.",
         "1 idempotency records would be deleted.",
     ]

@@ -3,17 +3,18 @@ from uuid import UUID
 
 from django.contrib.admin.models import LogEntry
 from django.core.management.base import BaseCommand, CommandError
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet, Value
+from django.db.models.functions import Replace
 
 from carts.management.delete_batches import delete_batches
-from carts.models import Cart, DeletedCart, IdempotencyRecord
+from carts.models import Cart, CartChange, DeletedCart, IdempotencyRecord, MovedCart
 
 
 class Command(BaseCommand):
     help = (
         "Erase all that is held of a customer: carts with their items and histories, what is kept "
-        "of deleted ones, what staff's log says of them, and idempotency records. Safe to "
-        "interrupt, to repeat, and while customers are writing."
+        "of deleted and moved ones, what staff's log says of them, and idempotency records. Safe "
+        "to interrupt, to repeat, and while customers are writing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -22,6 +23,8 @@ class Command(BaseCommand):
 
     def handle(self, *, profile_key: UUID, dry_run: bool, **options: object) -> None:
         held = rows_of_customer(profile_key)
+        if not dry_run:
+            forget_in_histories(profile_key)
         for rows in held:
             delete_batches(rows, self.stdout, dry_run=dry_run)
         if not dry_run and any(rows.exists() for rows in held):
@@ -29,10 +32,44 @@ class Command(BaseCommand):
 
 
 def rows_of_customer(profile_key: UUID) -> list[QuerySet[Model]]:
-    """Return all that is held of a customer. What belongs to a cart goes with it."""
-    return [
-        Cart.objects.filter(profile_key=profile_key).order_by("pk"),
-        LogEntry.objects.filter(staff_entry__profile_key=profile_key).order_by("pk"),
-        DeletedCart.objects.filter(profile_key=profile_key),
-        IdempotencyRecord.objects.filter(profile_key=profile_key),
+    """Return all that is held of a customer. What belongs to a cart goes with it.
+
+    A cart that came from another customer, or went to one, has left traces with that one: what
+    staff did to it, and the answers that keys keep. Those of a cart that the customer has go whole.
+    """
+    of_customer = Q(profile_key=profile_key)
+    carts, deleted = Cart.objects.filter(of_customer), DeletedCart.objects.filter(of_customer)
+    moved = MovedCart.objects.filter(of_customer)
+    own = Q(cart_id__in=carts.values("pk")) | Q(cart_id__in=deleted.values("pk"))
+    gone = moved.values_list("cart_id", flat=True)
+    came = [*MovedCart.objects.filter(own).exclude(of_customer).values_list("pk", flat=True)]
+    holders = [
+        *MovedCart.objects.filter(cart_id__in=gone)
+        .exclude(of_customer)
+        .values_list("pk", flat=True),
+        *Cart.objects.filter(pk__in=gone).exclude(of_customer).values_list("pk", "profile_key"),
     ]
+    kept = Q(of_customer)
+    for named, pairs in ((None, came), (profile_key, holders)):
+        for cart_id, holder in pairs:
+            kept |= Q(profile_key=holder, data__contains=str(named or cart_id))
+    came_ids = [cart_id for cart_id, _ in came]
+    of_entries = Q(staff_entry__profile_key=profile_key) | Q(staff_entry__cart_id__in=came_ids)
+    return [
+        LogEntry.objects.filter(of_entries).order_by("pk"),
+        IdempotencyRecord.objects.filter(kept),
+        MovedCart.objects.filter(of_customer | Q(cart_id__in=came_ids)),
+        deleted,
+        carts.order_by("pk"),
+    ]
+
+
+def forget_in_histories(profile_key: UUID) -> None:
+    """Take the customer's key out of the histories of carts that went to others."""
+    went = MovedCart.objects.filter(profile_key=profile_key).values_list("cart_id", flat=True)
+    moves = CartChange.objects.filter(cart_id__in=[*went], operation="Move Cart")
+    texts = {
+        name: Replace(name, Value(f'"{profile_key}"'), Value("null"))
+        for name in ("before", "after")
+    }
+    QuerySet.update(moves, **texts)  # the history's own refuses

@@ -35,7 +35,7 @@ class Command(BaseCommand):
 
 def document(profile_key: UUID) -> dict[str, object]:
     """Return what is held of a customer, read as it is written: carts may be large."""
-    carts, entries, deleted, records = rows_of_customer(profile_key)
+    entries, records, moved, deleted, carts = rows_of_customer(profile_key)
     answers = records.values("key", "data", "version", "created_on")
     return {
         "profile_key": profile_key,
@@ -47,6 +47,7 @@ def document(profile_key: UUID) -> dict[str, object]:
             message=F("change_message"),
         ),
         "deleted_carts": deleted.values(),
+        "moved_carts": moved.filter(profile_key=profile_key).values(),
         "idempotency_records": (
             {**one, "data": one["data"] and decoded(one["data"])} for one in answers
         ),

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from carts.management.delete_batches import delete_batches
-from carts.models import Cart, DeletedCart, IdempotencyRecord
+from carts.models import Cart, DeletedCart, IdempotencyRecord, MovedCart
 from carts.models.closing import expired, has_status
 from carts.models.reads import first_key_at
 from carts.records import CHECKOUT
@@ -49,6 +49,8 @@ class Command(BaseCommand):
             limit = now - (older_than or timedelta(days=max(days)))
             deleted = DeletedCart.objects.filter(pk__lt=first_key_at(limit))
             delete(deleted, only=lambda rows: rows.filter(deleted_on__lt=limit))
+            moved = MovedCart.objects.filter(cart_id__lt=first_key_at(limit))
+            delete(moved, only=lambda rows: rows.filter(moved_on__lt=limit))
             about_carts = LogEntry.objects.filter(staff_entry__isnull=False)
             delete(about_carts.filter(action_time__lt=limit), only=of_deleted_carts)
         unused = Q(created_on__lt=IdempotencyRecord.expired_before())
