@@ -93,11 +93,8 @@ class CloseCartSerializer(RecordSerializer):
         record = Closing
 
 
-class ReopenCartSerializer(RecordSerializer):
+class ReopenCartSerializer(CloseCartSerializer):
     """The request body of Reopen Cart, which need not be sent."""
-
-    # As in `CloseCartSerializer`.
-    ignored_members: ClassVar[frozenset[str]] = frozenset()
 
     class Meta:
         record = Reopening
