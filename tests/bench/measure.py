@@ -20,6 +20,7 @@ from tests.support.clusters import Cluster
 from tests.support.programs import manage
 
 WARM_UP = 0.3
+CHANGES = "list 100 changes"
 NO_LARGE = ["create 3x2", "replace, 2 options", "read 3x2", "list 20"]
 
 # Paths of lists, carts and items from the whole year.
@@ -172,7 +173,7 @@ def alone(
     """Measure one server, with all rounds of a scenario after each other."""
     return {
         name: [measure(clusters, server, requests[name], options) for _ in range(options.rounds)]
-        for name in options.only or NO_LARGE
+        for name in options.only or [*NO_LARGE, *requests.keys() & {CHANGES}]
     }
 
 
@@ -186,7 +187,8 @@ def growth(options: argparse.Namespace) -> str:
             cluster.execute("VACUUM", "service")
             cluster.execute("CHECKPOINT")
             lists, carts, items = zip(*cluster.execute(LOADED, "service"), strict=True)
-            requests = server.endless(scenarios.requests(lists, carts, items))
+            asked = scenarios.requests(lists, carts, items)
+            requests = server.endless(asked | {CHANGES: scenarios.read_changes()})
             found = alone([cluster], server, requests, options)
             [(disk,)] = cluster.execute("SELECT pg_database_size('service')")
         row = [f"{size:,} carts", f"{disk / 1e9:.2f}"]

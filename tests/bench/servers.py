@@ -115,7 +115,8 @@ def environment(cluster: Cluster, name: str, **more: str) -> dict[str, str]:
 def migrate(cluster: Cluster, name: str) -> str:
     """Migrate a server's database, and return how a caller of the server is authorised."""
     manage("migrate", "--verbosity=0", **environment(cluster, name)).check_returncode()
-    return f"Bearer {mint(key=SIGNING_KEY, sub='bench', exp=int(time.time()) + 86_400)}"
+    claims = {"sub": "bench", "scope": "Cart.Read Cart.Write Cart.AnyProfile"}
+    return f"Bearer {mint(key=SIGNING_KEY, exp=int(time.time()) + 86_400, **claims)}"
 
 
 @contextmanager

@@ -16,21 +16,24 @@ from uuid import UUID
 import pytest
 from django.test import Client
 
-from carts.cart_errors import CartClosed, ItemNotFound
-from carts.models import Cart, CartItem
+from carts.cart_errors import CartClosed, CartNotFound, ItemNotFound
+from carts.models import Cart, CartItem, changes
 from carts.models.cart_change import items_before
+from carts.models.changes import OLDEST, changes_after
 from carts.models.closing import OPEN, CartStatus
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS
 from carts.records import Item, Option, PlacedItem
 from tests.desk.conftest import CARTS, form_on, staff
 from tests.support import bodies
-from tests.support.callers import Api
+from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.concurrency import together
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.table_contents import computed_totals, stored_totals
 
 CHANGES = 6
 SEEDS = 20 if os.environ.get("CI") else 8
+
+CUSTOMERS = PROFILE, STRANGER
 
 Items = dict[UUID, PlacedItem]
 
@@ -53,10 +56,13 @@ def items_of(cart: Cart) -> Items:
 def check(cart_id: UUID, created: Items) -> None:
     cart = Cart.objects.get(pk=cart_id)
     assert stored_totals(cart_id) == computed_totals(cart_id)
-    changes = list(cart.changes.all())
-    assert [change.version for change in changes] == list(range(2, cart.version + 1))
+    recorded = list(cart.changes.all())
+    assert [change.version for change in recorded] == list(range(2, cart.version + 1))
+    told, _ = changes_after(OLDEST, 10_000, {})
+    versions = [change.version for change in told if change.cart_id == cart_id]
+    assert versions == list(range(1, cart.version + 1))
     items, subtotal = items_of(cart), cart.subtotal
-    for change in reversed(changes):
+    for change in reversed(recorded):
         assert change.subtotal_after == subtotal
         subtotal = change.subtotal_before
         for item_id, (_, now) in change.changed_items.items():
@@ -96,6 +102,7 @@ def by_the_shell(chance: random.Random, cart: Cart) -> None:
             lambda: cart.change(note=f"{chance.random()}"),
             lambda: cart.add_items([item(chance), item(chance)]),
             partial(paid, cart, chance),
+            partial(cart.move, chance.choice(CUSTOMERS)),
             found.remove,
         ]
     )()
@@ -121,6 +128,7 @@ def paid(cart: Cart, chance: random.Random) -> None:
 
 
 def by_the_api(chance: random.Random, cart: Cart) -> None:
+    cart.refresh_from_db()
     api, items = Api(cart.profile_key), list(cart.items.all())
     body = bodies.item(price=float(price(chance)), quantity=chance.randint(1, 99))
     if not items or chance.random() < 0.4:
@@ -157,14 +165,15 @@ def by_the_desk(chance: random.Random, cart: Cart, client: Client) -> None:
 def write(chance: random.Random, cart_id: UUID, *ways: Callable[..., None]) -> None:
     cart = Cart.objects.get(pk=cart_id)
     for _ in range(CHANGES):
-        # Another writer may have removed the item, or closed the cart.
-        with suppress(CartItem.DoesNotExist, ItemNotFound, CartClosed):
+        # Another writer may have removed the item, or closed or moved the cart.
+        with suppress(CartItem.DoesNotExist, CartNotFound, ItemNotFound, CartClosed):
             chance.choice(ways)(chance, cart)
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_sequences(transactional_db: None, seed: int) -> None:
+def test_sequences(transactional_db: None, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """One of the ten sequences is of three writers at once."""
+    monkeypatch.setattr(changes, "SETTLING_SECONDS", -1)
     ways = [by_the_shell, by_the_api, partial(by_the_desk, client=staff("Cart support lead"))]
     for number in range(10):
         chance = random.Random(10 * seed + number)
