@@ -129,7 +129,7 @@ def main() -> int:
     asked = options.parse_args()
     logging.disable(logging.WARNING)
     with started() as system:
-        recorded = RecordedCallers(system.url, asked.folder, timeout=10)
+        recorded = RecordedCallers(system.url, asked.folder, timeout=10, follow=True)
         campaign = Campaign(system, recorded)
         began, failed = time.monotonic(), False
         try:

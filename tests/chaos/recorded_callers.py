@@ -15,6 +15,7 @@ from typing import Any
 
 import requests
 
+from tests.chaos.followed_changes import FollowedChanges
 from tests.chaos.history_checker import OPEN, Operation, judge, loaded
 from tests.chaos.observed_carts import NO_CART, as_read, closing_of, in_database, named_item
 from tests.chaos.servers import SIGNING_KEY, Service
@@ -216,7 +217,8 @@ class RecordedCaller:
 class RecordedCallers:
     """Callers of one customer's carts. They repeat a request whose answer is one of `retried`.
 
-    Their histories are in `folder`. `stale` reads may show what was; nothing else may.
+    Their histories are in `folder`. `stale` reads may show what was; nothing else may. A back end
+    may `follow` what they change.
     """
 
     def __init__(
@@ -227,6 +229,7 @@ class RecordedCallers:
         stale: bool = False,
         timeout: float = 60,
         verify: bool | str = True,
+        follow: bool = False,
     ) -> None:
         self.url, self.stale, self.timeout, self.verify = url, stale, timeout, verify
         self.retried = RETRIED | ({404} if stale else set())
@@ -241,6 +244,7 @@ class RecordedCallers:
         self.writes: list[float] = [time.monotonic()]  # when each was acknowledged
         self.slowest = 0.0  # seconds to the slowest answer
         self.over = threading.Event()
+        self.followed = FollowedChanges(url, timeout, verify) if follow else None
         # Commits are cancelled: PostgreSQL shows them to readers, and a failover takes them back.
         self.dirty_reads = False
         self.hand = RecordedCaller(self, "hand")
@@ -266,8 +270,10 @@ class RecordedCallers:
 
     def run(self, clients: int, faults: Iterable[Callable[[], Any]]) -> None:
         """Let the clients write while the faults happen one after another."""
-        with ThreadPoolExecutor(clients) as pool:
+        with ThreadPoolExecutor(clients + 1) as pool:
             running = [pool.submit(RecordedCaller(self, f"{n}").work, n) for n in range(clients)]
+            if self.followed:
+                running.append(pool.submit(self.followed.follow, self.over))
             try:
                 for fault in faults:
                     fault()
@@ -304,7 +310,10 @@ class RecordedCallers:
             lines = [json.dumps(read) + "\n" for read in last]
             (self.folder / "database.json").write_text("".join(lines))
         known = loaded(path for path in self.folder.glob("*.json") if path.stem != "database")
-        return judge([*known, *last])
+        missed = []
+        if self.followed:
+            missed = self.followed.missed((cart["cart"], cart["version"]) for cart in last)
+        return [*judge([*known, *last]), *missed]
 
     def __str__(self) -> str:
         return f"{self.attempts} attempts: {dict(self.outcomes)}, slowest {self.slowest:.1f} s"

@@ -25,7 +25,7 @@ ROUNDS = int(os.environ.get("FAULTS", "1"))
 
 def test_on_sqlite(tmp_path: Path) -> None:
     with service() as server:
-        recorded = RecordedCallers(server.url, tmp_path)
+        recorded = RecordedCallers(server.url, tmp_path, follow=True)
         recorded.run(6, [server.lose_a_worker] * 3 * ROUNDS)
         with closing(sqlite3.connect(server.sqlite)) as fresh:
             assert recorded.audit(fresh) == []
