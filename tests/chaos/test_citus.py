@@ -43,7 +43,7 @@ def server(nodes: list[Cluster]) -> Iterator[Service]:
             assert running.manage("distribute") == "The carts are distributed.\n"
         assert asked(nodes, "SELECT count(*) FROM carts_cart") == [(DEMO_CARTS,)]
         # So many tables are spread, all in the same way.
-        assert asked(nodes, f"{SPREAD} WHERE partmethod = 'h'") == [(6, 1)]
+        assert asked(nodes, f"{SPREAD} WHERE partmethod = 'h'") == [(7, 1)]
         running.start()
         yield running
 
