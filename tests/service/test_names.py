@@ -12,7 +12,17 @@ from django.conf import settings
 # What Django, the framework and the libraries look up by its name, or call.
 HOOKS = {
     *("Command", "DatabaseWrapper", "LOGGING", "User", "logger", "urlpatterns"),
-    *("add_arguments", "handle", "ready", "get_queryset", "get_urls", "dispatch", "get", "post"),
+    *(
+        "add_arguments",
+        "handle",
+        "ready",
+        "get_queryset",
+        "get_urls",
+        "history_view",
+        "dispatch",
+        "get",
+        "post",
+    ),
     *(
         "initial",
         "initialize_request",
