@@ -14,6 +14,7 @@ from simplejson import JSONEncoder
 
 from carts.cart_errors import CartNotFound
 from carts.management.commands.erase_customer import rows_of_customer
+from carts.management.delete_batches import BATCH, batches
 from carts.models import Cart
 from carts.models.cart_change import decoded
 from cartsvc.member_names import camel_case
@@ -28,9 +29,13 @@ class Command(BaseCommand):
 
     def handle(self, *, profile_key: UUID, **options: object) -> None:
         cast("TextIOWrapper", sys.stdout).reconfigure(encoding="utf-8")
-        for piece in ENCODER.iterencode(with_api_names(document(profile_key))):
+        for piece in as_json(document(profile_key)):
             self.stdout.write(piece, ending="")
         self.stdout.write()
+
+
+# Kept answers that are held at once: some hold a cart.
+ANSWERS = 10
 
 
 def document(profile_key: UUID) -> dict[str, object]:
@@ -40,47 +45,72 @@ def document(profile_key: UUID) -> dict[str, object]:
     return {
         "profile_key": profile_key,
         "carts": carts_shown(carts),
-        "log_entries": entries.values(
-            at=F("action_time"),
-            by=F("user__username"),
-            cart_id=F("staff_entry__cart_id"),
-            message=F("change_message"),
+        "log_entries": one_by_one(
+            entries.values(
+                at=F("action_time"),
+                by=F("user__username"),
+                cart_id=F("staff_entry__cart_id"),
+                message=F("change_message"),
+            )
         ),
-        "deleted_carts": deleted.values(),
-        "moved_carts": moved.filter(profile_key=profile_key).values(),
+        "deleted_carts": one_by_one(deleted.values()),
+        "moved_carts": one_by_one(moved.filter(profile_key=profile_key).values()),
         "idempotency_records": (
-            {**one, "data": one["data"] and decoded(one["data"])} for one in answers
+            {**one, "data": one["data"] and decoded(one["data"])}
+            for one in one_by_one(answers, ANSWERS)
         ),
     }
 
 
+def one_by_one(rows: QuerySet[Any], at_once: int = BATCH) -> Iterator[Any]:
+    """Yield the rows in order of their key, so many of which are held at once."""
+    for batch in batches(rows, at_once):
+        yield from batch.order_by("pk")
+
+
 def carts_shown(carts: QuerySet[Any]) -> Iterator[object]:
     """Yield each cart as Get Cart shows it, with its author and the changes it has seen."""
-    for cart in carts:
+    for cart in one_by_one(carts):
         with suppress(CartNotFound):  # it has just been deleted
             version, text = Cart.objects.version_and_json(cart.pk)
             changes = cart.changes.filter(version__lte=version).values()
             yield {
                 **decoded(text),
                 "created_by": asdict(cart.created_by),
-                "changes": [
+                "changes": (
                     {**one, "before": decoded(one["before"]), "after": decoded(one["after"])}
-                    for one in changes
-                ],
+                    for one in one_by_one(changes, 1)
+                ),
             }
 
 
-def with_api_names(value: object) -> object:
+def as_json(value: object, margin: str = "\n") -> Iterator[str]:
+    """Yield the pieces of a value as JSON, its members with the names of the API.
+
+    simplejson would keep all of them until the last one is there.
+    """
+    inner, comma = f"{margin} ", ""
     match value:
         case dict():
-            return {camel_case(name): with_api_names(member) for name, member in value.items()}
-        case list() | QuerySet() | Iterator():
-            return map(with_api_names, value)
-    return value
+            yield "{"
+            for name, member in value.items():
+                yield f"{comma}{inner}{encode(camel_case(name))}: "
+                yield from as_json(member, inner)
+                comma = ","
+            yield f"{margin}}}"
+        case list() | Iterator():
+            yield "["
+            for one in value:
+                yield f"{comma}{inner}"
+                yield from as_json(one, inner)
+                comma = ","
+            yield f"{margin}]"
+        case _:
+            yield encode(value)
 
 
 def as_text(value: object) -> str:
     return utc_text(value) if isinstance(value, datetime) else str(value)
 
 
-ENCODER = JSONEncoder(indent=1, ensure_ascii=False, iterable_as_array=True, default=as_text)
+encode = JSONEncoder(ensure_ascii=False, default=as_text).encode
