@@ -6,11 +6,13 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from carts.admin.activity import notes_of
 from carts.admin.formatting import format_amount, format_moment, format_value, isolate, label_of
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models import Cart, CartChange, StaffEntry
-from carts.models.cart_change import items_before
+from carts.models.cart_change import items_before, oldest_decoded
 from carts.records import Item, Option, PlacedItem, stored_record
 
 PlacedItems = Mapping[UUID, PlacedItem]
@@ -65,14 +67,14 @@ def timeline(cart: Cart, items: PlacedItems, before: int | None = None) -> dict[
     after the creation that are no longer kept.
     """
     end = min(before or cart.version + 1, cart.version + 1)
-    changes = list(cart.changes.filter(version__lt=end).reverse()[: CHANGES_PER_PAGE + 1])
-    events = [Event.of(change, cart.currency) for change in changes[:CHANGES_PER_PAGE]]
+    changes = [*_decoded(cart.changes.filter(version__lt=end))[:CHANGES_PER_PAGE]]
+    events = [Event.of(change, cart.currency) for change in changes]
     oldest = events[-1].change.version if events else end
     rest = {"earlier": oldest}
-    if len(changes) <= CHANGES_PER_PAGE:
+    if not cart.changes.filter(version__lt=oldest).exists():
         rest = {"missing": max(0, oldest - 2)}
         if oldest <= 2 and end <= cart.version:
-            changes = list(cart.changes.reverse())
+            changes = [*_decoded(cart.changes.all())]
         events.append(_creation(cart, items, changes))
     # Notes to changes that are no longer kept came after the creation, which stands last.
     notes = list(notes_of(cart.pk))
@@ -85,24 +87,31 @@ def timeline(cart: Cart, items: PlacedItems, before: int | None = None) -> dict[
 
 def _creation(cart: Cart, items: PlacedItems, changes: Collection[CartChange]) -> Event:
     """Return the creation, with the items of then if `changes` are all that came since."""
-    is_known = len(changes) == cart.version - 1
-    created = items_before(items, changes).values() if is_known else []
-    author = cart.created_by.columns
+    author, lines = cart.created_by.columns, list[str]()
     creation = CartChange(version=1, at=cart.created_on, operation="Create Cart", **author)
-    return Event(creation, lines_of_items([placed.item for placed in created], cart.currency))
+    if len(changes) == cart.version - 1:
+        created = [placed.item for placed in items_before(items, changes).values()]
+        lines = lines_of_items(created, cart.currency)
+    elif cart.changes.count() == cart.version - 1:
+        lines = ["what it was created with is not worked out: too much has changed since"]
+    return Event(creation, lines)
+
+
+def _decoded(changes: QuerySet[CartChange]) -> QuerySet[CartChange]:
+    """Return the changes that a page decodes, newest first."""
+    return changes.filter(version__gte=oldest_decoded(changes)).reverse()
 
 
 def states_since(cart: Cart, items: PlacedItems, version: int) -> dict[int, State]:
     """Return the cart now, with these `items`, and before each change since, by its versions.
 
-    The `version` is among them if all changes since are kept.
+    The `version` is among them if all changes since are kept, and no more than a page decodes.
     """
     state = State(
         cart.version, items, {name: getattr(cart, name) for name in CHANGEABLE_CART_FIELDS}
     )
     states, between = {cart.version: state}, {"version__gt": version, "version__lte": cart.version}
-    changes = cart.changes.filter(**between).reverse() if version < cart.version else []
-    for change in changes:
+    for change in _decoded(cart.changes.filter(**between)) if version < cart.version else []:
         was = {} if change.changed_items else change.was
         fields = {name: was.get(name, value) for name, value in state.fields.items()}
         placed = items_before(state.placed, [change])

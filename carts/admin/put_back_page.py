@@ -19,7 +19,10 @@ class PutBackView(ChangeView):
     """The page that puts back an item, all items of the cart, or fields of the cart itself."""
 
     template = "put_back"
-    removed = "There is nothing to put back. Perhaps the change is too old to be kept."
+    removed = (
+        "There is nothing to put back. Perhaps the change is too old to be kept, or too much has "
+        "changed since to work it out."
+    )
 
     def load(self) -> bool:
         """Read the cart, the change, and what was before. Return False if that is not known."""

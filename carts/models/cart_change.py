@@ -14,6 +14,7 @@ from uuid import UUID
 
 import simplejson
 from django.db import models
+from django.db.models.functions import Length
 from django.utils.functional import cached_property
 
 from carts.models.save_guard import GuardedModel
@@ -24,6 +25,9 @@ from cartsvc.db.exact_field import ExactField
 
 # The latest changes of a cart that are kept.
 MAX_CHANGES = 100
+
+# Characters of changes that a page decodes, unless a single one has more.
+MAX_DECODED = 4 * 2**20
 
 NAME_LENGTH, REQUEST_ID_LENGTH, WHY_LENGTH = 80, 64, 200
 
@@ -155,6 +159,18 @@ class CartChange(GuardedModel):
 def recorded_item(placed: PlacedItem) -> Values:
     """Return what a record holds of an item that came or went."""
     return {"position": placed.position, **placed.item._asdict()}
+
+
+def oldest_decoded(changes: models.QuerySet[CartChange]) -> int:
+    """Return the version of the oldest of the changes that a page decodes, from the newest on."""
+    oldest = decoded_length = 0
+    lengths = Length("before") + Length("after")
+    for version, length in changes.order_by("-version").values_list("version", lengths):
+        decoded_length += length
+        if oldest and decoded_length > MAX_DECODED:
+            break
+        oldest = version
+    return oldest
 
 
 def items_before(

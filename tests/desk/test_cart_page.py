@@ -148,8 +148,9 @@ def test_a_long_time_line_is_read_page_by_page(
 
     address, versions = "", []
     for number in range(1, 6):
-        # session, account, two of permissions, cart, a page of changes, the notes
-        with django_assert_max_num_queries(7):
+        # session, account, two of permissions, cart, how long the changes are, a page of them,
+        # whether there are older ones, whether all are kept, the notes
+        with django_assert_max_num_queries(10):
             page = viewer.get(f"{page_of(cart)}{address}")
         found = page.context["timeline"]
         versions += [event.change.version for event in found["events"]]
@@ -169,15 +170,16 @@ def test_an_empty_cart_says_so(viewer: Client) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 50])
-def test_a_page_takes_7_queries(
+def test_a_page_takes_9_queries(
     viewer: Client, count: int, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
     cart = big_cart(count, 5)
     carts = Cart.objects.by(Author("staff", "anna"))
     carts.add_item(cart.pk, uuid7(), new_item())
     carts.remove_item(cart.pk, cart.items.last().pk)
-    # session, user, two for the rights, the cart with all it holds, its changes, the notes of staff
-    with django_assert_num_queries(7):
+    # session, user, two for the rights, the cart with all it holds, how long its changes are, those
+    # of the page, whether there are older ones, the notes of staff
+    with django_assert_num_queries(9):
         response = viewer.get(page_of(cart))
     assert len(response.context["items"]) == count
 

@@ -1,14 +1,17 @@
 """The history on a cart's page: what a caller asks has its answer there, without a click."""
 
 from decimal import Decimal
+from json import loads
+from typing import Any
 
+import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 from uuid_utils.compat import uuid7
 
-from carts.models import Cart
+from carts.models import Cart, cart_change
 from carts.models.cart_change import Author
-from tests.desk.conftest import CARTS, big_cart, events, marked, page_of, words
+from tests.desk.conftest import CARTS, big_cart, events, marked, page_of, put_back_page, words
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
@@ -55,6 +58,44 @@ def test_of_a_large_creation_the_first_lines_are_shown(viewer: Client) -> None:
     # An item is one line, and so is each of its options.
     assert len(created.lines) == 53
     assert created.lines[-1] == "… and 47 more"
+
+
+def test_a_page_decodes_no_more_than_its_share(
+    lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each page ends earlier. What would take all of the history is not worked out."""
+    cart = CartFactory(items=[ItemFactory(quantity=1)])
+    for quantity in (2, 3, 4):
+        cart.items.get().change(quantity=quantity)
+    texts = list[str]()
+
+    def decoded(text: str) -> Any:
+        texts.append(text)
+        return loads(text)
+
+    monkeypatch.setattr(cart_change, "MAX_DECODED", len('{"quantity":1}{"quantity":2}') + 1)
+    monkeypatch.setattr(cart_change, "decoded", decoded)
+
+    pages, address = [], ""
+    for _ in range(3):
+        texts.clear()
+        timeline = lead.get(f"{page_of(cart)}{address}").context["timeline"]
+        assert len([*filter(None, texts)]) == 2
+        shown = timeline["events"]
+        pages.append([(one.change.version, [*map(marked, one.lines)]) for one in shown])
+        address = f"?before={timeline.get('earlier')}"
+
+    assert pages == [
+        [(4, ["quantity 3 → 4"])],
+        [(3, ["quantity 2 → 3"])],
+        [
+            (2, ["quantity 1 → 2"]),
+            (1, ["what it was created with is not worked out: too much has changed since"]),
+        ],
+    ]
+    assert lead.get(put_back_page(cart, 4)).status_code == 200
+    response = lead.get(put_back_page(cart, 2), follow=True)
+    assert "or too much has changed since to work it out." in response.text
 
 
 def test_the_reason_shows_nowhere_at_the_api(api: Api) -> None:
