@@ -214,6 +214,7 @@ def test_a_server_that_is_killed(unchanged: Unchanged, statements: Sequence[Stat
     assert_usable()
 
 
+@of_one_session  # whose locks the test ends
 @pytest.mark.parametrize(
     "statements",
     [(DELETE, SLEEP, SENT, SENT), (SLEEP, DELETE), (DELETE, ANSWERED, SLEEP, DELETE)],
