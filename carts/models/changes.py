@@ -13,7 +13,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from django.db import connection, models
-from django.db.models import Case, F, FilteredRelation, Q, When
+from django.db.models import Case, OuterRef, Q, Subquery, When
 
 from carts.models.cart import Cart
 from carts.models.cart_change import CartChange, decoded
@@ -149,17 +149,17 @@ def _selects(limit: int) -> list[Select]:
         cart_id=cart_id, version__gt=Parameter("version", models.BigIntegerField())
     )
     of_cart = "profile_key", "partner_key", "restaurant_key"
-    # A database that is spread by customer joins rows of the same one.
-    cart = FilteredRelation("cart", condition=Q(cart__profile_key=F("profile_key")))
+    # Not a join: PostgreSQL might read and sort all changes to make it.
+    its = Cart.objects.filter(pk=OuterRef("cart_id"), profile_key=OuterRef("profile_key"))
     querysets = (
         Cart.objects.filter(id__gt=above, id__lt=below)
         .order_by("id")
         .values_list("id", *of_cart, "created_on"),
-        CartChange.objects.alias(its=cart)
-        .filter(Q(at__gt=at) | later, at__gte=at, at__lt=end)
+        CartChange.objects.filter(Q(at__gt=at) | later, at__gte=at, at__lt=end)
         .order_by("at", "cart_id", "version")
         .values_list(
-            *("cart_id", "profile_key", "its__partner_key", "its__restaurant_key"),
+            *("cart_id", "profile_key"),
+            *(Subquery(its.values(name)) for name in of_cart[1:]),
             *("version", "operation", "at", Case(When(operation=CLOSE, then="after"))),
         ),
         DeletedCart.objects.filter(
