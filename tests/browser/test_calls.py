@@ -1,5 +1,6 @@
 """Calls that are taken at the desk: how many clicks each takes beyond what is typed."""
 
+import math
 import uuid
 from datetime import timedelta
 from typing import Any
@@ -8,6 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
+from carts.admin import many_carts
 from carts.models import Cart
 from tests.browser.conftest import Open, check
 from tests.desk.conftest import CARTS
@@ -15,6 +17,12 @@ from tests.desk.test_put_back_many import held, set_prices
 from tests.support.factories import CartFactory, ItemFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a bulk take as long as it does, on a machine that may be busy."""
+    monkeypatch.setattr(many_carts, "BULK_SECONDS", math.inf)
 
 
 class Agent:

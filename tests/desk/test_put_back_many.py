@@ -1,5 +1,6 @@
 """Put back, in several carts at once, what somebody or a request has changed."""
 
+import math
 import re
 from datetime import timedelta
 from typing import Any
@@ -11,6 +12,7 @@ from django.test import Client
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from carts.admin import many_carts
 from carts.models import Cart
 from carts.models.cart_change import Author
 from carts.models.manager import CartManager
@@ -22,6 +24,12 @@ from tests.support.factories import CartFactory, ItemFactory, new_item
 from tests.support.table_contents import Unchanged
 
 PUT_BACK = f"{CARTS}put-back/"
+
+
+@pytest.fixture(autouse=True)
+def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a bulk take as long as it does, on a machine that may be busy."""
+    monkeypatch.setattr(many_carts, "BULK_SECONDS", math.inf)
 
 
 def sync(request_id: str = "sync-2026-1") -> CartManager:
