@@ -107,11 +107,11 @@ def test_the_history_calls_operations_by_their_declared_names(api: Api) -> None:
     cart_id, [item_id] = created_with_items(api, "Calzone")
     for name in ("change cart", "add", "update", "change item", "remove", "add several"):
         assert send(api, name, cart_id, item_id).status_code == 200
-    for name in ("replace all", "close", "reopen"):
+    for name in ("replace all", "close", "reopen", "move"):
         assert send(api, name, cart_id).status_code == 200
 
     recorded = [change.operation for change in changes()]
-    assert len(set(recorded)) == len(recorded) == 9
+    assert len(set(recorded)) == len(recorded) == 10
     room = CartChange._meta.get_field("operation").max_length
     assert all(len(operation.name) <= room for operation in OPERATIONS)
     assert {*recorded, "Create Cart", "Delete Cart"} == {
