@@ -74,7 +74,7 @@ def paths() -> Iterator[str]:
     today = f"day={timezone.now():%Y-%m-%d}&agent=desk-bench"
     item_page = f"items/{item.id}/"
     pages = ("change/", "change/?staff", "items/add/", item_page, f"{item_page}remove/")
-    yield from ("/admin/", f"{CARTS}activity/", CARTS)
+    yield from ("/admin/", f"{CARTS}mine/", f"{CARTS}activity/", CARTS)
     for query in ("day=2020-01-01", "agent=desk-bench", today):
         yield f"{CARTS}activity/?{query}"
     for query in queries:
