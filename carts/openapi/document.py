@@ -80,7 +80,7 @@ class DocumentGenerator(SchemaGenerator):
             described = self._operation(operation, path)
             paths.setdefault(path, {})[method.lower()] = described | {"tags": [tag]}
             tags[tag] = {"name": tag, "description": inspect.getdoc(view)}
-        return {**document, "tags": list(tags.values()), "paths": paths}
+        return {**document, "tags": [tags[name] for name in sorted(tags)], "paths": paths}
 
     def _operation(self, declared: Operation, path: str) -> JsonDict:
         origin = "Beta." if declared.specified else "Extension to the specification."
