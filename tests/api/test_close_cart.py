@@ -258,7 +258,7 @@ def test_a_cart_is_reopened(api: Api, cart_id: str, body: Any) -> None:
 
 
 def test_an_open_cart_is_open_already(api: Api, cart_id: str, unchanged: Unchanged) -> None:
-    for body in (None, "", {}, {"reference": None}, {"reference": "payment-1"}):
+    for body in (None, "", "null", {}, {"reference": None}, {"reference": "payment-1"}):
         response = reopen(api, cart_id, body, If_Match='"1"')
         assert (response.json(), response["ETag"]) == (success("Nothing was changed."), '"1"')
     assert api.post(f"/{cart_id}/reopen", If_Match='"2"').status_code == 412
