@@ -83,9 +83,7 @@ func main() {
 		Prefer("return=representation").Execute())
 	check(closed.Data.Status, "checkout")
 	check(closed.Data.Subtotal, 22.0)
-	failed := NewReopenCart() // without a body, the client sends null
-	failed.Reference.Set(PtrString("payment-1"))
-	done(carts.ReopenCart(ctx, profile, cart).ReopenCart(*failed).Execute())
+	done(carts.ReopenCart(ctx, profile, cart).Execute())
 	check(len(done(carts.ListCarts(ctx, profile).Execute()).Data.Carts), 1)
 	done(carts.DeleteCart(ctx, profile, cart).Execute())
 	fmt.Println("done")
