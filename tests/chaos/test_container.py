@@ -15,6 +15,7 @@ from importlib.util import find_spec
 
 import pytest
 import yaml
+from django.conf import settings
 
 from cartsvc.serving.server import GRACEFUL_TIMEOUT_SECONDS
 from tests.chaos.servers import ROOT
@@ -114,11 +115,57 @@ def test_kubernetes_takes_what_is_shipped() -> None:
     assert pod["terminationGracePeriodSeconds"] >= int(pause) + 5 + GRACEFUL_TIMEOUT_SECONDS
     job = KINDS["Job"]["spec"]["template"]["spec"]
     cron = KINDS["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert KINDS["ConfigMap"]["immutable"]
+    configuration = {"configMapRef": {"name": KINDS["ConfigMap"]["metadata"]["name"]}}
+    paper = (DEPLOY / "README.md").read_text()
+    (secret,) = re.findall(r"kubectl create secret generic (\S+)", paper)
     for each in (pod, job, cron):
         assert each["securityContext"]["runAsNonRoot"]
+        assert each["enableServiceLinks"] is False
         for container in each["containers"] + each.get("initContainers", []):
             assert container["securityContext"]["readOnlyRootFilesystem"]
             assert container["resources"]["limits"]["memory"]
+            assert container["envFrom"] == [configuration, {"secretRef": {"name": secret}}]
+    assert KINDS["Job"]["spec"]["activeDeadlineSeconds"]
+    assert KINDS["CronJob"]["spec"]["jobTemplate"]["spec"]["activeDeadlineSeconds"] < 3600
+
+
+def test_kubernetes_lets_in_callers_and_prometheus_alone() -> None:
+    deployment, policy = KINDS["Deployment"]["spec"], KINDS["NetworkPolicy"]["spec"]
+    labels = deployment["template"]["metadata"]["labels"]
+    ports = {port["name"] for port in deployment["template"]["spec"]["containers"][0]["ports"]}
+    assert policy["podSelector"]["matchLabels"] == labels
+    assert {each["port"] for rule in policy["ingress"] for each in rule["ports"]} == ports
+    assert all(rule["from"] for rule in policy["ingress"])
+    monitor = yaml.safe_load((DEPLOY / "kubernetes-metrics.yml").read_text())["spec"]
+    assert monitor["selector"]["matchLabels"] == labels
+    assert labels[monitor["jobLabel"]] == "cartsvc"
+    assert [each["port"] for each in monitor["podMetricsEndpoints"]] == ["metrics"]
+    assert "metrics" in ports
+    nginx = (DEPLOY / "nginx.conf").read_text()
+    entries = [each for each in KUBERNETES if each["kind"] == "Ingress"]
+    (size,) = re.findall(r"client_max_body_size (\S+);", nginx)
+    (rate,) = re.findall(r"zone=cartsvc_password:1m rate=(\S+);", nginx)
+    told = {
+        key: value for each in entries for key, value in each["metadata"]["annotations"].items()
+    }
+    assert told["nginx.org/limit-req-rate"] == rate
+    assert told["nginx.org/client-max-body-size"] == size
+    for entry in entries:
+        for path in entry["spec"]["rules"][0].get("http", {}).get("paths", []):
+            assert path["backend"]["service"] == {
+                "name": KINDS["Service"]["metadata"]["name"],
+                "port": {"name": KINDS["Service"]["spec"]["ports"][0]["name"]},
+            }
+
+
+def test_the_most_pods_leave_postgresql_connections() -> None:
+    deployment = KINDS["Deployment"]["spec"]
+    (container,) = deployment["template"]["spec"]["containers"]
+    connections = int(container["resources"]["limits"]["cpu"]) * (settings.THREADS + 2)
+    most = KINDS["HorizontalPodAutoscaler"]["spec"]["maxReplicas"]
+    most += deployment["strategy"]["rollingUpdate"]["maxSurge"]
+    assert most * connections <= 97
 
 
 def confined() -> list[str]:
