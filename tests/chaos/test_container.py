@@ -12,6 +12,8 @@ import subprocess
 import sys
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -47,7 +49,7 @@ def test_compose_says_what_the_image_the_service_and_nginx_want() -> None:
         described = COMPOSE["services"][name]
         rights = (described["read_only"], described["tmpfs"], described["cap_drop"])
         assert rights == (True, ["/tmp"], ["ALL"])
-        if "healthcheck" in described:
+        if name in ("one", "two"):
             assert described["healthcheck"]["test"] == ["CMD", *HEALTH]
     assert all(service["logging"]["options"] for service in COMPOSE["services"].values())
     for sources in re.findall(r"^COPY (.*) \S+$", CONTAINERFILE, re.MULTILINE):
@@ -56,8 +58,48 @@ def test_compose_says_what_the_image_the_service_and_nginx_want() -> None:
     assert named <= DOCUMENTED
     filled = set(re.findall(r"\$\{([A-Z_]+)\}", (DEPLOY / "nginx.conf").read_text()))
     assert COMPOSE["services"]["nginx"]["environment"].keys() == filled
-    proxy = COMPOSE["services"]["nginx"]["networks"]["inside"]["ipv4_address"]
-    assert COMPOSE["x-service"]["environment"]["FORWARDED_ALLOW_IPS"] == proxy
+    assert COMPOSE["x-service"]["environment"]["FORWARDED_ALLOW_IPS"] == address("nginx")
+    assert all(service["mem_limit"] for service in COMPOSE["services"].values())
+
+
+def address(name: str) -> str:
+    return str(COMPOSE["services"][name]["networks"]["inside"]["ipv4_address"])
+
+
+def test_compose_s_instances_are_found_again_where_they_were() -> None:
+    """By nginx, which looks up no name later, and by the shipped Prometheus."""
+    servers = COMPOSE["services"]["nginx"]["environment"]["SERVERS"]
+    instances = ("one", "two")
+    assert re.findall(r"server (\S+)", servers) == [f"{address(name)}:8000" for name in instances]
+    published = [port for name in instances for port in COMPOSE["services"][name]["ports"]]
+    asked = {each.rpartition(":")[0] for each in published}
+    _, own, ready, _ = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"]
+    (metrics,), (probed,) = own["static_configs"], ready["static_configs"]
+    targets = [urlsplit(target).netloc for target in probed["targets"]] + metrics["targets"]
+    assert asked == set(targets)
+
+
+def test_compose_s_housekeeping_tells_its_failures(tmp_path: Path) -> None:
+    described = COMPOSE["services"]["housekeeping"]
+    (shell, flag, loop), check = described["entrypoint"], described["healthcheck"]["test"][1:]
+
+    def healthy(*, after: str) -> bool:
+        """Whether it says so when manage.py has ended once as this shell command does."""
+        (tmp_path / "python").write_text(f"#!/bin/sh\necho $2 >> {tmp_path}/done\n{after}\n")
+        (tmp_path / "sleep").write_text("#!/bin/sh\nmkdir slept || ! rmdir slept\n")
+        for name in ("python", "sleep"):
+            (tmp_path / name).chmod(0o755)
+        env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        here = loop.replace("/tmp/", f"{tmp_path}/")
+        subprocess.run([shell, flag, here], env=env, cwd=tmp_path, timeout=60)
+        told = [part.replace("/tmp/", f"{tmp_path}/") for part in check]
+        return subprocess.run(told).returncode == 0
+
+    assert healthy(after="exit 0")
+    assert (tmp_path / "done").read_text().split() == ["clearsessions", "purge_carts"]
+    assert not healthy(after="[ $2 = purge_carts ]")
+    assert not healthy(after="[ $2 = clearsessions ]")
+    assert healthy(after="exit 0")
 
 
 # What an operator may lay there, as the papers and habit have it.
