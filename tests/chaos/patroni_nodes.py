@@ -208,7 +208,7 @@ def three_nodes() -> Iterator[Nodes]:
 @contextmanager
 def running_etcd(folder: Path) -> Iterator[str]:
     """Run etcd, in which Patroni's nodes agree who is the primary. Yield its address."""
-    ports = {"2379": free_port(), "2380": free_port()}
+    ports = {port: free_port() for port in ("2379", "2380", "2381")}
     variables = shipped("etcd.env", ports, N=1, ME="127.0.0.1")
     variables["ETCD_INITIAL_CLUSTER"] = f"node1=http://127.0.0.1:{ports['2380']}"  # itself alone
     variables["ETCD_DATA_DIR"] = str(folder / "etcd")

@@ -4,11 +4,21 @@ promtool plays the rules with made-up series. The service counts what they ask f
 test_outages_call.py, test_postgresql_calls.py and test_one_machine.py, faults make the series.
 """
 
+import inspect
 import re
 import subprocess
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from string import Template
 
+import pytest
+import requests
+import yaml
+
+from tests.chaos.patroni_nodes import HOSTS, running_etcd, shipped
 from tests.chaos.servers import ROOT, scrape, service, with_issuer
-from tests.support.programs import free_port, program
+from tests.support.programs import free_port, missing, program
 
 RULES = (ROOT / "cartsvc/deploy/alerts.yml").read_text()
 SERIES = re.findall(r"(cartsvc_\w+)(?:\{(server=.*?)\})?", RULES)
@@ -48,3 +58,43 @@ def test_the_service_counts_what_the_rules_ask_for() -> None:
         assert found, name
         assert not labels or found[0] >= 1, labels
     assert 'cartsvc_requests_total{operation="List Carts",status="503"}' in counted
+
+
+@pytest.mark.parametrize("name", ["prometheus.yml", "prometheus-three.yml"])
+def test_prometheus_takes_what_is_shipped(name: str, tmp_path: Path) -> None:
+    nodes = {f"NODE_{number}": host for number, host in enumerate(HOSTS, start=1)}
+    filled = Template((ROOT / "cartsvc/deploy" / name).read_text()).substitute(nodes)
+    (tmp_path / "prometheus.yml").write_text(filled)
+    (tmp_path / "alerts.yml").write_text(RULES)
+    command = [program("promtool"), "check", "config", tmp_path / "prometheus.yml"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_three_machines_tell_what_the_rules_ask_for(tmp_path: Path) -> None:
+    """Patroni by its source, as it is not run here."""
+    if not find_spec("patroni"):
+        missing("patroni")
+    told = inspect.getsource(import_module("patroni.api"))
+    with running_etcd(tmp_path) as etcd:
+        told += requests.get(f"http://{etcd}/metrics", timeout=9).text
+    asked = set(re.findall(r"\b((?:patroni|etcd)_\w+)", RULES))
+    assert {name for name in asked if name not in told} == set()
+    three = yaml.safe_load((ROOT / "cartsvc/deploy/prometheus-three.yml").read_text())
+    ports = {
+        job["job_name"]: {target[-4:] for target in job["static_configs"][0]["targets"]}
+        for job in three["scrape_configs"]
+    }
+    metrics = shipped("etcd.env", {}, N=1, ME=HOSTS[0])["ETCD_LISTEN_METRICS_URLS"]
+    api = shipped("patroni.env", {}, N=1, ME=HOSTS[0])["PATRONI_RESTAPI_LISTEN"]
+    assert (ports["etcd"], ports["patroni"]) == ({metrics[-4:]}, {api[-4:]})
+
+
+def test_ctl_is_patroni_s_own(tmp_path: Path) -> None:
+    (tmp_path / "patroni.env").write_text("PATRONI_NAME=node1\n")
+    (tmp_path / "patronictl").write_text('#!/bin/sh\nprintf "%s|" "$PATRONI_NAME" "$@"\n')
+    (tmp_path / "patronictl").chmod(0o755)
+    script = (ROOT / "cartsvc/deploy/ctl").read_text()
+    script = script.replace("/etc", str(tmp_path)).replace("/srv/patroni/bin", str(tmp_path))
+    told = subprocess.check_output(["sh", "-euc", script, "ctl", "list", "a b"], text=True)
+    assert told == "node1|-c|/srv/cartsvc/cartsvc/deploy/patroni.yml|list|a b|"
