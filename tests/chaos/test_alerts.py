@@ -98,3 +98,20 @@ def test_ctl_is_patroni_s_own(tmp_path: Path) -> None:
     script = script.replace("/etc", str(tmp_path)).replace("/srv/patroni/bin", str(tmp_path))
     told = subprocess.check_output(["sh", "-euc", script, "ctl", "list", "a b"], text=True)
     assert told == "node1|-c|/srv/cartsvc/cartsvc/deploy/patroni.yml|list|a b|"
+
+
+def test_the_operators_page_has_prometheus_listen_on_loopback_alone(tmp_path: Path) -> None:
+    """Each program where prometheus.yml looks for it."""
+    page = (ROOT / "cartsvc/README.md").read_text().partition("## Metrics\n")[2]
+    section = page.partition("\n## ")[0]
+    lines = re.findall(r"^at.*$", section, re.MULTILINE)
+    script = "\n".join(lines).replace("/etc/default", str(tmp_path))
+    subprocess.run(["bash", "-euc", script], check=True, timeout=60)
+    files = [file.read_text() for file in tmp_path.iterdir()]
+    told = re.findall(r"^ARGS='--web.listen-address=(127.0.0.1:\d+) ", "".join(files), re.MULTILINE)
+    configuration = (ROOT / "cartsvc/deploy/prometheus.yml").read_text()
+    assert len(told) == len(files) == 4
+    assert [each for each in told if each not in configuration] == ["127.0.0.1:9090"]
+    (installed,) = re.findall(r"apt-get install -y --no-install-recommends (.*)", section)
+    expanded = subprocess.check_output(["bash", "-c", f"echo {installed}"], text=True).split()
+    assert sorted(expanded) == sorted(file.name for file in tmp_path.iterdir())
