@@ -6,6 +6,7 @@ import socket
 import ssl
 import time
 from contextlib import ExitStack
+from copy import copy
 from functools import partial
 from itertools import cycle
 
@@ -14,7 +15,7 @@ import requests
 
 from cartsvc.api.envelope import Failure
 from cartsvc.request_errors import API_ERRORS, Unavailable
-from tests.chaos.proxies import HOST, Proxy
+from tests.chaos.proxies import HOST, Proxy, nginx
 from tests.chaos.servers import ROOT
 from tests.chaos.test_http_on_the_wire import answer_on, head
 from tests.support import bodies
@@ -203,3 +204,20 @@ def test_an_address_has_so_many_requests_under_way(proxy: Proxy) -> None:
         assert "Please wait a minute" in page().text
         assert proxy.caller().get().status_code == 200
     wait_until(lambda: answer() == page().status_code == 200)
+
+
+def test_an_instance_that_is_made_anew_costs_no_request(proxy: Proxy) -> None:
+    """Until it is there, nothing answers at its address, not even a refusal."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):  # more than wait there: the kernel drops what comes after them
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        silent = copy(proxy.server)
+        silent.bind = f"127.0.0.1:{listener.getsockname()[1]}"
+        caller = stack.enter_context(nginx(proxy.server, silent)).caller()
+        assert {caller.post("", bodies.cart()).status_code for _ in range(8)} == {200}
+        assert len(caller.get().json()["data"]["carts"]) == 8
