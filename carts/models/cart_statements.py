@@ -61,14 +61,14 @@ def delete_cart(model: type[models.Model]) -> Statement:
 
 @cache
 def move_rows(model: type[models.Model]) -> MoveRows:
-    of_cart = "profile_key = %(old)s AND cart_id = %(cart)s"
+    of_cart = '"profile_key" = %(old)s AND cart_id = %(cart)s'
     of_items = (
-        "profile_key = %(old)s AND item_id IN (SELECT id FROM carts_cartitem"
-        " WHERE profile_key = %(old)s AND cart_id = %(cart)s)"
+        '"profile_key" = %(old)s AND item_id IN (SELECT id FROM carts_cartitem'
+        ' WHERE "profile_key" = %(old)s AND cart_id = %(cart)s)'
     )
     return MoveRows(
         "profile_key",
-        (model, "profile_key = %(old)s AND id = %(cart)s"),
+        (model, '"profile_key" = %(old)s AND id = %(cart)s'),
         (CartItem, of_cart),
         (CartItemOption, of_items),
         (CartChange, of_cart),

@@ -41,9 +41,12 @@ INSERTS = "INSERT cart, INSERT cartitem, INSERT cartitemoption"
 LOCKED = "BEGIN, SELECT cart, SELECT cartitem"
 ALL_ITEMS = "DELETE cartitemoption, DELETE cartitem"
 DELETES = f"{ALL_ITEMS}, DELETE cartchange, DELETE cart, INSERT deletedcart"
-MOVED = (
-    "UPDATE cartchange, UPDATE cartitemoption, UPDATE cartitem, UPDATE cart, DELETE movedcart, "
-    "INSERT movedcart"
+MOVE_KEPT = "DELETE movedcart, INSERT movedcart"
+MOVED = f"UPDATE cartchange, UPDATE cartitemoption, UPDATE cartitem, UPDATE cart, {MOVE_KEPT}"
+# From one shard to another.
+COPIED = (
+    "INSERT cart, INSERT cartitem, INSERT cartitemoption, INSERT cartchange, "
+    f"DELETE cartchange, DELETE cartitemoption, DELETE cartitem, DELETE cart, {MOVE_KEPT}"
 )
 RECORDED = "UPDATE cart, INSERT cartchange, COMMIT"
 SHOWN = "UPDATE cart, INSERT cartchange, SELECT cart, COMMIT"
@@ -138,6 +141,7 @@ def test_changes(items: int, options: int) -> None:
         f"{verb} cartitemoption, " if options else "" for verb in ("DELETE", "INSERT")
     )
     changed, closed = "BEGIN, SELECT cart, SELECT cart, UPDATE cart", "BEGIN, SELECT cart"
+    moved = COPIED if connection.is_distributed else MOVED
     expected = {
         "update": f"{LOCKED}, {deleted}UPDATE cartitem, {inserted}{RECORDED}",
         "change item": f"{LOCKED}, UPDATE cartitem, {RECORDED}",
@@ -148,7 +152,7 @@ def test_changes(items: int, options: int) -> None:
         "replace all": f"{LOCKED}, {ALL_ITEMS}, INSERT cartitem, {inserted}{RECORDED}",
         "close": f"{closed}, {RECORDED}",
         "reopen": f"{closed}, {RECORDED}",
-        "move": f"BEGIN, SELECT cart, {MOVED}, {RECORDED}",
+        "move": f"BEGIN, SELECT cart, {moved}, {RECORDED}",
         "delete": f"BEGIN, SELECT cart, SELECT cart, {DELETES}, COMMIT",
     }
     sent = {
