@@ -97,7 +97,9 @@ def test_an_operation_goes_to_the_shard_groups_of_its_customers(
     for _ in range(2):  # the second one is a replay
         assert send(caller, name, cart, item, **key).status_code == 200
 
-    sent = log.read_bytes()[before:].decode()
+    lines = log.read_bytes()[before:].decode().splitlines()
+    # Meanwhile Citus itself may drop what a shard that was moved has left behind.
+    sent = "\n".join(one for one in lines if "orphaned" not in one and "DROP TABLE" not in one)
     shards = {int(number) for number in re.findall(r"carts_[a-z]+_(\d+)", sent)}
     # A move writes to the shards of two customers, which may be on two workers.
     moves = name == "move"

@@ -42,7 +42,7 @@ def test_load_held(cluster: Cluster, tmp_path: Path) -> None:
     first, last = max(samples[2 : 2 + window]), max(samples[-window:])
     print(f"\n{SECONDS} s, {CLIENTS} clients: {recorded}; {first} KiB, then {last} KiB")
     # Where others keep the machine busy, an answer may not come in time.
-    assert recorded.statuses.keys() <= {200, 404, 412, 503}
+    assert recorded.statuses.keys() <= {200, 404, 409, 412, 503}
     if SECONDS >= 60:  # a short run is over before caches and pools are full
         assert 503 not in recorded.statuses
         assert last < first * 1.1

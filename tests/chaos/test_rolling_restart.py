@@ -43,8 +43,8 @@ def restart_each(instances: list[Service], cluster: Cluster, recorded: RecordedC
 
     recorded.run(CALLERS, [partial(restart, instance) for instance in instances * RESTARTS])
     print(f"\n{RESTARTS} rolling restarts: {recorded}")
-    # Others may have removed an item or made another version.
-    assert recorded.statuses.keys() <= {200, 404, 412}
+    # Others may have removed an item, made another version, or be paying.
+    assert recorded.statuses.keys() <= {200, 404, 409, 412}
     with cluster.connect() as fresh:
         assert recorded.audit(fresh) == []
 
