@@ -1,9 +1,13 @@
 """Each fault raises its alert, by the shipped rules: of these servers and at the shipped pace."""
 
+import os
+import signal
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from subprocess import Popen
 from typing import Any, NamedTuple
 
@@ -251,3 +255,34 @@ def test_a_certificate_that_ends_soon_calls() -> None:
         scrapes.jobs["cartsvc_site"] = {"site": f"{probe.url}{proxy.url}/healthz"}
         scrapes.take(13 * FIVE_MINUTES)
     assert scrapes.fired() == {"CartsvcCertificate": 3600}
+
+
+def test_housekeeping_in_a_container_that_fails_calls(cluster: Cluster, tmp_path: Path) -> None:
+    """By compose's own shell, with hours that end when the test says so."""
+    described = yaml.safe_load((ROOT / "cartsvc/deploy/compose.yml").read_text())
+    *shell, loop = described["services"]["housekeeping"]["entrypoint"]
+    hours, port = tmp_path / "hours", free_port()
+    os.mkfifo(hours)
+    (tmp_path / "sleep").write_text(f"#!/bin/sh\ncat {hours}\n")
+    (tmp_path / "sleep").chmod(0o755)
+    here = [*shell, loop.replace("/tmp", str(tmp_path)).replace("8000", str(port))]
+    with watched(cluster.url()) as (server, scrapes), blackbox() as probe:
+        path = f"{tmp_path}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        env = server.env | {"PATH": path}
+        with running(here, cwd=ROOT, env=env, start_new_session=True) as process:
+            done = tmp_path / "done"
+            try:
+                wait_until(done.exists)
+                target = f"{probe.url}127.0.0.1:{port}/done"
+                scrapes.jobs = {"cartsvc_housekeeping": {"done": target}}
+                scrapes.take(FIVE_MINUTES)
+                cluster.stop()
+                hours.write_text("")
+                wait_until(lambda: not done.exists())
+                scrapes.take(2 * FIVE_MINUTES)
+            finally:
+                cluster.start()
+            hours.write_text("")
+            wait_until(done.exists)
+            os.killpg(process.pid, signal.SIGTERM)
+    assert scrapes.fired(since=FIVE_MINUTES) == {"CartsvcHousekeeping": 300}
