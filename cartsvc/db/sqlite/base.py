@@ -1,7 +1,8 @@
 """Django's SQLite backend: files of mode 0600, and fair waiting for writers.
 
 SQLite retries a busy lock less and less often. Of eight writers who never rest, some would then
-wait for seconds or fail. `_start_transaction_under_autocommit` is a private part of Django 5.2 to
+wait for seconds or fail. Here a writer asks more often the longer it has waited, so that who comes
+later seldom overtakes it. `_start_transaction_under_autocommit` is a private part of Django 5.2 to
 6.1. If it moves, `tests/models/test_sqlite.py` fails: delete that method and raise LOCK_SECONDS.
 """
 
@@ -13,11 +14,14 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 
-from django.db import OperationalError, transaction
+from django.db import transaction
 from django.db.backends.sqlite3 import base
+from django.db.backends.utils import debug_transaction
 from django.utils import timezone
 
-RETRY_SECONDS = 0.002
+# Between two attempts of a writer that has just come, and of one that has waited for long.
+FIRST_WAIT_SECONDS = 0.002
+LAST_WAIT_SECONDS = 0.0005
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -48,21 +52,24 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return nullcontext()  # a file has one operator, who migrates it once
 
     def _start_transaction_under_autocommit(self) -> None:
-        """Retry for the write lock at short intervals until the connection's `timeout`."""
+        """Retry for the write lock at ever shorter intervals until the connection's `timeout`."""
         timeout = self.settings_dict["OPTIONS"].get("timeout", 5.0)
-        deadline = time.monotonic() + timeout
-        # Close both cursors at once. The traceback of a failed attempt keeps this frame alive
-        # until the garbage collector runs, perhaps in another thread. If it then resets an open
-        # cursor's statement just as an INSERT on this connection fails, sqlite3 finds no error
-        # to raise, and the row is lost silently.
+        deadline, wait = time.monotonic() + timeout, FIRST_WAIT_SECONDS
+        # Close all cursors at once. An error's traceback would keep an open one alive until the
+        # garbage collector runs, perhaps in another thread. If it then resets its statement just as
+        # an INSERT on this connection fails, sqlite3 finds no error to raise, and the row is lost
+        # silently. Django's own cursors would also take several times as long for an attempt.
         self.connection.execute("PRAGMA busy_timeout = 0").close()
+        begin = f"BEGIN {self.transaction_mode}"  # type: ignore[attr-defined]
         try:
-            while True:
-                try:
-                    return super()._start_transaction_under_autocommit()  # type: ignore[misc]
-                except OperationalError:
-                    if time.monotonic() > deadline:
-                        raise
-                time.sleep(RETRY_SECONDS * (1 + random.random()))  # noqa: S311
+            with debug_transaction(self, begin), self.wrap_database_errors:
+                while True:
+                    try:
+                        return self.connection.execute(begin).close()
+                    except sqlite3.OperationalError:
+                        if time.monotonic() > deadline:
+                            raise
+                    time.sleep(wait * (1 + random.random()))  # noqa: S311
+                    wait = max(LAST_WAIT_SECONDS, wait * 0.8)
         finally:
             self.connection.execute(f"PRAGMA busy_timeout = {round(timeout * 1000)}").close()
