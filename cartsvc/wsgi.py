@@ -9,6 +9,7 @@ from io import StringIO
 from django.conf import settings
 from django.core.cache import close_caches
 from django.core.checks import Tags
+from django.core.handlers.base import reset_urlconf
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.core.signals import request_finished, request_started
@@ -33,9 +34,10 @@ from cartsvc.identity.bearer_tokens import token_backend  # noqa: E402
 application = PlainHeaders(django_application)
 
 connect_for_requests()
-# No cache has to be closed, connections are looked after at the end of a request, and no queries
-# are listed: DEBUG stays off.
+# No cache has to be closed, each request begins with its own URLs, connections are looked after at
+# the end of a request, and no queries are listed: DEBUG stays off.
 request_finished.disconnect(close_caches)
+request_finished.disconnect(reset_urlconf)
 request_started.disconnect(close_old_connections)
 request_started.disconnect(reset_queries)
 

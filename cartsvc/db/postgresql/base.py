@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from datetime import datetime
 from functools import cached_property, partial
 from select import POLLIN, poll
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 from django.db import connections
@@ -53,6 +53,12 @@ class Exchange(Pipeline):
     What does not fit into the socket waits until there is room. Answers are read meanwhile, because
     the server may not read on before it can write.
     """
+
+    def __enter__(self) -> Self:
+        # psycopg's own would wait, though nothing has been sent.
+        self.pgconn.enter_pipeline_mode()
+        self.level = 1
+        return self
 
     def enqueue(self, command: bytes) -> None:
         """Send a command without values, which returns no rows."""
@@ -97,9 +103,17 @@ class Connection(psycopg.Connection):
 
     @contextmanager
     def pipeline(self) -> Iterator[Exchange]:
-        self._pipeline = exchange = self._pipeline or Exchange(self)
-        with super().pipeline():
-            yield exchange
+        self._pipeline = Exchange(self)
+        try:
+            with self._pipeline as exchange:
+                yield exchange
+        finally:
+            self._pipeline = None
+
+    def _set_autocommit(self, value: bool) -> None:
+        # psycopg's own would wait, though nothing is sent.
+        for _ in self._set_autocommit_gen(value):
+            raise NotImplementedError("It does not change within an exchange.")
 
     def commit(self) -> None:
         """Fail if what is committed on this server may be lost in a failover.
