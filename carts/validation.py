@@ -146,6 +146,7 @@ def plain_object(record: Record, every: ObjectCheck) -> PlainCheck:
         (one.name, one.plain_check or one.check, one.takes_null, every.initial.get(one.field))
         for one in every.members
     ]
+    make = partial(tuple.__new__, record)
 
     def check(sent: Any) -> Any:
         if type(sent) is not dict or not every.names.issuperset(sent):
@@ -154,7 +155,7 @@ def plain_object(record: Record, every: ObjectCheck) -> PlainCheck:
         for name, check_value, takes_null, initial in members:
             value = sent.get(name)
             values.append(initial if value is None and takes_null else check_value(value))
-        return record._make(values)
+        return make(values)
 
     return check
 

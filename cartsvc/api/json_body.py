@@ -3,7 +3,6 @@
 import json
 import re
 from collections import Counter
-from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from math import isinf
 from typing import Any, Never
@@ -103,6 +102,8 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if not pairs:  # of all bodies, those of empty objects take the longest to refuse
+        return {}
     members = dict(pairs)
     if len(members) != len(pairs):
         [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
@@ -130,11 +131,13 @@ def _constant(literal: str) -> Never:
     raise MalformedJson(f"The body has {literal}, which is not a JSON number.")
 
 
-_numbers: dict[str, Any] = {"parse_float": _decimal, "parse_constant": _constant}
-_decode_quickly = json.JSONDecoder(**_numbers).decode
-_decode_strictly = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_int=_integer, **_numbers
-).decode
+_hooks: dict[str, Any] = {
+    "object_pairs_hook": _unique,
+    "parse_float": _decimal,
+    "parse_constant": _constant,
+}
+_decode_short_integers = json.JSONDecoder(**_hooks).decode
+_decode_any_integers = json.JSONDecoder(parse_int=_integer, **_hooks).decode
 
 # So many digits in a row have eight that stand 38 characters apart.
 FAR_DIGITS = (SAFE_DIGITS + 1) // 8
@@ -142,27 +145,6 @@ EIGHT_DIGITS = re.compile("[0-9]{8}")
 
 
 def _decode(text: str) -> Any:
-    """Return the value, without a hook for each object and each integer if no one can miss it.
-
-    If the value has as many members as the text has colons, no member came twice, because each
-    has a colon of its own.
-    """
-    if not EIGHT_DIGITS.search(text[::FAR_DIGITS]):
-        # What is wrong is for the strict one to say.
-        with suppress(ValueError, RecursionError, MalformedJson):
-            value = _decode_quickly(text)
-            if _member_count(value) == text.count(":"):
-                return value
-    return _decode_strictly(text)
-
-
-def _member_count(value: Any) -> int:
-    count = 0
-    if type(value) is dict:
-        count, value = len(value), value.values()
-    elif type(value) is not list:
-        return 0
-    for inner in value:
-        if type(inner) in {dict, list}:
-            count += _member_count(inner)
-    return count
+    """Return the value. A hook for each integer is dear, and only a long one needs it."""
+    has_long = EIGHT_DIGITS.search(text[::FAR_DIGITS])
+    return _decode_any_integers(text) if has_long else _decode_short_integers(text)

@@ -22,7 +22,6 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Expression, Field, Model, QuerySet
 from django.db.models.sql.compiler import SQLCompiler
-from psycopg.pq import TransactionStatus
 
 Cursor = CursorWrapper
 Rows = list[Sequence[Any]]
@@ -45,7 +44,7 @@ def one_exchange(cursor: Cursor, *, commits: bool = False) -> Iterator[None]:
         yield
         return
     server = connection.connection
-    begins = connection.in_atomic_block and server.info.transaction_status == TransactionStatus.IDLE
+    begins = connection.in_atomic_block and server.is_idle
     if begins:
         # psycopg's own BEGIN would wait for its answer. Its commit ends this transaction as well.
         server.autocommit = True
@@ -274,11 +273,16 @@ def _of_rows(into: str, row: str, count: int) -> str:
     return f"{into} VALUES {', '.join([row] * count)}"
 
 
-def _array(field: Any, kind: str, column: Iterable[Any]) -> str:
+def _array(field: Any, kind: str, column: Sequence[Any]) -> str:
     """Return an array as PostgreSQL writes it: psycopg takes several times as long for a list."""
     write = ELEMENTS.get(kind, str)
     if field.null:
         return f"{{{','.join('NULL' if one is None else write(one) for one in column)}}}"
+    if write is _quoted:
+        # Most texts have nothing to escape, which is quicker seen in all of them together.
+        every = '","'.join(column)
+        if "\\" not in every and every.count('"') == 2 * len(column) - 2:
+            return f'{{"{every}"}}'
     return f"{{{','.join(map(write, column))}}}"
 
 

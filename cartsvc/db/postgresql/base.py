@@ -28,6 +28,7 @@ from psycopg import IsolationLevel, OperationalError, Pipeline
 from psycopg.abc import PQGen
 from psycopg.errors import Diagnostic
 from psycopg.generators import send
+from psycopg.pq import TransactionStatus
 
 from cartsvc.db.database_url import REQUEST_SECONDS
 
@@ -59,6 +60,12 @@ class Exchange(Pipeline):
         self.pgconn.enter_pipeline_mode()
         self.level = 1
         return self
+
+    def __exit__(self, *raised: Any) -> None:
+        try:
+            super().__exit__(*raised)
+        finally:
+            self._conn._pipeline = None  # noqa: SLF001
 
     def enqueue(self, command: bytes) -> None:
         """Send a command without values, which returns no rows."""
@@ -92,6 +99,11 @@ class Connection(psycopg.Connection):
         self.warnings: list[str] = []
         self.add_notice_handler(partial(_keep_warning, self.warnings))
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the server has no transaction open."""
+        return self.pgconn.transaction_status == TransactionStatus.IDLE
+
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         end = request_deadline()
         try:
@@ -101,14 +113,9 @@ class Connection(psycopg.Connection):
                 self.pgconn.finish()
             raise
 
-    @contextmanager
-    def pipeline(self) -> Iterator[Exchange]:
+    def pipeline(self) -> Exchange:  # type: ignore[override] # a context, as psycopg's
         self._pipeline = Exchange(self)
-        try:
-            with self._pipeline as exchange:
-                yield exchange
-        finally:
-            self._pipeline = None
+        return self._pipeline
 
     def _set_autocommit(self, value: bool) -> None:
         # psycopg's own would wait, though nothing is sent.
@@ -120,6 +127,8 @@ class Connection(psycopg.Connection):
 
         The server has given up waiting for its standby then, and says so in a mere warning.
         """
+        if self.is_idle:
+            return  # psycopg's own would wait, though nothing is to be committed
         self.warnings.clear()
         super().commit()
         self.check_committed()
