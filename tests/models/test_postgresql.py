@@ -161,12 +161,33 @@ def assert_usable() -> None:
     assert server.info.pipeline_status == PipelineStatus.OFF
 
 
-def test_more_than_the_socket_holds_goes_both_ways_at_once() -> None:
+def test_more_than_the_socket_holds_goes_both_ways_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A busy machine may not read for longer than the service lets data wait in the socket.
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "tcp_user_timeout", 60_000)
+    connection.close()
     context = copy_context()
     context.run(deadline.set, monotonic() + 60)  # rather than for ever
     answers = context.run(exchanged, ANSWERED, SENT, ANSWERED, SENT, SENT)
     assert [len(row[0]) if isinstance(row[0], str) else row[0] for row in answers] == [LARGE] * 5
     assert_usable()
+    connection.close()
+
+
+def test_nothing_waits_where_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each wait takes a lock and looks at the clock. Ours override what psycopg would wait for."""
+    connection.ensure_connection()
+    server = connection.connection
+    monkeypatch.setattr(server, "wait", None)
+
+    server.autocommit = not server.autocommit
+    server.autocommit = not server.autocommit
+    server.commit()
+    server.pipeline().__enter__()
+
+    server.close()
+    connection.close()
 
 
 def test_rows_that_are_fetched_within_an_exchange_are_sent_for() -> None:
