@@ -50,7 +50,12 @@ def test_compose_says_what_the_image_the_service_and_nginx_want() -> None:
         assert rights == (True, ["/tmp"], ["ALL"])
         if name in ("one", "two"):
             assert described["healthcheck"]["test"] == ["CMD", *HEALTH]
-    assert all(service["logging"]["options"] for service in COMPOSE["services"].values())
+    services = COMPOSE["services"]
+    assert all(service["logging"]["options"] for service in services.values())
+    # Podman 4.3 waits for ever for a service that has ended already. podman-compose builds an image
+    # as often as it is said to, all at once.
+    assert not any("depends_on" in service for service in services.values())
+    assert [name for name, service in services.items() if "build" in service] == ["migrate"]
     for sources in re.findall(r"^COPY (.*) \S+$", CONTAINERFILE, re.MULTILINE):
         assert (ROOT / sources).exists()
     named = {name.removesuffix("_FILE") for name in COMPOSE["x-service"]["environment"]}
@@ -107,7 +112,7 @@ def test_no_secret_gets_into_the_image_or_the_repository() -> None:
     assert layers == {path for path in tracked if not path.startswith("cartsvc/deploy/")}
     refused = ["git", "check-ignore", "--no-index", *SECRETS]
     assert subprocess.check_output(refused, cwd=ROOT, text=True).split() == SECRETS
-    build = (DEPLOY / COMPOSE["x-service"]["build"]["context"]).resolve()
+    build = (DEPLOY / COMPOSE["services"]["migrate"]["build"]["context"]).resolve()
     mounted = [volume.split(":")[0] for volume in COMPOSE["services"]["nginx"]["volumes"]]
     files = [secret["file"] for secret in COMPOSE["secrets"].values()]
     for file in {*files, *mounted} - {"./nginx.conf"}:
