@@ -78,7 +78,23 @@ class Author:
         return {**kept, "request_id": self.request_id, "why": self.why}
 
 
-class CartChange(GuardedModel):
+class AuthoredModel(GuardedModel):
+    """A row that says who made the change of which it tells."""
+
+    author_kind = models.CharField(max_length=6)
+    author_name = models.CharField(max_length=NAME_LENGTH)
+    request_id = models.CharField(max_length=REQUEST_ID_LENGTH, null=True)
+    why: Any = None
+
+    class Meta:
+        abstract = True
+
+    @property
+    def author(self) -> Author:
+        return Author(self.author_kind, self.author_name, self.request_id, self.why)
+
+
+class CartChange(AuthoredModel):
     """One change of a cart, known by the version of the cart that it made.
 
     `item_name` is the item's name after the change, or before its removal.
@@ -99,9 +115,6 @@ class CartChange(GuardedModel):
     profile_key = models.UUIDField()
     version = models.PositiveBigIntegerField()
     at = models.DateTimeField()
-    author_kind = models.CharField(max_length=6)
-    author_name = models.CharField(max_length=NAME_LENGTH)
-    request_id = models.CharField(max_length=REQUEST_ID_LENGTH, null=True)
     why = models.CharField(max_length=WHY_LENGTH, null=True)
     operation = models.CharField(max_length=20)
     item_id = models.UUIDField(null=True)
@@ -150,10 +163,6 @@ class CartChange(GuardedModel):
         if "items" in members:
             return {"items": {key: read_values(Item, one) for key, one in members["items"].items()}}
         return read_values(Item, members) if self.item_id else members
-
-    @property
-    def author(self) -> Author:
-        return Author(self.author_kind, self.author_name, self.request_id, self.why)
 
 
 def recorded_item(placed: PlacedItem) -> Values:
