@@ -122,7 +122,7 @@ class Cart(GuardedModel):
 
     def add_item(self, *, version: int | None = None, **values: Any) -> CartItem:
         """Add an item with its `options` after the last one; see `CartManager.add_item`."""
-        item_id = checked_key("id", values.pop("id", None) or uuid7())
+        item_id = uuid7()
         Cart.objects.add_item(self.pk, item_id, Item(**values), version=version)
         self.refresh_from_db()
         return self.items.get(pk=item_id)

@@ -16,14 +16,13 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 from carts.models import cart_statements
 from carts.models.cart_change import MAX_CHANGES, Author, CartChange, difference, encoded
 from carts.models.closing import STATUS_COLUMNS, CartStatus, status_columns, with_status
-from carts.models.item import ITEM_COLUMNS, CartItem
+from carts.models.item import ITEM_COLUMNS
 from carts.models.locked_cart import LockedCart
 from carts.models.reads import CartReader, select_cart
 from carts.models.totals import Totals, next_version
 from carts.records import Item, PlacedItem
 from cartsvc.db.compiled_statements import Cursor, last_exchange
 from cartsvc.db.database_errors import is_key_taken
-from cartsvc.request_errors import InvalidGuid
 
 # The most items and options, together, of a cart that a change returns. It is read under the
 # cart's lock, and kept with an Idempotency-Key.
@@ -69,24 +68,6 @@ class CartWriter(CartReader):
             )
             if new_options:
                 cart_statements.INSERT_OPTIONS.run(cursor, option_rows([after]), cart.profile_key)
-        return changed
-
-    def _write_cart(
-        self,
-        cursor: Cursor,
-        cart: LockedCart,
-        operation: str,
-        before: Mapping[str, object],
-        after: Mapping[str, object],
-    ) -> Changed:
-        """Write the values `after`, all of them, unless they equal those `before`."""
-        was, now = difference(before, after)
-        if not now:
-            return self._unchanged(cart)
-        new = next_version(cart, [], [])
-        with self._recorded(cursor, cart, new, operation, was, now) as changed:
-            write = cart_statements.update_cart(self.model, tuple(after))
-            write.run(cursor, id=cart.id, profile_key=cart.profile_key, **after)
         return changed
 
     def _write_status(
@@ -202,6 +183,4 @@ def change_transaction() -> Iterator[Any]:
     except IntegrityError as error:
         if is_key_taken(error, CartChange):
             raise OperationalError(str(error)) from error
-        if is_key_taken(error, CartItem):
-            raise InvalidGuid("There is an item with this id already.", field=("id",)) from error
         raise

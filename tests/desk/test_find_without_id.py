@@ -13,7 +13,7 @@ from carts.models import Cart
 from carts.models.cart_change import Author
 from carts.models.reads import first_key_at
 from tests.desk.conftest import CARTS, correct_page, form_of, found, page_of
-from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
 
 IDS = ("cart", "item", "customer")
 
@@ -27,7 +27,7 @@ def test_an_id_with_one_wrong_digit_opens_what_was_meant(
     ids = {name: uuid.UUID(int=(0x1900110 + n) << 96 | n) for n, name in enumerate(IDS)}
     for keys in ({name: uuid7() for name in IDS}, ids, {name: uuid7() for name in IDS}):
         cart: Cart = CartFactory(id=keys["cart"], profile_key=keys["customer"])
-        cart.add_item(id=keys["item"], **ItemFactory())
+        Cart.objects.add_item(cart.pk, keys["item"], new_item())
     wrong = list(ids[kind].hex)
     wrong[place] = "9" if wrong[place] != "9" else "8"
     response = viewer.get(CARTS, {"q": "".join(wrong)}, follow=True)

@@ -33,7 +33,7 @@ def test_a_creation_shows_the_items_of_then_in_their_order(viewer: Client) -> No
     pizza.change(quantity=5)
     pizza.replace(**ItemFactory(display_name="Calzone"))
     cart.add_item(**ItemFactory(display_name="Tea"))
-    cart.add_item(id=soup.pk, **ItemFactory(display_name="Soup of the day"))
+    Cart.objects.add_item(cart.pk, soup.pk, new_item(display_name="Soup of the day"))
     cart.change(note="Thanks")
     cola.remove()
 

@@ -10,14 +10,12 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError
-from django.db.transaction import atomic
 from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CurrencyMismatch
 from carts.models import Cart, CartChange
 from carts.records import Item, Option
-from cartsvc.request_errors import ApiErrors, InvalidGuid
+from cartsvc.request_errors import ApiErrors
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
 from tests.support.table_contents import Unchanged
 
@@ -195,34 +193,3 @@ def test_a_value_that_is_not_given_is_required(unchanged: Unchanged) -> None:
 def test_a_cart_is_deleted_by_its_key_or_itself(cart: Any, key: Callable[[Any], Any]) -> None:
     Cart.objects.delete_cart(key(cart))
     assert not Cart.objects.exists()
-
-
-def test_a_key_that_is_taken_is_refused(cart: Any, unchanged: Unchanged) -> None:
-    profile_key = cart.profile_key  # Citus holds ids apart by customer
-    item, other = cart.items.get(), CartFactory(profile_key=profile_key)
-    unchanged()
-    with pytest.raises(IntegrityError, match=r"carts_cart(_pkey|\.id)"), atomic():
-        CartFactory(id=cart.pk, profile_key=profile_key)
-    for write in (
-        lambda: cart.add_item(**ItemFactory(), id=item.pk),
-        lambda: other.add_item(**ItemFactory(), id=str(item.pk)),
-        lambda: other.add_items([ItemFactory() | {"id": item.pk}]),
-    ):
-        with (
-            pytest.raises(InvalidGuid, match="id: There is an item with this id already"),
-            atomic(),
-        ):
-            write()
-
-
-def test_a_cart_shows_what_it_is(cart: Any) -> None:
-    holds = f"items 1, subtotal {cart.subtotal} EUR"
-    assert repr(cart) == f"<Cart {cart.pk}: restaurant 4711, open, {holds}>"
-    assert repr(cart.state) == "<open>"
-    cart.close(outcome="checkout", reference="order-1")
-    until = f"{cart.closed_until:%Y-%m-%dT%H:%M:%S.%f}Z"
-    assert repr(cart.state) == f"<checkout until {until}>"
-    cart.close(outcome="ordered", reference="order-1")
-    assert repr(cart.state) == "<ordered>"
-    assert "restaurant 4711, ordered, items 1" in repr(cart)
-    assert str(cart) == f"{cart.pk} of {cart.profile_key}"
