@@ -1,7 +1,6 @@
 """List Changes, the operation on the carts of all customers."""
 
 import json
-from datetime import datetime
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -13,7 +12,7 @@ from cartsvc.api.operation import Operation
 from cartsvc.api.query import QueryParameter, integer_between
 from cartsvc.concurrency_limit import WAITING
 from cartsvc.member_names import camel_case
-from cartsvc.moments import utc_text
+from cartsvc.moments import as_text
 from cartsvc.request_errors import InvalidParameter
 
 CHANGES_PAGE_SIZE, MAX_CHANGES_PAGE_SIZE = 100, 1_000
@@ -60,8 +59,4 @@ class ChangesViewSet(OperationView):
         return self.answer(_encode({"changes": told, "next": str(position)}))
 
 
-def _text(value: object) -> str:
-    return utc_text(value) if isinstance(value, datetime) else str(value)
-
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_text).encode
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=as_text).encode
