@@ -3,20 +3,12 @@
 import errno
 import socket
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 from urllib.parse import urlsplit
 
 
-class Address(TypedDict, total=False):
-    """The arguments by which Granian listens at an address."""
-
-    address: str
-    port: int
-    uds: Path
-
-
-def free_address(bind: str) -> Address:
-    """Return what `bind` names. Raise ValueError or OSError if nothing can listen there.
+def free_address(bind: str) -> dict[str, Any]:
+    """Return Granian's arguments for `bind`. Raise ValueError or OSError if nothing can listen.
 
     The server itself would share its port with another one of its kind, and say nothing. Of two
     that start at the same moment, it still does.

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 from threading import Thread, get_ident
+from typing import Any
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -19,14 +20,13 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 
 from cartsvc.serving import metrics
-from cartsvc.serving.addresses import Address
 from cartsvc.serving.drain import Drainable
 from cartsvc.serving.logs import use_lossy_output
 
 GRACEFUL_TIMEOUT_SECONDS = 30  # for running requests to finish when the server stops
 
 
-def serve(address: Address, prepare: Callable[[], object]) -> None:
+def serve(address: dict[str, Any], prepare: Callable[[], object]) -> None:
     """Serve at this address until a signal. Each worker calls `prepare` first.
 
     This ends with an error if a worker that has died cannot be replaced, or the next dies at once.

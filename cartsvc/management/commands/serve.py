@@ -1,6 +1,5 @@
 import os
 import secrets
-from argparse import SUPPRESS
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -34,15 +33,11 @@ class Command(BaseCommand):
             default=settings.BIND,
             help="where it listens, or unix:/path (%(default)s)",
         )
-        # As other servers are told it.
-        parser.add_argument("--port", "-p", help=SUPPRESS)
         parser.add_argument(
             "--demo", action="store_true", help="fill the database with carts, if it has none"
         )
 
-    def handle(self, *, bind: str, port: str | None, demo: bool, **_options: object) -> None:
-        if port:
-            raise CommandError(f"There is no --port: use --bind 127.0.0.1:{port}.")
+    def handle(self, *, bind: str, demo: bool, **_options: object) -> None:
         # Seconds for each name server. The next is then asked while a request still waits.
         os.environ.setdefault("RES_OPTIONS", "timeout:1 attempts:1")
         with _naming(bind, "BIND= or --bind "):
