@@ -1,7 +1,6 @@
 """What staff did, from the log that Django keeps of it: of one cart, or of all by agent and day."""
 
-from datetime import date, timedelta
-from itertools import groupby
+from datetime import date
 from typing import Any, cast
 from uuid import UUID
 
@@ -10,7 +9,6 @@ from django.contrib.admin.models import ADDITION, LogEntry
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.timezone import localdate
 
 from carts.admin.formatting import cart_url, format_value
 from carts.models import Cart, DeletedCart, StaffEntry
@@ -44,7 +42,6 @@ def author_of(request: HttpRequest, why: str | None) -> Author:
 def log(
     request: HttpRequest, cart: Cart, flag: int, message: str, why: str | None, version: int | None
 ) -> None:
-    """Log what a member of staff did to a cart, and the version that it made."""
     user = cast("User", request.user)
     text = f"{message}. Why: {format_value(why)}" if why else message
     entry = LogEntry.objects.log_actions(user.pk, [cart], flag, text, single_object=True)
@@ -68,7 +65,6 @@ def is_deleted(cart_id: UUID) -> bool:
 
 
 def notes_of(cart_id: UUID) -> QuerySet[StaffEntry]:
-    """Return the newest notes that staff added to a cart's history, newest first."""
     notes = StaffEntry.objects.filter(cart_id=cart_id, log_entry__action_flag=ADDITION)
     return notes.select_related("log_entry__user").order_by("-pk")[:ENTRIES_PER_PAGE]
 
@@ -79,26 +75,8 @@ def event_of(entry: LogEntry) -> str:
     return cart_url(about.cart_id, version=about.version or 0) if about else ""
 
 
-def activity_page(agent: User | None, day: date | None, before: int | None) -> dict[str, object]:
-    """Return the actions of a page, newest first: the entries of each, which one request made."""
-    entries, older = _newest_entries(agent.pk if agent else None, day, before)
-    today = localdate()
-    return {
-        "actions": [list(entries) for _, entries in groupby(entries, _request_of)],
-        "older": older,
-        "today": today,
-        "yesterday": today - timedelta(days=1),
-    }
-
-
-def carts_changed_by(agent: int | None) -> list[UUID]:
-    """Return the carts of the newest entries of the account."""
-    entries, _ = _newest_entries(agent, None, None)
-    return [entry.staff_entry.cart_id for entry in entries if event_of(entry)]
-
-
-def _newest_entries(
-    agent: int | None, day: date | None, before: int | None
+def newest_entries(
+    agent: Any, day: date | None = None, before: int | None = None
 ) -> tuple[list[Any], int | None]:
     """Return a page of entries, newest first, and the key below which the next page begins."""
     entries = LogEntry.objects.order_by("-pk")
@@ -109,7 +87,7 @@ def _newest_entries(
     if rest:
         entries = entries.filter(pk__gt=rest.pk)
     if agent:
-        entries = entries.filter(user_id=agent)
+        entries = entries.filter(user=agent)
     if day:
         entries = entries.filter(action_time__date=day)
     entries = entries.select_related("user", "content_type", "staff_entry")
@@ -118,10 +96,11 @@ def _newest_entries(
         return found, rest.pk + 1 if rest else None
     more = found.pop()
     # An action that goes on begins the next page.
-    whole = [entry for entry in found if _request_of(entry) != _request_of(more)] or found
+    whole = [entry for entry in found if request_of(entry) != request_of(more)] or found
     return whole, whole[-1].pk
 
 
-def _request_of(entry: Any) -> object:
+def request_of(entry: Any) -> object:
+    """Return what the entries have in common that one request has made."""
     about = getattr(entry, "staff_entry", None)
     return (about and about.request_id) or entry.pk

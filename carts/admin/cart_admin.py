@@ -1,3 +1,5 @@
+from datetime import timedelta
+from itertools import groupby
 from typing import Any
 from uuid import UUID
 
@@ -5,6 +7,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
+from django.utils.timezone import localdate
 
 from carts.admin import activity, search
 from carts.admin.activity import is_deleted, log_of
@@ -43,8 +46,6 @@ CHANGE_PAGES = (
 
 @admin.register(Cart)
 class CartAdmin(admin.ModelAdmin):
-    """The pages that find a cart, show it, change it and delete it. Carts are not created here."""
-
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
@@ -63,10 +64,7 @@ class CartAdmin(admin.ModelAdmin):
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: object = None) -> HttpResponse:
-        """Show the search box and the carts found, or give them as a workbook.
-
-        A key opens the one thing that has it.
-        """
+        """Show the carts found, or give them as a workbook. A key opens the thing that has it."""
         self._check_view(request)
         form, result = search.FindForm(request.GET), search.SearchResult()
         if form.is_valid():
@@ -88,7 +86,9 @@ class CartAdmin(admin.ModelAdmin):
     def mine_view(self, request: HttpRequest) -> HttpResponse:
         """Show the search box and the carts that the member of staff changed last."""
         self._check_view(request)
-        result = search.SearchResult(search.listed(activity.carts_changed_by(request.user.pk)))
+        entries, _ = activity.newest_entries(request.user)
+        keys = [entry.staff_entry.cart_id for entry in entries if activity.event_of(entry)]
+        result = search.SearchResult(search.listed(keys))
         context = {"title": "Your last carts", "form": search.FindForm(), "result": result}
         return desk_page(request, "search", {**context, "is_mine": True})
 
@@ -144,9 +144,12 @@ class CartAdmin(admin.ModelAdmin):
             self._check_view(request)
             title, own = "Your activity", {"agent": request.user}
             del form.fields["agent"]
-        context = {"title": title, "form": form, "own": own}
+        today = localdate()
+        context = {"title": title, "form": form, "own": own, "today": today}
         if form.is_valid():
-            context |= activity.activity_page(**form.cleaned_data | own)
+            entries, older = activity.newest_entries(**form.cleaned_data | own)
+            actions = [list(same) for _, same in groupby(entries, activity.request_of)]
+            context |= {"actions": actions, "older": older, "yesterday": today - timedelta(days=1)}
         return desk_page(request, "staff_activity", context)
 
     def _check_view(self, request: HttpRequest) -> None:
