@@ -99,23 +99,22 @@ def readings(term: str) -> Iterator[Reading]:
 def _with_id(digits: str) -> Iterator[Reading]:
     if len(digits) == 32:
         key = UUID(digits)
-        meaning = f"customer {isolate(key)}"
-        yield Reading(meaning, "profile_key", key, deleted=_deleted(key, key), moved=_moved(key))
+        meaning, went = f"customer {isolate(key)}", MovedCart.objects.filter(profile_key=key)
+        moved = list(went.order_by("-moved_on")[:MAX_DELETED])
+        yield Reading(meaning, "profile_key", key, deleted=_deleted(key, key), moved=moved)
     for begins in dict.fromkeys((digits, digits[:MIN_DIGITS])):
         low, high = UUID(begins.ljust(32, "0")), UUID(begins.ljust(32, "f"))
         found, deleted = _within(low, high), _deleted(low, high)
-        if near := frozenset(cart_id for key, cart_id in found if _is_near(key, digits)):
+        # One other digit, or two, as if they had changed places.
+        others = ((sum(map(ne, key.hex, digits)), cart_id) for key, cart_id in found)
+        near = frozenset(cart_id for many, cart_id in others if many in {1, 2})
+        if len(digits) == 32 and near:
             meaning = f"an id that is almost {isolate(digits)}"
             yield Reading(meaning, keys=near, opens=True, is_guess=True)
         # The deleted carts are keys as well: if there are no others, no cart is meant.
         if keys := frozenset(cart_id for _, cart_id in found) | {cart.pk for cart in deleted}:
             meaning = f"an id that begins with {isolate(begins)}"
             yield Reading(meaning, keys=keys, opens=begins == digits, deleted=deleted)
-
-
-def _is_near(key: UUID, digits: str) -> bool:
-    """Return whether an id has one other digit, or two, as if they had changed places."""
-    return len(digits) == 32 and sum(map(ne, key.hex, digits)) in {1, 2}
 
 
 def _with_ending(digits: str, bare: str) -> Reading:
@@ -226,10 +225,6 @@ def _within(*ends: UUID) -> list[tuple[UUID, UUID]]:
     customers = Cart.objects.filter(profile_key__range=ends).order_by("profile_key", "-pk")
     keys = customers.values_list("profile_key", "pk")
     return [row for rows in (items, carts, keys) for row in rows[:MAX_ALIKE]]
-
-
-def _moved(key: UUID) -> list[MovedCart]:
-    return [*MovedCart.objects.filter(profile_key=key).order_by("-moved_on")[:MAX_DELETED]]
 
 
 def _deleted(*ends: UUID) -> list[DeletedCart]:
