@@ -10,11 +10,7 @@ from cartsvc.identity.bearer_tokens import Bearer, Claims, InvalidClaim, text_cl
 
 @dataclass(frozen=True, slots=True)
 class CartBearer(Bearer):
-    """The sender of a request.
-
-    `profile_key` and `partner_key` are None if the token is not bound to a customer or a partner.
-    Only a trusted back end has such a token.
-    """
+    """A token that is bound to no customer or to no partner is a trusted back end's."""
 
     profile_key: UUID | None
     partner_key: str | None

@@ -97,8 +97,6 @@ class ApiError(Exception):
 
 
 class ApiErrors(ApiError):
-    """Several errors at once."""
-
     errors: Sequence[ApiError] = ()
 
     def __init__(self, errors: Sequence[ApiError]) -> None:

@@ -81,8 +81,6 @@ class DeleteCartView(ChangeView):
 
 
 class NoteView(ChangeView):
-    """The page that adds a note to the cart's history, and changes nothing."""
-
     template = "add_note"
     title = "Add a note to the history"
     asks = "Note (for staff only)"

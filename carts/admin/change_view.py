@@ -52,9 +52,7 @@ WHY = "Why (for staff only)"
 
 
 class ChangeView(View):
-    """The base of the pages that change a cart.
-
-    `removed` is what to say if the cart exists, but not what the page is about. `editor` is the
+    """`removed` is what to say if the cart exists, but not what the page is about. `editor` is the
     form of what is changed; a page that only asks has none. `asks` is the label of the reason, if
     it must be given. `takes_closed` tells whether a closed cart has this page.
     """

@@ -1,4 +1,4 @@
-"""The page that puts back, in several carts, what a bearer, staff or a request has changed."""
+"""The page that puts back, in carts that the filter "Changed by" has found, what they changed."""
 
 from collections import ChainMap
 from typing import Any
@@ -20,8 +20,6 @@ from carts.models.reads import items_of
 
 
 class PutBackManyView(ManyCartsView):
-    """The page for carts that the filter "Changed by" has found, of its time."""
-
     template = "put_back_many"
 
     def read_form(self) -> bool:

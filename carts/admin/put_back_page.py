@@ -1,4 +1,4 @@
-"""The page that puts back what a change has changed."""
+"""The page that puts back an item, all items of the cart, or fields of the cart itself."""
 
 from typing import Any
 
@@ -16,8 +16,6 @@ from carts.records import Item
 
 
 class PutBackView(ChangeView):
-    """The page that puts back an item, all items of the cart, or fields of the cart itself."""
-
     template = "put_back"
     removed = (
         "There is nothing to put back. Perhaps the change is too old to be kept, or too much has "

@@ -54,8 +54,6 @@ class MomentField(forms.DateTimeField):
 
 
 class FindForm(forms.Form):
-    """The search box, the filters, and the position in the list."""
-
     q = forms.CharField(required=False, label="Find a cart", max_length=500)
     partner_key = forms.CharField(required=False, strip=False)
     platform = forms.CharField(required=False, strip=False)

@@ -53,7 +53,6 @@ class Desk(AdminSite):
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, object] | None = None
     ) -> Any:
-        """Change one's own password, and lead to the first page."""
         if request.session.get(IS_FIRST):
             extra_context = {"title": "Choose a password of your own"}
         response: HttpResponse = super().password_change(request, extra_context)

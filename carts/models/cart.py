@@ -135,10 +135,7 @@ class Cart(GuardedModel):
         return list(self.items.filter(pk__in=added))
 
     def replace_items(self, items: SentItems, *, version: int | None = None) -> list[CartItem]:
-        """Make these the cart's items; one with the `id` of an item of the cart replaces it.
-
-        See `CartManager.replace_items`.
-        """
+        """Make these the cart's items; one with an item's `id` replaces it. See `CartManager`."""
         found = checked_items(items)
         placed = {key or uuid7(): item for key, item in found}
         kept = {key for key, _ in found if key}

@@ -55,12 +55,7 @@ class IdempotencyRecord(models.Model):
     def of_request(cls, profile_key: UUID, partner_key: str | None, key: str, request: Any) -> Self:
         """Return the record of a request: a new one, or that of the same request sent before.
 
-        It is made in the transaction of what it protects. The key belongs to the profile and, if
-        the token is bound to a partner, to that partner.
-
-        Raises:
-            ApiError: `idempotency_key_reused`, or `request_in_progress` if the same request is
-                already running and does not end within the lock timeout.
+        The key belongs to the profile and, if the token is bound to a partner, to that partner.
         """
         # Cutting is safe: no cart has a longer partner key, so the change is an error.
         stored = key if partner_key is None else f"{partner_key} {key}"[:STORED_MAX_LENGTH]
@@ -88,7 +83,6 @@ class IdempotencyRecord(models.Model):
         return earlier
 
     def keep_answer(self, data: str | None, version: int | None, *, is_change: bool) -> None:
-        """Keep what the request is answered with."""
         answer = {"data": data, "version": version, "is_change": is_change}
         type(self).objects.filter(pk=self.pk).update(**answer)
 

@@ -79,9 +79,6 @@ def lock_cart(
 
     All are sent at once. Those after the first run when the lock is held, so they see what the
     last change has left. If an item's id is given, the first look must find the item.
-
-    Raises:
-        ApiError: `cart_not_found` or `item_not_found`.
     """
     keys = {**carts.keys, "id": cart_id}
     if "profile_key" not in keys:
@@ -114,11 +111,7 @@ def lock_open_cart(
     *looks: Select,
     item_id: UUID | None = None,
 ) -> tuple[LockedCart, list[Rows]]:
-    """Do as `lock_cart`, for a change that needs an open cart of an expected version.
-
-    Raises:
-        ApiError: `cart_closed` or `version_mismatch`, too.
-    """
+    """Do as `lock_cart`, and refuse a cart that is closed, or has no `version` that is expected."""
     cart, found = lock_cart(carts, cursor, cart_id, *looks, item_id=item_id)
     if cart.stored_status != OPEN:
         cart.status.check_open()

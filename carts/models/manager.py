@@ -62,10 +62,7 @@ class CartManager(CartWriter):
     """
 
     def by(self, author: Author, **keys: Any) -> Self:
-        """Return a manager of the carts that have the `keys`, for changes by `author`.
-
-        The carts' history names the author. `keys` are values of model fields.
-        """
+        """Return a manager of the carts whose fields have the `keys`, for changes by `author`."""
         carts = type(self)()
         # Earlier keys win, so that a second call cannot widen the selection.
         carts.__dict__.update(vars(self), author=author, keys={**keys, **self.keys})
@@ -84,10 +81,7 @@ class CartManager(CartWriter):
         items: Iterable[Item | Mapping[str, object]] = (),
         **values: Any,
     ) -> "Cart":
-        """Create a cart with its items and their options (specification: Create Cart).
-
-        `values`, and those of the `items` and their `options`, are those of `carts.records`.
-        """
+        """Create a cart of the values of a `NewCart` (specification: Create Cart)."""
         given = values.pop("id", None)
         cart_id = checked_key("id", given or uuid7())
         customer = checked_key("profile_key", profile_key)
@@ -126,10 +120,7 @@ class CartManager(CartWriter):
     def change_cart(
         self, cart_id: UUID, changes: Mapping[str, object], *, version: Expected = None
     ) -> Changed:
-        """Change some of `CHANGEABLE_CART_FIELDS`. Those that are not named stay as they are.
-
-        Values that equal those held change nothing. Another field is a TypeError.
-        """
+        """Change some of `CHANGEABLE_CART_FIELDS`. Values that equal those held change nothing."""
         if fixed := changes.keys() - set(CHANGEABLE_CART_FIELDS):
             named, taken = ", ".join(sorted(fixed)), ", ".join(CHANGEABLE_CART_FIELDS)
             raise TypeError(f"A change of a cart takes no {named}, only {taken}.")
@@ -238,10 +229,7 @@ class CartManager(CartWriter):
     def replace_item(
         self, cart_id: UUID, item_id: UUID, item: Item, *, version: Expected = None
     ) -> Changed:
-        """Replace an item entirely, options included (specification: Update Item).
-
-        The item keeps its id and its position.
-        """
+        """Replace an item entirely, but for its id and position (specification: Update Item)."""
         with change_transaction() as cursor:
             cart, before = self._lock_item(cursor, cart_id, item_id, version)
             return self._write_item(cursor, cart, "Update Item", before, item)
@@ -254,10 +242,7 @@ class CartManager(CartWriter):
         *,
         version: Expected = None,
     ) -> Changed:
-        """Change the named fields of an item; the others stay as they are at that moment.
-
-        Values that equal those held change nothing.
-        """
+        """Change the named fields of an item. Values that equal those held change nothing."""
         checked = checked_changes(Item, changes)
         with change_transaction() as cursor:
             cart, before = self._lock_item(cursor, cart_id, item_id, version)
@@ -275,7 +260,6 @@ class CartManager(CartWriter):
         return cart, item
 
     def remove_item(self, cart_id: UUID, item_id: UUID, *, version: Expected = None) -> Changed:
-        """Remove an item and its options."""
         with change_transaction() as cursor:
             cart, before = self._lock_item(cursor, cart_id, item_id, version)
             new = next_version(cart, [before], [])
@@ -294,10 +278,7 @@ class CartManager(CartWriter):
         kept: Set[UUID] = frozenset(),
         version: Expected = None,
     ) -> Changed:
-        """Make the cart's items these, by their ids and in their order: all or none.
-
-        The cart must have those that are `kept`. Items that equal those held change nothing.
-        """
+        """Make the cart's items these, by their ids and in this order. It must have the `kept`."""
         with change_transaction() as cursor:
             cart, [rows] = lock_open_cart(self, cursor, cart_id, version, SELECT_ITEMS)
             before = [*items_in_rows(rows)]

@@ -33,10 +33,7 @@ CUSTOMER = Parameter("profile_key", models.UUIDField())
 
 
 def cart_json(**contents: Any) -> JsonObject:
-    """Return the expression of a cart as a JSON object, which `with_status` completes.
-
-    `contents` are further members by their names in it.
-    """
+    """Return the expression of a cart's JSON with further members. `with_status` completes it."""
     sent, shown_only = (
         {camel_case(name): name for name in names}
         for names in (("profile_key", *column_names(NewCart)), SHOWN_ONLY)
@@ -130,10 +127,7 @@ def select_summaries(
     further: bool,
     by_change: bool,
 ) -> Select:
-    """Return the SELECT of a page: ids, JSON, and `columns`; beyond a cart if it is `further`.
-
-    If there is a `status`, the carts have it at the `moment`.
-    """
+    """Return the SELECT of a page: ids, JSON, and `columns`; beyond a cart if it is `further`."""
     cart_id, at = Parameter("cart_id", models.UUIDField()), Parameter("at", models.DateTimeField())
 
     def page() -> models.QuerySet[models.Model]:
@@ -161,11 +155,7 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         return CartQuerySet(self.model, using=self._db).filter(**self.keys)
 
     def version_and_json(self, cart_id: UUID) -> tuple[int, str]:
-        """Return the cart's version and the JSON text that Get Cart shows.
-
-        Raises:
-            ApiError: `cart_not_found`.
-        """
+        """Return the cart's version and the JSON text that Get Cart shows."""
         keys = {**self.keys, "id": cart_id}
         statement = select_cart(self.model, tuple(keys), status_columns())
         for version, text, *status in statement.rows(**keys):
@@ -191,11 +181,7 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         *,
         by_change: bool = False,
     ) -> list[tuple[UUID | Position, str]]:
-        """Return the cursors and JSON texts of up to `limit` carts, newest first.
-
-        If `by_change`, the last changed come first. With a `cursor`, those beyond it. With a
-        `status`, those that have it.
-        """
+        """Return the cursors and JSON texts of up to `limit` carts, those beyond the `cursor`."""
         columns = ("modified_on",) * by_change + status_columns()
         statement = select_summaries(
             self.model,

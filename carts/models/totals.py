@@ -39,11 +39,8 @@ def next_version(
     """Return the cart as it is once the items `before` have become those `after`.
 
     `sent_in` is the place of the caller's list of these items, such as `("items",)`. It is empty
-    if what the caller sent is the item.
-
-    Raises:
-        ApiError: `currency_mismatch`, `invalid_currency` or `too_many`. A cart that is above a
-            lowered limit may be changed, if it does not grow.
+    if what the caller sent is the item. A cart that is above a lowered limit may be changed, if it
+    does not grow.
     """
     check_currencies(cart, after, sent_in)
     removed, added = Totals.of_items(before), Totals.of_items(after)
@@ -66,10 +63,7 @@ def next_version(
 
 
 def check_currencies(cart: LockedCart, items: Iterable[PlacedItem], sent_in: Place) -> None:
-    """Raise an error for items and options in another currency than the cart's.
-
-    No more errors are looked for than an answer lists. See `next_version`.
-    """
+    """Raise an error for each item or option in another currency, up to what an answer lists."""
     errors: list[ApiError] = []
     for number, (_, _, item, _) in enumerate(items):
         place = (*sent_in, number) if sent_in else ()

@@ -160,7 +160,6 @@ _columns_of = itemgetter(*map(Item._fields.index, ITEM_COLUMNS))
 
 
 def option_rows(items: Iterable[PlacedItem]) -> list[tuple[Any, ...]]:
-    """Return the rows of INSERT_OPTIONS."""
     return [
         (item_id, position, *option)
         for item_id, _, item, _ in items

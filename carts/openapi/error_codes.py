@@ -1,7 +1,4 @@
-"""An example of each error code of the document.
-
-A test compares the examples with what the service answers.
-"""
+"""An example of each error code. A test compares them with what the service answers."""
 
 from datetime import UTC, datetime
 

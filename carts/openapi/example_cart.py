@@ -18,7 +18,6 @@ def example_cart() -> JsonDict:
 
 
 def example_of(schema: JsonDict) -> JsonDict:
-    """Return an object that the schema describes."""
     members, required = schema["properties"].keys(), schema["required"]
     for found in example_cart()["objects"]:
         if found.keys() & members and found.keys() >= {*required}:

@@ -115,7 +115,6 @@ class IssuerKeys(PyJWKClient):
 
 
 def _usable_keys(document: bytes) -> PyJWKSet:
-    """Return the keys that can verify."""
     keys = PyJWKSet.from_dict(json.loads(document))
     fit = [key for key in keys if not key.Algorithm.check_key_length(key.key)]
     signing = [key for key in fit if key.public_key_use in {"sig", None}]
