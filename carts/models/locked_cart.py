@@ -60,11 +60,9 @@ class LockedCart(NamedTuple):
     def in_status(self, status: CartStatus) -> "LockedCart":
         return LockedCart._make([*self[: -len(STATUS_COLUMNS)], *status])
 
-    def check_version(self, expected: int | Collection[int]) -> None:
+    def check_version(self, expected: Expected) -> None:
         versions = [expected] if isinstance(expected, int) else expected
-        if not isinstance(versions, Collection) or any(type(one) is not int for one in versions):
-            raise TypeError("A version is an integer, such as cart.version.")
-        if self.version not in versions:
+        if versions is not None and self.version not in versions:
             raise VersionMismatch(version=self.version)
 
 
@@ -115,8 +113,7 @@ def lock_open_cart(
     cart, found = lock_cart(carts, cursor, cart_id, *looks, item_id=item_id)
     if cart.stored_status != OPEN:
         cart.status.check_open()
-    if version is not None:
-        cart.check_version(version)
+    cart.check_version(version)
     return cart, found
 
 

@@ -35,15 +35,7 @@ from carts.models.locked_cart import (
 from carts.models.reads import moment_of
 from carts.models.totals import next_version
 from carts.models.writes import CartWriter, Changed, change_transaction
-from carts.records import (
-    Closing,
-    Item,
-    NewCart,
-    PlacedItem,
-    Reopening,
-    checked_key,
-    placed_items,
-)
+from carts.records import Closing, Item, NewCart, PlacedItem, Reopening, checked_key, placed_items
 from carts.validation import checked_changes
 from cartsvc.db.compiled_statements import Cursor, last_exchange, one_exchange
 from cartsvc.db.database_url import REQUEST_SECONDS
@@ -142,8 +134,7 @@ class CartManager(CartWriter):
         with change_transaction() as cursor:
             cart, _ = lock_cart(self, cursor, cart_id)
             new = cart.status.after(closing, cart.now)
-            if version is not None:
-                cart.check_version(version)
+            cart.check_version(version)
             return self._write_status(cursor, cart, "Close Cart", new)
 
     def reopen_cart(
@@ -153,8 +144,7 @@ class CartManager(CartWriter):
         with change_transaction() as cursor:
             cart, _ = lock_cart(self, cursor, cart_id)
             cart.status.check_opens(reopening)
-            if version is not None:
-                cart.check_version(version)
+            cart.check_version(version)
             return self._write_status(cursor, cart, "Reopen Cart", CartStatus(OPEN))
 
     def move_cart(self, cart_id: UUID, profile_key: UUID, *, version: Expected = None) -> Changed:
