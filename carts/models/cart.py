@@ -112,9 +112,6 @@ class Cart(GuardedModel):
         stored = CartStatus(*(getattr(self, name) for name in STATUS_COLUMNS))
         return stored.at(timezone.now())
 
-    def delete(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError("A cart is deleted with Cart.objects.delete_cart(cart.pk).")
-
     def change(self, *, version: int | None = None, **changes: Any) -> None:
         """Change the named fields; the others stay as they are. See `CartManager.change_cart`."""
         Cart.objects.change_cart(self.pk, changes, version=version)
