@@ -1,13 +1,13 @@
 """Walk along a table by its primary key, a batch at a time, and delete the rows."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any
 from uuid import UUID
 
 from django.contrib.admin.models import LogEntry
 from django.core.management.base import OutputWrapper
 from django.db import OperationalError, connection, transaction
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 
 from carts.models import Cart
 from cartsvc.db.compiled_statements import delete_in_shards
@@ -20,10 +20,8 @@ BATCH = 500
 # Carts that a transaction deletes: each may hold over a thousand other rows.
 CARTS_DELETED_AT_ONCE = 10
 
-ModelT = TypeVar("ModelT", bound=Model)
 
-
-def batches(rows: QuerySet[ModelT], size: int) -> Iterator[QuerySet[ModelT]]:
+def batches(rows: QuerySet[Any], size: int) -> Iterator[QuerySet[Any]]:
     """Yield the rows in batches of `size`, in order of their key."""
     keys = rows.order_by("pk").values_list("pk", flat=True)
     batch = list(keys[:size])
@@ -33,11 +31,11 @@ def batches(rows: QuerySet[ModelT], size: int) -> Iterator[QuerySet[ModelT]]:
 
 
 def delete_batches(
-    rows: QuerySet[ModelT],
+    rows: QuerySet[Any],
     out: OutputWrapper,
     *,
     dry_run: bool,
-    only: Callable[[QuerySet[ModelT]], QuerySet[ModelT]] = QuerySet.all,
+    only: Callable[[QuerySet[Any]], QuerySet[Any]] = QuerySet.all,
 ) -> None:
     """Delete the rows, a few in a transaction, and write how many are gone.
 
@@ -55,7 +53,7 @@ def delete_batches(
     out.write(f"{deleted} {rows.model._meta.verbose_name_plural} {verb}.")
 
 
-def _delete(rows: QuerySet[ModelT], keys: Sequence[UUID]) -> int:
+def _delete(rows: QuerySet[Any], keys: Sequence[UUID]) -> int:
     """Delete these of the rows, except those that are being changed. Return how many went."""
     rows = rows.filter(pk__in=keys)
     if rows.model is not LogEntry and connection.is_distributed:  # type: ignore[attr-defined] # of cartsvc.db

@@ -19,8 +19,6 @@ STATUSES = (OPEN, *OUTCOMES)
 # The columns of a `CartStatus`, in its order.
 STATUS_COLUMNS = ("stored_status", "closed_on", "closed_until", "reference", "order_reference")
 
-Moment = datetime | Expression
-
 
 class CartStatus(NamedTuple):
     """What a cart is, and if it is closed: since when, until when, for what, as which order."""
@@ -104,7 +102,7 @@ def expired(moment: datetime) -> Q:
     return found
 
 
-def has_status(status: str, moment: Moment) -> Q:
+def has_status(status: str, moment: datetime | Expression) -> Q:
     """Return the condition of the carts that have the status at the moment."""
     if status == OPEN:
         return Q(stored_status=OPEN) | Q(stored_status=CHECKOUT, closed_until__lte=moment)

@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 from uuid import UUID, uuid4
 
 import yaml
@@ -25,8 +25,6 @@ SIZES = (2, 1, 3, 0, 1, 6, 2)
 
 SAMPLES = yaml.safe_load(Path(__file__).with_name("demo_carts.yaml").read_text(encoding="utf-8"))
 
-T = TypeVar("T")
-
 
 class Command(BaseCommand):
     help = "Fill an empty database with believable carts of the last four weeks, to try the desk."
@@ -42,7 +40,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{DEMO_CARTS} carts were made, all of partner DEMO.")
 
 
-def pick(samples: Sequence[T], number: int) -> T:
+def pick(samples: Sequence[Any], number: int) -> Any:
     return samples[number % len(samples)]
 
 
