@@ -253,7 +253,7 @@ ANY_PROFILE_SCOPE = "Cart.AnyProfile"
 SCOPES_ON_REQUEST = {ANY_PROFILE_SCOPE, "Cart.Close"}
 
 REST_FRAMEWORK = {
-    # Operations have checks of their own (`OperationViewSet`). These open no other view to anybody.
+    # Operations have checks of their own (`OperationView`). These open no other view to anybody.
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAdminUser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

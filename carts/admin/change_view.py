@@ -250,10 +250,7 @@ class EditView(ChangeView):
         return self.write(f"{name}: {changes}", change, *values)
 
     def clashes(self) -> bool:
-        """Return whether somebody else has changed a field that was typed in.
-
-        The form then marks these fields, and shows what all others are now.
-        """
+        """Return whether somebody else has changed a field that was typed in, and mark it."""
         was, now = self.fields(self.opened_state), self.fields(self.current)
         self.values = self.editor.values()
         both = []

@@ -71,10 +71,7 @@ def format_value(value: object) -> str:
 
 
 def format_amount(value: Decimal | int, currency: str) -> str:
-    """Return the exact amount with its currency's decimals, such as 1,234.50 or 1,200.
-
-    An amount with more decimals than the currency keeps them all. Zero has no sign.
-    """
+    """Return the exact amount with its currency's decimals or more, such as 1,234.50 or 1,200."""
     number = Decimal(value)
     decimals = max(DECIMALS.get(currency, 2), -int(number.normalize().as_tuple().exponent))
     return f"{number:z,.{decimals}f}"

@@ -77,10 +77,7 @@ def form_field(record: Record, name: str) -> forms.Field:
 
 
 class RecordForm(forms.Form):
-    """A form of some fields of a record, which returns untouched values unchanged.
-
-    `first` is the field that is corrected most. A price is in the `currency`.
-    """
+    """A form of some fields of a record, of which the `first` is corrected most."""
 
     record: ClassVar[Record]
     names: ClassVar[tuple[str, ...]]

@@ -53,10 +53,7 @@ SAME = Plan("stays as it is")
 
 
 class ManyCartsView(View):
-    """The base of these pages, whose form is read into these attributes.
-
-    `begins` is how each entry in the log of staff begins, `why` the reason that the history keeps.
-    """
+    """`begins` is how an entry in the log of staff begins, `why` the reason in the history."""
 
     template = ""
     title = ""

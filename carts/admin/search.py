@@ -173,10 +173,7 @@ def _search(reading: Reading, values: dict[str, Any], size: int, deadline: float
 
 
 def listed(keys: list[UUID], *, with_last: bool = False) -> list[Cart]:
-    """Return the carts, newest first, each with its first three `lines`: quantity and name.
-
-    `with_last` adds who has changed it `last`, and why.
-    """
+    """Return the carts, newest first, with their first `lines`, and by whom they changed `last`."""
     # As texts, which are read with the cart's row: as many, whatever the cart holds.
     line = Concat("quantity", Value(" "), "display_name", output_field=TextField())
     lines = {f"line_{n}": Subquery(ITEMS_OF_CART.values(line=line)[n : n + 1]) for n in range(3)}

@@ -37,10 +37,7 @@ def delete_batches(
     dry_run: bool,
     only: Callable[[QuerySet[Any]], QuerySet[Any]] = QuerySet.all,
 ) -> None:
-    """Delete the rows, a few in a transaction, and write how many are gone.
-
-    `only` narrows a batch down to the rows to delete. A dry run only counts them.
-    """
+    """Delete the rows, of each batch what `only` leaves of it, and write how many are gone."""
     deleted, size = 0, CARTS_DELETED_AT_ONCE if rows.model is Cart else BATCH
     for batch in map(only, batches(rows, BATCH)):
         keys = list(batch.values_list("pk", flat=True))

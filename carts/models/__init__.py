@@ -1,9 +1,4 @@
-"""Carts, their items and the chosen options, and every change that can be made to them.
-
-Every change goes through `CartManager`: it is validated, runs in one transaction, and, if it is no
-creation, begins with a lock on the cart's row. `manage.py shell` has the same guarantees as a REST
-caller.
-"""
+"""Carts, their items and options, and every change of them: a method of `CartManager`."""
 
 from carts.models.cart import Cart
 from carts.models.cart_change import CartChange

@@ -20,7 +20,6 @@ from django.utils.functional import cached_property
 from carts.models.save_guard import GuardedModel
 from carts.records import Item, Option, PlacedItem, read_values, stored_record
 from carts.validation import Values, types_of
-from cartsvc.characters import UNPRINTABLE
 from cartsvc.db.exact_field import ExactField
 
 # The latest changes of a cart that are kept.
@@ -51,12 +50,7 @@ decoded = simplejson.JSONDecoder(parse_float=Decimal).decode
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """The author of a change.
-
-    `kind` is "bearer", "staff" or "shell". `name` is the token's `sub`, the account's name or
-    the operating system's user, in up to `NAME_LENGTH` printable characters. `why` is the reason
-    that a member of staff gives, of up to `WHY_LENGTH` characters.
-    """
+    """The author of a change: a "bearer", "staff" or a "shell", with the reason that staff give."""
 
     kind: str
     name: str
@@ -66,8 +60,7 @@ class Author:
     @classmethod
     def shell(cls) -> Self:
         try:
-            # The operating system's names may hold any bytes.
-            return cls("shell", UNPRINTABLE.sub("\ufffd", getuser())[:NAME_LENGTH])
+            return cls("shell", getuser()[:NAME_LENGTH])
         except (KeyError, OSError):  # the user has no name, as in a container
             return cls("shell", "")
 

@@ -59,11 +59,7 @@ class CartStatus(NamedTuple):
             self.check_open("reference")
 
     def after(self, closing: Closing, moment: datetime) -> "CartStatus":
-        """Return it as Close Cart makes it: itself, if the cart is closed like this already.
-
-        Raises:
-            ApiError: `cart_closed`, of the `outcome` or the `reference` if that is another.
-        """
+        """Return it as Close Cart makes it: itself, if the cart is closed like this already."""
         until = moment + timedelta(seconds=closing.seconds) if closing.seconds else None
         number = closing.order_reference
         new = CartStatus(closing.outcome, moment, until, closing.reference, number)
@@ -119,10 +115,7 @@ def status_columns() -> tuple[str, ...]:
 
 
 def with_status(text: str, columns: Sequence[Any], moment: datetime) -> str:
-    """Return the JSON text of a cart with what the time of the answer decides.
-
-    `columns` are the values of the cart's `status_columns`.
-    """
+    """Return a cart's JSON, with what its `status_columns` and the time of the answer decide."""
     if columns == OPEN_COLUMNS:
         return text[:-1] + OPEN_END
     end = len(STATUS_COLUMNS)

@@ -1,7 +1,4 @@
-"""Idempotency records, which make it safe to send a request twice.
-
-A record is written in the same transaction as the change that it protects.
-"""
+"""Idempotency records, each written in the transaction of the change that it protects."""
 
 import hashlib
 from datetime import datetime, timedelta

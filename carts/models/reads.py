@@ -166,10 +166,7 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
         return self.moment or timezone.now()
 
     def current_version(self, cart_id: UUID) -> int | None:
-        """Return the version, or None if there is no such cart, or if its checkout has run out.
-
-        Such a cart shows something else than it did, with the same version.
-        """
+        """Return the version; None if its checkout has run out, so that it shows another status."""
         lasts = Q(closed_until=None) | Q(closed_until__gt=self.current_time())
         return self.filter(lasts, pk=cart_id).values_list("version", flat=True).first()
 

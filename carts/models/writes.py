@@ -1,8 +1,4 @@
-"""How a change of a cart is written: the cart, its items and the record of the change, at once.
-
-A change locks the cart and looks at what it needs to decide, in one exchange with the database
-(`locked_cart`). It decides in Python. It writes in another exchange, which commits, too.
-"""
+"""How a change of a cart is written: the cart, its items and the record of the change, at once."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -169,7 +165,7 @@ def option_rows(items: Iterable[PlacedItem]) -> list[tuple[Any, ...]]:
 
 @contextmanager
 def change_transaction() -> Iterator[Any]:
-    """Run the block in a transaction. Yield a cursor, whose `last_exchange` may commit.
+    """Run the block in a transaction, with a cursor whose `last_exchange` may commit.
 
     Two changes that make the same version are an outage, so that the caller tries again. One
     server's lock makes that impossible. On Citus, a shard may move between lock and write.
