@@ -5,7 +5,7 @@ import json
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from carts.models.changes import OLDEST, ToldChange, changes_after
+from carts.models.change_feed import OLDEST, ToldChange, changes_after
 from carts.models.reads import Position
 from carts.operation_view import OperationView
 from cartsvc.api.operation import Operation

@@ -15,7 +15,7 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 
 from carts.cart_errors import CannotChange
-from carts.models.closing import LAST_MEMBERS
+from carts.models.cart_status import LAST_MEMBERS
 from carts.models.reads import SHOWN_ONLY
 from carts.records import Item, NewCart
 from carts.validation import (

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from uuid_utils.compat import uuid7
 
 from carts import cart_errors, serializers
-from carts.models.closing import STATUSES
+from carts.models.cart_status import STATUSES
 from carts.models.reads import Position
 from carts.operation_view import READING_SCOPES, OperationView
 from carts.value_types import INT32

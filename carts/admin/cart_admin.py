@@ -21,7 +21,7 @@ from carts.admin.put_back_page import PutBackView
 from carts.admin.site import desk_page
 from carts.admin.workbook import workbook_response
 from carts.models import Cart, DeletedCart
-from carts.models.closing import OPEN, expires_on
+from carts.models.cart_status import OPEN, expires_on
 from carts.models.reads import items_of
 from cartsvc.guids import parse_guid
 

@@ -10,7 +10,7 @@ from carts.admin.change_view import WHY, ChangeView, EditView
 from carts.admin.formatting import format_amount, format_value, label_of
 from carts.admin.forms import CartForm
 from carts.admin.history import State, in_one_line, lines_of_item, lines_of_items
-from carts.models.closing import OPEN
+from carts.models.cart_status import OPEN
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
 from carts.records import ABANDONED, Closing, Reopening

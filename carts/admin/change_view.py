@@ -28,7 +28,7 @@ from carts.admin.history import Event, State, change_of, states_since
 from carts.admin.site import desk_page
 from carts.cart_errors import CartClosed, IdempotencyKeyReused, VersionMismatch
 from carts.models import Cart, IdempotencyRecord
-from carts.models.closing import OPEN
+from carts.models.cart_status import OPEN
 from carts.models.reads import items_of
 from carts.models.writes import Changed
 from cartsvc.guids import parse_guid

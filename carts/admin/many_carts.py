@@ -26,7 +26,7 @@ from carts.admin.search import CARTS_PER_PAGE
 from carts.admin.search_terms import ITEMS_OF_CART
 from carts.admin.site import desk_page
 from carts.models import Cart
-from carts.models.closing import OPEN
+from carts.models.cart_status import OPEN
 from carts.models.writes import Changed
 from cartsvc.guids import parse_guid
 from cartsvc.request_errors import ApiError

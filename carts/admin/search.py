@@ -25,7 +25,7 @@ from carts.admin.formatting import cart_url
 from carts.admin.search_terms import ITEMS_OF_CART, Reading
 from carts.models import Cart, CartChange, CartItem
 from carts.models.cart_change import NAME_LENGTH, Author
-from carts.models.closing import STATUSES, has_status
+from carts.models.cart_status import STATUSES, has_status
 from carts.models.reads import first_key_at
 
 # The carts of a page, on a phone as well, and the most that are counted and that a file holds.

@@ -8,7 +8,7 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts.models.cart_change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
-from carts.models.closing import OPEN, STATUS_COLUMNS, STATUSES, CartStatus
+from carts.models.cart_status import OPEN, STATUS_COLUMNS, STATUSES, CartStatus
 from carts.models.columns import checks, column
 from carts.models.item import CartItem
 from carts.models.manager import CartManager

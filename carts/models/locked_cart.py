@@ -18,7 +18,7 @@ from django.db.models.expressions import Expression
 from django.utils import timezone
 
 from carts.cart_errors import CartNotFound, ItemNotFound, VersionMismatch
-from carts.models.closing import OPEN, STATUS_COLUMNS, CartStatus
+from carts.models.cart_status import OPEN, STATUS_COLUMNS, CartStatus
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem
 from carts.models.reads import CUSTOMER, CartReader, carts_by
 from carts.records import Item, Option, PlacedItem, checked_key

@@ -18,7 +18,7 @@ from carts.cart_errors import ListedItemNotFound
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models import cart_statements
 from carts.models.cart_change import Author, difference, item_differences, recorded_item
-from carts.models.closing import OPEN, CartStatus
+from carts.models.cart_status import OPEN, CartStatus
 from carts.models.deleted_cart import KEPT_OF_DELETED
 from carts.models.locked_cart import (
     SELECT_ITEM,
@@ -102,8 +102,8 @@ class CartManager(CartWriter):
                     created_request_id=author.request_id,
                 )
                 self._insert_items(cursor, cart, items)
-            # See `changes.settled_until`. The process or the server may have been halted meanwhile,
-            # so COMMIT must not be on its way already.
+            # See `change_feed.settled_until`. The process or the server may have been halted
+            # meanwhile, so COMMIT must not be on its way already.
             age = timezone.now() - moment_of(cart_id)
             if not self.moment and age.total_seconds() > REQUEST_SECONDS:
                 raise OperationalError("The cart's id was made too long ago.")

@@ -15,7 +15,7 @@ from django.utils import timezone
 from carts.cart_errors import CartNotFound
 from carts.models.cart_change import Author, decoded
 from carts.models.cart_json_sql import JsonObject, JsonRows
-from carts.models.closing import has_status, status_columns, with_status
+from carts.models.cart_status import has_status, status_columns, with_status
 from carts.models.columns import column_names
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
 from carts.models.save_guard import GuardedQuerySet

@@ -11,7 +11,7 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 
 from carts.models import cart_statements
 from carts.models.cart_change import MAX_CHANGES, Author, CartChange, difference, encoded
-from carts.models.closing import STATUS_COLUMNS, CartStatus, status_columns, with_status
+from carts.models.cart_status import STATUS_COLUMNS, CartStatus, status_columns, with_status
 from carts.models.item import ITEM_COLUMNS
 from carts.models.locked_cart import LockedCart
 from carts.models.reads import CartReader, select_cart

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from carts.models import Cart, changes
+from carts.models import Cart, change_feed
 from carts.models.reads import first_key_at
 from tests.api.valid_requests import send
 from tests.support import bodies
@@ -20,13 +20,13 @@ from tests.support.factories import CartFactory
 from tests.support.table_contents import Unchanged
 from tests.support.told import CHANGES, page, told
 
-SETTLING = changes.SETTLING_SECONDS
+SETTLING = change_feed.SETTLING_SECONDS
 
 
 @pytest.fixture(autouse=True)
 def _told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tell changes before it is sure that none comes before them."""
-    monkeypatch.setattr(changes, "SETTLING_SECONDS", -1)
+    monkeypatch.setattr(change_feed, "SETTLING_SECONDS", -1)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_tells_each_change_of_each_customer(back_end: Api) -> None:
 
     response = back_end.get("?after=0")
 
-    summary, [deleted] = shown(api, cart), changes.DeletedCart.objects.all()
+    summary, [deleted] = shown(api, cart), change_feed.DeletedCart.objects.all()
     whose = {"partnerKey": "ACME", "restaurantKey": summary["restaurantKey"], "status": "open"}
     mine = {"cartId": cart, "profileKey": str(PROFILE), **whose}
     theirs = {"cartId": other, "profileKey": str(STRANGER), **whose, "partnerKey": "OTHR"}
@@ -78,7 +78,7 @@ def test_begins_now(back_end: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     data = page(back_end)
     later = timezone.now() + timedelta(seconds=2)
     Cart.objects.dated(later).change_cart(UUID(cart), {"note": "x"})
-    monkeypatch.setattr(changes, "SETTLING_SECONDS", -9)
+    monkeypatch.setattr(change_feed, "SETTLING_SECONDS", -9)
 
     assert data["changes"] == []
     assert steps(told(back_end, data["next"])) == [(cart, 2, "Change Cart", "open")]
@@ -126,8 +126,8 @@ def test_pages_of_any_size_hold_every_change_once(back_end: Api, limit: int) -> 
             then.delete_cart(cart.pk)
     everything = told(back_end)
 
-    history = Cart.objects.count() + changes.CartChange.objects.count()
-    assert len(everything) == history + changes.DeletedCart.objects.count()
+    history = Cart.objects.count() + change_feed.CartChange.objects.count()
+    assert len(everything) == history + change_feed.DeletedCart.objects.count()
     assert [one["at"] for one in everything] == sorted(one["at"] for one in everything)
     for cart_id in {one["cartId"] for one in everything}:
         versions = [one["version"] or 99 for one in everything if one["cartId"] == cart_id]
@@ -147,7 +147,7 @@ def test_tells_a_token_of_its_own_partner(api: Api, monkeypatch: pytest.MonkeyPa
     customer = Api(scope="Cart.Read Cart.AnyProfile", profileKey=str(STRANGER))
 
     for looked_through in (1000, 2, 1):
-        monkeypatch.setattr(changes, "LOOKED_THROUGH", looked_through)
+        monkeypatch.setattr(change_feed, "LOOKED_THROUGH", looked_through)
         for limit in (1, 100):
             found = told(partner, limit=limit)
             assert [one["cartId"] for one in found] == [*ours, deleted, theirs]
@@ -215,7 +215,7 @@ def test_cursors_of_any_size_are_read(back_end: Api) -> None:
 def test_the_page_says_after_how_long() -> None:
     page = (Path(settings.BASE_DIR) / "carts/README.md").read_text()
     assert f"a change is told {SETTLING} seconds after" in page
-    assert f"differ by {changes.CLOCK_SECONDS} of them" in page
+    assert f"differ by {change_feed.CLOCK_SECONDS} of them" in page
 
 
 def test_other_methods(back_end: Api, unchanged: Unchanged) -> None:

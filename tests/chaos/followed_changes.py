@@ -8,7 +8,7 @@ from typing import Any
 
 import requests
 
-from carts.models.changes import SETTLING_SECONDS
+from carts.models.change_feed import SETTLING_SECONDS
 from tests.chaos.servers import SIGNING_KEY
 from tests.support.callers import HttpApi
 from tests.support.told import CHANGES

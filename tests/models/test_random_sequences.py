@@ -17,10 +17,10 @@ import pytest
 from django.test import Client
 
 from carts.cart_errors import CartClosed, CartNotFound, ItemNotFound
-from carts.models import Cart, CartItem, changes
+from carts.models import Cart, CartItem, change_feed
 from carts.models.cart_change import items_before
-from carts.models.changes import OLDEST, changes_after
-from carts.models.closing import OPEN, CartStatus
+from carts.models.cart_status import OPEN, CartStatus
+from carts.models.change_feed import OLDEST, changes_after
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS
 from carts.records import Item, Option, PlacedItem
 from tests.desk.conftest import CARTS, form_on, staff
@@ -173,7 +173,7 @@ def write(chance: random.Random, cart_id: UUID, *ways: Callable[..., None]) -> N
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_sequences(transactional_db: None, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """One of the ten sequences is of three writers at once."""
-    monkeypatch.setattr(changes, "SETTLING_SECONDS", -1)
+    monkeypatch.setattr(change_feed, "SETTLING_SECONDS", -1)
     ways = [by_the_shell, by_the_api, partial(by_the_desk, client=staff("Cart support lead"))]
     for number in range(10):
         chance = random.Random(10 * seed + number)

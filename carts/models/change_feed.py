@@ -1,4 +1,4 @@
-"""What has changed, of all carts, in order of time: creations, changes, deletions.
+"""What List Changes tells, of all carts, in order of time: creations, changes, deletions.
 
 Nothing is written for it. A creation is told by the cart, whose id begins with its time, a change
 by its record, a deletion by what is kept of the cart. Each has the moment at which it was decided,
@@ -17,7 +17,7 @@ from django.db.models import Case, OuterRef, Q, Subquery, When
 
 from carts.models.cart import Cart
 from carts.models.cart_change import CartChange, decoded
-from carts.models.closing import OPEN
+from carts.models.cart_status import OPEN
 from carts.models.deleted_cart import DeletedCart
 from carts.models.reads import EPOCH, Position, first_key_at, moment_of
 from carts.records import CHECKOUT, ORDERED

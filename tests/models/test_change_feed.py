@@ -19,8 +19,8 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CartNotFound
-from carts.models import Cart, CartChange, DeletedCart, changes, manager
-from carts.models.changes import OLDEST, ToldChange, changes_after
+from carts.models import Cart, CartChange, DeletedCart, change_feed, manager
+from carts.models.change_feed import OLDEST, ToldChange, changes_after
 from carts.models.reads import Position
 from carts.records import NewCart
 from tests.support.concurrency import open_transaction, together
@@ -48,7 +48,7 @@ ahead = local()  # how far the clock of this thread's machine is ahead
 
 @pytest.fixture(autouse=True)
 def _short_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "SETTLING_SECONDS", REQUEST + CLOCKS)
+    monkeypatch.setattr(change_feed, "SETTLING_SECONDS", REQUEST + CLOCKS)
     monkeypatch.setattr(manager, "REQUEST_SECONDS", REQUEST)
 
 

@@ -1,4 +1,4 @@
-"""How a cart ends: it is closed, for a checkout or for good, and deleted after some days."""
+"""The status of a cart: whether and how it is closed, and from when on it has expired."""
 
 import json
 from collections.abc import Sequence
