@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_network
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from environs import ValidationError, validate
 from marshmallow.fields import Boolean
@@ -86,10 +87,9 @@ def usable_cores(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
 
 def generated_secret(path: Path) -> str:
     if not path.exists():
-        draft = path.with_suffix(f".{secrets.token_hex(4)}")
-        draft.touch(mode=0o600)
-        draft.write_text(secrets.token_urlsafe(64))
-        with suppress(FileExistsError):  # another process has made it first
-            os.link(draft, path)
-        draft.unlink()
+        # Another process may make it first.
+        with NamedTemporaryFile("w", dir=path.parent) as draft, suppress(FileExistsError):
+            draft.write(secrets.token_urlsafe(64))
+            draft.flush()
+            os.link(draft.name, path)
     return path.read_text()
