@@ -22,30 +22,29 @@ from cartsvc.request_errors import Unavailable
 ACCOUNT_LISTS = {"/admin/auth/user/", "/admin/auth/group/"}
 
 
-class ViewerTimeZone:
-    """Shows and reads times in the time zone that the browser names in a cookie."""
+Handler = Callable[[HttpRequest], HttpResponse]
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+def viewer_time_zone(get_response: Handler) -> Handler:
+    """Show and read times in the time zone that the browser names in a cookie."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
         try:
             zone = ZoneInfo(request.COOKIES.get("timezone", "UTC"))
         except (KeyError, ValueError, OSError):  # an unknown zone, or not the name of one
             zone = ZoneInfo("UTC")
         with timezone.override(zone):
-            return self.get_response(request)
+            return get_response(request)
+
+    return middleware
 
 
-class PageLimit:
-    """Sets the concurrency limit for the desk, and for forms wherever they are sent."""
+def page_limit(get_response: Handler) -> Handler:
+    """Set the concurrency limit for the desk, and for forms wherever they are sent."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def middleware(request: HttpRequest) -> HttpResponse:
         if request.method != "POST" and not request.path.startswith(reverse("admin:index")):
-            return self.get_response(request)
+            return get_response(request)
         try:
             # Not the session's key, because a user may have many.
             with WAITING.place_for("pages"):
@@ -57,7 +56,7 @@ class PageLimit:
             # All strangers are one caller, because it costs them nothing to be many.
             each = caller if user else "strangers"
             with COMPUTING.place_for(each), WAITING.place_for("pages"):
-                return self.get_response(request)
+                return get_response(request)
         except UnreadablePostError:
             raise BadRequest("The form did not arrive whole.") from None
         except Unavailable:
@@ -65,6 +64,8 @@ class PageLimit:
             # Django would log an error, and call somebody in the night.
             log_response("Too many pages at once", request=request, response=response, level="info")
             return response
+
+    return middleware
 
 
 def handle_error(request: HttpRequest) -> HttpResponse:

@@ -14,13 +14,12 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 
-class Proxies:
-    """Middleware that puts the caller's address and scheme in the place of a proxy's."""
+def believe_proxies(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Put the caller's address and scheme in the place of a proxy's (middleware)."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def middleware(request: HttpRequest) -> HttpResponse:
         environ, proxies = request.META, tuple(settings.FORWARDED_ALLOW_IPS)
         peer = environ.get("REMOTE_ADDR", "")
         if not _address(peer) or _is_proxy(peer, proxies):
@@ -33,7 +32,9 @@ class Proxies:
                     break
             # Nobody's, rather than the proxy's own, which would make all its callers one.
             environ["REMOTE_ADDR"] = caller if _address(caller) else ""
-        return self.get_response(request)
+        return get_response(request)
+
+    return middleware
 
 
 def client_network(request: HttpRequest) -> str:

@@ -119,7 +119,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "cartsvc.proxies.Proxies",
+    "cartsvc.proxies.believe_proxies",
     # API requests pass through this middleware only. The others are for pages.
     "cartsvc.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -131,8 +131,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
-    "cartsvc.page_middleware.ViewerTimeZone",
-    "cartsvc.page_middleware.PageLimit",
+    "cartsvc.page_middleware.viewer_time_zone",
+    "cartsvc.page_middleware.page_limit",
     "axes.middleware.AxesMiddleware",
 ]
 
