@@ -60,7 +60,6 @@ SECONDS = Metric(
     )
 )
 REQUESTS = _counter("requests", "Requests answered.", "operation", "status")
-REPLAYS = _counter("replays", "Requests answered from their Idempotency-Key's record.")
 ERRORS = _counter(
     "errors",
     "Requests refused, by the first error's code and the exception behind it.",
@@ -81,8 +80,6 @@ KEYS_AGE = Gauge(
 def count_request(operation: str, response: HttpResponse, seconds: float) -> None:
     REQUESTS.add(operation, response.status_code)
     SECONDS.add(operation, seconds=seconds)
-    if "Idempotent-Replayed" in response:
-        REPLAYS.add()
 
 
 def _keep(place: int, labels: Sequence[object], seconds: float | None) -> None:
