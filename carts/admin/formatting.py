@@ -78,7 +78,6 @@ def format_amount(value: Decimal | int, currency: str) -> str:
 
 
 def parse_amount(text: str) -> Decimal | None:
-    """Return the amount that was typed, with a point or a comma, or None if it is none."""
     if not (match := AMOUNT.fullmatch(text)):
         return None
     whole, decimals = match.groups(default="")
@@ -104,7 +103,6 @@ def day_of(text: str) -> date | None:
 
 
 def parse_version(text: str) -> int | None:
-    """Return the version of a cart that a form or an address names, or None if it names none."""
     return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
 
 

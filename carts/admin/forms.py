@@ -92,7 +92,6 @@ class RecordForm(forms.Form):
             self.fields[self.first].widget.attrs["autofocus"] = True
 
     def clean_price(self) -> Decimal:
-        """Ask which amount is meant, if what was typed may be two."""
         price: Decimal = self.cleaned_data["price"]
         typed = self["price"].data.strip()
         if is_ambiguous(typed, self.currency) and price != self.initial.get("price"):

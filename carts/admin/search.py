@@ -98,7 +98,6 @@ class SearchResult:
 
 
 def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchResult:
-    """Return the page of carts that the cleaned values of a `FindForm` ask for."""
     digits = search_terms.id_digits(values["q"])
     if len(digits) == 32 and (opens := _opened(UUID(digits))):
         return SearchResult(opens=opens)

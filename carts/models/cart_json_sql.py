@@ -93,7 +93,6 @@ def _object(concatenated: Callable[[Iterable[str]], str], members: Mapping[str, 
 
 
 def _or_null(field: Any, text: str) -> str:
-    """Return the SQL of a column's JSON, of which the `text` is NULL if the column is."""
     return f"coalesce({text}, 'null')" if field.null else text
 
 

@@ -161,7 +161,6 @@ def next_position(rows: Rows) -> int:
 
 @cache
 def fields_of_cart(model: type[models.Model], names: tuple[str, ...]) -> Select:
-    """Return the SELECT of these fields of a cart."""
     return Select(lambda: carts_by(model, ("id", "profile_key")).values_list(*names))
 
 

@@ -40,8 +40,6 @@ HEADERS_OF_STATUS = {
 
 
 class DocumentView(APIView):
-    """The document itself, built once."""
-
     http_method_names = ["get", "head"]
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:

@@ -52,7 +52,6 @@ def envelope_name(operation: Operation) -> str:
 
 
 def add_schemas(schemas: dict[str, JsonDict]) -> None:
-    """Add to the schemas of document.yaml those of the request bodies and of the envelopes."""
     bodies = [operation.body for operation in OPERATIONS if operation.body]
     for serializer in bodies:
         bodies += [field.child for field in serializer.fields.values() if hasattr(field, "child")]

@@ -51,8 +51,6 @@ Claims = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """The sender of a request, as the verified token describes it."""
-
     subject: str
     scopes: frozenset[str]
 

@@ -23,8 +23,6 @@ class Argon2(Argon2PasswordHasher):
 
 
 class NewPasswordValidator:
-    """Refuses the password that the account has already."""
-
     def validate(self, password: str, user: AbstractBaseUser | None = None) -> None:
         if user and user.has_usable_password() and user.check_password(password):
             raise ValidationError("This is the password so far. Choose another one.")

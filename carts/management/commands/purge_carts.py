@@ -58,7 +58,6 @@ class Command(BaseCommand):
 
 
 def of_deleted_carts(entries: QuerySet[LogEntry]) -> QuerySet[LogEntry]:
-    """Return those log entries that are about carts which no longer exist."""
     keys = entries.values_list("staff_entry__cart_id", flat=True)
     kept = Cart.objects.filter(pk__in=list(keys)).values_list("pk", flat=True)
     return entries.exclude(staff_entry__cart_id__in=list(kept))
