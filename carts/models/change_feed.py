@@ -37,8 +37,6 @@ DELETION = 10**18 - 1  # comes after every version
 
 CREATE, CLOSE, DELETE = "Create Cart", "Close Cart", "Delete Cart"
 
-MILLISECOND = timedelta(milliseconds=1)
-
 
 class ToldChange(NamedTuple):
     """A creation, a change or a deletion of a cart, as List Changes tells it.
@@ -93,7 +91,8 @@ def _changes_between(
 ) -> Iterator[tuple[Position, ToldChange]]:
     # The first ids that can be made in the millisecond of the position and in the next one.
     millisecond = after.at - timedelta(microseconds=after.at.microsecond % 1_000)
-    this, following = (first_key_at(when) for when in (millisecond, millisecond + MILLISECOND))
+    this = first_key_at(millisecond)
+    following = first_key_at(millisecond + timedelta(milliseconds=1))
     low = min(max(after.cart_id, _before(this)), _before(following))
     values = {
         **after._asdict(),
@@ -112,16 +111,15 @@ def _changes_between(
         created, changed, deleted = (
             select.received(own) for select, own in zip(selects, cursors, strict=True)
         )
-    for key, customer, partner, restaurant, at in created:
-        told = ToldChange(key, customer, partner, restaurant, 1, CREATE, at, OPEN)
-        yield Position(moment_of(key), key, 1), told
-    for key, customer, partner, restaurant, version, operation, at, closing in changed:
-        status = _status_after(closing)
-        told = ToldChange(key, customer, partner, restaurant, version, operation, at, status)
-        yield Position(at, key, version), told
-    for key, customer, partner, restaurant, at in deleted:
-        told = ToldChange(key, customer, partner, restaurant, None, DELETE, at, OPEN)
-        yield Position(at, key, DELETION), told
+    for *cart, at in created:
+        told = ToldChange._make((*cart, 1, CREATE, at, OPEN))
+        yield Position(moment_of(told.cart_id), told.cart_id, 1), told
+    for *change, closing in changed:
+        told = ToldChange._make((*change, _status_after(closing)))
+        yield Position(told.at, told.cart_id, change[4]), told
+    for *cart, at in deleted:
+        told = ToldChange._make((*cart, None, DELETE, at, OPEN))
+        yield Position(at, told.cart_id, DELETION), told
 
 
 def _before(key: UUID) -> UUID:
