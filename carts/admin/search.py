@@ -210,7 +210,7 @@ def _look(reading: Reading, values: dict[str, Any], at_once: int) -> tuple[list[
     since, until = values["changed_from"], values["changed_to"]
     changed = Q()
     if who := values["changed_by"]:
-        changed = search_terms.changed_by(search_terms.changes_by(who, since, until))
+        changed = search_terms.with_changes(search_terms.changes_by(who, since, until))
     else:
         filters |= {"modified_on__gte": since} if since else {}
         filters |= {"modified_on__lt": until} if until else {}

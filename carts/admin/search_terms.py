@@ -172,7 +172,7 @@ def _or_request(reading: Reading, bare: str) -> Reading:
     return replace(
         reading,
         meaning=f"{reading.meaning}, or request {isolate(bare)}",
-        condition=reading.condition | Q(created_request_id=bare) | changed_by(changes_by(bare)),
+        condition=reading.condition | Q(created_request_id=bare) | with_changes(changes_by(bare)),
         request_id=bare,
     )
 
@@ -190,7 +190,7 @@ def _holding(word: str) -> tuple[str, Q]:
     accounts = User.objects.filter(reduce(or_, called), is_staff=True)
     if names := [name[:NAME_LENGTH] for name in accounts.values_list("username", flat=True)]:
         meaning += f" or staff {', '.join(map(isolate, names))}"
-        condition |= changed_by(Q(author_kind="staff", author_name__in=names))
+        condition |= with_changes(Q(author_kind="staff", author_name__in=names))
     return meaning, condition
 
 
@@ -244,7 +244,7 @@ def changes_by(who: str, since: datetime | None = None, until: datetime | None =
     return (Q(author_name__iexact=who) | Q(request_id=who)) & Q(**times)
 
 
-def changed_by(changes: Q) -> Q:
+def with_changes(changes: Q) -> Q:
     """Return the condition of carts that have such changes."""
     of_cart = {"cart": OuterRef("pk"), "profile_key": OuterRef("profile_key")}
     return _any(CartChange.objects.filter(changes, **of_cart))

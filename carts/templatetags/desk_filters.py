@@ -7,13 +7,7 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from carts.admin.activity import event_of
-from carts.admin.formatting import (
-    ISOLATE_END,
-    ISOLATE_START,
-    format_amount,
-    isolate,
-    label_of,
-)
+from carts.admin.formatting import ISOLATE_END, ISOLATE_START, format_amount, isolate, label_of
 from carts.admin.forms import CHANNELS
 from carts.models import Cart
 from carts.records import Item
