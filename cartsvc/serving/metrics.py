@@ -17,9 +17,6 @@ import prometheus_client
 from django.http import HttpResponse
 from prometheus_client import Counter, Gauge, Histogram
 
-from cartsvc import __version__
-from cartsvc.serving.logs import instance_name
-
 # A busy parent leaves some ten thousand requests' counts in it.
 PIPE_BYTES = 1024 * 1024
 
@@ -103,10 +100,6 @@ def listen(bind: str) -> None:
     answer = prometheus_client.make_wsgi_app(REGISTRY)
     server = make_server(host, int(port), answer, handler_class=_Handler)
     os.register_at_fork(after_in_child=server.socket.close)
-    # A metric of its own, to join with the others. As a label of each, a new name would make new
-    # series of all of them.
-    instance = prometheus_client.Info("cartsvc", "The instance that answers.", registry=REGISTRY)
-    instance.info({"instance_name": instance_name(), "version": __version__})
     reader, _writer = os.pipe()
     os.set_blocking(_writer, False)
     # Only Linux can, and not for a user with many large ones.
