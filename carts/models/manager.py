@@ -74,12 +74,8 @@ class CartManager(CartWriter):
         **values: Any,
     ) -> "Cart":
         """Create a cart of the values of a `NewCart` (specification: Create Cart)."""
-        given = values.pop("id", None)
-        cart_id = checked_key("id", given or uuid7())
-        customer = checked_key("profile_key", profile_key)
-        # Who gives the id says when the cart was created.
-        carts = self.dated(self.current_time()) if given else self
-        carts.create_cart(cart_id, customer, NewCart(**values | {"items": items}))
+        cart_id, customer = uuid7(), checked_key("profile_key", profile_key)
+        self.create_cart(cart_id, customer, NewCart(**values | {"items": items}))
         cart: Cart = self.get(pk=cart_id)
         return cart
 

@@ -158,7 +158,6 @@ def test_a_write_is_whole_or_not_at_all(cart: Cart) -> None:
 def test_a_key_of_another_kind_is_refused(cart: Any, unchanged: Unchanged, key: Any) -> None:
     for write in (
         lambda: CartFactory(profile_key=key),
-        lambda: CartFactory(id=key or 7),
         lambda: cart.replace_items([ItemFactory() | {"id": key}]),
         lambda: Cart.objects.delete_cart(key),
     ):

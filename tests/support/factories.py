@@ -5,9 +5,10 @@ from decimal import Decimal
 from typing import Any
 
 import factory
+from django.utils import timezone
 
 from carts.models import Cart
-from carts.records import Item
+from carts.records import Item, NewCart
 
 
 class OptionFactory(factory.DictFactory):
@@ -53,4 +54,9 @@ class CartFactory(factory.django.DjangoModelFactory):
 
     @classmethod
     def _create(cls, model_class: type[Cart], *args: Any, **values: Any) -> Cart:
-        return model_class.objects.create_with_items(*args, **values)
+        if "id" not in values:
+            return model_class.objects.create_with_items(*args, **values)
+        # An id may be of any time, so the creation is dated.
+        carts, cart_id = model_class.objects.dated(timezone.now()), values.pop("id")
+        carts.create_cart(cart_id, values.pop("profile_key"), NewCart(**values))
+        return carts.get(pk=cart_id)

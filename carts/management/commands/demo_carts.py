@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from carts.models import Cart
 from carts.models.cart_change import Author
-from carts.records import ABANDONED, CHECKOUT, ORDERED, Closing, Item
+from carts.records import ABANDONED, CHECKOUT, ORDERED, Closing, Item, NewCart
 
 DEMO_CARTS, CUSTOMERS = 120, 35
 
@@ -48,23 +48,19 @@ def create_sample(number: int, customer: UUID, created: datetime) -> None:
     """Create a cart. Some of the carts are changed soon afterwards and closed, as usual."""
     menu = pick(SAMPLES["menus"], number)
     first = number // len(SAMPLES["menus"])
-    items = [pick(menu["items"], first + position) for position in range(pick(SIZES, number))]
+    picked = (pick(menu["items"], first + position) for position in range(pick(SIZES, number)))
     values = {name: pick(samples, number) for name, samples in SAMPLES["carts"].items()}
     carts = Cart.objects.by(Author("bearer", values["platform"], uuid4().hex))
-    cart = carts.dated(created).create_with_items(
-        id=uuid7(nanoseconds=int(created.timestamp() * 1000) * 1_000_000),
-        profile_key=customer,
-        partner_key="DEMO",
-        restaurant_key=menu["restaurant_key"],
-        currency=menu["currency"],
-        items=items,
-        **values,
-    )
+    values |= {"restaurant_key": menu["restaurant_key"], "currency": menu["currency"]}
+    cart_id = uuid7(nanoseconds=int(created.timestamp() * 1000) * 1_000_000)
+    items = tuple(Item(**one) for one in picked)
+    new = NewCart(partner_key="DEMO", items=items, **values)
+    carts.dated(created).create_cart(cart_id, customer, new)
     changing = carts.dated(created + CHOOSING / 2)
     if number % 3 == 0:
-        changing.add_item(cart.id, uuid7(), Item(**pick(menu["items"], number)))
-    if number % 5 == 0 and (item := cart.items.first()):
-        changing.change_item(cart.id, item.id, {"quantity": item.quantity + 1})
+        changing.add_item(cart_id, uuid7(), Item(**pick(menu["items"], number)))
+    if number % 5 == 0 and (item := carts.get(pk=cart_id).items.first()):
+        changing.change_item(cart_id, item.id, {"quantity": item.quantity + 1})
     if outcome := pick(ENDS, number):
         closing = Closing(outcome=outcome, reference=f"{outcome[:3].upper()}-{48_000 - number}")
-        carts.dated(created + CHOOSING).close_cart(cart.id, closing)
+        carts.dated(created + CHOOSING).close_cart(cart_id, closing)
