@@ -18,8 +18,7 @@ class GuardedQuerySet(models.QuerySet[Any]):
     def _refuse(self, *args: object, **kwargs: object) -> Any:
         raise TypeError(self.model.HOW_TO_WRITE)
 
-    create = update = delete = bulk_create = bulk_update = _refuse
-    get_or_create = update_or_create = _refuse
+    create = update = delete = bulk_create = _refuse
 
 
 class GuardedModel(models.Model):
