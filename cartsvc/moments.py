@@ -1,5 +1,3 @@
-"""Moments as answers have them."""
-
 from datetime import datetime
 
 

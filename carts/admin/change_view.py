@@ -198,8 +198,7 @@ class ChangeView(View):
         """Change the cart and log it, in one transaction, once. Leave the page, and say so.
 
         `change` is a method of the manager that takes the cart's id, these `values` and its
-        `version`. `why`, `logged` and `url` replace the reason given, the message in the log and
-        the address of the cart.
+        `version`. `logged` replaces the message in the log.
         """
         customer, given = self.cart.profile_key, self.why.cleaned_data["why"]
         carts = Cart.objects.by(author_of(self.request, why or given), profile_key=customer)

@@ -57,9 +57,7 @@ class ToldChange(NamedTuple):
 def settled_until() -> datetime:
     """Return the moment before which nothing happens any more.
 
-    A creation takes its moment up to REQUEST_SECONDS before it writes, a change later. So what is
-    older than all transactions that have written and still run, by that and the difference of
-    clocks, has ended.
+    A creation takes its moment up to REQUEST_SECONDS before it writes, a change later.
     """
     oldest: datetime = connection.oldest_write()  # type: ignore[attr-defined] # of cartsvc.db
     return oldest - timedelta(seconds=SETTLING_SECONDS)
@@ -70,8 +68,7 @@ def changes_after(
 ) -> tuple[list[ToldChange], Position]:
     """Return up to `limit` changes after a position, those of the carts with these `keys`.
 
-    The position returned is where to go on. It is the one given if there is nothing after it.
-    Without one, there are no changes, and those from now on follow.
+    The position returned is where to go on. Without one, the list begins now.
     """
     end, found = settled_until(), list[ToldChange]()
     if after is None:

@@ -1,5 +1,3 @@
-"""Items and their options, as rows."""
-
 from typing import Any
 
 from django.db import models
