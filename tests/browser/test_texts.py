@@ -5,6 +5,7 @@ from carts.admin.formatting import CONTROLS
 from carts.models import Cart
 from tests.browser.conftest import FIND, HEIGHTS, Open, check, complained
 from tests.desk.conftest import delete_page, item_of, item_page, page_of, remove_page
+from tests.desk.test_put_back_many import set_prices
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -201,3 +202,26 @@ def test_each_value_stands_between_the_words_around_it(desk: Open, name: str) ->
     in_order("name “", name, "” → “", f"{name} a", "”")
     page.goto(f"{page_of(cart)}?staff")
     in_order("Item “", name, "”: name “", name, "” → “", f"{name} a", "”")
+
+
+def test_hostile_text_on_the_pages_of_many_carts(cart: Cart, desk: Open) -> None:
+    for text in (*HOSTILE, "شاورما دجاج", "פלאפל בפיתה"):
+        one = CartFactory(
+            partner_key="WWWW",
+            ordering_channel=text[:50],
+            items=[ItemFactory(display_name=text, options=[OptionFactory(display_name=text)])],
+        )
+        set_prices(one, 1)
+    page = desk(390)
+    page.goto(f"{FIND}?partner_key=WWWW&changed_by=Sync+P019")
+    page.get_by_label("All of this page").check()
+    page.get_by_role("button", name="Change channels").click()
+    page.get_by_label("Ordering channel").fill("\u202e" + "W" * 49)
+    page.get_by_role("button", name="Preview").click()
+    check(page, "hostile-channels")
+    page.goto(f"{FIND}?partner_key=WWWW&changed_by=Sync+P019")
+    page.get_by_label("All of this page").check()
+    page.get_by_role("button", name="Put back what Sync P019 changed").click()
+    check(page, "hostile-put-back")
+    page.get_by_role("button", name="Put it back in 9 carts").click()
+    check(page, "hostile-put-back-done")
