@@ -1,13 +1,15 @@
-"""A back end that polls List Changes all the while, and what it has missed."""
+"""A back end that polls List Changes all the while, and what it was not told, or not in order."""
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 import requests
 
+from carts.models.cart_change import MAX_CHANGES
 from carts.models.change_feed import SETTLING_SECONDS
 from tests.chaos.servers import SIGNING_KEY
 from tests.support.callers import HttpApi
@@ -19,14 +21,14 @@ PATIENCE = 120  # seconds until a service answers that was whole again
 class FollowedChanges:
     """Follows the changes of a service until `over`, and then until all are told.
 
-    `versions` is what was told of each cart.
+    `told` has the versions of each cart, as they came.
     """
 
     def __init__(self, url: str, timeout: float, verify: bool | str) -> None:
         claims: dict[str, Any] = {"sub": "follower", "scope": "Cart.Read Cart.AnyProfile"}
         self.api = HttpApi(url, key=SIGNING_KEY, exp=int(time.time()) + 10**6, **claims)
         self.api.base, self.api.timeout, self.api.verify = f"{url}{CHANGES}", timeout, verify
-        self.versions: dict[str, int] = {}
+        self.told: defaultdict[str, list[int]] = defaultdict(list)
 
     def follow(self, over: threading.Event) -> None:
         after, settled, patience = "0", 0.0, 0.0
@@ -49,16 +51,20 @@ class FollowedChanges:
 
     def understand(self, changes: Iterable[Any]) -> None:
         for change in changes:
-            cart, version = change["cartId"], change["version"]
-            self.versions[cart] = max(version, self.versions.get(cart, 0))
+            self.told[change["cartId"]].append(change["version"])
 
-    def missed(self, versions: Iterable[tuple[str, int]]) -> list[str]:
-        """Return what was not told, by the version that the database has of each cart at the end.
+    def contradictions(self, versions: Iterable[tuple[str, int]]) -> list[str]:
+        """Return what was not told once and in order, by the version of each cart at the end.
 
-        A failover may have taken back more than that: commits that were shown and then cancelled.
+        Of a cart with very many changes, only the last are kept. A failover may have taken back
+        what was told beyond the end: commits that were shown and then cancelled.
         """
-        return [
-            f"version {version} of cart {cart} was not told, the last one was {told}"
-            for cart, version in versions
-            if version > (told := self.versions.get(cart, 0))
-        ]
+        found = []
+        for cart, version in versions:
+            told = self.told[cart]
+            missed = {*range(max(1, version - MAX_CHANGES + 1), version + 1)}.difference(told)
+            if missed:
+                found.append(f"of cart {cart}, versions {sorted(missed)} were not told")
+            if told != sorted({*told}):
+                found.append(f"of cart {cart}, versions were told twice or out of order: {told}")
+        return found

@@ -310,10 +310,10 @@ class RecordedCallers:
             lines = [json.dumps(read) + "\n" for read in last]
             (self.folder / "database.json").write_text("".join(lines))
         known = loaded(path for path in self.folder.glob("*.json") if path.stem != "database")
-        missed = []
+        found = judge([*known, *last])
         if self.followed:
-            missed = self.followed.missed((cart["cart"], cart["version"]) for cart in last)
-        return [*judge([*known, *last]), *missed]
+            found += self.followed.contradictions((each["cart"], each["version"]) for each in last)
+        return found
 
     def __str__(self) -> str:
         return f"{self.attempts} attempts: {dict(self.outcomes)}, slowest {self.slowest:.1f} s"

@@ -52,7 +52,7 @@ def server(nodes: list[Cluster]) -> Iterator[Service]:
 def recorded(nodes: list[Cluster], server: Service, tmp_path: Path) -> Iterator[RecordedCallers]:
     """Callers whose histories are judged at the end, of no other carts than theirs."""
     asked(nodes, "TRUNCATE carts_cart, carts_idempotencyrecord CASCADE")
-    found = RecordedCallers(server.url, tmp_path)
+    found = RecordedCallers(server.url, tmp_path, follow=True)
     yield found
     print(f"\n{found}")
     with nodes[0].connect("carts") as fresh:

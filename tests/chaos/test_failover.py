@@ -36,7 +36,8 @@ def strike_each(system: System, recorded: RecordedCallers, *names: str) -> None:
 
 
 def test_nothing_acknowledged_is_lost(system: System, tmp_path: Path) -> None:
-    strike_each(system, RecordedCallers(system.url, tmp_path, timeout=10))
+    """A back end that follows is told each change once, and in order."""
+    strike_each(system, RecordedCallers(system.url, tmp_path, timeout=10, follow=True))
 
 
 def test_commits_that_are_cancelled(system: System, tmp_path: Path) -> None:
