@@ -1,19 +1,22 @@
-"""A bare Debian, booted by systemd-nspawn with a disk for backups, and what is put there.
+"""A bare Debian, booted by systemd-nspawn, and what is put there; or several in one network.
 
-It needs root and the network: for Debian's packages and for Python's. The machine itself has no
-network. Run no other machine of systemd-nspawn beside it: they would share a cgroup.
+It needs root and the network: for Debian's packages and for Python's. The machines reach each other
+and the tests, and nothing else.
 """
 
+import ctypes
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
-import time
+import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.support.callers import PROFILE
 from tests.support.programs import ROOT, children, program, wait_until
@@ -45,22 +48,71 @@ systemd-run -qu traffic bash /root/traffic.sh
 """
 
 
+HOST = "carts.example.com"
+LINK = "vb-{}"  # to a machine of this name
+
+
+def blocks(page: str, section: str) -> list[str]:
+    """Return the commands of a page's section, block by block."""
+    text = page.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    found = re.findall("^( *)```sh\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL)
+    return [textwrap.dedent(block) for _, block in found]
+
+
+def token() -> dict[str, Any]:
+    """Return how the issuer of these machines makes one."""
+    key, headers = private_key("RS256"), {"kid": "known"}
+    issuer = {"iss": "https://issuer.example.com/", "aud": "carts"}
+    return {"algorithm": "RS256", "key": key, "headers": headers, **issuer}
+
+
 def execute(*command: str) -> None:
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL, timeout=600)
 
 
+# With a cgroup for each machine: what one of them kills must be its own.
+BOOT = """\
+for tree in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified; do
+  mkdir -p $tree/$1 && echo $$ > $tree/$1/cgroup.procs
+done
+shift
+exec "$@"
+"""
+
+BRIDGE = """\
+ip link set lo up
+ip link add machines type bridge
+ip address add 10.0.0.254/24 dev machines
+ip link set machines up
+"""
+
+
 class Machine:
-    def __init__(self, root: Path, backups: Path) -> None:
-        options = ["-b", "--private-network", "--register=no", "--keep-unit"]
+    def __init__(self, name: str, root: Path, *options: str) -> None:
+        nspawn = [program("systemd-nspawn"), "-D", str(root), "-M", name, "-b"]
+        self.command = [*nspawn, "--register=no", "--keep-unit", *options]
+        self.name = name
+        self.start()
+
+    def start(self) -> None:
         self.process = subprocess.Popen(
-            [program("systemd-nspawn"), "-D", root, f"--bind={backups}:/backup", *options],
+            ["sh", "-euc", BOOT, "sh", self.name, *self.command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         wait_until(self.init)
-        wait_until(lambda: self.run("systemctl is-system-running") == "running\n")
+        wait_until(lambda: self.run("systemctl is-system-running") == "running\n", 180)
+
+    def kill(self) -> None:
+        """Kill all that runs on it, as a loss of power would."""
+        os.kill(int(self.init()), signal.SIGKILL)
+        self.process.wait(60)
+
+    def stop(self) -> None:
+        self.run("systemctl poweroff")
+        self.process.wait(120)
 
     def init(self) -> str:
         """Return the process id of the machine's systemd, once there is one."""
@@ -83,15 +135,12 @@ class Machine:
     @contextmanager
     def traffic(self) -> Iterator[Callable[[], list[str]]]:
         """Have a caller list carts through nginx, and yield what tells the statuses since then."""
-        how = {"iss": "https://issuer.example.com/", "aud": "carts", "exp": time.time() + 3600}
-        headers = {"kid": "known"}
-        key = private_key("RS256")
-        token = mint("RS256", key=key, headers=headers, profileKey=str(PROFILE), **how)
+        minted = mint(**token(), profileKey=str(PROFILE))
 
         def statuses() -> list[str]:
             return self.run("cat /root/statuses").split()
 
-        self.run(TRAFFIC.format(token=token, profile=PROFILE), check=True)
+        self.run(TRAFFIC.format(token=minted, profile=PROFILE), check=True)
         try:
             wait_until(lambda: "200" in statuses())
             yield statuses
@@ -99,10 +148,8 @@ class Machine:
             self.run("systemctl stop traffic")
 
 
-@contextmanager
-def booted(place: Path, packages: list[str]) -> Iterator[Machine]:
-    """Boot a Debian in the folder, with what is needed to install these packages and ours."""
-    root = place / "root"
+def debian(root: Path, packages: list[str], *others: str) -> None:
+    """Put a Debian there, with what these packages, ours and others of Python need."""
     bare = "--include=systemd,systemd-sysv,dbus,ca-certificates"
     execute(program("debootstrap"), "--variant=minbase", bare, "bookworm", str(root))
     shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
@@ -113,8 +160,13 @@ def booted(place: Path, packages: list[str]) -> Iterator[Machine]:
     wanted = root / "wanted.txt"
     locked = (ROOT / "cartsvc/requirements.lock").read_text()
     wanted.write_text(re.sub(r" ; .*(?= \\$)", "", locked, flags=re.MULTILINE))
-    wheels = ["--only-binary=:all:", "--python-version=3.11", f"--dest={root}/opt/wheels"]
-    execute(sys.executable, "-m", "pip", "download", "-q", *wheels, "-r", str(wanted))
+    pip, built = [sys.executable, "-m", "pip"], f"{root}/opt/wheels"
+    wheels = ["--only-binary=:all:", "--python-version=3.11", f"--dest={built}"]
+    execute(*pip, "download", "-q", *wheels, "-r", str(wanted))
+    for other in others:
+        # Two that Patroni wants have no wheels.
+        execute(*pip, "wheel", "-q", "--no-deps", "-w", built, "ydiff<1.5", "python-etcd")
+        execute(*pip, "download", "-q", *wheels, f"--find-links={built}", other)
     (root / "etc/pip.conf").write_text("[global]\nno-index = 1\nfind-links = /opt/wheels\n")
     (root / "etc/hosts").write_text("127.0.0.1 localhost carts.example.com\n::1 localhost\n")
     (root / "usr/local/bin/certbot").write_text(CERTBOT)
@@ -123,13 +175,60 @@ def booted(place: Path, packages: list[str]) -> Iterator[Machine]:
     keys = {"keys": [public_jwk("RS256", kid="known")]}
     (root / "opt/issuer/jwks.json").write_text(json.dumps(keys))
     (root / "etc/systemd/system/issuer.service").write_text(ISSUER)
+
+
+@contextmanager
+def booted(place: Path, packages: list[str]) -> Iterator[Machine]:
+    """Boot a Debian in the folder, with a disk for backups."""
+    root = place / "root"
+    debian(root, packages)
     with disk(place) as backups:
-        machine = Machine(root, backups)
+        machine = Machine("alone", root, f"--bind={backups}:/backup", "--private-network")
         try:
             yield machine
         finally:
-            machine.run("systemctl poweroff")
-            machine.process.wait(60)
+            machine.stop()
+
+
+@contextmanager
+def networked(place: Path, base: Path, addresses: dict[str, str]) -> Iterator[dict[str, Machine]]:
+    """Boot a machine at each address, all of them on this Debian, with one folder as /backup.
+
+    The caller's thread, and what it starts, is in their network meanwhile.
+    """
+    execute("chroot", str(base), "systemctl", "enable", "systemd-networkd")
+    (place / "backup").mkdir()
+    with ExitStack() as stack:
+        stack.enter_context(private_network())
+        machines = {}
+        for name, address in addresses.items():
+            root = place / name / "root"
+            for folder in ("root", "upper", "work"):
+                (place / name / folder).mkdir(parents=True)
+            layers = f"lowerdir={base},upperdir={place}/{name}/upper,workdir={place}/{name}/work"
+            execute("mount", "-t", "overlay", "overlay", "-o", layers, str(root))
+            stack.callback(execute, "umount", str(root))
+            (root / "etc/hostname").write_text(name)
+            (root / "etc/systemd/network/10-host0.network").write_text(
+                f"[Match]\nName=host0\n[Network]\nAddress={address}/24\n"
+            )
+            machines[name] = Machine(
+                name, root, f"--bind={place}/backup:/backup", "--network-bridge=machines"
+            )
+            stack.callback(machines[name].stop)
+        yield machines
+
+
+@contextmanager
+def private_network() -> Iterator[None]:
+    new_network, system = 0x40000000, ctypes.CDLL(None)
+    with Path("/proc/thread-self/ns/net").open() as before:
+        assert system.unshare(new_network) == 0
+        try:
+            execute("sh", "-euc", BRIDGE)
+            yield
+        finally:
+            assert system.setns(before.fileno(), new_network) == 0
 
 
 @contextmanager

@@ -41,7 +41,7 @@ class RecordedCaller:
         forever = int(time.time()) + 10**6
         # Requests of one bearer would wait for each other.
         claims = {"sub": f"caller {name}", "exp": forever}
-        self.api = HttpApi(callers.url, callers.profile, key=SIGNING_KEY, **claims)
+        self.api = HttpApi(callers.url, callers.profile, **callers.token, **claims)
         self.api.timeout, self.api.verify = callers.timeout, callers.verify
         self.sent = 0
         self.failed = ""  # the last attempt to pay that has failed
@@ -196,6 +196,7 @@ class RecordedCaller:
             else:  # half of the time another's
                 cart = random.choice([carts[slot], random.choice(list(carts.values()))])
             self.step(cart)
+            time.sleep(self.callers.pause)
 
     def step(self, cart: str) -> None:
         """Do something to a cart. In the shared one, the item is replaced and nothing else."""
@@ -218,7 +219,8 @@ class RecordedCallers:
     """Callers of one customer's carts. They repeat a request whose answer is one of `retried`.
 
     Their histories are in `folder`. `stale` reads may show what was; nothing else may. A back end
-    may `follow` what they change.
+    may `follow` what they change. A caller makes a `pause` after each step, and has a `token`
+    that is minted so.
     """
 
     def __init__(
@@ -230,7 +232,10 @@ class RecordedCallers:
         timeout: float = 60,
         verify: bool | str = True,
         follow: bool = False,
+        pause: float = 0,
+        **token: Any,
     ) -> None:
+        self.pause, self.token = pause, {"key": SIGNING_KEY, **token}
         self.url, self.stale, self.timeout, self.verify = url, stale, timeout, verify
         self.retried = RETRIED | ({404} if stale else set())
         self.profile = uuid.uuid4()

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from cartsvc import __version__
-from tests.chaos.machines import Machine, booted
+from tests.chaos.machines import Machine, blocks, booted
 from tests.chaos.servers import ROOT
 from tests.support.programs import copied, wait_until
 
@@ -30,9 +30,7 @@ if os.geteuid() != 0:
 README = (ROOT / "cartsvc/README.md").read_text()
 # How the code comes there is left out.
 PAPER, UPGRADE, BACKUP, RESTORE, WATCH = (
-    re.findall(
-        "^```sh\n(.*?)^```", README.partition(f"## {section}\n")[2], re.MULTILINE | re.DOTALL
-    )[block]
+    blocks(README, section)[block]
     for section, block in (
         ("Production", 0),
         ("Start, stop, upgrade", 0),
