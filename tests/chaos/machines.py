@@ -97,7 +97,7 @@ class Machine:
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            ["sh", "-euc", BOOT, "sh", self.name, *self.command],
+            ["sh", "-euc", BOOT, "sh", f"{self.name}-{os.getpid()}", *self.command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
