@@ -25,7 +25,8 @@ class Cluster:
         if self.user:
             shutil.chown(folder, self.user, self.user)
         self.port = free_port()
-        self.run("initdb", "-o", "-U postgres -A trust --locale=C.UTF-8 -E UTF8")
+        # What is made here need not outlive a power cut.
+        self.run("initdb", "-o", "-U postgres -A trust --locale=C.UTF-8 -E UTF8 --no-sync")
         settings = {
             "listen_addresses": "127.0.0.1",
             "port": self.port,
