@@ -280,9 +280,9 @@ def test_housekeeping_in_a_container_that_fails_calls(cluster: Cluster, tmp_path
                 hours.write_text("")
                 wait_until(lambda: not done.exists())
                 scrapes.take(2 * FIVE_MINUTES)
-            finally:
                 cluster.start()
-            hours.write_text("")
-            wait_until(done.exists)
-            os.killpg(process.pid, signal.SIGTERM)
+                hours.write_text("")
+                wait_until(done.exists)
+            finally:
+                os.killpg(process.pid, signal.SIGTERM)
     assert scrapes.fired(since=FIVE_MINUTES) == {"CartsvcHousekeeping": 300}
