@@ -11,8 +11,17 @@ from tests.support.clusters import Cluster, private_cluster
 from tests.support.programs import accepts, free_port, missing, program, running
 
 # The files that take the longest, of this folder and tests/browser. Those that run last alone keep
-# the second core waiting.
-SLOWEST = ["test_failover.py", "test_server.py", "test_looks.py", "test_backup.py"]
+# the other processes waiting.
+SLOWEST = [
+    "test_failover.py",
+    "test_looks.py",
+    "test_backup.py",
+    "test_outages_call.py",
+    "test_docs.py",
+    "test_server.py",
+    "test_metrics_and_logs.py",
+    "test_migrate.py",
+]
 
 
 @pytest.hookimpl(trylast=True)
