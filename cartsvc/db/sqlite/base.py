@@ -2,8 +2,9 @@
 
 SQLite retries a busy lock less and less often. Of eight writers who never rest, some would then
 wait for seconds or fail. Here a writer asks more often the longer it has waited, so that who comes
-later seldom overtakes it. `_start_transaction_under_autocommit` is a private part of Django 5.2 to
-6.1. If it moves, `tests/models/test_sqlite.py` fails: delete that method and raise LOCK_SECONDS.
+later seldom overtakes it. `_start_transaction_under_autocommit` and `debug_transaction` are private
+parts of Django 5.2 to 6.1. If one moves, `tests/models/test_sqlite.py` fails: delete that method
+and raise LOCK_SECONDS.
 """
 
 import os
