@@ -3,7 +3,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db import models
-from django.db.models import CheckConstraint, Q
+from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -14,6 +14,7 @@ from carts.models.item import CartItem
 from carts.models.manager import CartManager
 from carts.models.save_guard import GuardedModel
 from carts.records import Closing, Item, NewCart, Reopening, checked_items, checked_key
+from cartsvc.db.column_check import ColumnCheck
 from cartsvc.db.exact_field import ExactField
 
 SentItems = Iterable[Item | Mapping[str, object]]
@@ -86,7 +87,11 @@ class Cart(GuardedModel):
         constraints = [
             *checks("cart", NewCart),
             *checks("cart", Closing, ["reference", "order_reference"]),
-            CheckConstraint(name="carts_cart_status", condition=Q(stored_status__in=STATUSES)),
+            ColumnCheck(
+                field="stored_status",
+                name="carts_cart_status",
+                condition=Q(stored_status__in=STATUSES),
+            ),
         ]
 
     def __str__(self) -> str:

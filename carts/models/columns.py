@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db import models
-from django.db.models import BaseConstraint, CheckConstraint, F, Q
+from django.db.models import BaseConstraint, F, Q
 from django.db.models.functions import Length
 from django.db.models.lookups import LessThanOrEqual
 
@@ -25,6 +25,7 @@ from carts.value_types import (
     Text,
 )
 from cartsvc.characters import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
+from cartsvc.db.column_check import ColumnCheck
 
 
 def column(record: Record, name: str) -> models.Field:
@@ -61,7 +62,8 @@ def checks(table: str, record: Record, names: Iterable[str] = ()) -> list[BaseCo
             kind, condition = rule
             if is_optional(record, name):
                 condition = Q(**{f"{name}__isnull": True}) | condition
-            found.append(CheckConstraint(name=f"carts_{table}_{name}_{kind}", condition=condition))
+            check_name = f"carts_{table}_{name}_{kind}"
+            found.append(ColumnCheck(field=name, name=check_name, condition=condition))
     return found
 
 

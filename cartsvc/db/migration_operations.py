@@ -1,14 +1,19 @@
 """Migration operations for tables in use: nobody waits for them on PostgreSQL.
 
 They work on SQLite as Django's own do. A migration with `AddIndex` has `atomic = False`. Beside it
-stands only `ValidateCheck`: what was interrupted begins anew, and both may run twice. A check is
-validated in another migration than the one that adds it.
+stand only `ValidateCheck` and `Analyze`: what was interrupted begins anew, and each may run twice.
+A check is validated in another migration than the one that adds it.
 """
+
+from collections.abc import Mapping
 
 from django.contrib.postgres import operations as postgresql
 from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
+
+from cartsvc.db.column_check import ColumnCheck
 
 
 class AddIndex(postgresql.AddIndexConcurrently):
@@ -43,7 +48,10 @@ class LongerText(migrations.AlterField):
 
 
 class AddCheck(postgresql.AddConstraintNotValid):
-    """Adds a check: of new rows only on PostgreSQL, until `ValidateCheck`."""
+    """Adds a check: of new rows only on PostgreSQL, until `ValidateCheck`.
+
+    A `ColumnCheck` stays so: writers would wait while PostgreSQL validates that of a domain.
+    """
 
     def database_forwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState
@@ -56,6 +64,52 @@ class AddCheck(postgresql.AddConstraintNotValid):
 
 class ValidateCheck(postgresql.ValidateConstraint):
     """Looks whether all rows pass a check. On SQLite they do already."""
+
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState
+    ) -> None:
+        if schema_editor.connection.vendor == "postgresql":
+            super().database_forwards(app_label, schema_editor, *states)
+
+
+class MoveChecksToColumns(Operation):
+    """Makes validated checks, by their names, a `ColumnCheck` of a field each. Reads no table.
+
+    Partial indexes of these fields are taken away before, as for a longer text.
+    """
+
+    def __init__(self, model_name: str, fields: Mapping[str, str]) -> None:
+        self.model_name, self.fields = model_name, fields
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        model = (app_label, self.model_name)
+        for name, field in self.fields.items():
+            condition = state.models[model].get_constraint_by_name(name).condition
+            state.remove_constraint(*model, name)
+            state.add_constraint(*model, ColumnCheck(field=field, name=name, condition=condition))
+
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState
+    ) -> None:
+        if schema_editor.connection.vendor == "postgresql":
+            _, after = states
+            for name in self.fields:
+                new = after.models[app_label, self.model_name].get_constraint_by_name(name)
+                remove = migrations.RemoveConstraint(self.model_name, name)
+                for operation in (remove, AddCheck(self.model_name, new)):
+                    operation.database_forwards(app_label, schema_editor, *states)
+
+    def database_backwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState
+    ) -> None:
+        self.database_forwards(app_label, schema_editor, *states)
+
+
+class Analyze(migrations.RunSQL):
+    """Gathers a table's statistics: PostgreSQL forgets a column's when its type changes."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__(f"ANALYZE {table}", migrations.RunSQL.noop)
 
     def database_forwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState

@@ -107,6 +107,14 @@ def test_an_operation_goes_to_the_shard_groups_of_its_customers(
     assert moves or "PREPARE TRANSACTION" not in sent
 
 
+def test_checks_move_to_their_columns_on_every_server(server: Service) -> None:
+    caller = server.caller()
+    for name in ("0016_staff_entry_request", "0018_indexes_of_column_checks"):
+        server.manage("migrate", "carts", name)
+    server.restart()
+    assert shown(caller, created(caller))
+
+
 def kill(worker: Cluster) -> None:
     """Kill all processes of the server at once."""
     others = children(worker.pid)

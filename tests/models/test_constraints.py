@@ -6,12 +6,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, models, transaction
+from django.db import DatabaseError, connection, models, transaction
 from django.db.models.expressions import RawSQL
 
 from carts.models import Cart, CartItem, CartItemOption
 from carts.models.columns import column_names
 from carts.records import Item, NewCart, Option
+from cartsvc.db.column_check import ColumnCheck
 from cartsvc.member_names import snake_case
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.fields import BLANKS, IGNORABLE, by_kind
@@ -108,6 +109,21 @@ def test_a_column_takes_what_is_valid_and_nothing_else(
 def test_every_value_that_is_sent_has_its_rule(model: Model, of: tuple[str, Any]) -> None:
     part, record = of
     assert tuple(map(snake_case, RULES[part])) == column_names(record)
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no domains")
+@pytest.mark.parametrize("model", MODELS)
+def test_no_column_has_lost_the_type_with_its_check(model: Model) -> None:
+    """A field's type that is altered with its check in place would be the plain one again."""
+    checks = [one for one in model._meta.constraints if isinstance(one, ColumnCheck)]
+    columns = {model._meta.get_field(one.field).column: one.name for one in checks}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT attname, conname FROM pg_attribute JOIN pg_constraint ON contypid = atttypid
+            WHERE attrelid = %s::regclass""",
+            [model._meta.db_table],
+        )
+        assert dict(cursor.fetchall()) == columns
 
 
 def test_two_items_never_stand_in_one_place(unchanged: Unchanged) -> None:

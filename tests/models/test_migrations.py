@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import DatabaseError, connection, migrations, models
+from django.db import DatabaseError, IntegrityError, connection, migrations, models
 from django.db.migrations import Migration
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
@@ -19,8 +19,17 @@ from django.db.models.functions import Random
 from django.test.utils import CaptureQueriesContext
 
 from carts.models import Cart
-from cartsvc.db.migration_operations import AddCheck, AddIndex, LongerText, ValidateCheck
-from tests.support.factories import CartFactory
+from cartsvc.db.column_check import ColumnCheck
+from cartsvc.db.migration_operations import (
+    AddCheck,
+    AddIndex,
+    Analyze,
+    LongerText,
+    MoveChecksToColumns,
+    ValidateCheck,
+)
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.table_contents import unguarded_rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,7 +39,9 @@ HINT = """
 Callers wait for as long as the table is large. Instead, from cartsvc.db.migration_operations:
 - an index: AddIndex; a unique constraint can then use it (ALTER TABLE ... ADD CONSTRAINT ...
   UNIQUE USING INDEX);
-- a check: AddCheck, and ValidateCheck in a migration of its own;
+- a check of a column that is new: AddCheck of a ColumnCheck;
+- of one with rows: AddCheck of a CheckConstraint, ValidateCheck in a migration of its own, then
+  MoveChecksToColumns;
 - a foreign key: ALTER TABLE ... ADD CONSTRAINT ... NOT VALID, and VALIDATE CONSTRAINT likewise;
 - a longer text: LongerText, without checks and partial indexes of it at that moment;
 - NOT NULL: a validated check of IS NOT NULL first, which PostgreSQL then relies on;
@@ -41,10 +52,10 @@ What waits for nobody, and is none of these, is added to HARMLESS.
 # Each holds a lock that stops writers for a moment only, or none.
 HARMLESS = (
     *(migrations.CreateModel, migrations.RemoveConstraint, migrations.RemoveIndex),
-    *(AddIndex, AddCheck, ValidateCheck, LongerText),
+    *(AddIndex, AddCheck, ValidateCheck, LongerText, MoveChecksToColumns, Analyze),
 )
 # Each may run twice, and reads a table without such a lock, unless one before it has taken it.
-REPEATABLE = (AddIndex, ValidateCheck)
+REPEATABLE = (AddIndex, ValidateCheck, Analyze)
 
 
 def keeps_callers_waiting(operation: Operation) -> bool:
@@ -78,16 +89,27 @@ def test_what_is_not_atomic_or_validates_holds_no_lock_and_can_run_again() -> No
             assert [one for one in operations if not isinstance(one, REPEATABLE)] == []
 
 
-def test_nothing_reads_a_text_while_it_gets_longer() -> None:
+def retyped(operation: Operation) -> list[str]:
+    """Return the fields whose columns get another type."""
+    match operation:
+        case LongerText(name=name) | AddCheck(constraint=ColumnCheck(field=name)):
+            return [name]
+        case MoveChecksToColumns(fields=fields):
+            return [*fields.values()]
+    return []
+
+
+def test_nothing_reads_a_column_while_it_gets_another_type() -> None:
     loader = MigrationLoader(connection)
     for migration in later():
         state = loader.project_state(("carts", migration.name), at_end=False)
         for operation in migration.operations:
-            if isinstance(operation, LongerText):
+            if names := retyped(operation):
                 options = state.models["carts", operation.model_name].options
                 partial = [one for one in options["indexes"] if one.condition]
-                readers = [repr(one) for one in (*options["constraints"], *partial)]
-                assert [one for one in readers if f"'{operation.name}" in one] == [], HINT
+                checks = options["constraints"] if isinstance(operation, LongerText) else []
+                readers = [repr(one) for one in (*checks, *partial)]
+                assert [one for one in readers for name in names if f"'{name}" in one] == [], HINT
             operation.state_forwards("carts", state)
 
 
@@ -163,6 +185,23 @@ def test_a_check_is_added_on_either_database() -> None:
     assert "x" not in indexes()
 
 
+def test_a_new_column_or_table_has_its_check() -> None:
+    """It may come again: what is dropped leaves nothing behind."""
+    CartFactory()
+    check = ColumnCheck(field="x", name="carts_x_valid", condition=models.Q(x="valid"))
+    text, key = models.TextField(null=True), models.AutoField(primary_key=True)
+    column = [migrations.AddField("cart", "x", text), AddCheck("cart", check)]
+    table = migrations.CreateModel("X", [("id", key), ("x", text)], {"constraints": [check]})
+    for operations, write in (
+        (column, "UPDATE carts_cart SET x = %s"),
+        ([table], "INSERT INTO carts_x (x) VALUES (%s)"),
+    ) * 2:
+        with applied(*operations), connection.cursor() as cursor:
+            cursor.execute(write, ["valid"])
+            with pytest.raises(IntegrityError):
+                cursor.execute(write, ["invalid"])
+
+
 @pytest.fixture
 def migrated() -> Iterator[Callable[[str], None]]:
     """Return what migrates carts to a migration. At the end, all are applied again."""
@@ -176,13 +215,25 @@ def test_a_closed_cart_is_kept_when_its_references_get_longer(
     cart, whole = CartFactory(), indexes()
     cart.close(outcome="ordered", reference="x" * 100, order_reference="x" * 255)
     migrated("0009_is_change")
-    files = files_of_table()
+    files = files_of_tables()
     migrated("0010_order_reference")
-    assert files_of_table().items() <= files.items()  # none is written anew
-    migrated("0012_profile_status_index")
+    assert files_of_tables().items() <= files.items()  # none is written anew
+    migrated("0018_indexes_of_column_checks")
     cart.refresh_from_db()
     assert (cart.status, cart.reference, cart.order_reference) == ("ordered", "x" * 100, None)
     assert indexes() == whole
+
+
+def test_checks_move_to_their_columns_where_rows_are(migrated: Callable[[str], None]) -> None:
+    CartFactory(items=[ItemFactory(options=[OptionFactory()])])
+    migrated("0016_staff_entry_request")
+    before = files_of_tables()
+    with pytest.raises(IntegrityError):
+        unguarded_rows(Cart).update(stored_status="paid")
+    migrated("0017_column_checks")
+    assert files_of_tables().items() <= before.items()
+    with pytest.raises(IntegrityError):
+        unguarded_rows(Cart).update(stored_status="paid")
 
 
 def test_a_long_reference_is_not_cut(migrated: Callable[[str], None]) -> None:
@@ -196,15 +247,14 @@ def test_no_migration_is_missing() -> None:
     call_command("makemigrations", "--check", "--dry-run", stdout=StringIO())
 
 
-def files_of_table() -> dict[str, int]:
-    """Return the files of the carts' table and its indexes, where a database has such."""
+def files_of_tables() -> dict[str, int]:
+    """Return the files of the tables of carts and of their indexes, where a database has such."""
     if connection.vendor != "postgresql":
         return {}
     with connection.cursor() as cursor:
         cursor.execute("""
-            SELECT oid::regclass::text, pg_relation_filenode(oid) FROM pg_class
-            WHERE 'carts_cart'::regclass IN (oid, (
-                SELECT indrelid FROM pg_index WHERE indexrelid = pg_class.oid))""")
+            SELECT relname, pg_relation_filenode(oid) FROM pg_class
+            WHERE relname LIKE 'carts_cart%' AND relkind IN ('r', 'i')""")
         return dict(cursor.fetchall())
 
 

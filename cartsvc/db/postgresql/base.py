@@ -24,6 +24,7 @@ from typing import Any, Self
 import psycopg
 from django.db import connections
 from django.db.backends.postgresql import base
+from django.db.backends.postgresql.schema import DatabaseSchemaEditor
 from psycopg import IsolationLevel, OperationalError, Pipeline
 from psycopg.abc import PQGen
 from psycopg.errors import Diagnostic
@@ -144,7 +145,20 @@ def _keep_warning(warnings: list[str], notice: Diagnostic) -> None:
         warnings.append(str(notice.message_primary))
 
 
+class SchemaEditor(DatabaseSchemaEditor):
+    connection: "DatabaseWrapper"
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        if self.atomic_migration and self.connection.is_distributed:
+            # Citus makes no domain in a transaction that has changed shards at the same time.
+            self.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
+        return self
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
+    SchemaEditorClass = SchemaEditor
+
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection:
         self.isolation_level = IsolationLevel.READ_COMMITTED
         # Connecting counts as well. The framework does it as it leaves a transaction whose
