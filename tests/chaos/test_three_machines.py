@@ -19,12 +19,14 @@ from tests.chaos.servers import ROOT
 from tests.chaos.three_machines import (
     DATA,
     NODES,
+    PAGE,
     PREPARED,
     RESTORE,
     UPGRADE,
     WATCH,
     WATCH_OF_ONE,
     Machines,
+    inline,
     three_machines,
 )
 from tests.support.programs import wait_until
@@ -113,6 +115,8 @@ def test_a_backup_leads_back(machines: Machines) -> None:
     began = time.monotonic()
     for name in NODES:
         machines.say(name, "systemctl stop cartsvc@1")
+    check = inline(PAGE, "runuser -u postgres -- pgbackrest")
+    machines.say(machines.with_role("Leader"), check)
     machines.say("spare", f"MOMENT='{moment}'\n{RESTORE}")
     dump = machines.place / "spare/root/var/lib/postgresql/carts.dump"
     shutil.copy(dump, machines.place / "node1/root/var/lib/postgresql")
