@@ -1,6 +1,8 @@
 """All that is held of a customer: it is exported, and nobody else's."""
 
+import gc
 import json
+import tracemalloc
 import uuid
 from datetime import datetime
 from decimal import Decimal
@@ -167,6 +169,43 @@ def test_all_that_is_held_is_exported(api: Api) -> None:
             }
         ],
     }
+
+
+class Nowhere(StringIO):
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def held_at_once() -> int:
+    """Return the most bytes that an export has held."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        call_command("export_customer", str(PROFILE), stdout=Nowhere())
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_however_much_is_held_of_a_customer_little_of_it_is_read_at_once(api: Api) -> None:
+    def fill_up(first: int, number: int) -> None:
+        items = [bodies.item(specialInstructions="x" * 300) for _ in range(50)]
+        for n in range(first, first + number):
+            cart_id = created(api)
+            for name in "abcdefgh"[:number]:
+                sent = {"items": [item | {"displayName": name} for item in items]}
+                assert api.put(f"/{cart_id}/items", sent).status_code == 200
+            IdempotencyRecord.objects.bulk_create(
+                IdempotencyRecord(
+                    profile_key=PROFILE, key=f"{n}-{m}", digest=b"d", data=f'["{"y" * 10**5}"]'
+                )
+                for m in range(10)
+            )
+
+    fill_up(0, 2)
+    held = held_at_once()
+    fill_up(10, 6)
+    assert held_at_once() / held < 1.5
 
 
 def test_a_customer_of_whom_nothing_is_held(db: None) -> None:

@@ -193,3 +193,16 @@ def test_a_value_that_is_not_given_is_required(unchanged: Unchanged) -> None:
 def test_a_cart_is_deleted_by_its_key_or_itself(cart: Any, key: Callable[[Any], Any]) -> None:
     Cart.objects.delete_cart(key(cart))
     assert not Cart.objects.exists()
+
+
+def test_a_cart_shows_what_it_is(cart: Any) -> None:
+    holds = f"items 1, subtotal {cart.subtotal} EUR"
+    assert repr(cart) == f"<Cart {cart.pk}: restaurant 4711, open, {holds}>"
+    assert repr(cart.state) == "<open>"
+    cart.close(outcome="checkout", reference="order-1")
+    until = f"{cart.closed_until:%Y-%m-%dT%H:%M:%S.%f}Z"
+    assert repr(cart.state) == f"<checkout until {until}>"
+    cart.close(outcome="ordered", reference="order-1")
+    assert repr(cart.state) == "<ordered>"
+    assert "restaurant 4711, ordered, items 1" in repr(cart)
+    assert str(cart) == f"{cart.pk} of {cart.profile_key}"

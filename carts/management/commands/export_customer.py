@@ -13,6 +13,7 @@ from simplejson import JSONEncoder
 
 from carts.cart_errors import CartNotFound
 from carts.management.commands.erase_customer import rows_of_customer
+from carts.management.delete_batches import BATCH, batches
 from carts.models import Cart
 from carts.models.cart_change import decoded
 from cartsvc.member_names import camel_case
@@ -27,53 +28,84 @@ class Command(BaseCommand):
 
     def handle(self, *, profile_key: UUID, **options: object) -> None:
         cast("TextIOWrapper", sys.stdout).reconfigure(encoding="utf-8")
-        encode = JSONEncoder(ensure_ascii=False, indent=1, default=as_text).encode
-        self.stdout.write(encode(in_camel_case(document(profile_key))))
+        for piece in as_json(document(profile_key)):
+            self.stdout.write(piece, ending="")
+        self.stdout.write()
+
+
+# Kept answers that are held at once: some hold a cart.
+ANSWERS = 10
 
 
 def document(profile_key: UUID) -> dict[str, object]:
+    """Return what is held of a customer, read as it is written: carts may be large."""
     entries, records, moved, deleted, carts = rows_of_customer(profile_key)
-    answers = records.order_by("pk").values("key", "data", "version", "created_on")
+    answers = records.values("key", "data", "version", "created_on")
     return {
         "profile_key": profile_key,
-        "carts": [*carts_shown(carts)],
-        "log_entries": [
-            *entries.values(
+        "carts": carts_shown(carts),
+        "log_entries": one_by_one(
+            entries.values(
                 at=F("action_time"),
                 by=F("user__username"),
                 cart_id=F("staff_entry__cart_id"),
                 message=F("change_message"),
             )
-        ],
-        "deleted_carts": [*deleted.order_by("pk").values()],
-        "moved_carts": [*moved.filter(profile_key=profile_key).order_by("pk").values()],
-        "idempotency_records": [
-            {**one, "data": one["data"] and decoded(one["data"])} for one in answers
-        ],
+        ),
+        "deleted_carts": one_by_one(deleted.values()),
+        "moved_carts": one_by_one(moved.filter(profile_key=profile_key).values()),
+        "idempotency_records": (
+            {**one, "data": one["data"] and decoded(one["data"])}
+            for one in one_by_one(answers, ANSWERS)
+        ),
     }
+
+
+def one_by_one(rows: QuerySet[Any], at_once: int = BATCH) -> Iterator[Any]:
+    """Yield the rows in order of their key, so many of which are held at once."""
+    for batch in batches(rows, at_once):
+        yield from batch.order_by("pk")
 
 
 def carts_shown(carts: QuerySet[Any]) -> Iterator[object]:
     """Yield each cart as Get Cart shows it, with its author and the changes it has seen."""
-    for cart in carts:
+    for cart in one_by_one(carts):
         with suppress(CartNotFound):  # it has just been deleted
             version, text = Cart.objects.version_and_json(cart.pk)
             changes = cart.changes.filter(version__lte=version).values()
             yield {
                 **decoded(text),
                 "created_by": asdict(cart.created_by),
-                "changes": [
+                "changes": (
                     {**one, "before": decoded(one["before"]), "after": decoded(one["after"])}
-                    for one in changes
-                ],
+                    for one in one_by_one(changes, 1)
+                ),
             }
 
 
-def in_camel_case(value: Any) -> Any:
-    """Return a value whose members have the names of the API."""
+def as_json(value: object, margin: str = "\n") -> Iterator[str]:
+    """Yield the pieces of a value as JSON, its members with the names of the API.
+
+    simplejson would keep all of them until the last one is there.
+    """
+    inner, comma = f"{margin} ", ""
     match value:
         case dict():
-            return {camel_case(name): in_camel_case(one) for name, one in value.items()}
-        case list():
-            return [in_camel_case(one) for one in value]
-    return value
+            yield "{"
+            for name, member in value.items():
+                yield f"{comma}{inner}{encode(camel_case(name))}: "
+                yield from as_json(member, inner)
+                comma = ","
+            yield f"{margin}}}"
+        case list() | Iterator():
+            yield "["
+            for one in value:
+                yield f"{comma}{inner}"
+                yield from as_json(one, inner)
+                comma = ","
+            yield f"{margin}]"
+        case _:
+            yield encode(value)
+
+
+encode = JSONEncoder(ensure_ascii=False, default=as_text).encode
