@@ -158,7 +158,10 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
-PASSWORD_HASHERS = ["cartsvc.identity.sign_in.Argon2"]
+PASSWORD_HASHERS = [
+    "cartsvc.identity.sign_in.Argon2",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",  # of other installations
+]
 LOGIN_REDIRECT_URL = "admin:index"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}

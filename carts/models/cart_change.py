@@ -20,6 +20,7 @@ from django.utils.functional import cached_property
 from carts.models.save_guard import GuardedModel
 from carts.records import Item, Option, PlacedItem, read_values, stored_record
 from carts.validation import Values, types_of
+from cartsvc.characters import UNPRINTABLE
 from cartsvc.db.exact_field import ExactField
 
 # The latest changes of a cart that are kept.
@@ -60,7 +61,8 @@ class Author:
     @classmethod
     def shell(cls) -> Self:
         try:
-            return cls("shell", getuser()[:NAME_LENGTH])
+            # The operating system's names may hold any bytes.
+            return cls("shell", UNPRINTABLE.sub("\ufffd", getuser())[:NAME_LENGTH])
         except (KeyError, OSError):  # the user has no name, as in a container
             return cls("shell", "")
 

@@ -61,8 +61,12 @@ class LockedCart(NamedTuple):
         return LockedCart._make([*self[: -len(STATUS_COLUMNS)], *status])
 
     def check_version(self, expected: Expected) -> None:
+        if expected is None:
+            return
         versions = [expected] if isinstance(expected, int) else expected
-        if versions is not None and self.version not in versions:
+        if not isinstance(versions, Collection) or any(type(one) is not int for one in versions):
+            raise TypeError("A version is an integer, such as cart.version.")
+        if self.version not in versions:
             raise VersionMismatch(version=self.version)
 
 

@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 from carts.openapi.example_cart import JsonDict
 from carts.record_serializers import RecordSerializer
@@ -54,8 +55,11 @@ def add_schemas(schemas: dict[str, JsonDict]) -> None:
     bodies = [operation.body for operation in OPERATIONS if operation.body]
     for serializer in bodies:
         bodies += [field.child for field in serializer.fields.values() if hasattr(field, "child")]
-        describing = schemas[DESCRIBING_SCHEMAS.get(serializer.Meta.record, "Cart")]
-        described, fields = describing["properties"], serializer.fields
+        describing = DESCRIBING_SCHEMAS.get(serializer.Meta.record, "Cart")
+        described, fields = schemas[describing]["properties"], serializer.fields
+        if missing := fields.keys() - described.keys():
+            names = ", ".join(sorted(missing))
+            raise ImproperlyConfigured(f"{describing} in document.yaml does not describe {names}.")
         sent = {name: member(field, described[name]) for name, field in fields.items()}
         described |= {name: sent[name] for name in sent if [*described[name]] == ["description"]}
         schemas[body_name(serializer)] = {

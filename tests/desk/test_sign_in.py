@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 from axes.models import AccessAttempt, AccessFailureLog
 from django.conf import settings
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.test import Client
@@ -70,6 +71,12 @@ def test_a_password_is_hashed_by_argon2(db: None, settings: Settings) -> None:
     settings.PASSWORD_HASHERS = PASSWORD_HASHERS
     user = User.objects.create_user("ben", password=PASSWORD)
     assert user.password.startswith("argon2$argon2id$v=19$m=19456,t=2,p=1$")
+    # One that another installation has hashed is taken, and hashed anew.
+    user.password = make_password(PASSWORD, hasher="pbkdf2_sha256")
+    user.save()
+    assert sign_in(Client(), name="ben") == 200  # not a member of staff, but the password is right
+    user.refresh_from_db()
+    assert user.password.startswith("argon2$")
 
 
 @pytest.mark.parametrize(("groups", "arrival"), [(["Cart support"], MINE), ([], "/admin/")])

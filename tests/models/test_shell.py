@@ -96,9 +96,9 @@ def test_items_may_be_records_mappings_and_of_any_iterable(cart: Any) -> None:
     assert cart.items.last().options.count() == 2
 
 
-@pytest.mark.parametrize("version", ["3", 1.0])
+@pytest.mark.parametrize("version", ["3", 1.0, True, {"1"}], ids=str)
 def test_a_version_is_an_integer(cart: Any, unchanged: Unchanged, version: Any) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"A version is an integer, such as cart\.version\."):
         cart.change(note="x", version=version)
 
 
