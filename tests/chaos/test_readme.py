@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from carts import views  # noqa: F401 (declares the operations)
+from cartsvc import urls  # noqa: F401 (declares the operations)
 from cartsvc.api.operation import OPERATIONS
 from tests.chaos.servers import ROOT, Service
 from tests.support.programs import program
