@@ -1,14 +1,11 @@
 import re
-from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission, User
-from django.core.management import call_command
 from django.test import Client
 
-from carts.apps import GROUPS
 from carts.models import Cart
 from tests.desk.conftest import (
     ACCOUNTS,
@@ -17,7 +14,6 @@ from tests.desk.conftest import (
     MINE,
     PASSWORD,
     correct_page,
-    delete_page,
     guess,
     marked,
     member,
@@ -31,43 +27,6 @@ from tests.support.table_contents import Unchanged
 ROLE_CHANGED = "role “[Cart support]” → “[Cart support agent]”"
 
 pytestmark = pytest.mark.usefixtures("cheap_passwords")
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_groups_are_there_after_a_flush() -> None:
-    Group.objects.all().delete()
-    call_command("flush", "--noinput", stdout=StringIO())
-    assert sorted(Group.objects.values_list("name", flat=True)) == sorted(GROUPS)
-
-
-@pytest.mark.parametrize(
-    ("name", "may"),
-    [
-        ("Cart support", ["carts.view_cart"]),
-        ("Cart support agent", ["carts.change_cart", "carts.view_cart"]),
-        (
-            "Cart support lead",
-            [
-                *("auth.add_user", "auth.change_user", "auth.view_user"),
-                *("carts.change_cart", "carts.delete_cart", "carts.view_cart"),
-            ],
-        ),
-    ],
-)
-def test_each_group_may_do_what_it_is_for(
-    db: None, cart: Cart, unchanged: Unchanged, name: str, may: list[str]
-) -> None:
-    permissions = Group.objects.get(name=name).permissions.all()
-    granted = sorted(f"{each.content_type.app_label}.{each.codename}" for each in permissions)
-    assert granted == may
-    client = staff(name, name="carl")
-    text = client.get(page_of(cart)).text
-    for verb, page in (("change", correct_page(cart)), ("delete", delete_page(cart))):
-        allowed = f"carts.{verb}_cart" in may
-        assert (page in text) == allowed
-        assert client.get(page).status_code == (200 if allowed else 403)
-        assert (client.post(page, {"version": "1"}).status_code == 403) != allowed
-    assert ("Accounts</a>" in text) == (client.get(ACCOUNTS).status_code == 200)
 
 
 def test_the_accounts_read_like_the_rest_of_the_desk(lead: Client) -> None:

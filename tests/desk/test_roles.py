@@ -1,18 +1,31 @@
 """Which role may open which page of the desk, and send its form: all pages, all methods."""
 
 from collections.abc import Iterator
+from io import StringIO
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
+from django.contrib.contenttypes.models import ContentType
+from django.core.management import call_command
 from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from carts.apps import GROUPS
 from carts.models import Cart
 from carts.models.cart_change import Author
-from tests.desk.conftest import LOGIN, items, member
+from tests.desk.conftest import (
+    ACCOUNTS,
+    LOGIN,
+    correct_page,
+    delete_page,
+    items,
+    member,
+    page_of,
+    staff,
+)
 from tests.support.table_contents import Unchanged
 
 # From one to the next, each may do more.
@@ -132,3 +145,50 @@ def test_a_stranger_is_led_to_the_login_by_each_page(address: Any, unchanged: Un
             response = getattr(Client(), method)(address(name))
             assert response.status_code == 302, (method, name)
             assert response.url.startswith(LOGIN) or name == "logout", (method, name)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_groups_are_there_after_a_flush() -> None:
+    Group.objects.all().delete()
+    call_command("flush", "--noinput", stdout=StringIO())
+    assert sorted(Group.objects.values_list("name", flat=True)) == sorted(GROUPS)
+
+
+def test_the_groups_may_do_nothing_with_another_application(db: None) -> None:
+    """Though its permission has the same name."""
+    Group.objects.all().delete()
+    theirs = ContentType.objects.create(app_label="elsewhere", model="cart")
+    Permission.objects.create(codename="view_cart", content_type=theirs)
+    call_command("migrate", verbosity=0)
+    assert sorted(Group.objects.values_list("name", flat=True)) == sorted(GROUPS)
+    assert not Group.objects.filter(permissions__content_type=theirs).exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "may"),
+    [
+        ("Cart support", ["carts.view_cart"]),
+        ("Cart support agent", ["carts.change_cart", "carts.view_cart"]),
+        (
+            "Cart support lead",
+            [
+                *("auth.add_user", "auth.change_user", "auth.view_user"),
+                *("carts.change_cart", "carts.delete_cart", "carts.view_cart"),
+            ],
+        ),
+    ],
+)
+def test_each_group_may_do_what_it_is_for(
+    db: None, cart: Cart, unchanged: Unchanged, name: str, may: list[str]
+) -> None:
+    permissions = Group.objects.get(name=name).permissions.all()
+    granted = sorted(f"{each.content_type.app_label}.{each.codename}" for each in permissions)
+    assert granted == may
+    client = staff(name, name="carl")
+    text = client.get(page_of(cart)).text
+    for verb, page in (("change", correct_page(cart)), ("delete", delete_page(cart))):
+        allowed = f"carts.{verb}_cart" in may
+        assert (page in text) == allowed
+        assert client.get(page).status_code == (200 if allowed else 403)
+        assert (client.post(page, {"version": "1"}).status_code == 403) != allowed
+    assert ("Accounts</a>" in text) == (client.get(ACCOUNTS).status_code == 200)

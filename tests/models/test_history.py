@@ -93,6 +93,13 @@ def test_long_names_are_cut(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(names) == [pizza * NAME_LENGTH] * 2
 
 
+def test_a_name_of_the_operating_system_is_printable(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("carts.models.cart_change.getuser", lambda: "an\x1bna\udcff")
+    assert CartFactory().created_by == Author("shell", "an\ufffdna\ufffd")
+
+
 def test_the_latest_changes_are_kept_and_the_creation(api: Api) -> None:
     cart_id, [item_id] = created_with_items(api, "Calzone")
     for _ in range(MAX_CHANGES + 5):
