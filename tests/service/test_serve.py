@@ -199,6 +199,14 @@ def test_a_configured_database_is_not_migrated(started: list[Any], settings: Set
     assert "migrations are not applied: run manage.py migrate" in complaint.getvalue()
 
 
+@pytest.mark.parametrize("given", [["--port", "8001"], ["8001"]], ids=str)
+def test_an_address_as_other_servers_take_it_names_bind(given: list[str]) -> None:
+    ended = manage("serve", *given)
+    assert ended.returncode != 0
+    assert "usage: manage.py serve [-h] [--bind HOST:PORT]" in ended.stderr
+    assert f"unrecognized arguments: {' '.join(given)}" in ended.stderr
+
+
 def test_what_does_not_answer_at_the_start_is_one_line(clone: Path) -> None:
     keys = {"SECRET_KEY": token_urlsafe(60), "JWT_SIGNING_KEY": token_urlsafe(60)}
     cache = {"CACHE_URL": f"redis://127.0.0.1:{free_port()}/0", "THROTTLE_RATE": "9/s"}
