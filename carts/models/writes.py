@@ -12,13 +12,14 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 from carts.models import cart_statements
 from carts.models.cart_change import MAX_CHANGES, Author, CartChange, difference, encoded
 from carts.models.cart_status import STATUS_COLUMNS, CartStatus, status_columns, with_status
-from carts.models.item import ITEM_COLUMNS
+from carts.models.item import ITEM_COLUMNS, CartItem
 from carts.models.locked_cart import LockedCart
 from carts.models.reads import CartReader, select_cart
 from carts.models.totals import Totals, next_version
 from carts.records import Item, PlacedItem
 from cartsvc.db.compiled_statements import Cursor, last_exchange
 from cartsvc.db.database_errors import is_key_taken
+from cartsvc.request_errors import InvalidGuid
 
 # The most items and options, together, of a cart that a change returns. It is read under the
 # cart's lock, and kept with an Idempotency-Key.
@@ -178,4 +179,6 @@ def change_transaction() -> Iterator[Any]:
     except IntegrityError as error:
         if is_key_taken(error, CartChange):
             raise OperationalError(str(error)) from error
+        if is_key_taken(error, CartItem):
+            raise InvalidGuid("There is an item with this id already.", field=("id",)) from error
         raise

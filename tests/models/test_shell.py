@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.db.transaction import atomic
 from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CurrencyMismatch
 from carts.models import Cart, CartChange
 from carts.records import Item, Option
-from cartsvc.request_errors import ApiErrors
+from cartsvc.request_errors import ApiErrors, InvalidGuid
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
 from tests.support.table_contents import Unchanged
 
@@ -193,6 +194,17 @@ def test_a_value_that_is_not_given_is_required(unchanged: Unchanged) -> None:
 def test_a_cart_is_deleted_by_its_key_or_itself(cart: Any, key: Callable[[Any], Any]) -> None:
     Cart.objects.delete_cart(key(cart))
     assert not Cart.objects.exists()
+
+
+def test_an_id_that_is_taken_is_refused(cart: Any, unchanged: Unchanged) -> None:
+    other = CartFactory(profile_key=cart.profile_key)  # Citus holds ids apart by customer
+    unchanged()
+    for each in (cart, other):
+        with (
+            pytest.raises(InvalidGuid, match="id: There is an item with this id already"),
+            atomic(),
+        ):
+            each.add_items([ItemFactory() | {"id": cart.items.get().pk}])
 
 
 def test_a_cart_shows_what_it_is(cart: Any) -> None:
