@@ -17,6 +17,9 @@ import prometheus_client
 from django.http import HttpResponse
 from prometheus_client import Counter, Gauge, Histogram
 
+from cartsvc import __version__
+from cartsvc.serving.logs import instance_name
+
 # A busy parent leaves some ten thousand requests' counts in it.
 PIPE_BYTES = 1024 * 1024
 
@@ -57,6 +60,7 @@ SECONDS = Metric(
     )
 )
 REQUESTS = _counter("requests", "Requests answered.", "operation", "status")
+REPLAYS = _counter("replays", "Requests answered from their Idempotency-Key's record.")
 ERRORS = _counter(
     "errors",
     "Requests refused, by the first error's code and the exception behind it.",
@@ -77,6 +81,8 @@ KEYS_AGE = Gauge(
 def count_request(operation: str, response: HttpResponse, seconds: float) -> None:
     REQUESTS.add(operation, response.status_code)
     SECONDS.add(operation, seconds=seconds)
+    if "Idempotent-Replayed" in response:
+        REPLAYS.add()
 
 
 def _keep(place: int, labels: Sequence[object], seconds: float | None) -> None:
@@ -100,6 +106,10 @@ def listen(bind: str) -> None:
     answer = prometheus_client.make_wsgi_app(REGISTRY)
     server = make_server(host, int(port), answer, handler_class=_Handler)
     os.register_at_fork(after_in_child=server.socket.close)
+    # A metric of its own, to join with the others. As a label of each, a new name would make new
+    # series of all of them.
+    instance = prometheus_client.Info("cartsvc", "The instance that answers.", registry=REGISTRY)
+    instance.info({"instance_name": instance_name(), "version": __version__})
     reader, _writer = os.pipe()
     os.set_blocking(_writer, False)
     # Only Linux can, and not for a user with many large ones.

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import requests
 
+from cartsvc import __version__
 from cartsvc.serving.server import GRACEFUL_TIMEOUT_SECONDS
 from tests.chaos.servers import ROOT, Service, connected, scrape, service
 from tests.chaos.test_http_on_the_wire import head
@@ -41,10 +42,12 @@ def test_metrics_are_right_across_workers_and_outlive_them() -> None:
         callers[0].post(body=bodies.bare_cart(), Idempotency_Key="once")
         callers[0].post(body={})
         expected = {
+            f'cartsvc_info{{instance_name="{name_of(server)}",version="{__version__}"}}': 1,
             'cartsvc_requests_total{operation="Create Cart",status="200"}': 66,
             'cartsvc_requests_total{operation="Create Cart",status="400"}': 1,
             'cartsvc_requests_total{operation="Create Cart",status="422"}': 1,
             'cartsvc_request_seconds_count{operation="Create Cart"}': 68,
+            "cartsvc_replays_total": 1,
             "cartsvc_database_errors_total": 0,
             "cartsvc_workers_replaced_total": 0,
         }
