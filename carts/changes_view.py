@@ -1,7 +1,5 @@
 """List Changes, the operation on the carts of all customers."""
 
-import json
-
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
@@ -11,8 +9,8 @@ from carts.operation_view import OperationView
 from cartsvc.api.operation import Operation
 from cartsvc.api.query import QueryParameter, integer_between
 from cartsvc.concurrency_limit import WAITING
+from cartsvc.json_values import compact_json
 from cartsvc.member_names import camel_case
-from cartsvc.moments import as_text
 from cartsvc.request_errors import InvalidParameter
 
 CHANGES_PAGE_SIZE, MAX_CHANGES_PAGE_SIZE = 100, 1_000
@@ -56,7 +54,4 @@ class ChangesViewSet(OperationView):
         with WAITING.place_for((self.caller, "reads")):
             changes, position = changes_after(after, limit, self.bearer.keys)
         told = [dict(zip(MEMBERS, change, strict=True)) for change in changes]
-        return self.answer(_encode({"changes": told, "next": str(position)}))
-
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=as_text).encode
+        return self.answer(compact_json({"changes": told, "next": str(position)}))

@@ -7,7 +7,7 @@ from django.conf import settings
 from carts import cart_errors
 from cartsvc import request_errors
 from cartsvc.api.operation import Operation
-from cartsvc.moments import utc_text
+from cartsvc.json_values import rfc3339
 from cartsvc.request_errors import ApiError
 
 CLOSED_ON = datetime(2026, 1, 31, 18, 30, 0, 123456, UTC)
@@ -41,7 +41,7 @@ DECLARED_ERRORS = (
         status="ordered",
         closed_on=CLOSED_ON,
         closed_until=None,
-        when=f"since {utc_text(CLOSED_ON)}",
+        when=f"since {rfc3339(CLOSED_ON)}",
     ),
     cart_errors.VersionMismatch(field="If-Match", version=4),
     cart_errors.RequestInProgress(field="Idempotency-Key"),

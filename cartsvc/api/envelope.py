@@ -3,24 +3,14 @@
 Source: the section "ApiResponse envelope" of the Cart Service v2.0 specification.
 """
 
-import json
 from collections.abc import Iterable, Sequence
-from datetime import datetime
-from decimal import Decimal
 from functools import cache
 from typing import Any
 
 from django.http import HttpResponse
 
-from cartsvc.moments import utc_text
+from cartsvc.json_values import compact_json
 from cartsvc.request_errors import MAX_ERRORS, ApiError, MoreProblems
-
-
-def _as_json(value: datetime | Decimal) -> str | float:
-    return utc_text(value) if isinstance(value, datetime) else float(value)
-
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_as_json).encode
 
 
 def success(
@@ -29,7 +19,7 @@ def success(
     """Return the 200 answer, with the JSON text `data` if there is any."""
     told = _beginning(message)
     for warning in warnings:
-        told += f",{_encode(_notification(warning, 'Warning'))}"
+        told += f",{compact_json(_notification(warning, 'Warning'))}"
     end = "}" if data is None else f',"data":{data}}}'
     return HttpResponse(f"{told}]{end}", content_type="application/json")
 
@@ -37,7 +27,7 @@ def success(
 @cache
 def _beginning(message: str) -> str:
     success = {"severity": "Success", "text": message, "code": None, "additionalData": None}
-    return _encode({"message": message, "notifications": [success]}).removesuffix("]}")
+    return compact_json({"message": message, "notifications": [success]}).removesuffix("]}")
 
 
 def entity_tag(version: int) -> str:
@@ -67,7 +57,7 @@ def failure_text(errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) 
         *(_notification(error, "Error") for error in errors),
         *(_notification(warning, "Warning") for warning in warnings),
     ]
-    return _encode({"message": message, "notifications": notifications})
+    return compact_json({"message": message, "notifications": notifications})
 
 
 def _notification(error: ApiError, severity: str) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from carts.management.commands.erase_customer import rows_of_customer
 from carts.management.delete_batches import BATCH, batches
 from carts.models import Cart
 from carts.models.cart_change import decoded
+from cartsvc.json_values import json_value
 from cartsvc.member_names import camel_case
-from cartsvc.moments import as_text
 
 
 class Command(BaseCommand):
@@ -108,4 +108,4 @@ def as_json(value: object, margin: str = "\n") -> Iterator[str]:
             yield encode(value)
 
 
-encode = JSONEncoder(ensure_ascii=False, default=as_text).encode
+encode = JSONEncoder(ensure_ascii=False, default=json_value).encode
