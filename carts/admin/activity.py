@@ -39,7 +39,7 @@ def author_of(request: HttpRequest, why: str | None) -> Author:
     return Author("staff", name, request.META["cartsvc.request_id"], why)
 
 
-def log(
+def log_change(
     request: HttpRequest, cart: Cart, flag: int, message: str, why: str | None, version: int | None
 ) -> None:
     user = cast("User", request.user)
@@ -69,7 +69,7 @@ def notes_of(cart_id: UUID) -> QuerySet[StaffEntry]:
     return notes.select_related("log_entry__user").order_by("-pk")[:ENTRIES_PER_PAGE]
 
 
-def event_of(entry: LogEntry) -> str:
+def event_url(entry: LogEntry) -> str:
     """Return the address of the event, or "" if the entry is about something else than a cart."""
     about: StaffEntry | None = getattr(entry, "staff_entry", None)
     return cart_url(about.cart_id, version=about.version or 0) if about else ""

@@ -87,7 +87,7 @@ class CartAdmin(admin.ModelAdmin):
         """Show the search box and the carts that the member of staff changed last."""
         self._check_view(request)
         entries, _ = activity.newest_entries(request.user)
-        keys = [entry.staff_entry.cart_id for entry in entries if activity.event_of(entry)]
+        keys = [entry.staff_entry.cart_id for entry in entries if activity.event_url(entry)]
         result = search.SearchResult(search.listed(keys))
         context = {"title": "Your last carts", "form": search.FindForm(), "result": result}
         return desk_page(request, "search", {**context, "is_mine": True})

@@ -9,7 +9,7 @@ from django.urls import reverse
 from carts.admin.change_view import WHY, ChangeView, EditView
 from carts.admin.formatting import format_amount, format_value, label_of
 from carts.admin.forms import CartForm
-from carts.admin.history import State, in_one_line, lines_of_item, lines_of_items
+from carts.admin.history import Snapshot, in_one_line, lines_of_item, lines_of_items
 from carts.models.cart_status import OPEN
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
@@ -21,8 +21,8 @@ class ChangeCartView(EditView):
     title = "Change the cart"
     form = CartForm
 
-    def fields(self, state: State) -> Mapping[str, object]:
-        return state.fields
+    def fields(self, snapshot: Snapshot) -> Mapping[str, object]:
+        return snapshot.fields
 
     def save(self) -> HttpResponse:
         return self.write_values("Cart", CartManager.change_cart, self.values)
@@ -59,7 +59,7 @@ class DeleteCartView(ChangeView):
 
     template = "delete_cart"
     title = "Delete this cart?"
-    right = "carts.delete_cart"
+    permission = "carts.delete_cart"
     asks = WHY
 
     def context(self) -> dict[str, object]:
@@ -86,7 +86,7 @@ class NoteView(ChangeView):
     asks = "Note (for staff only)"
     takes_closed = True
 
-    def subject(self, state: State) -> None:
+    def subject(self, snapshot: Snapshot) -> None:
         """Return nothing: a note overwrites nothing."""
 
     def save(self) -> HttpResponse:

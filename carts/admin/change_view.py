@@ -21,10 +21,10 @@ from django.utils.functional import cached_property
 from django.views.generic import View
 from uuid_utils.compat import uuid7
 
-from carts.admin.activity import author_of, log
+from carts.admin.activity import author_of, log_change
 from carts.admin.formatting import cart_url, format_amount, format_error, parse_version
 from carts.admin.forms import RecordForm, WhyForm
-from carts.admin.history import Event, State, change_of, states_since
+from carts.admin.history import Event, Snapshot, difference_text, snapshots_since
 from carts.admin.site import desk_page
 from carts.cart_errors import CartClosed, IdempotencyKeyReused, VersionMismatch
 from carts.models import Cart, IdempotencyRecord
@@ -59,7 +59,7 @@ class ChangeView(View):
 
     template = ""
     title = ""
-    right = "carts.change_cart"
+    permission = "carts.change_cart"
     removed = "This item was removed meanwhile."
     editor: Any = None
     asks = ""
@@ -69,9 +69,9 @@ class ChangeView(View):
         """Return what only the page's template needs, and the title."""
         return {"title": self.title}
 
-    def subject(self, state: State) -> object:
-        """Return what the page is about, of a cart in this state: an item, or all that it holds."""
-        return state.items.get(self.item_id) if self.item_id else state.version
+    def subject(self, snapshot: Snapshot) -> object:
+        """Return what the page is about, as it was then: an item, or the whole cart."""
+        return snapshot.items.get(self.item_id) if self.item_id else snapshot.version
 
     def save(self) -> HttpResponse:
         """Decide what to change, of the cart as it was read, and change it with `write`."""
@@ -80,7 +80,7 @@ class ChangeView(View):
     def dispatch(
         self, request: HttpRequest, cart_id: UUID, item_id: UUID | None = None, **_: object
     ) -> HttpResponseBase:
-        if not request.user.has_perm(self.right):
+        if not request.user.has_perm(self.permission):
             raise PermissionDenied
         self.cart_id: UUID = cart_id
         self.item_id: Any = item_id
@@ -124,19 +124,19 @@ class ChangeView(View):
         self.cart: Any = Cart.objects.with_items().filter(pk=self.cart_id).first()
         if not self.cart:
             return False
-        self.since = self.cart.version
+        self.opened_version = self.cart.version
         if self.request.method == "POST":
-            self.since = parse_version(self.request.POST.get("version", "")) or 0
+            self.opened_version = parse_version(self.request.POST.get("version", "")) or 0
         # What a put-back undoes may be older than its form.
-        oldest = min(self.since, self.kwargs.get("version", self.since + 1) - 1)
-        self.states = states_since(self.cart, items_of(self.cart.items_json), oldest)
-        self.current = self.states[self.cart.version]
+        oldest = min(self.opened_version, self.kwargs.get("version", self.opened_version + 1) - 1)
+        self.snapshots = snapshots_since(self.cart, items_of(self.cart.items_json), oldest)
+        self.current = self.snapshots[self.cart.version]
         self.item: Any = self.current.items.get(self.item_id)
-        opened = self.states.get(self.since)
+        then = self.snapshots.get(self.opened_version)
         # No form of an item was opened before the item came.
-        self.is_kept = bool(opened and (not self.item or self.item_id in opened.items))
+        self.knows_opened = bool(then and (not self.item or self.item_id in then.items))
         # The cart as it was when the form was opened, or is now if that is not known.
-        self.opened_state = opened if opened and self.is_kept else self.current
+        self.opened = then if then and self.knows_opened else self.current
         return bool(self.item or "item_id" not in self.kwargs)
 
     def require_open(self) -> None:
@@ -145,10 +145,10 @@ class ChangeView(View):
 
     def clashes(self) -> bool:
         """Return whether what the page is about has changed since its form was opened."""
-        return not self.is_kept or self.subject(self.opened_state) != self.subject(self.current)
+        return not self.knows_opened or self.subject(self.opened) != self.subject(self.current)
 
     def events_since(self, version: int) -> list[Event]:
-        pairs = pairwise(state for state in self.states.values() if state.version >= version)
+        pairs = pairwise(one for one in self.snapshots.values() if one.version >= version)
         changes = [old.next for new, old in pairs if self.subject(old) != self.subject(new)]
         return [Event.of(change, self.cart.currency) for change in changes if change]
 
@@ -174,11 +174,11 @@ class ChangeView(View):
             "why": self.why,
             "is_closed": not self.takes_closed and self.cart.status != OPEN,
             # What happened since stays unseen, until the page shows it as a clash.
-            "version": self.cart.version if clash else self.since,
+            "version": self.cart.version if clash else self.opened_version,
             # The same again, because what was refused may have been saved after all.
             "key": (error != SAVED and self.key) or uuid7(),
             "clash": clash,
-            "missed": self.events_since(self.since) if clash else [],
+            "missed": self.events_since(self.opened_version) if clash else [],
             "error": error,
             **self.context(),
         }
@@ -216,7 +216,7 @@ class ChangeView(View):
             changed = change(carts, self.cart_id, *values, version=self.cart.version)
             version = changed.version if changed else None
             given = None if flag == ADDITION else given
-            log(self.request, self.cart, flag, logged or message, given, version)
+            log_change(self.request, self.cart, flag, logged or message, given, version)
         text, currency = f"{message}.", self.cart.currency
         if changed and changed.subtotal != self.cart.subtotal:
             text += f" The subtotal is now {format_amount(changed.subtotal, currency)} {currency}."
@@ -227,15 +227,15 @@ class EditView(ChangeView):
     form: type[RecordForm]
     values: dict[str, Any]  # what was typed, and of what nobody touched what is
 
-    def fields(self, state: State) -> Mapping[str, object]:
+    def fields(self, snapshot: Snapshot) -> Mapping[str, object]:
         raise NotImplementedError
 
-    def subject(self, state: State) -> object:
-        return self.fields(state)
+    def subject(self, snapshot: Snapshot) -> object:
+        return self.fields(snapshot)
 
     @cached_property
     def editor(self) -> Any:
-        initial = self.fields(self.opened_state)
+        initial = self.fields(self.opened)
         return self.form(self.request.POST or None, initial=initial, currency=self.cart.currency)
 
     def write_values(
@@ -243,20 +243,20 @@ class EditView(ChangeView):
     ) -> HttpResponse:
         """Write what was typed, if anything differs from what is. `name` says of what."""
         now = self.fields(self.current)
-        changes = change_of(now, {**now, **self.values}, self.cart.currency)
+        changes = difference_text(now, {**now, **self.values}, self.cart.currency)
         if not changes:
             return self.nothing_changed()
         return self.write(f"{name}: {changes}", change, *values)
 
     def clashes(self) -> bool:
         """Return whether somebody else has changed a field that was typed in, and mark it."""
-        was, now = self.fields(self.opened_state), self.fields(self.current)
+        was, now = self.fields(self.opened), self.fields(self.current)
         self.values = self.editor.values()
         both = []
         for name, typed in self.values.items():
             if typed == was[name]:
                 self.values[name] = now[name]
-            elif now[name] != typed and (now[name] != was[name] or not self.is_kept):
+            elif now[name] != typed and (now[name] != was[name] or not self.knows_opened):
                 both.append(name)
         if not both:
             return False
@@ -264,7 +264,7 @@ class EditView(ChangeView):
         # The focus would scroll away from what the page says.
         del self.editor.fields[self.editor.first].widget.attrs["autofocus"]
         for name in both:
-            change = change_of({name: was[name]}, {name: now[name]}, self.cart.currency)
+            change = difference_text({name: was[name]}, {name: now[name]}, self.cart.currency)
             marked = self.editor.options if name == "options" else self.editor.fields[name]
             marked.help_text = f"Somebody else: {change or 'changed this'}"
         return True

@@ -6,7 +6,7 @@ from django.http import QueryDict
 
 from carts.admin.formatting import isolate
 from carts.admin.forms import CHANNELS, WhyForm, form_field
-from carts.admin.history import change_of, states_since
+from carts.admin.history import difference_text, snapshots_since
 from carts.admin.many_carts import SAME, ManyCartsView, Plan
 from carts.models.manager import CartManager
 from carts.records import NewCart
@@ -38,8 +38,8 @@ class ChannelsView(ManyCartsView):
     def plan(self, cart: Any, version: int) -> Plan:
         if not self.changes:
             return Plan(" · ".join(isolate(getattr(cart, name)) for name in CHANNELS))
-        state = states_since(cart, {}, version).get(version)
-        if not state:
+        snapshot = snapshots_since(cart, {}, version).get(version)
+        if not snapshot:
             return Plan("a version that is no longer kept")
-        text = change_of(state.fields, self.changes, cart.currency)
+        text = difference_text(snapshot.fields, self.changes, cart.currency)
         return Plan(text, [(CartManager.change_cart, self.changes)]) if text else SAME

@@ -24,7 +24,7 @@ CHANGES_PER_PAGE = 20
 MAX_LINES = 50
 
 
-class State(NamedTuple):
+class Snapshot(NamedTuple):
     """A cart as it was at a version: its items in their places, its fields, what came `next`."""
 
     version: int
@@ -52,7 +52,7 @@ class Event(NamedTuple):
             return cls(change, _first_lines(lines, len(several)))
         if was.keys() != now.keys():
             return cls(change, lines_of_item(stored_record(Item, was or now), currency))
-        return cls(change, differences(was, now, currency) or ["nothing was changed"])
+        return cls(change, difference_lines(was, now, currency) or ["nothing was changed"])
 
     @property
     def can_be_undone(self) -> bool:
@@ -102,26 +102,27 @@ def _decoded(changes: QuerySet[CartChange]) -> QuerySet[CartChange]:
     return changes.filter(version__gte=oldest_decoded(changes)).reverse()
 
 
-def states_since(cart: Cart, items: PlacedItems, version: int) -> dict[int, State]:
+def snapshots_since(cart: Cart, items: PlacedItems, version: int) -> dict[int, Snapshot]:
     """Return the cart now, with these `items`, and before each change since, by its versions.
 
     The `version` is among them if all changes since are kept, and no more than a page decodes.
     """
-    state = State(
-        cart.version, items, {name: getattr(cart, name) for name in CHANGEABLE_CART_FIELDS}
-    )
-    states, between = {cart.version: state}, {"version__gt": version, "version__lte": cart.version}
-    for change in _decoded(cart.changes.filter(**between)) if version < cart.version else []:
+    now = {name: getattr(cart, name) for name in CHANGEABLE_CART_FIELDS}
+    last = Snapshot(cart.version, items, now)
+    snapshots = {cart.version: last}
+    if version >= cart.version:
+        return snapshots
+    for change in _decoded(cart.changes.filter(version__gt=version, version__lte=cart.version)):
         was = {} if change.changed_items else change.was
-        fields = {name: was.get(name, value) for name, value in state.fields.items()}
-        placed = items_before(state.placed, [change])
-        state = states[change.version - 1] = State(change.version - 1, placed, fields, change)
-    return states
+        fields = {name: was.get(name, value) for name, value in last.fields.items()}
+        placed = items_before(last.placed, [change])
+        last = snapshots[change.version - 1] = Snapshot(change.version - 1, placed, fields, change)
+    return snapshots
 
 
-def change_of(was: Mapping[str, object], now: Mapping[str, object], currency: str) -> str:
+def difference_text(was: Mapping[str, object], now: Mapping[str, object], currency: str) -> str:
     """Return in one line what differs between what was and what is; "" if nothing does."""
-    return in_one_line(differences(was, now, currency))
+    return in_one_line(difference_lines(was, now, currency))
 
 
 def in_one_line(lines: Iterable[str]) -> str:
@@ -144,7 +145,7 @@ def _first_lines(lines_of_each: Iterable[list[str]], number: int) -> list[str]:
 
 def _lines_of_one(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:
     if was and now:
-        change = change_of(was, now, currency) or "at another place"
+        change = difference_text(was, now, currency) or "at another place"
         return [f"{format_value(now['display_name'])}: {change}"]
     first, *others = lines_of_item(stored_record(Item, was or now), currency)
     return [f"{'added' if now else 'removed'} {first}", *others]
@@ -159,7 +160,7 @@ def lines_of_item(item: Item, currency: str) -> list[str]:
     return lines
 
 
-def differences(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:
+def difference_lines(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:
     """Return a line for each value that differs, and for each option that came or went."""
     formats: dict[str, Callable[[Any], str]] = {
         "price": partial(format_amount, currency=currency),

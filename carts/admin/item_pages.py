@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 from carts.admin.change_view import ChangeView, EditView
 from carts.admin.formatting import cart_url, format_value, isolate
 from carts.admin.forms import ItemForm, offers
-from carts.admin.history import State, in_one_line, lines_of_item
+from carts.admin.history import Snapshot, in_one_line, lines_of_item
 from carts.admin.search_terms import carts_with
 from carts.models import Cart
 from carts.models.manager import CartManager
@@ -30,14 +30,14 @@ class ItemView(EditView):
     form = ItemForm
     action = ""  # where the form is sent, if not to its own page
 
-    def fields(self, state: State) -> Mapping[str, object]:
+    def fields(self, snapshot: Snapshot) -> Mapping[str, object]:
         """Return the fields of the item, or those that a new one begins with."""
         key = self.item_id or parse_guid(self.request.GET.get("like", ""))
-        item = state.items.get(key) if key else None
+        item = snapshot.items.get(key) if key else None
         return item._asdict() if item else {}
 
     def context(self) -> dict[str, object]:
-        name = self.fields(self.opened_state).get("display_name")
+        name = self.fields(self.opened).get("display_name")
         title = f"Add {isolate(name)} again" if name else "Add an item"
         if self.item:
             title = f"Correct {isolate(self.item.display_name)}"
@@ -67,7 +67,7 @@ class ItemView(EditView):
         if self.item_id:
             return super().clashes()
         self.values = self.editor.values()
-        return not self.is_kept
+        return not self.knows_opened
 
     def save(self) -> HttpResponse:
         item = Item(**self.values, currency=self.cart.currency)

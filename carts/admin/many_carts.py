@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.views.generic import View
 
-from carts.admin.activity import author_of, log
+from carts.admin.activity import author_of, log_change
 from carts.admin.change_view import BUSY
 from carts.admin.formatting import format_error, parse_version
 from carts.admin.forms import WhyForm
@@ -134,7 +134,7 @@ class ManyCartsView(View):
             with transaction.atomic():
                 for method, value in changes:
                     version = method(carts, cart.pk, value, version=version).version
-                log(self.request, cart, CHANGE, f"{self.begins}: {text}", given, version)
+                log_change(self.request, cart, CHANGE, f"{self.begins}: {text}", given, version)
         except OperationalError:
             return BUSY
         except ApiError as error:

@@ -8,7 +8,7 @@ from django.http import QueryDict
 
 from carts.admin.formatting import format_moment, isolate
 from carts.admin.forms import WhyForm
-from carts.admin.history import Event, change_of, in_one_line, states_since
+from carts.admin.history import Event, difference_text, in_one_line, snapshots_since
 from carts.admin.many_carts import DELETED, SAME, ManyCartsView, Plan
 from carts.admin.search import FindForm
 from carts.admin.search_terms import changes_by
@@ -51,11 +51,11 @@ class PutBackManyView(ManyCartsView):
             return Plan(DELETED)
         own = {*cart.changes.filter(self.own).values_list("version", flat=True)}
         before = min(own, default=1) - 1
-        states = states_since(cart, items_of(cart.items_json), min(before, version))
-        if before not in states or version not in states:
+        snapshots = snapshots_since(cart, items_of(cart.items_json), min(before, version))
+        if before not in snapshots or version not in snapshots:
             return Plan("stays as it is: what was before is not known any more")
-        now = states[version]
-        changes = [one.next for one in states.values() if one.next and one.version < version]
+        now = snapshots[version]
+        changes = [one.next for one in snapshots.values() if one.next and one.version < version]
         undone = [change for change in changes if change.version in own]
         # The oldest has the last word.
         was = ChainMap(*(change.was for change in reversed(undone) if not change.changed_items))
@@ -67,7 +67,7 @@ class PutBackManyView(ManyCartsView):
             old, new = map(encoded, item_differences(now.placed.values(), placed.values()))
             lines += Event.of(CartChange(before=old, after=new), cart.currency).lines
             todo.append((CartManager.replace_items, items))
-        if text := change_of(now.fields, fields, cart.currency):
+        if text := difference_text(now.fields, fields, cart.currency):
             lines.append(text)
             todo.append((CartManager.change_cart, fields))
         if was.keys() - fields.keys():

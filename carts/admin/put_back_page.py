@@ -9,7 +9,7 @@ from django.utils.timezone import localtime
 
 from carts.admin.change_view import ChangeView
 from carts.admin.formatting import format_value, isolate, label_of
-from carts.admin.history import State, lines_of_items
+from carts.admin.history import Snapshot, lines_of_items
 from carts.models.cart_change import WHY_LENGTH
 from carts.models.manager import CartManager
 from carts.records import Item
@@ -26,7 +26,7 @@ class PutBackView(ChangeView):
         """Read the cart, the change, and what was before. Return False if that is not known."""
         if not super().load():
             return False
-        before = self.states.get(self.kwargs["version"] - 1)
+        before = self.snapshots.get(self.kwargs["version"] - 1)
         if not before or not before.next:
             return False
         self.undone = before.next
@@ -44,12 +44,12 @@ class PutBackView(ChangeView):
             return "All items"
         return get_text_list([label_of(name).lower() for name in self.back], "and").capitalize()
 
-    def subject(self, state: State) -> Any:
+    def subject(self, snapshot: Snapshot) -> Any:
         if self.item_id:
-            return super().subject(state)
+            return super().subject(snapshot)
         if self.undone.changed_items:
-            return [*state.items.items()]
-        return {name: value for name, value in state.fields.items() if name in self.undone.was}
+            return [*snapshot.items.items()]
+        return {name: value for name, value in snapshot.fields.items() if name in self.undone.was}
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return self.nothing_changed() if self.back == self.now else super().get(request)

@@ -99,7 +99,7 @@ class SearchResult:
 
 def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchResult:
     digits = search_terms.id_digits(values["q"])
-    if len(digits) == 32 and (opens := _opened(UUID(digits))):
+    if len(digits) == 32 and (opens := _url_of_id(UUID(digits))):
         return SearchResult(opens=opens)
     result, deadline = SearchResult(), monotonic() + SEARCH_SECONDS
     for reading in search_terms.readings(values["q"]):
@@ -112,13 +112,13 @@ def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchR
         and is_all
         and not (values["before"] or reading.deleted or reading.moved)
     ):
-        event = _event(result.carts[0], reading)
+        event = _event_url(result.carts[0], reading)
         result.opens = event or (cart_url(result.carts[0].pk) if reading.opens else "")
         result.is_guess = reading.is_guess and not event
     return result
 
 
-def _opened(key: UUID) -> str:
+def _url_of_id(key: UUID) -> str:
     """Return the address of the cart or the item that has this id, or had it, or ""."""
     carts = Cart.objects.filter(pk=key).values_list("pk")
     items = CartItem.objects.filter(pk=key).order_by().values_list("cart_id")
@@ -127,7 +127,7 @@ def _opened(key: UUID) -> str:
     return reverse("admin:carts_cart_history", args=[key]) if is_deleted(key) else ""
 
 
-def _event(cart: Cart, reading: Reading) -> str:
+def _event_url(cart: Cart, reading: Reading) -> str:
     """Return the address of the cart's event that the term names by its request, or ""."""
     if not reading.request_id:
         return ""

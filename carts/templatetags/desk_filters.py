@@ -6,7 +6,7 @@ from django.conf import settings
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from carts.admin.activity import event_of
+from carts.admin.activity import event_url
 from carts.admin.formatting import ISOLATE_END, ISOLATE_START, format_amount, isolate, label_of
 from carts.admin.forms import CHANNELS
 from carts.models import Cart
@@ -14,7 +14,7 @@ from carts.records import Item
 
 register = template.Library()
 register.filter("amount", format_amount)
-register.filter(event_of)
+register.filter(event_url)
 
 # What the lines of an order show of an item.
 IN_LINES = {

@@ -178,7 +178,7 @@ def test_a_cart_that_changes_meanwhile_is_not_changed_by_an_old_preview(
     lead: Client, several: list[Cart], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the log of staff says was so must have been so."""
-    told = channels_page.change_of
+    told = channels_page.difference_text
     preview = lead.post(CHANNELS, sent(several[:1], platform="phone"))
 
     def overtaken(*args: Any) -> str:
@@ -186,7 +186,7 @@ def test_a_cart_that_changes_meanwhile_is_not_changed_by_an_old_preview(
         Cart.objects.change_cart(several[0].pk, {"platform": "kiosk"})
         return found
 
-    monkeypatch.setattr(channels_page, "change_of", overtaken)
+    monkeypatch.setattr(channels_page, "difference_text", overtaken)
     answer = lead.post(CHANNELS, form_in(preview))
     assert "Carts that could not be changed: 1." in answer.text
     assert "The cart has moved on" in answer.text
