@@ -22,7 +22,7 @@ from django.utils import timezone
 from carts.admin import search_terms
 from carts.admin.activity import is_deleted
 from carts.admin.formatting import cart_url
-from carts.admin.search_terms import ITEMS_OF_CART, Reading
+from carts.admin.search_terms import ITEMS_OF_CART, Meaning
 from carts.models import Cart, CartChange, CartItem
 from carts.models.cart_change import NAME_LENGTH, Author
 from carts.models.cart_status import STATUSES, has_status
@@ -82,7 +82,7 @@ class FindForm(forms.Form):
 class SearchResult:
     """Carts, newest first, and the key at which the older page begins.
 
-    `total` carts were found from here on, and perhaps `more`. `reading` is what the term was taken
+    `total` carts were found from here on, and perhaps `more`. `meaning` is what the term was taken
     for. `opens` is the address of the one thing that it names, or may name if it `is_guess`.
     `reached` is when the last cart that was looked at was created, if more may match.
     """
@@ -92,7 +92,7 @@ class SearchResult:
     reached: datetime | None = None
     total: int = 0
     more: bool = False
-    reading: Reading = field(default_factory=Reading)
+    meaning: Meaning = field(default_factory=Meaning)
     opens: str = ""
     is_guess: bool = False
 
@@ -102,19 +102,19 @@ def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchR
     if len(digits) == 32 and (opens := _url_of_id(UUID(digits))):
         return SearchResult(opens=opens)
     result, deadline = SearchResult(), monotonic() + SEARCH_SECONDS
-    for reading in search_terms.readings(values["q"]):
-        result = _search(reading, values, size, deadline)
-        if result.carts or result.reached or reading.deleted or reading.moved:
+    for meaning in search_terms.meanings(values["q"]):
+        result = _search(meaning, values, size, deadline)
+        if result.carts or result.reached or meaning.deleted or meaning.moved:
             break
-    is_all = not result.older or reading.is_guess
+    is_all = not result.older or meaning.is_guess
     if (
         len(result.carts) == 1
         and is_all
-        and not (values["before"] or reading.deleted or reading.moved)
+        and not (values["before"] or meaning.deleted or meaning.moved)
     ):
-        event = _event_url(result.carts[0], reading)
-        result.opens = event or (cart_url(result.carts[0].pk) if reading.opens else "")
-        result.is_guess = reading.is_guess and not event
+        event = _event_url(result.carts[0], meaning)
+        result.opens = event or (cart_url(result.carts[0].pk) if meaning.opens else "")
+        result.is_guess = meaning.is_guess and not event
     return result
 
 
@@ -127,23 +127,23 @@ def _url_of_id(key: UUID) -> str:
     return reverse("admin:carts_cart_history", args=[key]) if is_deleted(key) else ""
 
 
-def _event_url(cart: Cart, reading: Reading) -> str:
+def _event_url(cart: Cart, meaning: Meaning) -> str:
     """Return the address of the cart's event that the term names by its request, or ""."""
-    if not reading.request_id:
+    if not meaning.request_id:
         return ""
-    changes = cart.changes.filter(request_id=reading.request_id)
-    is_creation = cart.created_request_id == reading.request_id
+    changes = cart.changes.filter(request_id=meaning.request_id)
+    is_creation = cart.created_request_id == meaning.request_id
     made = 1 if is_creation else changes.values_list("version", flat=True).first()
     return cart_url(cart.pk, version=made) if made else ""
 
 
-def _search(reading: Reading, values: dict[str, Any], size: int, deadline: float) -> SearchResult:
+def _search(meaning: Meaning, values: dict[str, Any], size: int, deadline: float) -> SearchResult:
     beyond, keys, at_once = values["before"], list[UUID](), CARTS_AT_ONCE
     edge: UUID | None = None
     while at_once > CARTS_AT_ONCE // 10:
         began = monotonic()
         try:
-            found, edge = _look(reading, values | {"before": beyond}, at_once)
+            found, edge = _matching_keys(meaning, values | {"before": beyond}, at_once)
         except OperationalError:
             # Under load it takes too long: end with what was looked at, or look at fewer.
             at_once //= 2
@@ -155,10 +155,10 @@ def _search(reading: Reading, values: dict[str, Any], size: int, deadline: float
         keys += found
         beyond = edge or beyond
         left, took = deadline - monotonic(), monotonic() - began
-        if not edge or len(keys) > size or left <= 0 or (keys and reading.is_guess):
+        if not edge or len(keys) > size or left <= 0 or (keys and meaning.is_guess):
             break
         at_once = int(min(2 * at_once, at_once * left / took))
-    result = SearchResult(total=min(len(keys), MAX_FOUND), reading=reading)
+    result = SearchResult(total=min(len(keys), MAX_FOUND), meaning=meaning)
     result.more = bool(edge) or len(keys) > MAX_FOUND
     if len(keys) > size:
         beyond = keys[size - 1]
@@ -191,19 +191,19 @@ def listed(keys: list[UUID], *, with_last: bool = False) -> list[Cart]:
     return carts
 
 
-def _look(reading: Reading, values: dict[str, Any], at_once: int) -> tuple[list[UUID], UUID | None]:
+def _matching_keys(meaning: Meaning, values: dict[str, Any], at_once: int) -> tuple[list[UUID], UUID | None]:
     """Return the first carts that match, and the last key looked at if a condition left some."""
     start, end = search_terms.LOWEST, values["before"] or search_terms.HIGHEST
     if values["created_from"]:
         start = first_key_at(values["created_from"])
-    if reading.day:
-        midnight = timezone.make_aware(datetime.combine(reading.day, time.min))
+    if meaning.day:
+        midnight = timezone.make_aware(datetime.combine(meaning.day, time.min))
         start = max(start, first_key_at(midnight))
         end = min(end, first_key_at(midnight + timedelta(days=1)))
     if values["created_to"]:
         end = min(end, first_key_at(values["created_to"]))
-    if reading.column:
-        carts = search_terms.carts_with(reading.column, reading.value, start, end).reverse()
+    if meaning.column:
+        carts = search_terms.carts_with(meaning.column, meaning.value, start, end).reverse()
     else:
         carts = Cart.objects.filter(id__gt=start, id__lt=end).order_by("-id")
     filters = {f"{name}__iexact": values[name] for name in EQUAL if values[name]}
@@ -214,11 +214,11 @@ def _look(reading: Reading, values: dict[str, Any], at_once: int) -> tuple[list[
     else:
         filters |= {"modified_on__gte": since} if since else {}
         filters |= {"modified_on__lt": until} if until else {}
-    condition, edge = reading.condition & changed & Q(**filters), None
+    condition, edge = meaning.condition & changed & Q(**filters), None
     if values["status"]:
         condition &= has_status(values["status"], timezone.now())
-    if reading.keys:
-        carts = carts.filter(pk__in=reading.keys)
+    if meaning.keys:
+        carts = carts.filter(pk__in=meaning.keys)
     elif condition:
         edge = carts.values_list("id", flat=True)[at_once : at_once + 1].first()
         if edge:

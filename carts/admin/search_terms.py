@@ -44,16 +44,16 @@ AROUND = " \t\"'“”.,:;#"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Meaning:
     """A way to understand a term: the value of an indexed column, and a condition of the carts.
 
-    `meaning` says it in words. `keys` are the only carts that it means, if they are known; if
+    `text` says it in words. `keys` are the only carts that it means, if they are known; if
     there is a `day`, they were created on it. If it `opens`, the page of the only cart found opens,
     and tells of it if it `is_guess`. `request_id` is set if it may be one. `deleted` are carts that
     are gone.
     """
 
-    meaning: str = ""
+    text: str = ""
     column: str = ""
     value: object = None
     keys: frozenset[UUID] = frozenset()
@@ -77,17 +77,17 @@ def id_digits(term: str) -> str:
     return ""
 
 
-def readings(term: str) -> Iterator[Reading]:
+def meanings(term: str) -> Iterator[Meaning]:
     """Yield what the term may mean, the likeliest first; if there is none, all carts."""
     if not term:
-        yield Reading()
+        yield Meaning()
         return
     bare = " ".join(term.split()).strip(AROUND) or term
     references = {term.strip(), bare, bare.upper()}
     with_one = Q(reference__in=references) | Q(order_reference__in=references)
     carts = Cart.objects.filter(with_one).order_by("-pk")
     if keys := frozenset(carts.values_list("pk", flat=True)[:MAX_ALIKE]):
-        yield Reading(f"reference {isolate(bare)}", keys=keys, opens=True)
+        yield Meaning(f"reference {isolate(bare)}", keys=keys, opens=True)
     if digits := id_digits(term):
         yield from _with_id(digits)
     if len(digits) == 32:
@@ -96,12 +96,12 @@ def readings(term: str) -> Iterator[Reading]:
         yield from _with_words(bare)
 
 
-def _with_id(digits: str) -> Iterator[Reading]:
+def _with_id(digits: str) -> Iterator[Meaning]:
     if len(digits) == 32:
         key = UUID(digits)
-        meaning, went = f"customer {isolate(key)}", MovedCart.objects.filter(profile_key=key)
+        text, went = f"customer {isolate(key)}", MovedCart.objects.filter(profile_key=key)
         moved = list(went.order_by("-moved_on")[:MAX_DELETED])
-        yield Reading(meaning, "profile_key", key, deleted=_deleted(key, key), moved=moved)
+        yield Meaning(text, "profile_key", key, deleted=_deleted(key, key), moved=moved)
     for begins in dict.fromkeys((digits, digits[:MIN_DIGITS])):
         low, high = UUID(begins.ljust(32, "0")), UUID(begins.ljust(32, "f"))
         found, deleted = _within(low, high), _deleted(low, high)
@@ -109,24 +109,24 @@ def _with_id(digits: str) -> Iterator[Reading]:
         others = ((sum(map(ne, key.hex, digits)), cart_id) for key, cart_id in found)
         near = frozenset(cart_id for many, cart_id in others if many in {1, 2})
         if len(digits) == 32 and near:
-            meaning = f"an id that is almost {isolate(digits)}"
-            yield Reading(meaning, keys=near, opens=True, is_guess=True)
+            text = f"an id that is almost {isolate(digits)}"
+            yield Meaning(text, keys=near, opens=True, is_guess=True)
         # The deleted carts are keys as well: if there are no others, no cart is meant.
         if keys := frozenset(cart_id for _, cart_id in found) | {cart.pk for cart in deleted}:
-            meaning = f"an id that begins with {isolate(begins)}"
-            yield Reading(meaning, keys=keys, opens=begins == digits, deleted=deleted)
+            text = f"an id that begins with {isolate(begins)}"
+            yield Meaning(text, keys=keys, opens=begins == digits, deleted=deleted)
 
 
-def _with_ending(digits: str, bare: str) -> Reading:
+def _with_ending(digits: str, bare: str) -> Meaning:
     """Look for an id that is misread at its beginning, which no index finds; or for a request."""
     ending = str(UUID(digits))[MIN_DIGITS:]
-    meaning = f"an id that ends with {isolate(ending.strip('-'))}"
+    text = f"an id that ends with {isolate(ending.strip('-'))}"
     condition = Q(pk__endswith=ending) | Q(profile_key__endswith=ending)
     condition |= _any(ITEMS_OF_CART.filter(pk__endswith=ending))
-    return _or_request(Reading(meaning, condition=condition, opens=True, is_guess=True), bare)
+    return _or_request(Meaning(text, condition=condition, opens=True, is_guess=True), bare)
 
 
-def _with_words(bare: str) -> Iterator[Reading]:
+def _with_words(bare: str) -> Iterator[Meaning]:
     words = [word.strip(AROUND) or word for word in bare.split()]
     starts = range(min(len(words), MAX_WORDS))
     spans = ((start, start + many) for many in (3, 2, 1) for start in starts)
@@ -137,7 +137,7 @@ def _with_words(bare: str) -> Iterator[Reading]:
     yield from _with_facts(words, None, bare)
 
 
-def _with_facts(words: list[str], day: date | None, bare: str = "") -> Iterator[Reading]:
+def _with_facts(words: list[str], day: date | None, bare: str = "") -> Iterator[Meaning]:
     amounts = [word for word, following in pairwise([*words, ""]) if _is_amount(word, following)]
     facts, condition = [], Q()
     if amounts:
@@ -147,32 +147,32 @@ def _with_facts(words: list[str], day: date | None, bare: str = "") -> Iterator[
     if day:
         facts.append(f"created on {date_format(day)}")
 
-    def reading(names: Iterable[str], *meanings: str, **column: Any) -> Reading:
+    def meaning(names: Iterable[str], *others: str, **column: Any) -> Meaning:
         found = [_holding(name) for name in islice(dict.fromkeys(names), MAX_WORDS)]
-        told = ", ".join([*meanings, *(meaning for meaning, _ in found), *facts])
+        text = ", ".join([*others, *(one for one, _ in found), *facts])
         conditions = reduce(and_, (one for _, one in found), condition)
-        return Reading(told, condition=conditions, day=day, **column)
+        return Meaning(text, condition=conditions, day=day, **column)
 
     first = words[0] if words else ""
     is_key = re.fullmatch("-?[0-9]{1,10}", first) and INT32.minimum <= int(first) <= INT32.maximum
     if is_key:
         restaurant = {"column": "restaurant_key", "value": int(first)}
-        yield reading(words[1:], f"restaurant {int(first)}", **restaurant)
+        yield meaning(words[1:], f"restaurant {int(first)}", **restaurant)
     for key in dict.fromkeys((first, first.upper())):
         if carts_with("partner_key", key).values("pk").first():
-            yield reading(words[1:], f"partner {isolate(key)}", column="partner_key", value=key)
+            yield meaning(words[1:], f"partner {isolate(key)}", column="partner_key", value=key)
     # Of a restaurant that has no cart, rather say so than look for a dish of this name.
     if not is_key:
-        yield _or_request(reading(words), bare)
+        yield _or_request(meaning(words), bare)
 
 
-def _or_request(reading: Reading, bare: str) -> Reading:
+def _or_request(meaning: Meaning, bare: str) -> Meaning:
     if not REQUEST_ID_TERM.fullmatch(bare):
-        return reading
+        return meaning
     return replace(
-        reading,
-        meaning=f"{reading.meaning}, or request {isolate(bare)}",
-        condition=reading.condition | Q(created_request_id=bare) | with_changes(changes_by(bare)),
+        meaning,
+        text=f"{meaning.text}, or request {isolate(bare)}",
+        condition=meaning.condition | Q(created_request_id=bare) | with_changes(changes_by(bare)),
         request_id=bare,
     )
 
@@ -182,16 +182,16 @@ def _holding(word: str) -> tuple[str, Q]:
     options = CartItemOption.objects.filter(
         item=OuterRef("pk"), profile_key=OuterRef("profile_key"), display_name__icontains=word
     )
-    texts = Q(display_name__icontains=word) | Q(special_instructions__icontains=word)
+    in_texts = Q(display_name__icontains=word) | Q(special_instructions__icontains=word)
     condition = Q(note__icontains=word) | Q(special_instructions__icontains=word)
-    condition |= _any(ITEMS_OF_CART.filter(texts | _any(options)))
-    meaning = f"dish, option or text {isolate(word)}"
+    condition |= _any(ITEMS_OF_CART.filter(in_texts | _any(options)))
+    text = f"dish, option or text {isolate(word)}"
     called = [Q(**{f"{name}__iexact": word}) for name in ("username", "first_name", "last_name")]
     accounts = User.objects.filter(reduce(or_, called), is_staff=True)
     if names := [name[:NAME_LENGTH] for name in accounts.values_list("username", flat=True)]:
-        meaning += f" or staff {', '.join(map(isolate, names))}"
+        text += f" or staff {', '.join(map(isolate, names))}"
         condition |= with_changes(Q(author_kind="staff", author_name__in=names))
-    return meaning, condition
+    return text, condition
 
 
 def _any(rows: QuerySet) -> Q:
