@@ -19,18 +19,18 @@ from carts.models.cart_status import LAST_MEMBERS
 from carts.models.reads import SHOWN_ONLY
 from carts.records import Item, NewCart
 from carts.validation import (
+    FastCheck,
     Member,
     ObjectCheck,
     Place,
-    PlainCheck,
     Record,
     Values,
     checked_list,
-    in_python,
+    fast_list,
+    fast_object_check,
     initial_values,
     is_optional,
-    plain_list,
-    plain_object,
+    python_check,
     types_of,
 )
 from carts.value_types import ListOf, ValueType, invalid_type
@@ -120,13 +120,13 @@ class RecordSerializer(serializers.Serializer):
     @cached_property
     def object_check(self) -> ObjectCheck:
         record, names = self.Meta.record, self.ignored_members.union(self.fields)
-        python = in_python(record)
+        of_python = python_check(record)
         return ObjectCheck(
             [self._member(name, field) for name, field in self.fields.items()],
             initial_values(record),
             names,
-            python.first_errors and partial(self._first_errors, python.first_errors),
-            python.complete,
+            of_python.first_errors and partial(self._first_errors, of_python.first_errors),
+            of_python.complete,
         )
 
     def _first_errors(
@@ -140,30 +140,30 @@ class RecordSerializer(serializers.Serializer):
 
     def _member(self, name: str, field: Any) -> Member:
         check, is_list = with_our_errors(field.run_validation), isinstance(field.kind, ListOf)
-        plain: PlainCheck | None = None
+        fast: FastCheck | None = None
         if is_list:
-            if field.child.plain_check:
-                plain = partial(plain_list, field.kind, field.child.plain_check)
-            check = partial(checked_list, field.kind, field.child.checked, plain_check=plain)
+            if field.child.fast_check:
+                fast = partial(fast_list, field.kind, field.child.fast_check)
+            check = partial(checked_list, field.kind, field.child.checked, fast_check=fast)
         elif isinstance(field, TypedField) and not field.validators:
-            check = plain = field.kind.check
+            check = fast = field.kind.check
         hook = getattr(self, f"validate_{name}", None)
         if hook:
-            hook, plain = with_our_errors(hook), None
+            hook, fast = with_our_errors(hook), None
         optional = field.required, field.allow_null
-        return Member(name, field.source, check, *optional, is_list, hook, plain)
+        return Member(name, field.source, check, *optional, is_list, hook, fast)
 
     @cached_property
-    def plain_check(self) -> PlainCheck | None:
-        """The check of an object that needs no more than its types', if no hook is to see it."""
-        every, kind = self.object_check, type(self)
-        hooks = [*self.validators, every.first_errors, every.complete]
-        is_plain = (
+    def fast_check(self) -> FastCheck | None:
+        """The fast check of an object, unless a hook of the serializer is to see its values."""
+        whole, kind = self.object_check, type(self)
+        hooks = [*self.validators, whole.first_errors, whole.complete]
+        is_fast = (
             kind.validate is RecordSerializer.validate
             and kind.to_record is RecordSerializer.to_record
-            and all(one.plain_check for one in every.members)
+            and all(member.fast_check for member in whole.members)
         )
-        return plain_object(self.Meta.record, every) if is_plain and not any(hooks) else None
+        return fast_object_check(self.Meta.record, whole) if is_fast and not any(hooks) else None
 
     def run_validation(self, data: object = empty) -> Any:
         """Return the record, or what else `to_record` makes. See `checked`."""

@@ -16,7 +16,7 @@ from carts.validation import (
     Record,
     Values,
     checked_changes,
-    checks_values,
+    checked_record,
     defaults_of,
     types_of,
 )
@@ -38,7 +38,7 @@ from cartsvc.request_errors import ApiError, ApiErrors, InvalidGuid
 from cartsvc.value_errors import InvalidValues, Required
 
 
-@checks_values
+@checked_record
 class Option(NamedTuple):
     """An option that the customer selected (specification: CartItemOption)."""
 
@@ -49,7 +49,7 @@ class Option(NamedTuple):
     price: Annotated[Decimal, PRICE]
 
 
-@checks_values
+@checked_record
 class Item(NamedTuple):
     """An item of a cart (specification: CartItem)."""
 
@@ -89,7 +89,7 @@ def placed_items(items: Mapping[UUID, Item], first: int = 0) -> list[PlacedItem]
     ]
 
 
-@checks_values
+@checked_record
 class NewCart(NamedTuple):
     """A cart as it is created (specification: CreateCart)."""
 
@@ -132,7 +132,7 @@ REFERENCE = Line(255)  # as payment services reserve for their ids
 OUTCOME_OF = {"seconds": CHECKOUT, "order_reference": ORDERED}
 
 
-@checks_values
+@checked_record
 class Closing(NamedTuple):
     """How a cart is closed. A `checkout` ends after some `seconds`.
 
@@ -165,7 +165,7 @@ class Closing(NamedTuple):
             values["seconds"] = CHECKOUT_SECONDS
 
 
-@checks_values
+@checked_record
 class Reopening(NamedTuple):
     """Which checkout is opened. Without a `reference`, the cart is, however it was closed."""
 
@@ -195,7 +195,7 @@ def check_named_once(item_ids: Iterable[UUID | None], name: str) -> None:
 
 
 def checked_items(items: Iterable[Any]) -> list[tuple[UUID | None, Item]]:
-    """Return items of any number, each with the `id` that it names. See `checks_values`."""
+    """Return items of any number, each with the `id` that it names. See `checked_record`."""
     sent = [dict(one) if isinstance(one, Mapping) else one for one in items]
     ids = [one.pop("id", None) if isinstance(one, dict) else None for one in sent]
     keys = [

@@ -20,7 +20,7 @@ RecordT = TypeVar("RecordT")
 # Where something is in what the caller sent.
 Place = tuple[str | int, ...]
 Values = dict[str, Any]  # of a record, by its fields
-PlainCheck = Callable[[Any], Any]  # see `plain_object`
+FastCheck = Callable[[Any], Any]  # gives up at the first error: see `fast_object_check`
 
 
 @cache
@@ -46,7 +46,7 @@ class Member(NamedTuple):
     """A member of an object: its name for the caller, its field, and its check.
 
     The check of a list takes a second argument, to which it adds the places of unknown members.
-    The `hook` gets what was checked. `plain_check` needs no more than the value.
+    The `hook` gets what was checked.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Member(NamedTuple):
     takes_null: bool
     is_list: bool = False
     hook: Callable[[object], object] | None = None
-    plain_check: PlainCheck | None = None
+    fast_check: FastCheck | None = None
 
 
 class ObjectCheck:
@@ -136,31 +136,32 @@ class ObjectCheck:
                 yield (name, *place)
 
 
-def plain_object(record: Record, every: ObjectCheck) -> PlainCheck:
-    """Return a check that makes the record of one object of a list, if nothing is to be said of it.
+def fast_object_check(record: Record, object_check: ObjectCheck) -> FastCheck:
+    """Return a check of one object of a list that makes its record, if nothing is wrong with it.
 
-    It raises any `ApiError` if a value is wrong, or a member unknown. It knows no places: what is
-    wrong, and where, `ObjectCheck.values_of` looks for again.
+    It gives up with any `ApiError` at a wrong value or an unknown member. What is wrong, and where,
+    `ObjectCheck.values_of` finds then.
     """
+    names, initial = object_check.names, object_check.initial
     members = [
-        (one.name, one.plain_check or one.check, one.takes_null, every.initial.get(one.field))
-        for one in every.members
+        (one.name, one.fast_check or one.check, one.takes_null, initial.get(one.field))
+        for one in object_check.members
     ]
     make = partial(tuple.__new__, record)
 
     def check(sent: Any) -> Any:
-        if type(sent) is not dict or not every.names.issuperset(sent):
+        if type(sent) is not dict or not names.issuperset(sent):
             raise ApiErrors([])
         values = []
-        for name, check_value, takes_null, initial in members:
+        for name, check_value, takes_null, default in members:
             value = sent.get(name)
-            values.append(initial if value is None and takes_null else check_value(value))
+            values.append(default if value is None and takes_null else check_value(value))
         return make(values)
 
     return check
 
 
-def plain_list(kind: ListOf, check: PlainCheck, elements: Any) -> tuple[Any, ...]:
+def fast_list(kind: ListOf, check: FastCheck, elements: Any) -> tuple[Any, ...]:
     kind.check_count(elements)
     return tuple([check(element) for element in elements])
 
@@ -175,12 +176,12 @@ def checked_list(
     check: Callable[[Any, list[Place]], object],
     elements: Iterable[object],
     unknown: list[Place],
-    plain_check: PlainCheck | None = None,
+    fast_check: FastCheck | None = None,
 ) -> tuple[object, ...]:
     """Return the checked elements. See `ObjectCheck.values_of`."""
-    if plain_check:
+    if fast_check:
         with suppress(ApiError):
-            return plain_check(elements)
+            return fast_check(elements)
     kind.check_count(elements)
     found: list[object] = []
     errors: list[ApiError] = []
@@ -214,7 +215,7 @@ def _record_in_python(record: Record, value: object, _unknown: list[Place]) -> o
 
 
 @cache
-def in_python(record: Record) -> ObjectCheck:
+def python_check(record: Record) -> ObjectCheck:
     """Return the check of the values that Python code gives a record."""
     members = []
     for name, kind in types_of(record).items():
@@ -226,12 +227,12 @@ def in_python(record: Record) -> ObjectCheck:
     return ObjectCheck(members, initial_values(record), record._fields, first_errors, complete)
 
 
-def checks_values(record: type[RecordT]) -> type[RecordT]:
+def checked_record(record: type[RecordT]) -> type[RecordT]:
     """Let the class of a record check the values that it is given (a decorator)."""
 
     @wraps(record.__new__)  # so that help() and completion name the fields
     def new(cls: Record, **values: object) -> Any:
-        return cls._make(checked_values(cls, values, in_python(cls)).values())
+        return cls._make(checked_values(cls, values, python_check(cls)).values())
 
     def replace(self: Record, **changes: object) -> Any:
         return type(self)(**{**self._asdict(), **changes})
@@ -249,9 +250,9 @@ def checked_changes(record: Record, changes: Mapping[str, object]) -> Values:
         TypeError: a name that the record does not have, or a list that is none.
         InvalidValues: each value that the specification does not allow.
     """
-    every = in_python(record)
-    named = [member for member in every.members if member.name in changes]
-    return checked_values(record, changes, ObjectCheck(named, {}, every.names))
+    whole = python_check(record)
+    named = [member for member in whole.members if member.name in changes]
+    return checked_values(record, changes, ObjectCheck(named, {}, whole.names))
 
 
 def checked_values(

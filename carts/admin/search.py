@@ -138,35 +138,33 @@ def _event_url(cart: Cart, meaning: Meaning) -> str:
 
 
 def _search(meaning: Meaning, values: dict[str, Any], size: int, deadline: float) -> SearchResult:
-    beyond, keys, at_once = values["before"], list[UUID](), CARTS_AT_ONCE
-    edge: UUID | None = None
+    before, keys, at_once = values["before"], list[UUID](), CARTS_AT_ONCE
+    lowest: UUID | None = None  # of the carts looked through, if there are more below
     while at_once > CARTS_AT_ONCE // 10:
         began = monotonic()
         try:
-            found, edge = _matching_keys(meaning, values | {"before": beyond}, at_once)
+            found, lowest = _matching_keys(meaning, values | {"before": before}, at_once)
         except OperationalError:
             # Under load it takes too long: end with what was looked at, or look at fewer.
             at_once //= 2
-            if edge:
+            if lowest:
                 break
             if at_once <= CARTS_AT_ONCE // 10:
                 raise
             continue
         keys += found
-        beyond = edge or beyond
+        before = lowest or before
         left, took = deadline - monotonic(), monotonic() - began
-        if not edge or len(keys) > size or left <= 0 or (keys and meaning.is_guess):
+        if not lowest or len(keys) > size or left <= 0 or (keys and meaning.is_guess):
             break
         at_once = int(min(2 * at_once, at_once * left / took))
     result = SearchResult(total=min(len(keys), MAX_FOUND), meaning=meaning)
-    result.more = bool(edge) or len(keys) > MAX_FOUND
+    result.more = bool(lowest) or len(keys) > MAX_FOUND
     if len(keys) > size:
-        beyond = keys[size - 1]
-    elif edge:
-        result.reached = Cart.objects.filter(pk=edge).values_list("created_on", flat=True).first()
-    else:
-        beyond = None
-    result.older = beyond
+        result.older = keys[size - 1]
+    elif lowest:
+        result.older = lowest
+        result.reached = Cart.objects.filter(pk=lowest).values_list("created_on", flat=True).first()
     result.carts = listed(keys[:size], with_last=bool(values["changed_by"]))
     return result
 
@@ -191,8 +189,10 @@ def listed(keys: list[UUID], *, with_last: bool = False) -> list[Cart]:
     return carts
 
 
-def _matching_keys(meaning: Meaning, values: dict[str, Any], at_once: int) -> tuple[list[UUID], UUID | None]:
-    """Return the first carts that match, and the last key looked at if a condition left some."""
+def _matching_keys(
+    meaning: Meaning, values: dict[str, Any], at_once: int
+) -> tuple[list[UUID], UUID | None]:
+    """Return the first carts that match, and the lowest key looked at if there are more below."""
     start, end = search_terms.LOWEST, values["before"] or search_terms.HIGHEST
     if values["created_from"]:
         start = first_key_at(values["created_from"])
@@ -214,13 +214,13 @@ def _matching_keys(meaning: Meaning, values: dict[str, Any], at_once: int) -> tu
     else:
         filters |= {"modified_on__gte": since} if since else {}
         filters |= {"modified_on__lt": until} if until else {}
-    condition, edge = meaning.condition & changed & Q(**filters), None
+    condition, lowest = meaning.condition & changed & Q(**filters), None
     if values["status"]:
         condition &= has_status(values["status"], timezone.now())
     if meaning.keys:
         carts = carts.filter(pk__in=meaning.keys)
     elif condition:
-        edge = carts.values_list("id", flat=True)[at_once : at_once + 1].first()
-        if edge:
-            carts = carts.filter(id__gte=edge)
-    return list(carts.filter(condition).values_list("id", flat=True)[: MAX_FOUND + 1]), edge
+        lowest = carts.values_list("id", flat=True)[at_once : at_once + 1].first()
+        if lowest:
+            carts = carts.filter(id__gte=lowest)
+    return list(carts.filter(condition).values_list("id", flat=True)[: MAX_FOUND + 1]), lowest
