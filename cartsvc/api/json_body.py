@@ -1,7 +1,6 @@
 """The JSON body of a request: its media type, its bytes, and the object that it is."""
 
 import json
-import re
 from collections import Counter
 from decimal import Decimal, InvalidOperation
 from math import isinf
@@ -131,20 +130,6 @@ def _constant(literal: str) -> Never:
     raise MalformedJson(f"The body has {literal}, which is not a JSON number.")
 
 
-_hooks: dict[str, Any] = {
-    "object_pairs_hook": _unique,
-    "parse_float": _decimal,
-    "parse_constant": _constant,
-}
-_decode_short_integers = json.JSONDecoder(**_hooks).decode
-_decode_any_integers = json.JSONDecoder(parse_int=_integer, **_hooks).decode
-
-# So many digits in a row have eight that stand 38 characters apart.
-FAR_DIGITS = (SAFE_DIGITS + 1) // 8
-EIGHT_DIGITS = re.compile("[0-9]{8}")
-
-
-def _decode(text: str) -> Any:
-    """Return the value. A hook for each integer is dear, and only a long one needs it."""
-    has_long = EIGHT_DIGITS.search(text[::FAR_DIGITS])
-    return _decode_any_integers(text) if has_long else _decode_short_integers(text)
+_decode = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_int=_integer, parse_float=_decimal, parse_constant=_constant
+).decode

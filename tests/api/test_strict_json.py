@@ -1,16 +1,11 @@
 import io
 import json
 from bisect import bisect
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from carts.models import Cart
-from cartsvc.api import json_body
-from cartsvc.request_errors import MalformedJson
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
@@ -127,54 +122,6 @@ def test_refuses_what_is_no_object(api: Api, unchanged: Unchanged, body: str) ->
 )
 def test_tells_what_is_wrong(api: Api, unchanged: Unchanged, body: str, text: str) -> None:
     assert_refused(api.post(body=body), 400, "malformed_json", text)
-
-
-TEXTS = st.text(st.sampled_from('a:"\\{[,'), max_size=3)
-
-
-@st.composite
-def texts(draw: Any) -> str:
-    """Draw a JSON text, perhaps with a member that comes twice, a long number or a slip."""
-    text = json.dumps(
-        draw(
-            st.recursive(
-                TEXTS
-                | st.integers()
-                | st.floats()
-                | st.none()
-                | st.sampled_from([10**307, 10**308, 10**309]),
-                lambda inner: (
-                    st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3)
-                ),
-                max_leaves=8,
-            )
-        )
-    )
-    for _ in range(draw(st.integers(0, 2))):
-        at = draw(st.integers(0, len(text)))
-        text = (
-            text[:at]
-            + draw(st.sampled_from(['"a":1,', '"a": ', ",", " ", ":", "9" * 309]))
-            + text[at:]
-        )
-    return text
-
-
-@given(texts())
-@example('{"a":1,"a":":"}')
-@example('{"a":1,"b":2,"a":NaN}')
-@example('{"a":' + "9" * 309 + "}")
-@example("[" * 5_000)
-def test_a_long_integer_is_seen_wherever_it_stands(text: str) -> None:
-    def found(decode: Callable[[str], Any]) -> str:
-        try:
-            return repr(decode(text))
-        except (MalformedJson, ValueError) as error:
-            return str(error)
-        except RecursionError:
-            return "too deep"
-
-    assert found(json_body._decode) == found(json_body._decode_any_integers)
 
 
 # How a body arrives
