@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from carts.models.change_feed import OLDEST, ToldChange, changes_after
+from carts.models.change_feed import OLDEST, ListedChange, changes_after
 from carts.models.reads import Position
 from carts.operation_view import OperationView
 from cartsvc.api.operation import Operation
@@ -28,7 +28,7 @@ CHANGES_PARAMETERS = {
         CHANGES_PAGE_SIZE,
     ),
 }
-MEMBERS = [camel_case(name) for name in ToldChange._fields]
+MEMBERS = [camel_case(name) for name in ListedChange._fields]
 
 
 class ChangesViewSet(OperationView):
@@ -53,5 +53,5 @@ class ChangesViewSet(OperationView):
         after, limit = self.query(CHANGES_PARAMETERS).values()
         with WAITING.place_for((self.caller, "reads")):
             changes, position = changes_after(after, limit, self.bearer.keys)
-        told = [dict(zip(MEMBERS, change, strict=True)) for change in changes]
-        return self.answer(compact_json({"changes": told, "next": str(position)}))
+        listed = [dict(zip(MEMBERS, change, strict=True)) for change in changes]
+        return self.answer(compact_json({"changes": listed, "next": str(position)}))

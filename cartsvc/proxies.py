@@ -1,9 +1,9 @@
-"""Which proxy is believed, and who the caller is behind it.
+"""Which proxies are trusted, and the caller behind one.
 
-A proxy is whoever comes from FORWARDED_ALLOW_IPS, or through a socket file, because the file's mode
-says who may. A proxy must set X-Forwarded-Proto itself and add the address of its own caller at the
-end of X-Forwarded-For. Granian's own wrapper believes no socket file and no IPv4 address that comes
-by IPv6.
+A trusted proxy connects from FORWARDED_ALLOW_IPS, or through a socket file, whose mode says who may
+use it. It must set X-Forwarded-Proto itself and add the address of its own caller at the end of
+X-Forwarded-For. Granian's own wrapper trusts no socket file, and no IPv4 address that comes by
+IPv6.
 """
 
 from collections.abc import Callable
@@ -14,10 +14,10 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 
-def believe_proxies(
+def trust_proxies(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Put the caller's address and scheme in the place of a proxy's (middleware)."""
+    """Replace a proxy's address and scheme by the caller's (middleware)."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         environ, proxies = request.META, tuple(settings.FORWARDED_ALLOW_IPS)

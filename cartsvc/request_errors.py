@@ -78,9 +78,9 @@ class ApiError(Exception):
     @property
     def additional_data(self) -> dict[str, Any] | None:
         """The place and the facts, as programs read them; None if there are none."""
-        told = {} if self.pointer is None else {"field": self.pointer}
+        place = {} if self.pointer is None else {"field": self.pointer}
         facts = {camel_case(n): self.details[n] for n in self.facts if n in self.details}
-        return {**told, **facts} or None
+        return {**place, **facts} or None
 
     @property
     def path(self) -> str:

@@ -119,7 +119,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "cartsvc.proxies.believe_proxies",
+    "cartsvc.proxies.trust_proxies",
     # API requests pass through this middleware only. The others are for pages.
     "cartsvc.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",

@@ -1,9 +1,9 @@
-"""What List Changes tells, of all carts, in order of time: creations, changes, deletions.
+"""The changes that List Changes returns, of all carts, in order of time.
 
-Nothing is written for it. A creation is told by the cart, whose id begins with its time, a change
-by its record, a deletion by what is kept of the cart. Each has the moment at which it was decided,
-which is not the moment from which others see it. So it is told once nothing that comes before it
-can still commit: see `settled_until`.
+Nothing is written for it. It reads a creation from the cart, whose id begins with its time, a
+change from its record, and a deletion from what is kept of the cart. Each has the time at which it
+was decided, and others see it only later. So it is listed once nothing that comes before it can
+still commit: see `settled_until`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ from cartsvc.db.database_url import REQUEST_SECONDS
 
 # How far the clocks of all machines may differ.
 CLOCK_SECONDS = 2
-# After how long a change is told, at the earliest.
+# After how long a change is listed, at the earliest.
 SETTLING_SECONDS = REQUEST_SECONDS + CLOCK_SECONDS
 
 # The most changes of all partners that a page looks through for those of one.
@@ -38,8 +38,8 @@ DELETION = 10**18 - 1  # comes after every version
 CREATE, CLOSE, DELETE = "Create Cart", "Close Cart", "Delete Cart"
 
 
-class ToldChange(NamedTuple):
-    """A creation, a change or a deletion of a cart, as List Changes tells it.
+class ListedChange(NamedTuple):
+    """A creation, a change or a deletion of a cart, as List Changes shows it.
 
     `status` is the cart's after it. A deletion has no `version`.
     """
@@ -65,12 +65,12 @@ def settled_until() -> datetime:
 
 def changes_after(
     after: Position | None, limit: int, keys: Mapping[str, object]
-) -> tuple[list[ToldChange], Position]:
+) -> tuple[list[ListedChange], Position]:
     """Return up to `limit` changes after a position, those of the carts with these `keys`.
 
     The position returned is where to go on. Without one, the list begins now.
     """
-    end, found = settled_until(), list[ToldChange]()
+    end, found = settled_until(), list[ListedChange]()
     if after is None:
         return found, Position(end, OLDEST.cart_id)
     size = LOOKED_THROUGH if keys else limit
@@ -85,7 +85,7 @@ def changes_after(
 
 def _changes_between(
     after: Position, end: datetime, limit: int
-) -> Iterator[tuple[Position, ToldChange]]:
+) -> Iterator[tuple[Position, ListedChange]]:
     # The first ids that can be made in the millisecond of the position and in the next one.
     millisecond = after.at - timedelta(microseconds=after.at.microsecond % 1_000)
     this = first_key_at(millisecond)
@@ -109,14 +109,14 @@ def _changes_between(
             select.received(own) for select, own in zip(selects, cursors, strict=True)
         )
     for *cart, at in created:
-        told = ToldChange._make((*cart, 1, CREATE, at, OPEN))
-        yield Position(moment_of(told.cart_id), told.cart_id, 1), told
+        listed = ListedChange._make((*cart, 1, CREATE, at, OPEN))
+        yield Position(moment_of(listed.cart_id), listed.cart_id, 1), listed
     for *change, closing in changed:
-        told = ToldChange._make((*change, _status_after(closing)))
-        yield Position(told.at, told.cart_id, change[4]), told
+        listed = ListedChange._make((*change, _status_after(closing)))
+        yield Position(listed.at, listed.cart_id, change[4]), listed
     for *cart, at in deleted:
-        told = ToldChange._make((*cart, None, DELETE, at, OPEN))
-        yield Position(at, told.cart_id, DELETION), told
+        listed = ListedChange._make((*cart, None, DELETE, at, OPEN))
+        yield Position(at, listed.cart_id, DELETION), listed
 
 
 def _before(key: UUID) -> UUID:

@@ -17,11 +17,11 @@ def success(
     message: str, data: str | None = None, warnings: Iterable[ApiError] = ()
 ) -> HttpResponse:
     """Return the 200 answer, with the JSON text `data` if there is any."""
-    told = _beginning(message)
+    text = _beginning(message)
     for warning in warnings:
-        told += f",{compact_json(_notification(warning, 'Warning'))}"
+        text += f",{compact_json(_notification(warning, 'Warning'))}"
     end = "}" if data is None else f',"data":{data}}}'
-    return HttpResponse(f"{told}]{end}", content_type="application/json")
+    return HttpResponse(f"{text}]{end}", content_type="application/json")
 
 
 @cache
@@ -61,5 +61,9 @@ def failure_text(errors: Sequence[ApiError], warnings: Sequence[ApiError] = ()) 
 
 
 def _notification(error: ApiError, severity: str) -> dict[str, Any]:
-    told = {"severity": severity, "text": error.sentence, "code": error.code}
-    return {**told, "additionalData": error.additional_data}
+    return {
+        "severity": severity,
+        "text": error.sentence,
+        "code": error.code,
+        "additionalData": error.additional_data,
+    }

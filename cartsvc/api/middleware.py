@@ -36,8 +36,8 @@ logger = logging.getLogger(__name__)
 
 # Where people look; every other path is the API's.
 PAGES = re.compile(r"/docs|/(admin|static)/.*|/admin", re.DOTALL)
-# Whoever looks here is led to the page that tries the API.
-WAYS_TO_DOCS = {"/", "/docs/"}
+# These lead to the page that tries the API.
+DOCS_REDIRECTS = {"/", "/docs/"}
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 # W3C Trace Context, section 3.2
 TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
@@ -79,8 +79,8 @@ class ApiMiddleware:
         sent = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = sent if REQUEST_ID.fullmatch(sent) else token_hex(16)
         request.META["cartsvc.request_id"] = request_id
-        is_way = path in WAYS_TO_DOCS and request.method in {"GET", "HEAD"}
-        is_page = is_way or PAGES.fullmatch(path)
+        is_redirect = path in DOCS_REDIRECTS and request.method in {"GET", "HEAD"}
+        is_page = is_redirect or PAGES.fullmatch(path)
         if is_page and not head_error(request.META):
             page = self.pages(request)
             page.headers.setdefault("Cache-Control", "no-store")  # it may show customers' data

@@ -20,7 +20,7 @@ from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CartNotFound
 from carts.models import Cart, CartChange, DeletedCart, change_feed, manager
-from carts.models.change_feed import OLDEST, ToldChange, changes_after
+from carts.models.change_feed import OLDEST, ListedChange, changes_after
 from carts.models.reads import Position
 from carts.records import NewCart
 from tests.support.concurrency import open_transaction, together
@@ -89,7 +89,7 @@ def write_until(end: float, chance: random.Random) -> None:
 
 def read(after: Position, limit: int, *, until: Event | None = None) -> tuple[list[Any], list[Any]]:
     """Poll from the position until there is nothing more. Return what was told, and the cursors."""
-    told, cursors = list[ToldChange](), [(0, after)]
+    told, cursors = list[ListedChange](), [(0, after)]
     while True:
         is_over = until is None or until.is_set()
         try:
@@ -105,7 +105,7 @@ def read(after: Position, limit: int, *, until: Event | None = None) -> tuple[li
         time.sleep(0.01)
 
 
-def assert_whole(told: list[ToldChange]) -> None:
+def assert_whole(told: list[ListedChange]) -> None:
     """Check what a reader ends with: the last version of each cart, and each deletion."""
     last = {one.cart_id: one for one in told}
     assert {key for key, one in last.items() if one.version is None} == {
