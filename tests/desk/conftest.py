@@ -45,6 +45,16 @@ def guess(client: Client, times: int = 5, name: str = "anna") -> list[int]:
     return [sign_in(client, "wrong", name) for _ in range(times)]
 
 
+def role(name: str) -> int:
+    return Group.objects.get(name=name).pk
+
+
+def add_account(client: Client, name: str, **fields: Any) -> Any:
+    """Send the form of a new account, and return the page that follows."""
+    password = dict.fromkeys(("password1", "password2"), PASSWORD)
+    return client.post(f"{ACCOUNTS}add/", {"username": name, **password, **fields}, follow=True)
+
+
 @pytest.fixture
 def cheap_passwords(settings: Settings) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -9,15 +9,12 @@ from django.test import Client
 from carts.models import Cart
 from tests.desk.conftest import (
     ACCOUNTS,
-    CARTS,
-    LOGIN,
-    MINE,
-    PASSWORD,
-    correct_page,
+    add_account,
     guess,
     marked,
     member,
     page_of,
+    role,
     sign_in,
     staff,
     words,
@@ -48,16 +45,6 @@ def saved(client: Client, url: str, **changes: Any) -> Any:
     return client.post(url, {**sent, "_continue": "1", **changes}, follow=True)
 
 
-def role(name: str) -> int:
-    return Group.objects.get(name=name).pk
-
-
-def add(client: Client, name: str, **fields: Any) -> Any:
-    """Send the form of a new account, and return the page that follows."""
-    password = dict.fromkeys(("password1", "password2"), PASSWORD)
-    return client.post(f"{ACCOUNTS}add/", {"username": name, **password, **fields}, follow=True)
-
-
 def test_a_lead_manages_the_accounts_that_may_do_no_more(lead: Client) -> None:
     other = Group.objects.create(name="Auditors")
     other.permissions.add(Permission.objects.get(codename="delete_user"))
@@ -71,9 +58,9 @@ def test_a_lead_manages_the_accounts_that_may_do_no_more(lead: Client) -> None:
     assert [user.username for user in above if user.username in listed] == []
 
     agent = Group.objects.get(name="Cart support agent")
-    page = add(lead, "carl", role=other.pk, is_superuser="on")
+    page = add_account(lead, "carl", role=other.pk, is_superuser="on")
     assert "not one of the available choices" in page.text
-    add(lead, "carl", role=agent.pk, is_superuser="on")
+    add_account(lead, "carl", role=agent.pk, is_superuser="on")
     carl = User.objects.get(username="carl")
     assert re.search("carl.*Cart support agent", words(lead.get(ACCOUNTS).text))
     forged = {"is_superuser": "on", "is_staff": "", "user_permissions": ["1"], "groups": [other.pk]}
@@ -103,62 +90,9 @@ def test_an_account_has_one_role_and_nothing_else_to_set(lead: Client, viewer: C
 
 
 def test_an_account_without_a_role_is_not_made(lead: Client, unchanged: Unchanged) -> None:
-    page = add(lead, "carl")
+    page = add_account(lead, "carl")
     assert "Choose a role." in page.text
     assert not User.objects.filter(username="carl").exists()
-
-
-def test_an_account_without_a_password_is_not_made(lead: Client) -> None:
-    add(lead, "carl", role=role("Cart support"), usable_password="false")
-    carl = User.objects.get(username="carl")
-    assert carl.has_usable_password()
-    url = f"{ACCOUNTS}{carl.pk}/password/"
-    page = lead.get(url).text
-    assert "unset-password" not in page
-    lead.post(url, {"usable_password": "false", "unset-password": "1"})
-    carl.refresh_from_db()
-    assert carl.has_usable_password()
-
-
-def test_a_password_that_somebody_else_chose_is_changed_first(lead: Client, cart: Cart) -> None:
-    add(lead, "carl", role=role("Cart support agent"))
-    carl, own = Client(), "another horse battery"
-    change = "/admin/password_change/"
-    for given in (PASSWORD, "as the lead has set it"):
-        page = carl.post(LOGIN, {"username": "carl", "password": given}, follow=True)
-        assert page.redirect_chain[-1] == (change, 302)
-        assert "<h1>Choose a password of your own</h1>" in page.text
-        # No page is opened before, and nothing is changed.
-        for path in (CARTS, page_of(cart), correct_page(cart), ACCOUNTS, f"{CARTS}channels/"):
-            for send in (carl.get, carl.post):
-                assert send(path).url.startswith(LOGIN)
-        assert carl.get(LOGIN).url == change
-        sent = {"old_password": given, "new_password1": given, "new_password2": given}
-        assert "This is the password so far." in carl.post(change, sent).text
-        again = carl.post(LOGIN, {"username": "carl", "password": given}, follow=True)
-        assert again.redirect_chain[-1] == (change, 302)
-        sent |= {"new_password1": own, "new_password2": own}
-        page = carl.post(change, sent, follow=True)
-        assert "Your password was changed." in page.text
-        assert page.request["PATH_INFO"] == MINE
-        carl.post("/admin/logout/")
-        assert sign_in(carl, own, "carl") == 302
-        assert carl.get(CARTS).status_code == 200
-        # A lead sets another one, which is a first one again, and ends the session.
-        url = f"{ACCOUNTS}{User.objects.get(username='carl').pk}/password/"
-        own = "one more horse battery"
-        lead.post(url, dict.fromkeys(("password1", "password2"), "as the lead has set it"))
-        assert carl.get(CARTS).url.startswith(LOGIN)
-
-
-def test_ones_own_password_is_no_first_one(db: None) -> None:
-    anna, client = member("anna", "Cart support lead"), Client()
-    sign_in(client)
-    url = f"{ACCOUNTS}{anna.pk}/password/"
-    client.post(url, dict.fromkeys(("password1", "password2"), "another horse battery"))
-    assert client.get(CARTS).status_code == 200
-    sign_in(client, "another horse battery")
-    assert client.get(CARTS).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -192,7 +126,7 @@ def test_oneself_and_the_last_lead_are_not_switched_off_without_a_question(
 
 
 def test_the_log_says_what_came_and_went(lead: Client) -> None:
-    add(lead, "carl", role=role("Cart support"))
+    add_account(lead, "carl", role=role("Cart support"))
     carl = User.objects.get(username="carl")
     changes = {"role": role("Cart support agent"), "first_name": "Carl", "is_active": ""}
     saved(lead, f"{ACCOUNTS}{carl.pk}/change/", **changes)
