@@ -11,7 +11,6 @@ from tests.api.fields_in_requests import CHANGEABLE, PLACES, Place, Target, ever
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
-from tests.support.carts import created, shown
 from tests.support.fields import BLANKS, IGNORABLE, by_kind
 from tests.support.not_sent import NOT_SENT
 from tests.support.table_contents import Unchanged
@@ -273,36 +272,7 @@ def test_a_change_changes_all_that_it_names_or_nothing(
     assert errors_of(response) == [*told, ("invalid_type", f"/{wrong}")]
 
 
-@pytest.mark.parametrize("code", ["USD", "JPY", "KWD", "CLF", "SLE", "XXX"])
-def test_takes_current_codes(api: Api, code: str) -> None:
-    item = bodies.item(currency=code, options=[bodies.option(currency=code)])
-
-    cart = shown(api, created(api, bodies.cart(currency=code, items=[item])))
-
-    assert cart["currency"] == code
-    assert cart["items"][0]["currency"] == code
-    assert cart["items"][0]["options"][0]["currency"] == code
-
-
 @pytest.mark.parametrize("place", PLACES[1:], ids=str)
 def test_refuses_a_currency_that_is_not_the_carts(target: Target, unchanged: Unchanged) -> None:
     text, facts = "The cart's currency is EUR.", {"currency": "EUR"}
     target.refuses("currency_mismatch", text, facts, currency="USD")
-
-
-def test_names_every_mismatch(api: Api, unchanged: Unchanged) -> None:
-    dollars = bodies.option(currency="USD")
-    body = bodies.cart(
-        items=[
-            bodies.item(options=[bodies.option(), dollars]),
-            bodies.item(),
-            bodies.item(currency="GBP", options=[dollars, bodies.option(), dollars]),
-        ]
-    )
-
-    assert errors_of(api.post(body=body)) == [
-        ("currency_mismatch", "/items/0/options/1/currency"),
-        ("currency_mismatch", "/items/2/currency"),
-        ("currency_mismatch", "/items/2/options/0/currency"),
-        ("currency_mismatch", "/items/2/options/2/currency"),
-    ]
