@@ -14,7 +14,8 @@ from functools import partial
 import pytest
 
 from tests.chaos.machines import LINK, execute
-from tests.chaos.recorded_callers import UNKNOWN, RecordedCallers
+from tests.chaos.recorded_caller import UNKNOWN
+from tests.chaos.recorded_callers import RecordedCallers
 from tests.chaos.servers import ROOT
 from tests.chaos.three_machines import (
     DATA,
