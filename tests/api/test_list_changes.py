@@ -2,6 +2,7 @@ import random
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 import factory
@@ -19,8 +20,8 @@ from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, shown
 from tests.support.factories import CartFactory
 from tests.support.table_contents import Unchanged
-from tests.support.told import CHANGES, page, told
 
+CHANGES = "/v2.0/changes"
 SETTLING = change_feed.SETTLING_SECONDS
 
 
@@ -35,6 +36,25 @@ def back_end(db: None) -> Api:
     api = Api(scope="Cart.Read Cart.AnyProfile")
     api.base = CHANGES
     return api
+
+
+def page(api: Api, **query: Any) -> Any:
+    """Return the data of a page: its `changes`, and the `next` after."""
+    api.base = CHANGES
+    response = api.get(f"?{urlencode(query)}")
+    assert response.status_code == 200, response.content
+    return response.json()["data"]
+
+
+def listed(api: Api, after: str = "0", **query: Any) -> list[Any]:
+    """Return all that has changed after a cursor, read page by page."""
+    changes, following = list[Any](), ""
+    while after != following:
+        after = following or after
+        data = page(api, after=after, **query)
+        changes += data["changes"]
+        following = data["next"]
+    return changes
 
 
 def steps(changes: list[Any]) -> list[tuple[Any, ...]]:
@@ -82,7 +102,7 @@ def test_begins_now(back_end: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_feed, "SETTLING_SECONDS", -9)
 
     assert data["changes"] == []
-    assert steps(told(back_end, data["next"])) == [(cart, 2, "Change Cart", "open")]
+    assert steps(listed(back_end, data["next"])) == [(cart, 2, "Change Cart", "open")]
 
 
 def test_the_status_is_what_the_change_has_set(api: Api, back_end: Api) -> None:
@@ -94,7 +114,7 @@ def test_the_status_is_what_the_change_has_set(api: Api, back_end: Api) -> None:
     closer.post(f"/{cart}/reopen")
     closer.post(f"/{cart}/close", {"outcome": "abandoned"})
 
-    found = [(one["operation"], one["status"]) for one in told(back_end)]
+    found = [(one["operation"], one["status"]) for one in listed(back_end)]
 
     assert found == [
         ("Create Cart", "open"),
@@ -126,7 +146,7 @@ def test_pages_of_any_size_hold_every_change_once(back_end: Api, limit: int) -> 
             then.change_cart(key, {"note": str(chance.random())})
         if chance.random() < 0.4:
             then.delete_cart(key)
-    everything = told(back_end)
+    everything = listed(back_end)
 
     history = Cart.objects.count() + change_feed.CartChange.objects.count()
     assert len(everything) == history + change_feed.DeletedCart.objects.count()
@@ -136,7 +156,7 @@ def test_pages_of_any_size_hold_every_change_once(back_end: Api, limit: int) -> 
         assert versions in ([*range(1, len(versions) + 1)], [99])
     after = "0"
     for number in range(len(everything)):
-        assert told(back_end, after, limit=limit) == everything[number:]
+        assert listed(back_end, after, limit=limit) == everything[number:]
         after = page(back_end, after=after, limit=1)["next"]
 
 
@@ -151,9 +171,9 @@ def test_tells_a_token_of_its_own_partner(api: Api, monkeypatch: pytest.MonkeyPa
     for looked_through in (1000, 2, 1):
         monkeypatch.setattr(change_feed, "LOOKED_THROUGH", looked_through)
         for limit in (1, 100):
-            found = told(partner, limit=limit)
+            found = listed(partner, limit=limit)
             assert [one["cartId"] for one in found] == [*ours, deleted, theirs]
-            assert [one["cartId"] for one in told(customer, limit=limit)] == [theirs]
+            assert [one["cartId"] for one in listed(customer, limit=limit)] == [theirs]
 
 
 @pytest.mark.parametrize(

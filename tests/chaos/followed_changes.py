@@ -13,7 +13,6 @@ from carts.models.cart_change import MAX_CHANGES
 from carts.models.change_feed import SETTLING_SECONDS
 from tests.chaos.servers import SIGNING_KEY
 from tests.support.callers import HttpApi
-from tests.support.told import CHANGES
 
 PATIENCE = 120  # seconds until a service answers that was whole again
 
@@ -27,7 +26,7 @@ class FollowedChanges:
     def __init__(self, url: str, timeout: float, verify: bool | str) -> None:
         claims: dict[str, Any] = {"sub": "follower", "scope": "Cart.Read Cart.AnyProfile"}
         self.api = HttpApi(url, key=SIGNING_KEY, exp=int(time.time()) + 10**6, **claims)
-        self.api.base, self.api.timeout, self.api.verify = f"{url}{CHANGES}", timeout, verify
+        self.api.base, self.api.timeout, self.api.verify = f"{url}/v2.0/changes", timeout, verify
         self.told: defaultdict[str, list[int]] = defaultdict(list)
 
     def follow(self, over: threading.Event) -> None:

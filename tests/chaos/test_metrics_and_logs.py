@@ -144,7 +144,7 @@ def test_a_stop_finishes_what_runs(cluster: Cluster) -> None:
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGHUP])
 def test_a_drain_serves_on_until_it_is_told_again(told: int) -> None:
     with (
-        service(DJANGO_SETTINGS_MODULE="tests.support.long_drain") as server,
+        service(DJANGO_SETTINGS_MODULE="tests.chaos.long_drain") as server,
         requests.Session() as kept,
     ):
         server.process.send_signal(told)
