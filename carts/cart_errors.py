@@ -6,8 +6,8 @@ from cartsvc.value_errors import InvalidValue
 
 class InvalidCurrency(InvalidValue):
     text = "This is not an upper-case currency code of ISO 4217, such as EUR."
-    meaning = "A currency is not on the current list of ISO 4217."
-    remedy = "Send an upper-case code of the list."
+    meaning = "A currency is no code, or a new cart's is not on the current list of ISO 4217."
+    remedy = "Send an upper-case code of the list, with items the cart's."
 
 
 class CurrencyMismatch(ApiError):

@@ -49,8 +49,8 @@ class CartManager(CartWriter):
     """Reads and writes carts: all of them, or those that `by` has narrowed them to.
 
     A method raises what its operation in `carts.views` declares, but for the Idempotency-Key; with
-    items also `currency_mismatch`, `invalid_currency` and `too_many`. A name that a record does not
-    have is a TypeError, and values that the specification does not allow are InvalidValues.
+    items also `currency_mismatch` and `too_many`. A name that a record does not have is a
+    TypeError, and values that the specification does not allow are InvalidValues.
     """
 
     def by(self, author: Author, **keys: Any) -> Self:

@@ -6,11 +6,10 @@ from typing import NamedTuple, Self
 
 from django.conf import settings
 
-from carts.cart_errors import CurrencyMismatch, InvalidCurrency, TooMany
+from carts.cart_errors import CurrencyMismatch, TooMany
 from carts.models.locked_cart import LockedCart
 from carts.records import PlacedItem
 from carts.validation import Place
-from carts.value_types import CURRENCIES
 from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors
 
 
@@ -68,19 +67,12 @@ def check_currencies(cart: LockedCart, items: Iterable[PlacedItem], sent_in: Pla
     for number, (_, _, item, _) in enumerate(items):
         place = (*sent_in, number) if sent_in else ()
         if item.currency != cart.currency:
-            errors.append(_other_currency(cart, item.currency, place))
+            errors.append(CurrencyMismatch(currency=cart.currency, field=(*place, "currency")))
         for position, option in enumerate(item.options):
             if option.currency != cart.currency:
-                where = (*place, "options", position)
-                errors.append(_other_currency(cart, option.currency, where))
+                field = (*place, "options", position, "currency")
+                errors.append(CurrencyMismatch(currency=cart.currency, field=field))
         if len(errors) > MAX_ERRORS:
             break
     if errors:
         raise ApiErrors(errors) if len(errors) > 1 else errors[0]
-
-
-def _other_currency(cart: LockedCart, code: str, place: Place) -> ApiError:
-    field = (*place, "currency")
-    if code in CURRENCIES:
-        return CurrencyMismatch(currency=cart.currency, field=field)
-    return InvalidCurrency(field=field)
