@@ -110,6 +110,7 @@ class DocumentGenerator(SchemaGenerator):
         data = json.dumps(example_of(self.schemas[operation.data])) if operation.data else None
         done = {"success": {"value": json.loads(success(operation.message, data).content)}}
         headers = operation.response_headers
+        applied = {"Preference-Applied"}.intersection(headers)  # of refusals, too
         answers = {"200": self._answer(200, envelope_name(operation), done, *headers)}
         if "If-None-Match" in operation.request_headers:
             text = "The cart is still the one that If-None-Match names."
@@ -122,7 +123,7 @@ class DocumentGenerator(SchemaGenerator):
                 answer = json.loads(failure_text([error]))
                 self.examples[error.code] = {"summary": error.meaning, "value": answer}
                 shown[error.code] = reference_to("examples", error.code)
-            answers[str(status)] = self._answer(status, "ErrorResponse", shown)
+            answers[str(status)] = self._answer(status, "ErrorResponse", shown, *applied)
         return answers
 
     def _answer(self, status: int, name: str, examples: JsonDict, *own: str) -> JsonDict:
