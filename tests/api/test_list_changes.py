@@ -236,7 +236,7 @@ def test_cursors_of_any_size_are_read(back_end: Api) -> None:
 
 def test_the_page_says_after_how_long() -> None:
     page = (Path(settings.BASE_DIR) / "carts/README.md").read_text()
-    assert f"a change is told {SETTLING} seconds after" in page
+    assert f"a change is listed {SETTLING} seconds after" in page
     assert f"differ by {change_feed.CLOCK_SECONDS} of them" in page
 
 
