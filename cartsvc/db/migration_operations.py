@@ -6,6 +6,7 @@ A check is validated in another migration than the one that adds it.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from django.contrib.postgres import operations as postgresql
 from django.db import migrations
@@ -16,28 +17,35 @@ from django.db.migrations.state import ProjectState
 from cartsvc.db.column_check import ColumnCheck
 
 
-class AddIndex(postgresql.AddIndexConcurrently):
+class ByDatabase:
+    """What an operation of PostgreSQL is on SQLite: the one `elsewhere`, or nothing."""
+
+    elsewhere: Any = None
+
+    def database_forwards(self, app_label: str, schema_editor: Any, *states: ProjectState) -> None:
+        self._run("database_forwards", app_label, schema_editor, *states)
+
+    def database_backwards(self, app_label: str, schema_editor: Any, *states: ProjectState) -> None:
+        self._run("database_backwards", app_label, schema_editor, *states)
+
+    def _run(self, way: str, app_label: str, schema_editor: Any, *states: ProjectState) -> None:
+        if schema_editor.connection.vendor == "postgresql":
+            getattr(super(), way)(app_label, schema_editor, *states)
+        elif self.elsewhere:
+            getattr(self.elsewhere, way)(self, app_label, schema_editor, *states)
+
+
+class AddIndex(ByDatabase, postgresql.AddIndexConcurrently):
     """Adds an index: concurrently on PostgreSQL."""
 
-    def database_forwards(
-        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState
-    ) -> None:
-        # An attempt that was interrupted may have left it, on PostgreSQL an invalid one.
-        name = schema_editor.quote_name(self.index.name)
-        if schema_editor.connection.vendor == "postgresql":
-            schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
-            super().database_forwards(app_label, schema_editor, *states)
-        else:
-            schema_editor.execute(f"DROP INDEX IF EXISTS {name}")
-            migrations.AddIndex.database_forwards(self, app_label, schema_editor, *states)
+    elsewhere = migrations.AddIndex
 
-    def database_backwards(
-        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState
-    ) -> None:
-        if schema_editor.connection.vendor == "postgresql":
-            super().database_backwards(app_label, schema_editor, *states)
-        else:
-            migrations.AddIndex.database_backwards(self, app_label, schema_editor, *states)
+    def database_forwards(self, app_label: str, schema_editor: Any, *states: ProjectState) -> None:
+        # An attempt that was interrupted may have left it, on PostgreSQL an invalid one.
+        concurrently = "CONCURRENTLY" if schema_editor.connection.vendor == "postgresql" else ""
+        name = schema_editor.quote_name(self.index.name)
+        schema_editor.execute(f"DROP INDEX {concurrently} IF EXISTS {name}")
+        super().database_forwards(app_label, schema_editor, *states)
 
 
 class LongerText(migrations.AlterField):
@@ -47,29 +55,17 @@ class LongerText(migrations.AlterField):
     """
 
 
-class AddCheck(postgresql.AddConstraintNotValid):
+class AddCheck(ByDatabase, postgresql.AddConstraintNotValid):
     """Adds a check: of new rows only on PostgreSQL, until `ValidateCheck`.
 
     A `ColumnCheck` stays so: writers would wait while PostgreSQL validates that of a domain.
     """
 
-    def database_forwards(
-        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState
-    ) -> None:
-        if schema_editor.connection.vendor == "postgresql":
-            super().database_forwards(app_label, schema_editor, *states)
-        else:
-            migrations.AddConstraint.database_forwards(self, app_label, schema_editor, *states)
+    elsewhere = migrations.AddConstraint
 
 
-class ValidateCheck(postgresql.ValidateConstraint):
+class ValidateCheck(ByDatabase, postgresql.ValidateConstraint):
     """Looks whether all rows pass a check. On SQLite they do already."""
-
-    def database_forwards(
-        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState
-    ) -> None:
-        if schema_editor.connection.vendor == "postgresql":
-            super().database_forwards(app_label, schema_editor, *states)
 
 
 class MoveChecksToColumns(Operation):
@@ -105,14 +101,8 @@ class MoveChecksToColumns(Operation):
         self.database_forwards(app_label, schema_editor, *states)
 
 
-class Analyze(migrations.RunSQL):
+class Analyze(ByDatabase, migrations.RunSQL):
     """Gathers a table's statistics: PostgreSQL forgets a column's when its type changes."""
 
     def __init__(self, table: str) -> None:
         super().__init__(f"ANALYZE {table}", migrations.RunSQL.noop)
-
-    def database_forwards(
-        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState
-    ) -> None:
-        if schema_editor.connection.vendor == "postgresql":
-            super().database_forwards(app_label, schema_editor, *states)
