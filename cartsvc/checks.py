@@ -111,7 +111,7 @@ def check_sessions(
         return
     wanted = {**connection.settings_dict["SESSION"], "server_encoding": "UTF8"}
     with connection.cursor() as cursor:
-        cursor.execute(SESSION, [list(wanted)])
+        cursor.execute(SELECT_SETTINGS, [list(wanted)])
         session = cursor.fetchall()
         cursor.execute("SHOW max_connections")
         allowed = int(cursor.fetchone()[0])
@@ -134,4 +134,6 @@ def check_sessions(
         )
 
 
-SESSION = "SELECT name, setting, quote_ident(current_user) FROM pg_settings WHERE name = ANY(%s)"
+SELECT_SETTINGS = (
+    "SELECT name, setting, quote_ident(current_user) FROM pg_settings WHERE name = ANY(%s)"
+)

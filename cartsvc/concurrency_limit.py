@@ -31,8 +31,8 @@ class Busy(Unavailable):
 
 
 class ConcurrencyLimit:
-    def __init__(self, each: int, everyone: float = inf, seconds: float = 1) -> None:
-        self.each, self.everyone, self.seconds = each, everyone, seconds
+    def __init__(self, per_caller: int, total: float = inf, seconds: float = 1) -> None:
+        self.per_caller, self.total, self.seconds = per_caller, total, seconds
         self._taken: list[Taken] = []
         self._freed = Condition()
 
@@ -63,11 +63,11 @@ class ConcurrencyLimit:
             self._freed.notify_all()
 
     def _full_since(self, caller: Hashable) -> float | None:
-        # The latest place that was taken is the one that filled them.
+        # The place that was taken last has filled the limit.
         own = [moment for moment, holder in self._taken if holder == caller]
-        if len(own) >= self.each:
+        if len(own) >= self.per_caller:
             return own[-1]
-        return self._taken[-1][0] if len(self._taken) >= self.everyone else None
+        return self._taken[-1][0] if len(self._taken) >= self.total else None
 
 
 class HeldPlace:
@@ -86,8 +86,8 @@ class HeldPlace:
 # A body that is there is received in milliseconds. One that is not may stand still, and so would
 # the threads that wait for it.
 RECEIVING = ConcurrencyLimit(
-    each=max(1, settings.THREADS // 2), everyone=max(1, settings.THREADS - 1), seconds=0.2
+    per_caller=max(1, settings.THREADS // 2), total=max(1, settings.THREADS - 1), seconds=0.2
 )
-COMPUTING = ConcurrencyLimit(each=1)
-WAITING = ConcurrencyLimit(each=max(1, settings.THREADS - 1), everyone=settings.THREADS)
-CHECKING = ConcurrencyLimit(each=1)
+COMPUTING = ConcurrencyLimit(per_caller=1)
+WAITING = ConcurrencyLimit(per_caller=max(1, settings.THREADS - 1), total=settings.THREADS)
+CHECKING = ConcurrencyLimit(per_caller=1)

@@ -37,7 +37,7 @@ def menu_data(item: Item) -> SafeString:
 
 
 @register.filter
-def each(value: Decimal, item: Item) -> Decimal | None:
+def price_with_options(value: Decimal, item: Item) -> Decimal | None:
     """Return what one costs with its options, if that is neither the price nor the item's value."""
     one = value / item.quantity
     return None if one in {value, item.price} else one

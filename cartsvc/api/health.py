@@ -1,6 +1,7 @@
 """Health checks for a load balancer: whether the process runs and whether it can serve."""
 
 import os
+from threading import Event
 
 from django.db import Error as DatabaseError
 from django.db import connection
@@ -15,8 +16,8 @@ from cartsvc.serving.drain import DRAINING
 
 READ_ONLY = {"postgresql": "SHOW transaction_read_only", "sqlite": "PRAGMA query_only"}
 
-# Whether this process has seen the database with all migrations: empty until then.
-MIGRATED: set[bool] = set()
+# Set once this process has seen the database with all migrations.
+MIGRATED = Event()
 
 
 def healthz(_request: HttpRequest) -> JsonResponse:
@@ -43,9 +44,9 @@ def _readiness() -> tuple[int, str]:
     is_file, file = connection.vendor == "sqlite", connection.settings_dict["NAME"]
     if reads_only or (is_file and not os.access(file, os.W_OK)):
         return 503, "database read-only"
-    if not MIGRATED and not is_migrated():
+    if not MIGRATED.is_set() and not is_migrated():
         return 503, "migrations pending"
-    MIGRATED.add(True)  # migrations are not unapplied under a running server
+    MIGRATED.set()  # migrations are not unapplied under a running server
     if not fetch_issuer_keys():
         return 503, "issuer unreachable"
     return 200, "ok"

@@ -101,7 +101,7 @@ class ApiMiddleware:
         if response.status_code != HTTPStatus.NOT_MODIFIED:
             response["Content-Length"] = str(len(response.content))
         if RECEIVED not in request.META and has_body(request):
-            request.META[drain.LAST] = True
+            request.META[drain.CLOSES_CONNECTION] = True
         seconds = perf_counter() - started
         operation = request.META.get("cartsvc.operation")
         name = operation.name if operation else "-"

@@ -34,13 +34,13 @@ class ColumnCheck(CheckConstraint):
     def create_sql(self, model: Any, schema_editor: Any) -> Any:
         if schema_editor.connection.vendor != "postgresql":
             return super().create_sql(model, schema_editor)
-        return _last(schema_editor, self._create(model, schema_editor))
+        return _run_but_last(schema_editor, self._create(model, schema_editor))
 
     def remove_sql(self, model: Any, schema_editor: Any) -> Any:
         if schema_editor.connection.vendor != "postgresql":
             return super().remove_sql(model, schema_editor)
         name, _, plain, retype = self._domain(model, schema_editor)
-        return _last(schema_editor, [f"{retype} {plain}", f"DROP DOMAIN {name}"])
+        return _run_but_last(schema_editor, [f"{retype} {plain}", f"DROP DOMAIN {name}"])
 
     def _create(self, model: Any, schema_editor: Any) -> list[str]:
         name, column, plain, retype = self._domain(model, schema_editor)
@@ -64,7 +64,7 @@ class ColumnCheck(CheckConstraint):
         return name, column, plain, f"ALTER TABLE {table} ALTER COLUMN {column} TYPE"
 
 
-def _last(schema_editor: Any, statements: list[str]) -> str:
+def _run_but_last(schema_editor: Any, statements: list[str]) -> str:
     """Run all but the last statement, and return that. Citus takes them one by one only."""
     *others, last = statements
     for sql in others:

@@ -12,9 +12,9 @@ from django.conf import settings
 
 # In the WSGI environ of a request that arrives during the drain.
 DRAINING = "cartsvc.draining"
-# In that of the last request of its connection. The server closes it when a body was not read,
-# too, and does not say so.
-LAST = "cartsvc.last"
+# In that of a request after which the connection is closed. The server also closes one whose body
+# was not read, and does not say so.
+CLOSES_CONNECTION = "cartsvc.closes_connection"
 
 
 class Drainable:
@@ -49,12 +49,12 @@ class Drainable:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if self.begun[0]:
-            environ[DRAINING] = environ[LAST] = True
+            environ[DRAINING] = environ[CLOSES_CONNECTION] = True
 
         def start(
             status: str, headers: list[tuple[str, str]], *exc_info: Any
         ) -> Callable[[bytes], object]:
-            last = [("Connection", "close")] if LAST in environ else []
-            return start_response(status, [*headers, *last], *exc_info)
+            close = [("Connection", "close")] if CLOSES_CONNECTION in environ else []
+            return start_response(status, [*headers, *close], *exc_info)
 
         return self.application(environ, start)

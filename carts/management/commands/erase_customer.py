@@ -40,24 +40,24 @@ def rows_of_customer(profile_key: UUID) -> list[QuerySet[Model]]:
     of_customer = Q(profile_key=profile_key)
     carts, deleted = Cart.objects.filter(of_customer), DeletedCart.objects.filter(of_customer)
     moved = MovedCart.objects.filter(of_customer)
-    own = Q(cart_id__in=carts.values("pk")) | Q(cart_id__in=deleted.values("pk"))
     gone = moved.values_list("cart_id", flat=True)
-    came = [*MovedCart.objects.filter(own).exclude(of_customer).values_list("pk", flat=True)]
-    holders = [
-        *MovedCart.objects.filter(cart_id__in=gone)
-        .exclude(of_customer)
-        .values_list("pk", flat=True),
-        *Cart.objects.filter(pk__in=gone).exclude(of_customer).values_list("pk", "profile_key"),
-    ]
-    kept = Q(of_customer)
-    for named, pairs in ((None, came), (profile_key, holders)):
-        for cart_id, holder in pairs:
-            kept |= Q(profile_key=holder, data__contains=str(named or cart_id))
+    own = Q(cart_id__in=carts.values("pk")) | Q(cart_id__in=deleted.values("pk"))
+    others_moves = MovedCart.objects.exclude(of_customer).values_list("cart_id", "profile_key")
+    # Carts that came, with the customers who had them before.
+    came = [*others_moves.filter(own)]
+    answers = Q(of_customer)
+    for cart_id, holder in came:
+        answers |= Q(profile_key=holder, data__contains=str(cart_id))
+    # The customers who have had a cart that went, and those who have it now.
+    others_carts = Cart.objects.exclude(of_customer).values_list("pk", "profile_key")
+    went = [*others_moves.filter(cart_id__in=gone), *others_carts.filter(pk__in=gone)]
+    for _, holder in went:
+        answers |= Q(profile_key=holder, data__contains=str(profile_key))
     came_ids = [cart_id for cart_id, _ in came]
     of_entries = Q(staff_entry__profile_key=profile_key) | Q(staff_entry__cart_id__in=came_ids)
     return [
         LogEntry.objects.filter(of_entries).order_by("pk"),
-        IdempotencyRecord.objects.filter(kept),
+        IdempotencyRecord.objects.filter(answers),
         MovedCart.objects.filter(of_customer | Q(cart_id__in=came_ids)),
         deleted,
         carts.order_by("pk"),
