@@ -31,11 +31,9 @@ class PutBackManyView(ManyCartsView):
         self.own = changes_by(who, since, until)
         when = f" since {format_moment(since)}" if since else ""
         when += f" until {format_moment(until)}" if until else ""
-        self.begins, self.form = (
-            f"Put back what {isolate(who)} changed{when}",
-            WhyForm(self.request.POST),
-        )
+        self.begins = f"Put back what {isolate(who)} changed{when}"
         self.title = f"{self.begins}?"
+        self.form = WhyForm(self.request.POST)
         is_valid, why = self.form.is_valid(), f"Put back what {who} changed{when}"
         given = self.form.cleaned_data.get("why")
         self.why = (f"{why}: {given}" if given else why)[:WHY_LENGTH]
@@ -72,16 +70,16 @@ class PutBackManyView(ManyCartsView):
             todo.append((CartManager.change_cart, fields))
         if was.keys() - fields.keys():
             lines.append("closing and reopening are not put back")
-        keys = {*fields, *(key for change in undone for key in change.changed_items)}
-        others = [change for change in reversed(changes) if change.version not in own]
+        touched = {*fields, *(key for change in undone for key in change.changed_items)}
         notes = [
-            f"; changed since: {_told(change, cart.currency)}"
-            for change in others
-            if keys.intersection(change.changed_items or change.was)
+            _note(change, cart.currency)
+            for change in reversed(changes)
+            if change.version not in own and touched & {*(change.changed_items or change.was)}
         ]
         return Plan(in_one_line(lines if todo else [SAME.text, *lines]), todo, "".join(notes))
 
 
-def _told(change: CartChange, currency: str) -> str:
+def _note(change: CartChange, currency: str) -> str:
     who = f"{isolate(change.author_name)}, {format_moment(change.at)}"
-    return f"{change.operation} by {who}: {in_one_line(Event.of(change, currency).lines)}"
+    lines = in_one_line(Event.of(change, currency).lines)
+    return f"; changed since: {change.operation} by {who}: {lines}"

@@ -90,24 +90,10 @@ class ApiMiddleware:
         logs.request_ids.set({"request_id": request_id, **ids})
         started = perf_counter()
         response = cast("HttpResponse", self.api(request))
-        if request.method == "OPTIONS" and "Access-Control-Allow-Origin" not in response:
-            _log_origin(request.META.get("HTTP_ORIGIN", ""))
-        if settings.THROTTLE_RATE:
-            for name, value in throttling.rate_limit_headers(request).items():
-                response[name] = value
-        response["X-Request-ID"] = request_id
-        response["Cache-Control"] = "no-store"
-        response["X-Content-Type-Options"] = "nosniff"
-        if response.status_code != HTTPStatus.NOT_MODIFIED:
-            response["Content-Length"] = str(len(response.content))
+        _add_headers(request, response)
         if RECEIVED not in request.META and has_body(request):
             request.META[drain.CLOSES_CONNECTION] = True
-        seconds = perf_counter() - started
-        operation = request.META.get("cartsvc.operation")
-        name = operation.name if operation else "-"
-        logs.log_access(name, request, response, seconds)
-        if settings.METRICS_BIND:
-            metrics.count_request(name, response, seconds)
+        _record(request, response, perf_counter() - started)
         return response
 
     def _answer(self, request: HttpRequest) -> HttpResponse:
@@ -129,6 +115,27 @@ class ApiMiddleware:
 def _view(request: HttpRequest) -> HttpResponse:
     match = request.resolver_match = resolve(request.path_info, settings.API_URLCONF)
     return cast("HttpResponse", match.func(request, *match.args, **match.kwargs))
+
+
+def _add_headers(request: HttpRequest, response: HttpResponse) -> None:
+    if settings.THROTTLE_RATE:
+        for name, value in throttling.rate_limit_headers(request).items():
+            response[name] = value
+    response["X-Request-ID"] = request.META["cartsvc.request_id"]
+    response["Cache-Control"] = "no-store"
+    response["X-Content-Type-Options"] = "nosniff"
+    if response.status_code != HTTPStatus.NOT_MODIFIED:
+        response["Content-Length"] = str(len(response.content))
+
+
+def _record(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
+    if request.method == "OPTIONS" and "Access-Control-Allow-Origin" not in response:
+        _log_origin(request.META.get("HTTP_ORIGIN", ""))
+    operation = request.META.get("cartsvc.operation")
+    name = operation.name if operation else "-"
+    logs.log_access(name, request, response, seconds)
+    if settings.METRICS_BIND:
+        metrics.count_request(name, response, seconds)
 
 
 def _log_origin(origin: str) -> None:
