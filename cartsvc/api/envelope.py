@@ -21,7 +21,7 @@ def success(
     for warning in warnings:
         text += f",{compact_json(_notification(warning, 'Warning'))}"
     end = "}" if data is None else f',"data":{data}}}'
-    return HttpResponse(f"{text}]{end}", content_type="application/json")
+    return HttpResponse(f"{text}]{end}".encode(), content_type="application/json")
 
 
 @cache

@@ -12,7 +12,12 @@ from typing import Any, cast
 
 from corsheaders.middleware import CorsMiddleware
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotModified,
+    HttpResponsePermanentRedirect,
+)
 from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
 from environs import ValidationError
@@ -66,8 +71,13 @@ class PlainHeaders:
 class ApiMiddleware:
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.pages = get_response
-        self.secured = SecurityMiddleware(_view)
-        self.api = CorsMiddleware(self._answer) if settings.CORS_ALLOWED_ORIGINS else self._answer
+        self.secured: Any = SecurityMiddleware(_view)
+        # Headers for pages, and one that every answer has.
+        for name in ("referrer_policy", "cross_origin_opener_policy", "content_type_nosniff"):
+            setattr(self.secured, name, None)
+        self.api: Any = self._answer
+        if settings.CORS_ALLOWED_ORIGINS:
+            self.api = CorsMiddleware(self._answer)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         path = request.path_info
@@ -89,7 +99,7 @@ class ApiMiddleware:
         ids = {"trace_id": trace[1]} if trace else {}
         logs.request_ids.set({"request_id": request_id, **ids})
         started = perf_counter()
-        response = cast("HttpResponse", self.api(request))
+        response: HttpResponse = self.api(request)
         _add_headers(request, response)
         if RECEIVED not in request.META and has_body(request):
             request.META[drain.CLOSES_CONNECTION] = True
@@ -101,10 +111,10 @@ class ApiMiddleware:
             return handle(error)
         try:
             request.get_host()  # refuses a Host that is not ours
-            response = cast("HttpResponse", self.secured(request))
+            response: HttpResponse = self.secured(request)
         except Exception as error:  # noqa: BLE001 (nothing may reach a caller as HTML)
             return handle(error)
-        if response.status_code == HTTPStatus.MOVED_PERMANENTLY:  # to HTTPS
+        if isinstance(response, HttpResponsePermanentRedirect):  # to HTTPS
             del response["Content-Type"]
             if request.method not in {"GET", "HEAD"}:
                 # After a 301, many clients would repeat a POST as a GET.
@@ -124,7 +134,7 @@ def _add_headers(request: HttpRequest, response: HttpResponse) -> None:
     response["X-Request-ID"] = request.META["cartsvc.request_id"]
     response["Cache-Control"] = "no-store"
     response["X-Content-Type-Options"] = "nosniff"
-    if response.status_code != HTTPStatus.NOT_MODIFIED:
+    if not isinstance(response, HttpResponseNotModified):
         response["Content-Length"] = str(len(response.content))
 
 
