@@ -17,15 +17,15 @@ urlpatterns = [
         CartViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
     ),
     path(
-        f"{CARTS}/<guid:cart_id>/items",
-        CartItemViewSet.as_view({"post": "create", "put": "update_all"}),
-    ),
-    path(
         f"{CARTS}/<guid:cart_id>/items/batch", CartItemViewSet.as_view({"post": "create_several"})
     ),
     path(
         f"{CARTS}/<guid:cart_id>/items/<guid:item_id>",
         CartItemViewSet.as_view({"put": "update", "patch": "partial_update", "delete": "destroy"}),
+    ),
+    path(
+        f"{CARTS}/<guid:cart_id>/items",
+        CartItemViewSet.as_view({"post": "create", "put": "update_all"}),
     ),
     path(f"{CARTS}/<guid:cart_id>/close", CartViewSet.as_view({"post": "close"})),
     path(f"{CARTS}/<guid:cart_id>/move", CartViewSet.as_view({"post": "move"})),
