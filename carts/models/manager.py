@@ -37,7 +37,7 @@ from carts.models.totals import next_version
 from carts.models.writes import CartWriter, Changed, change_transaction
 from carts.records import Closing, Item, NewCart, PlacedItem, Reopening, checked_key, placed_items
 from carts.validation import checked_changes
-from cartsvc.db.compiled_statements import Cursor, last_exchange, one_exchange
+from cartsvc.db.compiled_statements import Cursor, one_exchange
 from cartsvc.db.database_url import REQUEST_SECONDS
 from cartsvc.request_errors import MAX_ERRORS, ApiErrors
 
@@ -173,7 +173,7 @@ class CartManager(CartWriter):
             look = fields_of_cart(self.model, KEPT_OF_DELETED)
             cart, [[kept]] = lock_open_cart(self, cursor, cart_id, version, look)
             keys = {"id": cart.id, "cart_id": cart.id, "profile_key": cart.profile_key}
-            with last_exchange(cursor):
+            with one_exchange(cursor, is_last=True):
                 self._delete_items(cursor, cart)
                 cart_statements.DELETE_CHANGES.run(cursor, **keys)
                 cart_statements.delete_cart(self.model).run(cursor, **keys)

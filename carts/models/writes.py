@@ -17,7 +17,7 @@ from carts.models.locked_cart import LockedCart
 from carts.models.reads import CartReader, select_cart
 from carts.models.totals import Totals, next_version
 from carts.records import Item, PlacedItem
-from cartsvc.db.compiled_statements import Cursor, last_exchange
+from cartsvc.db.compiled_statements import Cursor, one_exchange
 from cartsvc.db.database_errors import is_key_taken
 from cartsvc.request_errors import InvalidGuid
 
@@ -53,7 +53,8 @@ class CartWriter(CartReader):
     ) -> Changed:
         after = before._replace(item=item, value=item.value)
         new = next_version(cart, [before], [after])
-        was, now = difference(before.item._asdict(), item._asdict())
+        values = item._asdict()
+        was, now = difference(before.item._asdict(), values)
         key = {"profile_key": cart.profile_key}
         with self._recorded(cursor, cart, new, operation, was, now, after) as changed:
             # The most frequent change is a new quantity, which leaves the options alone.
@@ -61,7 +62,7 @@ class CartWriter(CartReader):
             if new_options and before.item.options:
                 cart_statements.DELETE_OPTIONS.run(cursor, item_id=before.id, **key)
             cart_statements.UPDATE_ITEM.run(
-                cursor, id=before.id, **key, value=after.value, **item._asdict()
+                cursor, id=before.id, **key, value=after.value, **values
             )
             if new_options:
                 cart_statements.INSERT_OPTIONS.run(cursor, option_rows([after]), cart.profile_key)
@@ -111,7 +112,7 @@ class CartWriter(CartReader):
         keys = {"cart_id": cart.id, "profile_key": new.profile_key}
         changed = Changed(new.version, new.subtotal)
         shown = None
-        with last_exchange(cursor):
+        with one_exchange(cursor, is_last=True):
             yield changed
             columns, status = COLUMNS_OF_EVERY_CHANGE, new.status
             # What is closed or reopened; or a checkout that has run out, and may be one again to
@@ -166,7 +167,7 @@ def option_rows(items: Iterable[PlacedItem]) -> list[tuple[Any, ...]]:
 
 @contextmanager
 def change_transaction() -> Iterator[Any]:
-    """Run the block in a transaction, with a cursor whose `last_exchange` may commit.
+    """Run the block in a transaction, with a cursor whose last exchange may commit.
 
     Two changes that make the same version are an outage, so that the caller tries again. One
     server's lock makes that impossible. On Citus, a shard may move between lock and write.

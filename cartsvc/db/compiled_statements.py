@@ -32,45 +32,39 @@ MAX_SINGLE_VALUES = 50
 
 
 @contextmanager
-def one_exchange(cursor: Cursor, *, commits: bool = False) -> Iterator[None]:
+def one_exchange(cursor: Cursor, *, is_last: bool = False) -> Iterator[None]:
     """Send the block's statements together, and wait for their answers once, on PostgreSQL.
 
     Their rows and errors are not known before the end of the block. Rows that are not fetched yet
     need a cursor of their own. The transaction stays Django's. A BEGIN that is still due is sent
     along with the first statement.
+
+    One that `is_last` ends the transaction, if no other block is around: the framework's COMMIT has
+    nothing left to do then. Its cursor is closed, because what ran on it afterwards would be a
+    transaction of its own.
     """
     connection = cursor.db
     if connection.vendor != "postgresql":
         yield
-        return
-    server = connection.connection
-    begins = connection.in_atomic_block and server.is_idle
-    if begins:
-        # psycopg's own BEGIN would wait for its answer. Its commit ends this transaction as well.
-        server.autocommit = True
-    with connection.wrap_database_errors:
-        with server.pipeline() as exchange:
-            if begins:
-                exchange.enqueue(b"BEGIN ISOLATION LEVEL READ COMMITTED")
-            yield
+    else:
+        server = connection.connection
+        begins = connection.in_atomic_block and server.is_idle
+        commits = is_last and getattr(cursor, "is_alone", False) and not connection.is_distributed
+        if begins:
+            # psycopg's own BEGIN would wait for its answer. Its commit ends this one as well.
+            server.autocommit = True
+        with connection.wrap_database_errors:
+            with server.pipeline() as exchange:
+                if begins:
+                    exchange.enqueue(b"BEGIN ISOLATION LEVEL READ COMMITTED")
+                yield
+                if commits:
+                    server.warnings.clear()
+                    exchange.enqueue(b"COMMIT")
             if commits:
-                server.warnings.clear()
-                exchange.enqueue(b"COMMIT")
-        if commits:
-            server.check_committed()
-
-
-@contextmanager
-def last_exchange(cursor: Cursor) -> Iterator[None]:
-    """Do as `one_exchange`, and end the transaction with it if no other block is around.
-
-    The cursor is closed: what ran on it afterwards would be a transaction of its own. The
-    framework's COMMIT has nothing left to do then, and what it does afterwards stays its own.
-    """
-    commits = getattr(cursor, "is_alone", False) and not cursor.db.is_distributed
-    with one_exchange(cursor, commits=commits):
-        yield
-    cursor.close()
+                server.check_committed()
+    if is_last:
+        cursor.close()
 
 
 def _prepared(fields: Iterable[Any], values: Iterable[Any], connection: Any) -> list[Any]:

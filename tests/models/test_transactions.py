@@ -9,7 +9,7 @@ from django.db import Error, IntegrityError, connection, connections, transactio
 
 from carts.models import Cart, CartItemOption
 from carts.models.writes import change_transaction
-from cartsvc.db.compiled_statements import last_exchange
+from cartsvc.db.compiled_statements import one_exchange
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.table_contents import Unchanged, unguarded_rows
 
@@ -109,7 +109,7 @@ def test_a_commit_that_fails_undoes_the_change(
 
 def test_nothing_follows_the_last_exchange_of_a_transaction(unchanged: Unchanged) -> None:
     with change_transaction() as cursor:
-        with last_exchange(cursor):
+        with one_exchange(cursor, is_last=True):
             pass
         with pytest.raises(Error, match="closed"):
             cursor.execute("DELETE FROM carts_cart")
