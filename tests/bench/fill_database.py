@@ -9,6 +9,7 @@ import argparse
 import os
 import secrets
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import django
@@ -27,6 +28,11 @@ CREATE FUNCTION pg_temp.uuid7(moment timestamptz, seed text) RETURNS uuid LANGUA
         || '7' || substr(md5(seed), 1, 3) || '8' || substr(md5(seed), 4, 15)
     )::uuid
 $$;
+CREATE TEMP TABLE cart AS SELECT * FROM carts_cart WHERE id = ANY(%(templates)s);
+CREATE TEMP TABLE item AS SELECT * FROM carts_cartitem WHERE cart_id IN (SELECT id FROM cart);
+CREATE TEMP TABLE option AS
+    SELECT * FROM carts_cartitemoption WHERE item_id IN (SELECT id FROM item);
+ANALYZE cart, item, option
 """
 
 # Keys grow with the time of creation, like the service's own.
@@ -41,7 +47,7 @@ WITH copied AS MATERIALIZED (
         ) AS at
 ), carts AS (
     INSERT INTO carts_cart
-    SELECT new.* FROM copied JOIN carts_cart AS cart ON cart.id = template,
+    SELECT new.* FROM copied JOIN cart ON cart.id = template,
         LATERAL jsonb_populate_record(cart, jsonb_build_object(
             'id', copied.id, 'profile_key', copied.profile_key,
             'created_on', copied.created_on, 'modified_on', copied.created_on
@@ -49,7 +55,7 @@ WITH copied AS MATERIALIZED (
     ORDER BY number
 ), items AS (
     INSERT INTO carts_cartitem
-    SELECT new.* FROM copied JOIN carts_cartitem AS item ON item.cart_id = template,
+    SELECT new.* FROM copied JOIN item ON item.cart_id = template,
         LATERAL jsonb_populate_record(item, jsonb_build_object(
             'id', pg_temp.uuid7(created_on, item.id::text || copied.id),
             'cart_id', copied.id, 'profile_key', copied.profile_key
@@ -57,8 +63,8 @@ WITH copied AS MATERIALIZED (
     ORDER BY number, item.position
 )
 INSERT INTO carts_cartitemoption
-SELECT new.* FROM copied JOIN carts_cartitem AS item ON item.cart_id = template
-    JOIN carts_cartitemoption AS option ON option.item_id = item.id,
+SELECT new.* FROM copied JOIN item ON item.cart_id = template
+    JOIN option ON option.item_id = item.id,
     LATERAL jsonb_populate_record(option, jsonb_build_object(
         'item_id', pg_temp.uuid7(created_on, item.id::text || copied.id),
         'profile_key', copied.profile_key
@@ -93,13 +99,16 @@ def load(database_url: str, carts: int, items: int, options: int) -> None:
     templates = [template(number, items, options) for number in range(TEMPLATES)]
     salt = secrets.token_hex(4)
     values = {"carts": carts, "templates": templates, "number": TEMPLATES, "salt": salt}
-    with psycopg.connect(
-        database_url, autocommit=True, cursor_factory=psycopg.ClientCursor
-    ) as connection:
-        connection.execute(PREPARE)
-        for first in range(1, carts + 1, CHUNK):
+
+    def copy(first: int) -> None:
+        with psycopg.connect(database_url, cursor_factory=psycopg.ClientCursor) as connection:
+            connection.execute(PREPARE, values)
             last = min(first + CHUNK - 1, carts)
             connection.execute(COPY, {**values, "first": first, "last": last})
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(copy, range(1, carts + 1, CHUNK)))
+    with psycopg.connect(database_url) as connection:
         connection.execute("ANALYZE")
 
 
