@@ -22,6 +22,7 @@ admin.site.unregister(User)
 
 # What the desk calls them, on Django's own pages as well.
 User._meta.verbose_name, User._meta.verbose_name_plural = "account", "accounts"
+User._meta.get_field("groups").verbose_name = "role"
 apps.get_app_config("auth").verbose_name = "Accounts and groups"
 
 # What the groups of the desk may do. Another group may be a role as well.

@@ -30,6 +30,16 @@ def test_the_accounts_read_like_the_rest_of_the_desk(lead: Client) -> None:
     text = lead.get(ACCOUNTS).text
     assert "<title>Accounts · Support desk</title>" in text
     assert "<h1>Accounts</h1>" in text
+    assert "By role" in text
+    assert "Groups</a>" not in text
+
+
+def test_django_pages_lead_back_in_the_words_of_the_desk(admin_client: Client) -> None:
+    account = f"{ACCOUNTS}{member('ben').pk}/"
+    for page in (f"{account}history/", f"{account}password/", "/admin/password_change/"):
+        trail = words(admin_client.get(page).text.partition('class="breadcrumbs"')[2])
+        assert trail.startswith(">Carts › "), page
+    assert 'href="/admin/auth/group/">Groups</a>' in admin_client.get(ACCOUNTS).text
 
 
 def account_of(client: Client, user: User) -> str | None:
@@ -187,9 +197,9 @@ def test_a_lead_has_the_same_links_on_every_page_and_no_filter_that_finds_nothin
     assert "superuser" not in lead.get(ACCOUNTS).text
 
 
-def test_who_is_in_no_group_reads_whom_to_ask(db: None) -> None:
+def test_who_has_no_role_reads_whom_to_ask(db: None) -> None:
     page = words(staff(name="newbie").get("/admin/", follow=True).text)
-    assert "Your account is in no group yet. Ask a lead or an administrator" in page
+    assert "Your account has no role yet. Ask a lead or an administrator" in page
 
 
 def test_an_account_is_not_deleted(db: None) -> None:
