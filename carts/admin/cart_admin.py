@@ -31,6 +31,8 @@ PRINTED_ITEMS = 100
 # Of more items, the page has a filter, and one link of each: their forms have the others.
 FEW_ITEMS = 25
 
+ALMOST = "Nothing has exactly this id. What you see has almost the same one."
+
 # The pages that change a cart.
 CHANGE_PAGES = (
     ("correct/", ChangeCartView, "cart_correct"),
@@ -76,7 +78,7 @@ class CartAdmin(admin.ModelAdmin):
             result = search.find_carts(form.cleaned_data, size=size)
             if result.opens:
                 if result.is_guess:
-                    messages.warning(request, "Nothing has exactly this id, but almost: see below.")
+                    messages.warning(request, ALMOST)
                 return HttpResponseRedirect(result.opens)
             if as_file:
                 return workbook_response(result.carts)

@@ -149,7 +149,7 @@ def _with_facts(words: list[str], day: date | None, bare: str = "") -> Iterator[
 
     def meaning(names: Iterable[str], *others: str, **column: Any) -> Meaning:
         found = [_holding(name) for name in islice(dict.fromkeys(names), MAX_WORDS)]
-        text = ", ".join([*others, *(one for one, _ in found), *facts])
+        text = "; ".join([*others, *(one for one, _ in found), *facts])
         conditions = reduce(and_, (one for _, one in found), condition)
         return Meaning(text, condition=conditions, day=day, **column)
 

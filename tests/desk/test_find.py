@@ -173,11 +173,11 @@ def test_the_reference_of_a_cart_that_was_reopened_is_said_not_to_be_found(
         (
             {"display_name": "Burger 11"},
             ["burger 11", "4711 burger 11"],
-            "dish, option or text burger, dish, option or text 11",
+            "dish, option or text burger; dish, option or text 11",
         ),
         ({"price": "3150"}, ["3150 JPY"], "subtotal 3150"),
-        ({"price": "27.4"}, ["27.40 pizza EUR", "EUR pizza 27.40"], "text pizza, subtotal 27.40"),
-        ({"display_name": "Cup of tea"}, ["cup of tea"], "text of, dish, option or text tea"),
+        ({"price": "27.4"}, ["27.40 pizza EUR", "EUR pizza 27.40"], "text pizza; subtotal 27.40"),
+        ({"display_name": "Cup of tea"}, ["cup of tea"], "text of; dish, option or text tea"),
     ],
 )
 def test_a_dish_or_an_amount_finds_the_carts_with_it(

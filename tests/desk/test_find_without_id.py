@@ -32,7 +32,7 @@ def test_an_id_with_one_wrong_digit_opens_what_was_meant(
     wrong[place] = "9" if wrong[place] != "9" else "8"
     response = viewer.get(CARTS, {"q": "".join(wrong)}, follow=True)
     assert response.redirect_chain == [(f"{CARTS}{ids['cart']}/change/", 302)]
-    assert "Nothing has exactly this id, but almost" in response.text
+    assert "Nothing has exactly this id. What you see has almost the same one." in response.text
 
 
 def test_two_digits_that_changed_places_are_as_one_wrong_digit(viewer: Client) -> None:
@@ -72,7 +72,7 @@ def test_what_a_customer_remembers_finds_the_cart(viewer: Client, cart: Cart) ->
         f"P019 {day:%B %-d, %Y} burger",
     ):
         assert found(viewer, q=term) == [wanted], term
-    assert "partner <bdi>P019</bdi>, dish, option or text <bdi>burger</bdi>" in (
+    assert "partner <bdi>P019</bdi>; dish, option or text <bdi>burger</bdi>" in (
         viewer.get(CARTS, {"q": "P019 burger"}).text
     )
 
