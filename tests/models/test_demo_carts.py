@@ -29,6 +29,7 @@ def test_carts_of_all_kinds_are_made(db: None, capsys: pytest.CaptureFixture[str
     states = {cart.state.status: cart.state for cart in carts}
     assert states.keys() == {"open", "checkout", "ordered", "abandoned"}
     assert states["ordered"].reference.startswith("ORD-")
+    assert all(cart.item_count for cart in carts if cart.status == "ordered")
     ages = [timezone.now() - cart.created_on for cart in carts]
     assert min(ages) < timedelta(hours=1)
     assert max(ages) > timedelta(weeks=3)

@@ -61,6 +61,6 @@ def create_sample(number: int, customer: UUID, created: datetime) -> None:
         changing.add_item(cart_id, uuid7(), Item(**pick(menu["items"], number)))
     if number % 5 == 0 and (item := carts.get(pk=cart_id).items.first()):
         changing.change_item(cart_id, item.id, {"quantity": item.quantity + 1})
-    if outcome := pick(ENDS, number):
+    if items and (outcome := pick(ENDS, number)):
         closing = Closing(outcome=outcome, reference=f"{outcome[:3].upper()}-{48_000 - number}")
         carts.dated(created + CHOOSING).close_cart(cart_id, closing)
