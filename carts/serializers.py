@@ -86,7 +86,7 @@ class ReplaceItemsSerializer(AddItemsSerializer):
 class CloseCartSerializer(RecordSerializer):
     """The request body of Close Cart."""
 
-    # Who sends the `status` that a read shows means another outcome, and must hear of it.
+    # Who sends a `status` or `version` that a read shows means something by it, and must hear.
     ignored_members: ClassVar[frozenset[str]] = frozenset()
 
     class Meta:
@@ -102,6 +102,8 @@ class ReopenCartSerializer(CloseCartSerializer):
 
 class MoveCartSerializer(RecordSerializer):
     """The request body of Move Cart."""
+
+    ignored_members = CloseCartSerializer.ignored_members
 
     class Meta:
         record = CartMove

@@ -113,6 +113,16 @@ def test_refuses_what_is_no_customer(
     assert field is None or errors_of(response) == [(code, field)]
 
 
+@pytest.mark.parametrize("name", ["version", "status", "itemId", "items"])
+def test_what_a_read_shows_is_no_member(
+    api: Api, cart: dict[str, Any], unchanged: Unchanged, name: str
+) -> None:
+    body = BODY | {name: 1}
+    response = api.post(f"/{cart['cartId']}/move", body, Prefer="handling=strict")
+    text = "This object has no member of that name."
+    assert_refused(response, 400, "unknown_member", text, f"/{name}")
+
+
 @pytest.mark.parametrize("outcome", ["checkout", "ordered", "abandoned"])
 def test_a_closed_cart_stays(
     api: Api, cart: dict[str, Any], request: pytest.FixtureRequest, outcome: str
