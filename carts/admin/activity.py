@@ -86,10 +86,8 @@ def newest_entries(
     rest = entries[ENTRIES_AT_ONCE : ENTRIES_AT_ONCE + 1].first()
     if rest:
         entries = entries.filter(pk__gt=rest.pk)
-    if agent:
-        entries = entries.filter(user=agent)
-    if day:
-        entries = entries.filter(action_time__date=day)
+    filters = {"user": agent, "action_time__date": day}
+    entries = entries.filter(**{name: value for name, value in filters.items() if value})
     entries = entries.select_related("user", "content_type", "staff_entry")
     found = list(entries[: ENTRIES_PER_PAGE + 1])
     if len(found) <= ENTRIES_PER_PAGE:

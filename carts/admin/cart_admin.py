@@ -31,8 +31,6 @@ PRINTED_ITEMS = 100
 # Of more items, the page has a filter, and one link of each: their forms have the others.
 FEW_ITEMS = 25
 
-ALMOST = "Nothing has exactly this id. What you see has almost the same one."
-
 # The pages that change a cart.
 CHANGE_PAGES = (
     ("correct/", ChangeCartView, "cart_correct"),
@@ -71,14 +69,12 @@ class CartAdmin(admin.ModelAdmin):
         form, result = search.FindForm(request.GET), search.SearchResult()
         if form.is_valid():
             as_file = "xlsx" in request.GET
-            on_page = (
-                search.CARTS_ON_PHONE if "narrow" in request.COOKIES else search.CARTS_PER_PAGE
-            )
-            size = search.MAX_FOUND if as_file else on_page
+            size = search.CARTS_ON_PHONE if "narrow" in request.COOKIES else search.CARTS_PER_PAGE
+            size = search.MAX_FOUND if as_file else size
             result = search.find_carts(form.cleaned_data, size=size)
             if result.opens:
                 if result.is_guess:
-                    messages.warning(request, ALMOST)
+                    messages.warning(request, "Nothing has this id. Below is one almost the same.")
                 return HttpResponseRedirect(result.opens)
             if as_file:
                 return workbook_response(result.carts)
@@ -90,7 +86,8 @@ class CartAdmin(admin.ModelAdmin):
         self._check_view(request)
         entries, _ = activity.newest_entries(request.user)
         keys = [entry.staff_entry.cart_id for entry in entries if activity.event_url(entry)]
-        result = search.SearchResult(search.listed(keys))
+        carts = sorted(search.listed(keys), key=lambda cart: keys.index(cart.pk))
+        result = search.SearchResult(carts)
         context = {"title": "Your last carts", "form": search.FindForm(), "result": result}
         return desk_page(request, "search", {**context, "is_mine": True})
 

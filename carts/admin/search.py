@@ -106,12 +106,8 @@ def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchR
         result = _search(meaning, values, size, deadline)
         if result.carts or result.reached or meaning.deleted or meaning.moved:
             break
-    is_all = not result.older or meaning.is_guess
-    if (
-        len(result.carts) == 1
-        and is_all
-        and not (values["before"] or meaning.deleted or meaning.moved)
-    ):
+    is_alone = len(result.carts) == 1 and (meaning.is_guess or not result.older)
+    if is_alone and not (values["before"] or meaning.deleted or meaning.moved):
         event = _event_url(result.carts[0], meaning)
         result.opens = event or (cart_url(result.carts[0].pk) if meaning.opens else "")
         result.is_guess = meaning.is_guess and not event

@@ -106,8 +106,7 @@ def listen(bind: str) -> None:
     answer = prometheus_client.make_wsgi_app(REGISTRY)
     server = make_server(host, int(port), answer, handler_class=_Handler)
     os.register_at_fork(after_in_child=server.socket.close)
-    # A metric of its own, to join with the others. As a label of each, a new name would make new
-    # series of all of them.
+    # To join with the others: as a label of each, a new name would make new series of all.
     instance = prometheus_client.Info("cartsvc", "The instance that answers.", registry=REGISTRY)
     instance.info({"instance_name": instance_name(), "version": __version__})
     reader, _writer = os.pipe()

@@ -32,7 +32,7 @@ def test_an_id_with_one_wrong_digit_opens_what_was_meant(
     wrong[place] = "9" if wrong[place] != "9" else "8"
     response = viewer.get(CARTS, {"q": "".join(wrong)}, follow=True)
     assert response.redirect_chain == [(f"{CARTS}{ids['cart']}/change/", 302)]
-    assert "Nothing has exactly this id. What you see has almost the same one." in response.text
+    assert "Nothing has this id. Below is one almost the same." in response.text
 
 
 def test_two_digits_that_changed_places_are_as_one_wrong_digit(viewer: Client) -> None:
