@@ -16,7 +16,7 @@ from django.conf import settings
 from iso4217 import Currency as Currencies
 
 from carts.cart_errors import InvalidCurrency, TooMany, TooManyDecimals
-from cartsvc.characters import IN_LINE, IN_PARAGRAPH, VISIBLE
+from cartsvc.characters import FORBIDDEN_IN_LINE, FORBIDDEN_IN_PARAGRAPH, VISIBLE
 from cartsvc.guids import parse_guid
 from cartsvc.request_errors import InvalidGuid
 from cartsvc.value_errors import (
@@ -108,14 +108,14 @@ class Line(Text):
     """A text of one line, with at least one character that can be seen."""
 
     multiline = False
-    forbidden = IN_LINE
+    forbidden = FORBIDDEN_IN_LINE
 
 
 class Paragraph(Text):
     """A text of several lines. Tabs and line breaks may stand in it."""
 
     multiline = True
-    forbidden = IN_PARAGRAPH
+    forbidden = FORBIDDEN_IN_PARAGRAPH
 
 
 @dataclass(frozen=True)

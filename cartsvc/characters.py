@@ -1,15 +1,15 @@
 """Characters that no text may contain: a printer, a log or a database takes them for commands.
 
-They are Unicode's control characters (Cc) and lone surrogates. In a line, U+2028 and U+2029 break
-it as a line feed does.
+They are Unicode's control characters (Cc) and lone surrogates. A text of one line has no U+2028 and
+U+2029 either, and one of several lines may have tab, CR and LF.
 """
 
 import re
 
 # Character ranges for regular expressions in Python and in both databases.
 _CONTROLS = r"\u0000-\u001f\u007f-\u009f"
-LINE_BREAKERS = _CONTROLS + r"\u2028\u2029"
-PARAGRAPH_BREAKERS = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f"
+NOT_IN_LINE = _CONTROLS + r"\u2028\u2029"
+NOT_IN_PARAGRAPH = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f"
 
 # What nobody can see beside the controls: white space, Default_Ignorable_Code_Point of Unicode 17
 # (DerivedCoreProperties.txt) and the Braille blank. \s differs between the engines.
@@ -21,5 +21,5 @@ INVISIBLE = (
 VISIBLE = re.compile(f"[^{INVISIBLE}]")
 
 UNPRINTABLE = re.compile(rf"[{_CONTROLS}\ud800-\udfff]")
-IN_LINE = re.compile(rf"[{LINE_BREAKERS}\ud800-\udfff]")
-IN_PARAGRAPH = re.compile(rf"[{PARAGRAPH_BREAKERS}\ud800-\udfff]")
+FORBIDDEN_IN_LINE = re.compile(rf"[{NOT_IN_LINE}\ud800-\udfff]")
+FORBIDDEN_IN_PARAGRAPH = re.compile(rf"[{NOT_IN_PARAGRAPH}\ud800-\udfff]")

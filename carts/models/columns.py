@@ -24,7 +24,7 @@ from carts.value_types import (
     Price,
     Text,
 )
-from cartsvc.characters import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
+from cartsvc.characters import INVISIBLE, NOT_IN_LINE, NOT_IN_PARAGRAPH
 from cartsvc.db.column_check import ColumnCheck
 
 
@@ -72,9 +72,9 @@ def _rule(name: str, kind: Any) -> tuple[str, Q] | None:
     match kind:
         case Line():
             visible = Q(**{f"{name}__regex": f"[^{INVISIBLE}]"})
-            return "line", _text(name, kind, LINE_BREAKERS) & visible
+            return "line", _text(name, kind, NOT_IN_LINE) & visible
         case Paragraph():
-            return "paragraph", _text(name, kind, PARAGRAPH_BREAKERS)
+            return "paragraph", _text(name, kind, NOT_IN_PARAGRAPH)
         case Currency():
             return "code", Q(**{f"{name}__regex": r"^[A-Z]{3}\Z"})
         case Integer() | Price() if kind != INT64:
@@ -84,6 +84,6 @@ def _rule(name: str, kind: Any) -> tuple[str, Q] | None:
     return None
 
 
-def _text(name: str, kind: Text, breakers: str) -> Q:
+def _text(name: str, kind: Text, forbidden: str) -> Q:
     fits = Q(LessThanOrEqual(Length(F(name)), kind.max_length))
-    return fits & ~Q(**{f"{name}__regex": f"[{breakers}]"})
+    return fits & ~Q(**{f"{name}__regex": f"[{forbidden}]"})

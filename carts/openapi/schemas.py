@@ -13,7 +13,7 @@ from carts.records import Closing, Item, Option, Reopening
 from carts.validation import Record
 from carts.value_types import INT64, Choice, Currency, Guid, Integer, Line, ListOf, Price
 from cartsvc.api.operation import OPERATIONS, Operation
-from cartsvc.characters import INVISIBLE, LINE_BREAKERS, PARAGRAPH_BREAKERS
+from cartsvc.characters import INVISIBLE, NOT_IN_LINE, NOT_IN_PARAGRAPH
 
 # The schemas of document.yaml that describe the members of a body. Of other records it is Cart.
 DESCRIBING_SCHEMAS: dict[Record, str] = {
@@ -34,9 +34,11 @@ def portable(characters: str) -> str:
 
 # The patterns of texts; a line has a character that can be seen. The document's description says
 # in words what they leave out.
-BREAKERS = portable(LINE_BREAKERS)
-LINE_PATTERN = f"^[^{BREAKERS}]*[^{portable(INVISIBLE)}{BREAKERS}][^{BREAKERS}]*$"
-PARAGRAPH_PATTERN = f"^[^{portable(PARAGRAPH_BREAKERS)}]*$"
+PORTABLE_CONTROLS = portable(NOT_IN_LINE)
+LINE_PATTERN = (
+    f"^[^{PORTABLE_CONTROLS}]*[^{portable(INVISIBLE)}{PORTABLE_CONTROLS}][^{PORTABLE_CONTROLS}]*$"
+)
+PARAGRAPH_PATTERN = f"^[^{portable(NOT_IN_PARAGRAPH)}]*$"
 
 
 def reference_to(kind: str, name: str) -> JsonDict:
