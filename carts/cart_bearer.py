@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from typing import Self
 from uuid import UUID
 
+from django.conf import settings
+
+from carts.cart_errors import ProfileMismatch
 from cartsvc.guids import parse_guid
 from cartsvc.identity.bearer_tokens import Bearer, Claims, InvalidClaim, text_claim
 
@@ -30,3 +33,14 @@ class CartBearer(Bearer):
             raise InvalidClaim("The claim profileKey is no GUID.")
         partner_key = text_claim(claims, "partnerKey") if "partnerKey" in claims else None
         return cls(bearer.subject, bearer.scopes, profile_key, partner_key)
+
+    def check_profile(self, profile_key: UUID | None) -> None:
+        """Raise `profile_mismatch` if the token does not open the customer, if there is one."""
+        if self.profile_key is not None:
+            if profile_key not in (None, self.profile_key):
+                raise ProfileMismatch(field="profileKey")
+        # An issuer may have dropped the claim without a word.
+        elif settings.JWT_REQUIRE_PROFILE and settings.ANY_PROFILE_SCOPE not in self.scopes:
+            scope = settings.ANY_PROFILE_SCOPE
+            text = f"The token has neither a profileKey claim nor the scope {scope}."
+            raise ProfileMismatch(text, field="profileKey")

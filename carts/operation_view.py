@@ -17,7 +17,6 @@ from carts.cart_bearer import CartBearer
 from carts.cart_errors import (
     IdempotencyKeyReused,
     ListedItemNotFound,
-    ProfileMismatch,
     RequestInProgress,
     VersionMismatch,
 )
@@ -106,14 +105,7 @@ class OperationView(ViewSetMixin, APIView):
             if self.operation.needed:
                 bearer.check_scope((self.operation.needed,))
         check_guids(kwargs)
-        if bearer.profile_key not in (None, kwargs.get("profile_key", bearer.profile_key)):
-            raise ProfileMismatch(field="profileKey")
-        if settings.JWT_REQUIRE_PROFILE and bearer.profile_key is None:
-            # An issuer may have dropped the claim without a word.
-            scope = settings.ANY_PROFILE_SCOPE
-            if scope not in bearer.scopes:
-                text = f"The token has neither a profileKey claim nor the scope {scope}."
-                raise ProfileMismatch(text, field="profileKey")
+        bearer.check_profile(kwargs.get("profile_key"))
         if settings.THROTTLE_RATE:
             throttling.check_rate(request, bearer)
         self.caller = bearer.subject, bearer.profile_key
