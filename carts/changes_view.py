@@ -44,7 +44,7 @@ class ChangesViewSet(OperationView):
         ),
         message="The changes were found.",
         scopes=("Cart.Read",),
-        needed=settings.ANY_PROFILE_SCOPE,
+        required_scope=settings.ANY_PROFILE_SCOPE,
         data="ChangesPage",
         query=("after", "limit of List Changes"),
         errors=(InvalidParameter,),

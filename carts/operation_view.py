@@ -1,6 +1,5 @@
 """What every operation asks of a request: the headers, the body, and the bearer's carts."""
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -35,6 +34,7 @@ from cartsvc.api.query import QueryParameter, query_values
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING, WAITING
 from cartsvc.guids import check_guids
 from cartsvc.identity.bearer_tokens import bearer_of
+from cartsvc.json_values import compact_json
 from cartsvc.member_names import json_pointer, shortened
 from cartsvc.request_errors import (
     MAX_ERRORS,
@@ -53,8 +53,6 @@ PREFERENCES = {"HTTP_PREFER", "HTTP_IF_MATCH", "HTTP_IDEMPOTENCY_KEY"}
 READING_SCOPES = ("Cart.Read", "Cart.Write")
 
 MAX_WARNINGS = 10
-
-_encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
 class OperationView(ViewSetMixin, APIView):
@@ -102,8 +100,8 @@ class OperationView(ViewSetMixin, APIView):
         request.user = bearer  # type: ignore[assignment] # the stubs know only Django's users
         if self.operation:
             bearer.check_scope(self.operation.scopes)
-            if self.operation.needed:
-                bearer.check_scope((self.operation.needed,))
+            if self.operation.required_scope:
+                bearer.check_scope((self.operation.required_scope,))
         check_guids(kwargs)
         bearer.check_profile(kwargs.get("profile_key"))
         if settings.THROTTLE_RATE:
@@ -202,7 +200,7 @@ class OperationView(ViewSetMixin, APIView):
                 if changed:
                     data, version, is_change = changed.json, changed.version, changed.is_change
                 if ids:
-                    members = _encode(ids)
+                    members = compact_json(ids)
                     data = f'{members[:-1]},"cart":{data}}}' if data else members
             if record and record.is_new:
                 record.keep_answer(data, version, is_change=is_change)

@@ -178,7 +178,7 @@ class CartViewSet(OperationView):
         name="Move Cart",
         description="Gives an open cart to another customer, as it is: when a guest signs in.",
         message="The cart was moved.",
-        needed=settings.ANY_PROFILE_SCOPE,
+        required_scope=settings.ANY_PROFILE_SCOPE,
         body=serializers.MoveCartSerializer(),
         errors=CART_ERRORS,
     )

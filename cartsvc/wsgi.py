@@ -28,10 +28,10 @@ django_application = get_wsgi_application()
 # These need the settings and the applications.
 from drf_spectacular.settings import spectacular_settings  # noqa: E402
 
-from cartsvc.api.middleware import PlainHeaders  # noqa: E402
+from cartsvc.api.middleware import SanitizedHeaders  # noqa: E402
 from cartsvc.identity.bearer_tokens import token_backend  # noqa: E402
 
-application = PlainHeaders(django_application)
+application = SanitizedHeaders(django_application)
 
 connect_for_requests()
 # No cache has to be closed, each request begins with its own URLs, connections are looked after at

@@ -88,7 +88,7 @@ class DocumentGenerator(SchemaGenerator):
             "description": f"{origin} {declared.description}",
             "x-beta" if declared.specified else "x-extension": True,
             "security": [
-                {"bearer": [scope, declared.needed] if declared.needed else [scope]}
+                {"bearer": [scope, declared.required_scope] if declared.required_scope else [scope]}
                 for scope in declared.scopes
             ],
             "parameters": [

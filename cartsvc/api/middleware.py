@@ -52,8 +52,8 @@ MAX_LOGGED_ORIGINS = 100
 _logged_origins: set[str] = set()
 
 
-class PlainHeaders:
-    """Takes away what Django would read before any middleware runs, and fail with no envelope."""
+class SanitizedHeaders:
+    """Removes what Django would read before any middleware runs, and fail without an envelope."""
 
     def __init__(self, application: Callable[..., Iterable[bytes]]) -> None:
         self.application = application
