@@ -4,7 +4,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from carts.models.change_feed import OLDEST, ListedChange, changes_after
-from carts.models.reads import Position
+from carts.models.page_cursor import PageCursor
 from carts.operation_view import OperationView
 from cartsvc.api.operation import Operation
 from cartsvc.api.query import QueryParameter, integer_between
@@ -16,12 +16,12 @@ from cartsvc.request_errors import InvalidParameter
 CHANGES_PAGE_SIZE, MAX_CHANGES_PAGE_SIZE = 100, 1_000
 
 
-def _position(text: str) -> Position | None:
-    return OLDEST if text == "0" else Position.parsed(text)
+def _cursor(text: str) -> PageCursor | None:
+    return OLDEST if text == "0" else PageCursor.parsed(text)
 
 
 CHANGES_PARAMETERS = {
-    "after": QueryParameter(_position, "be 0 or a next of List Changes"),
+    "after": QueryParameter(_cursor, "be 0 or a next of List Changes"),
     "limit": QueryParameter(
         integer_between(1, MAX_CHANGES_PAGE_SIZE),
         f"be 1 to {MAX_CHANGES_PAGE_SIZE}",
@@ -52,6 +52,6 @@ class ChangesViewSet(OperationView):
     def list(self, request: HttpRequest) -> HttpResponse:
         after, limit = self.query(CHANGES_PARAMETERS).values()
         with WAITING.place_for((self.caller, "reads")):
-            changes, position = changes_after(after, limit, self.bearer.keys)
+            changes, following = changes_after(after, limit, self.bearer.keys)
         listed = [dict(zip(MEMBERS, change, strict=True)) for change in changes]
-        return self.answer(compact_json({"changes": listed, "next": str(position)}))
+        return self.answer(compact_json({"changes": listed, "next": str(following)}))

@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 from carts import cart_errors, serializers
 from carts.models.cart_status import STATUSES
-from carts.models.reads import Position
+from carts.models.page_cursor import PageCursor
 from carts.operation_view import READING_SCOPES, OperationView
 from carts.value_types import INT32
 from cartsvc.api.envelope import entity_tag
@@ -35,7 +35,7 @@ IN_ORDER_OF_CREATION = {
 }
 # A cursor belongs to its sort.
 IN_ORDER_OF_CHANGE = IN_ORDER_OF_CREATION | {
-    "cursor": QueryParameter(Position.parsed, "be a nextCursor of this list")
+    "cursor": QueryParameter(PageCursor.parsed, "be a nextCursor of this list")
 }
 PAGE_PARAMETERS = tuple(IN_ORDER_OF_CREATION)
 

@@ -26,7 +26,7 @@ from carts.admin.search_terms import ITEMS_OF_CART, Meaning
 from carts.models import Cart, CartChange, CartItem
 from carts.models.cart_change import NAME_LENGTH, Author
 from carts.models.cart_status import STATUSES, has_status
-from carts.models.reads import first_key_at
+from cartsvc.guids import first_key_at
 
 # The carts of a page, on a phone as well, and the most that are counted and that a file holds.
 CARTS_PER_PAGE, CARTS_ON_PHONE, MAX_FOUND = 100, 25, 1_000

@@ -19,10 +19,11 @@ from carts.models.cart import Cart
 from carts.models.cart_change import CartChange, decoded
 from carts.models.cart_status import OPEN
 from carts.models.deleted_cart import DeletedCart
-from carts.models.reads import EPOCH, Position, first_key_at, moment_of
+from carts.models.page_cursor import PageCursor
 from carts.records import CHECKOUT, ORDERED
 from cartsvc.db.compiled_statements import Parameter, Select, one_exchange
 from cartsvc.db.database_url import REQUEST_SECONDS
+from cartsvc.guids import EPOCH, first_key_at, made_at
 
 # How far the clocks of all machines may differ.
 CLOCK_SECONDS = 2
@@ -32,7 +33,7 @@ SETTLING_SECONDS = REQUEST_SECONDS + CLOCK_SECONDS
 # The most changes of all partners that a page looks through for those of one.
 LOOKED_THROUGH = 1_000
 
-OLDEST = Position(EPOCH, UUID(int=0))
+OLDEST = PageCursor(EPOCH, UUID(int=0))
 DELETION = 10**18 - 1  # comes after every version
 
 CREATE, CLOSE, DELETE = "Create Cart", "Close Cart", "Delete Cart"
@@ -64,18 +65,18 @@ def settled_until() -> datetime:
 
 
 def changes_after(
-    after: Position | None, limit: int, keys: Mapping[str, object]
-) -> tuple[list[ListedChange], Position]:
-    """Return up to `limit` changes after a position, those of the carts with these `keys`.
+    after: PageCursor | None, limit: int, keys: Mapping[str, object]
+) -> tuple[list[ListedChange], PageCursor]:
+    """Return up to `limit` changes after a cursor, those of the carts with these `keys`.
 
-    The position returned is where to go on. Without one, the list begins now.
+    The cursor returned is where to go on. Without one, the list begins now.
     """
     end, found = settled_until(), list[ListedChange]()
     if after is None:
-        return found, Position(end, OLDEST.cart_id)
+        return found, PageCursor(end, OLDEST.cart_id)
     size = LOOKED_THROUGH if keys else limit
-    for position, change in sorted(_changes_between(after, end, size))[:size]:
-        after = position
+    for place, change in sorted(_changes_between(after, end, size))[:size]:
+        after = place
         if all(getattr(change, name) == value for name, value in keys.items()):
             found.append(change)
             if len(found) == limit:
@@ -84,9 +85,9 @@ def changes_after(
 
 
 def _changes_between(
-    after: Position, end: datetime, limit: int
-) -> Iterator[tuple[Position, ListedChange]]:
-    # The first ids that can be made in the millisecond of the position and in the next one.
+    after: PageCursor, end: datetime, limit: int
+) -> Iterator[tuple[PageCursor, ListedChange]]:
+    # The first ids that can be made in the millisecond of the cursor and in the next one.
     millisecond = after.at - timedelta(microseconds=after.at.microsecond % 1_000)
     this = first_key_at(millisecond)
     following = first_key_at(millisecond + timedelta(milliseconds=1))
@@ -110,13 +111,13 @@ def _changes_between(
         )
     for *cart, at in created:
         listed = ListedChange._make((*cart, 1, CREATE, at, OPEN))
-        yield Position(moment_of(listed.cart_id), listed.cart_id, 1), listed
+        yield PageCursor(made_at(listed.cart_id), listed.cart_id, 1), listed
     for *change, closing in changed:
         listed = ListedChange._make((*change, _status_after(closing)))
-        yield Position(listed.at, listed.cart_id, change[4]), listed
+        yield PageCursor(listed.at, listed.cart_id, change[4]), listed
     for *cart, at in deleted:
         listed = ListedChange._make((*cart, None, DELETE, at, OPEN))
-        yield Position(at, listed.cart_id, DELETION), listed
+        yield PageCursor(at, listed.cart_id, DELETION), listed
 
 
 def _before(key: UUID) -> UUID:

@@ -32,13 +32,13 @@ from carts.models.locked_cart import (
     lock_open_cart,
     next_position,
 )
-from carts.models.reads import moment_of
 from carts.models.totals import next_version
 from carts.models.writes import CartWriter, Changed, change_transaction
 from carts.records import Closing, Item, NewCart, PlacedItem, Reopening, checked_key, placed_items
 from carts.validation import checked_changes
 from cartsvc.db.compiled_statements import Cursor, one_exchange
 from cartsvc.db.database_url import REQUEST_SECONDS
+from cartsvc.guids import made_at
 from cartsvc.request_errors import MAX_ERRORS, ApiErrors
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class CartManager(CartWriter):
         """Create a cart (specification: Create Cart). Its id must have been made just now."""
         author, now = self.author or Author.shell(), self.moment
         if now is None:  # the clock may have been set back
-            now = max(timezone.now(), moment_of(cart_id))
+            now = max(timezone.now(), made_at(cart_id))
         items = placed_items({uuid7(): item for item in new.items})
         empty = LockedCart(now, cart_id, profile_key, new.currency, now)
         cart = next_version(empty, [], items, ("items",))
@@ -100,7 +100,7 @@ class CartManager(CartWriter):
                 self._insert_items(cursor, cart, items)
             # See `change_feed.settled_until`. The process or the server may have been halted
             # meanwhile, so COMMIT must not be on its way already.
-            age = timezone.now() - moment_of(cart_id)
+            age = timezone.now() - made_at(cart_id)
             if not self.moment and age.total_seconds() > REQUEST_SECONDS:
                 raise OperationalError("The cart's id was made too long ago.")
         return Changed(cart.version, cart.subtotal)

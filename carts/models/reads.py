@@ -1,11 +1,10 @@
 """How carts are read: one of them, and pages of a customer's."""
 
-import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from functools import cache, lru_cache
-from typing import Any, NamedTuple, Self
+from typing import Any
 from uuid import UUID
 
 from django.db import models
@@ -18,6 +17,7 @@ from carts.models.cart_json_sql import JsonObject, JsonRows
 from carts.models.cart_status import has_status, status_columns, with_status
 from carts.models.columns import column_names
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
+from carts.models.page_cursor import PageCursor
 from carts.models.save_guard import GuardedQuerySet
 from carts.records import Item, NewCart, PlacedItem, read_values, stored_record
 from carts.validation import Values
@@ -95,27 +95,6 @@ def select_cart(
     return Select(lambda: carts_by(model, keys).values_list("version", json, *columns))
 
 
-class Position(NamedTuple):
-    """A place in a list that is in order of time. Its text is a cursor."""
-
-    at: datetime
-    cart_id: UUID
-    version: int = 0
-
-    def __str__(self) -> str:
-        return f"{(self.at - EPOCH) // timedelta(microseconds=1)}.{self.cart_id.hex}.{self.version}"
-
-    @classmethod
-    def parsed(cls, text: str) -> Self | None:
-        if not re.fullmatch(r"[0-9]{1,16}\.[0-9a-f]{32}\.[0-9]{1,18}", text):
-            return None
-        microseconds, key, version = text.split(".")
-        return cls(EPOCH + timedelta(microseconds=int(microseconds)), UUID(key), int(version))
-
-
-EPOCH = datetime.fromtimestamp(0, UTC)
-
-
 @lru_cache(maxsize=100)  # callers choose the limit and the status
 def select_summaries(
     model: type[models.Model],
@@ -173,11 +152,11 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
     def summaries(
         self,
         limit: int,
-        cursor: UUID | Position | None = None,
+        cursor: UUID | PageCursor | None = None,
         status: str | None = None,
         *,
         by_change: bool = False,
-    ) -> list[tuple[UUID | Position, str]]:
+    ) -> list[tuple[UUID | PageCursor, str]]:
         """Return the cursors and JSON texts of up to `limit` carts, those beyond the `cursor`."""
         columns = ("modified_on",) * by_change + status_columns()
         statement = select_summaries(
@@ -190,20 +169,11 @@ class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[mi
             by_change=by_change,
         )
         moment = self.current_time()
-        at, cart_id = cursor[:2] if isinstance(cursor, Position) else (None, cursor)
+        at, cart_id = cursor[:2] if isinstance(cursor, PageCursor) else (None, cursor)
         rows = statement.rows(cart_id=cart_id, at=at, moment=moment, **self.keys)
         if by_change:
             return [
-                (Position(at, key), with_status(text, own, moment)) for key, text, at, *own in rows
+                (PageCursor(at, key), with_status(text, own, moment))
+                for key, text, at, *own in rows
             ]
         return [(key, with_status(text, own, moment)) for key, text, *own in rows]
-
-
-def moment_of(key: UUID) -> datetime:
-    """Return the moment at which a UUIDv7 was made, in milliseconds."""
-    return EPOCH + timedelta(milliseconds=key.int >> 80)
-
-
-def first_key_at(moment: datetime) -> UUID:
-    """Return the lowest key that can be made at `moment`. UUIDv7 begins with its milliseconds."""
-    return UUID(int=max(0, int(moment.timestamp() * 1000)) << 80)

@@ -11,8 +11,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from carts.models import Cart, change_feed
-from carts.models.reads import first_key_at
 from carts.records import NewCart
+from cartsvc.guids import first_key_at
 from tests.api.valid_requests import send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of, success

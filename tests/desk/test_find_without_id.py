@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from carts.models import Cart
 from carts.models.cart_change import Author
-from carts.models.reads import first_key_at
+from cartsvc.guids import first_key_at
 from tests.desk.conftest import CARTS, correct_page, form_of, found, page_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
 

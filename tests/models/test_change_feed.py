@@ -21,7 +21,7 @@ from uuid_utils.compat import uuid7
 from carts.cart_errors import CartNotFound
 from carts.models import Cart, CartChange, DeletedCart, change_feed, manager
 from carts.models.change_feed import OLDEST, ListedChange, changes_after
-from carts.models.reads import Position
+from carts.models.page_cursor import PageCursor
 from carts.records import NewCart
 from tests.support.concurrency import open_transaction, together
 from tests.support.factories import CartFactory
@@ -87,8 +87,10 @@ def write_until(end: float, chance: random.Random) -> None:
                 1 / (chance.random() > 0.1)
 
 
-def read(after: Position, limit: int, *, until: Event | None = None) -> tuple[list[Any], list[Any]]:
-    """Poll from the position until there is nothing more. Return what was told, and the cursors."""
+def read(
+    after: PageCursor, limit: int, *, until: Event | None = None
+) -> tuple[list[Any], list[Any]]:
+    """Poll from the cursor until there is nothing more. Return what was listed, and the cursors."""
     told, cursors = list[ListedChange](), [(0, after)]
     while True:
         is_over = until is None or until.is_set()
@@ -101,7 +103,7 @@ def read(after: Position, limit: int, *, until: Event | None = None) -> tuple[li
             return told, cursors
         if following != after:
             cursors.append((len(told), following))
-        after = Position.parsed(str(following)) or after
+        after = PageCursor.parsed(str(following)) or after
         time.sleep(0.01)
 
 

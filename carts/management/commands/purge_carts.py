@@ -11,8 +11,8 @@ from django.utils import timezone
 from carts.management.delete_batches import delete_batches
 from carts.models import Cart, DeletedCart, IdempotencyRecord, MovedCart
 from carts.models.cart_status import expired, has_status
-from carts.models.reads import first_key_at
 from carts.records import CHECKOUT
+from cartsvc.guids import first_key_at
 from cartsvc.management.durations import duration
 
 
