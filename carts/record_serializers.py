@@ -92,18 +92,15 @@ def with_our_errors(check: Callable[..., Any]) -> Callable[..., Any]:
 class RecordSerializer(serializers.Serializer):
     """A JSON object with the fields of a record, which is what is validated."""
 
+    record: ClassVar[Record]
     # Members beside the fields that nobody is told are unknown. They set nothing.
     ignored_members: ClassVar[frozenset[str]] = READ_ONLY_MEMBERS
 
-    class Meta:
-        record: Record
-
     def get_fields(self) -> Values:
         declared: Values = super().get_fields()
-        record = self.Meta.record
         found = {}
-        for source, kind in types_of(record).items():
-            name, optional = camel_case(source), is_optional(record, source)
+        for source, kind in types_of(self.record).items():
+            name, optional = camel_case(source), is_optional(self.record, source)
             options: Values = {
                 "required": not optional,
                 "allow_null": optional,
@@ -119,12 +116,11 @@ class RecordSerializer(serializers.Serializer):
 
     @cached_property
     def object_check(self) -> ObjectCheck:
-        record, names = self.Meta.record, self.ignored_members.union(self.fields)
-        of_python = python_check(record)
+        of_python = python_check(self.record)
         return ObjectCheck(
             [self._member(name, field) for name, field in self.fields.items()],
-            initial_values(record),
-            names,
+            initial_values(self.record),
+            self.ignored_members.union(self.fields),
             of_python.first_errors and partial(self._first_errors, of_python.first_errors),
             of_python.complete,
         )
@@ -163,7 +159,7 @@ class RecordSerializer(serializers.Serializer):
             and kind.to_record is RecordSerializer.to_record
             and all(member.fast_check for member in whole.members)
         )
-        return fast_object_check(self.Meta.record, whole) if is_fast and not any(hooks) else None
+        return fast_object_check(self.record, whole) if is_fast and not any(hooks) else None
 
     def run_validation(self, data: object = empty) -> Any:
         """Return the record, or what else `to_record` makes. See `checked`."""
@@ -187,20 +183,21 @@ class RecordSerializer(serializers.Serializer):
         return self.to_record(values)
 
     def to_record(self, values: Values) -> Any:
-        record = self.Meta.record
-        return record._make(map(values.__getitem__, record._fields))
+        return self.record._make(map(values.__getitem__, self.record._fields))
 
 
 class ChangeSerializer(RecordSerializer):
-    """A JSON object with some fields of a record (`Meta.fields`), none of which is required.
+    """A JSON object with the `changeable` fields of a record, none of which is required.
 
     What is validated is a dict of those that are sent, by their names. What else a cart or an item
     has is an error: the change would not change it.
     """
 
+    changeable: ClassVar[tuple[str, ...]]
+
     @cached_property
     def ignored_members(self) -> frozenset[str]:  # type: ignore[override]
-        others = {*NewCart._fields, *Item._fields}.difference(self.Meta.fields)
+        others = {*NewCart._fields, *Item._fields}.difference(self.changeable)
         return READ_ONLY_MEMBERS.union(map(camel_case, others))
 
     def get_fields(self) -> Values:

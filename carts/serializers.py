@@ -16,24 +16,21 @@ from carts.records import (
     Reopening,
     check_named_once,
 )
-from carts.validation import Values
+from carts.validation import Record, Values
 from carts.value_types import Guid
 
 
 class CartItemOptionSerializer(RecordSerializer):
     """An option that the customer selected for an item."""
 
-    class Meta:
-        record = Option
+    record = Option
 
 
 class CartItemSerializer(RecordSerializer):
     """An item of Create Cart, and the request body of Add Item."""
 
+    record = Item
     options = CartItemOptionSerializer(many=True, required=False, allow_null=True)
-
-    class Meta:
-        record = Item
 
 
 class UpdateCartItemSerializer(CartItemSerializer):
@@ -43,10 +40,8 @@ class UpdateCartItemSerializer(CartItemSerializer):
 class CreateCartSerializer(RecordSerializer):
     """The request body of Create Cart."""
 
+    record = NewCart
     items = CartItemSerializer(many=True, required=False, allow_null=True)
-
-    class Meta:
-        record = NewCart
 
 
 class PlacedCartItemSerializer(CartItemSerializer):
@@ -61,10 +56,8 @@ class PlacedCartItemSerializer(CartItemSerializer):
 class AddItemsSerializer(RecordSerializer):
     """The request body of Add Items."""
 
+    record: ClassVar[Record] = AddedItems
     items = CartItemSerializer(many=True)
-
-    class Meta:
-        record = AddedItems
 
     def to_record(self, values: Values) -> Any:
         return values["items"]
@@ -73,10 +66,8 @@ class AddItemsSerializer(RecordSerializer):
 class ReplaceItemsSerializer(AddItemsSerializer):
     """The request body of Replace Items. What is not sent is not kept."""
 
+    record = ItemList
     items = PlacedCartItemSerializer(many=True)
-
-    class Meta:
-        record = ItemList
 
     def validate(self, values: Values) -> Values:
         check_named_once((item_id for item_id, _ in values["items"]), "itemId")
@@ -86,27 +77,22 @@ class ReplaceItemsSerializer(AddItemsSerializer):
 class CloseCartSerializer(RecordSerializer):
     """The request body of Close Cart."""
 
+    record: ClassVar[Record] = Closing
     # Who sends a `status` or `version` that a read shows means something by it, and must hear.
     ignored_members: ClassVar[frozenset[str]] = frozenset()
-
-    class Meta:
-        record = Closing
 
 
 class ReopenCartSerializer(CloseCartSerializer):
     """The request body of Reopen Cart, which need not be sent."""
 
-    class Meta:
-        record = Reopening
+    record = Reopening
 
 
 class MoveCartSerializer(RecordSerializer):
     """The request body of Move Cart."""
 
+    record = CartMove
     ignored_members = CloseCartSerializer.ignored_members
-
-    class Meta:
-        record = CartMove
 
     def to_record(self, values: Values) -> Any:
         return values["profile_key"]
@@ -115,14 +101,12 @@ class MoveCartSerializer(RecordSerializer):
 class ChangeCartSerializer(ChangeSerializer):
     """The request body of Change Cart. What is not sent stays as it is."""
 
-    class Meta:
-        record = NewCart
-        fields = CHANGEABLE_CART_FIELDS
+    record = NewCart
+    changeable = CHANGEABLE_CART_FIELDS
 
 
 class ChangeCartItemSerializer(ChangeSerializer):
     """The request body of Change Item. What is not sent stays as it is."""
 
-    class Meta:
-        record = Item
-        fields = CHANGEABLE_ITEM_FIELDS
+    record = Item
+    changeable = CHANGEABLE_ITEM_FIELDS

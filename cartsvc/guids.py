@@ -24,7 +24,7 @@ class GuidConverter(StringConverter):
     """Takes any part of a path. `check_guids` raises an error for what is no GUID, in its turn."""
 
     def to_python(self, value: str) -> UUID | str:  # type: ignore[override]
-        return UUID(value) if GUID.fullmatch(value) else value
+        return parse_guid(value) or value
 
 
 def check_guids(keys: Mapping[str, UUID | str]) -> None:

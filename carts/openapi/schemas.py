@@ -57,7 +57,7 @@ def add_schemas(schemas: dict[str, JsonDict]) -> None:
     bodies = [operation.body for operation in OPERATIONS if operation.body]
     for serializer in bodies:
         bodies += [field.child for field in serializer.fields.values() if hasattr(field, "child")]
-        describing = DESCRIBING_SCHEMAS.get(serializer.Meta.record, "Cart")
+        describing = DESCRIBING_SCHEMAS.get(serializer.record, "Cart")
         described, fields = schemas[describing]["properties"], serializer.fields
         if missing := fields.keys() - described.keys():
             names = ", ".join(sorted(missing))
