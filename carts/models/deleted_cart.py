@@ -13,11 +13,8 @@ class DeletedCart(AuthoredModel):
 
     id = models.UUIDField(primary_key=True)
     profile_key = models.UUIDField(db_index=True)
-    # None if an earlier release has deleted the cart.
-    partner_key = models.CharField(
-        max_length=types_of(NewCart)["partner_key"].max_length, null=True
-    )
-    restaurant_key = models.IntegerField(null=True)
+    partner_key = models.CharField(max_length=types_of(NewCart)["partner_key"].max_length)
+    restaurant_key = models.IntegerField()
     deleted_on = models.DateTimeField()
 
     HOW_TO_WRITE = "Cart.objects.delete_cart(cart.pk) records a deletion. purge_carts removes it."

@@ -13,8 +13,10 @@ class ColumnCheck(CheckConstraint):
     tests/bench/README.md ("What constraints cost").
 
     Only this column has the domain as its type, and has it before the domain has its check: else
-    PostgreSQL writes the table anew. Remove the check before the field's type is altered: Django
-    would give the column the plain type. `tests/models/test_constraints.py` fails then.
+    PostgreSQL writes the table anew, as it does when the check is removed. Remove it before the
+    field's type is altered: Django would give the column the plain type, and then
+    `tests/models/test_constraints.py` fails.
+    A table with a `db_default` gets it by AddConstraint: Django would run it before CREATE TABLE.
     """
 
     def __init__(self, *, field: str, **arguments: Any) -> None:

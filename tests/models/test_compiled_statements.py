@@ -12,7 +12,7 @@ from django.utils import timezone
 from psycopg.pq import PipelineStatus
 
 from carts.cart_errors import CartNotFound
-from carts.models import Cart, DeletedCart
+from carts.models import Cart, MovedCart
 from carts.models.cart_change import Author
 from cartsvc.db.compiled_statements import (
     MAX_SINGLE_VALUES,
@@ -112,11 +112,11 @@ def test_rows_in_arrays_keep_every_value() -> None:
         (uuid.uuid4(), "shell", name, request_id)
         for name, request_id in itertools.product(texts, [*texts, None])
     ]
-    names, now = ["id", "author_kind", "author_name", "request_id"], timezone.now()
+    names, now = ["cart_id", "author_kind", "author_name", "request_id"], timezone.now()
 
     with connection.cursor() as cursor:
-        Insert(DeletedCart, names, ["profile_key", "deleted_on"]).run(cursor, records, PROFILE, now)
+        Insert(MovedCart, names, ["profile_key", "moved_on"]).run(cursor, records, PROFILE, now)
 
-    found = DeletedCart.objects.filter(profile_key=PROFILE, deleted_on=now).values_list(*names)
+    found = MovedCart.objects.filter(profile_key=PROFILE, moved_on=now).values_list(*names)
     assert len(records) * len(names) > MAX_SINGLE_VALUES
     assert sorted(found, key=itemgetter(0)) == sorted(records, key=itemgetter(0))
