@@ -1,8 +1,9 @@
 """Measure the service and a floor: python -m tests.bench --help"""
 
 import argparse
+import sys
 
-from tests.bench import measure
+from tests.bench import measure, servers
 from tests.bench.scenarios import NAMES
 
 parser = argparse.ArgumentParser(prog="python -m tests.bench")
@@ -20,7 +21,10 @@ for name, run in runs.items():
     parser.add_argument(name, dest="run", action="store_const", const=run, help=run.__doc__)
 parser.set_defaults(run=measure.against_floor)
 parser.add_argument("--growth", type=int, nargs="+", metavar="CARTS", help=measure.growth.__doc__)
+parser.add_argument("--desk", type=int, metavar="CARTS", help=servers.time_desk.__doc__)
 options = parser.parse_args()
+if options.desk:
+    sys.exit(servers.time_desk(options.desk))
 if options.quick:
     options.rounds, options.seconds = 1, 0.5
 print((measure.growth if options.growth else options.run)(options))

@@ -151,3 +151,13 @@ def load(cluster: Cluster, carts: int) -> None:
     """Fill the service's database with this many carts."""
     command = [sys.executable, "-m", "tests.bench.fill_database", f"--carts={carts}"]
     subprocess.run(command, cwd=ROOT, env=environment(cluster, "service"), check=True)
+
+
+def time_desk(carts: int) -> int:
+    """Time the pages of the support desk at this many carts."""
+    with private_cluster(max_wal_size="8GB") as cluster:
+        cluster.execute("CREATE DATABASE service")
+        migrate(cluster, "service")
+        load(cluster, carts)
+        command = [sys.executable, "-m", "tests.bench.desk_pages"]
+        return subprocess.run(command, cwd=ROOT, env=environment(cluster, "service")).returncode
