@@ -165,7 +165,7 @@ class HeadersTooLarge(ApiError):
     text = "The headers of the request are too large."
     meaning = (
         f"A header has more than {HEADER_MAX_LENGTH // 1024} KiB, or all of them have more than "
-        f"{HEADERS_MAX_LENGTH // 1024} KiB."
+        f"{HEADERS_MAX_LENGTH // 1024} KiB. If there are more than 90, the answer may have no body."
     )
     remedy = "Send less: a token with fewer claims, no foreign cookies."
 

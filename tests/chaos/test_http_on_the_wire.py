@@ -127,6 +127,8 @@ ANSWERED: dict[tuple[int | str, int | str | None], dict[str, bytes]] = {
         "angle bracket": head("GET", path="/v2.0/<script>"),
         "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 9 + b"\r\n\r\n",
     },
+    # Nor of this, which nginx passes on, and whose answer it leaves as it is.
+    (431, 431): {"many small headers": head("GET", *["X-A: 1"] * 101)},
     # nginx closes the connection before it has read all of these.
     (414, None): {"huge path": head("GET", path="/v2.0/" + "a" * 70_000)},
     (431, None): {"huge header": head("GET", f"X-A: {'a' * 200_000}")},
