@@ -1,4 +1,7 @@
-"""Signing in at the desk: passwords, the age of a session, and the name that django-axes counts."""
+"""Signing in at the desk: passwords, and the age of a session.
+
+django-axes counts the attempts of a name. Its limits, `AXES_…`, are in the settings.
+"""
 
 from collections.abc import Mapping
 from time import time
