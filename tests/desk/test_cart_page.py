@@ -192,7 +192,7 @@ def test_the_page_of_the_largest_cart_is_cheap(viewer: Client) -> None:
     cart = CartFactory(items=[item] * 500)
     viewer.get(page_of(cart))
     cost, response = count_calls(lambda: viewer.get(page_of(cart)))
-    assert cost < 1_700_000  # under a second
+    assert cost < 1_750_000  # under a second
     assert len(response.context["items"]) == 500
 
 
