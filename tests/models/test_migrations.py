@@ -24,7 +24,7 @@ from tests.support.factories import CartFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-FIRST = "0001_carts"
+FIRST = "0001_initial"
 
 HINT = """
 Callers wait for as long as the table is large. Instead, from cartsvc.db.migration_operations:
