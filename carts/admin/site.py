@@ -14,8 +14,8 @@ from cartsvc.identity.sign_in import has_ended, renew_session
 def desk_page(
     request: HttpRequest, name: str, context: Mapping[str, object], *, status: int = 200
 ) -> HttpResponse:
-    """Return a page of the desk. `name` is that of a template in templates/admin/carts/cart/."""
-    template = f"admin/carts/cart/{name}.html"
+    """Return a page of the desk. `name` is that of a template in templates/desk/."""
+    template = f"desk/{name}.html"
     context = {**site.each_context(request), **context}
     return TemplateResponse(request, template, context, status=status)
 
