@@ -6,7 +6,7 @@ from django.contrib.admin.models import ADDITION, DELETION
 from django.http import HttpResponse
 from django.urls import reverse
 
-from carts.admin.change_view import WHY, ChangeView, EditView
+from carts.admin.change_page import WHY, ChangeView, EditView
 from carts.admin.formatting import format_amount, format_value, label_of
 from carts.admin.forms import CartForm
 from carts.admin.history import Snapshot, in_one_line, lines_of_item, lines_of_items

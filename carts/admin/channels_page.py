@@ -7,7 +7,7 @@ from django.http import QueryDict
 from carts.admin.formatting import isolate
 from carts.admin.forms import CHANNELS, WhyForm, form_field
 from carts.admin.history import difference_text, snapshots_since
-from carts.admin.many_carts import SAME, ManyCartsView, Plan
+from carts.admin.many_carts_page import SAME, ManyCartsView, Plan
 from carts.models.manager import CartManager
 from carts.records import NewCart
 

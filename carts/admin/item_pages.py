@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from uuid_utils.compat import uuid7
 
-from carts.admin.change_view import ChangeView, EditView
+from carts.admin.change_page import ChangeView, EditView
 from carts.admin.formatting import cart_url, format_value, isolate
 from carts.admin.forms import ItemForm, offers
 from carts.admin.history import Snapshot, in_one_line, lines_of_item

@@ -9,7 +9,7 @@ from django.http import QueryDict
 from carts.admin.formatting import format_moment, isolate
 from carts.admin.forms import WhyForm
 from carts.admin.history import Event, difference_text, in_one_line, snapshots_since
-from carts.admin.many_carts import DELETED, SAME, ManyCartsView, Plan
+from carts.admin.many_carts_page import DELETED, SAME, ManyCartsView, Plan
 from carts.admin.search import FindForm
 from carts.admin.search_terms import changes_by
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS

@@ -7,7 +7,7 @@ from django.utils.formats import date_format
 from django.utils.text import get_text_list
 from django.utils.timezone import localtime
 
-from carts.admin.change_view import ChangeView
+from carts.admin.change_page import ChangeView
 from carts.admin.formatting import format_value, isolate, label_of
 from carts.admin.history import Snapshot, lines_of_items
 from carts.models.cart_change import WHY_LENGTH

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
-from carts.admin import many_carts
+from carts.admin import many_carts_page
 from carts.models import Cart
 from tests.browser.conftest import Open, check
 from tests.desk.conftest import CARTS
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a bulk take as long as it does, on a machine that may be busy."""
-    monkeypatch.setattr(many_carts, "BULK_SECONDS", math.inf)
+    monkeypatch.setattr(many_carts_page, "BULK_SECONDS", math.inf)
 
 
 class Agent:

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from carts.admin import channels_page, many_carts
+from carts.admin import channels_page, many_carts_page
 from carts.models import Cart
 from carts.records import Closing
 from tests.desk.conftest import CARTS, correct_page, marked, page_of, words
@@ -23,7 +23,7 @@ CHANNELS = f"{CARTS}channels/"
 @pytest.fixture(autouse=True)
 def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a bulk take as long as it does, on a machine that may be busy."""
-    monkeypatch.setattr(many_carts, "BULK_SECONDS", math.inf)
+    monkeypatch.setattr(many_carts_page, "BULK_SECONDS", math.inf)
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_a_cart_for_which_no_time_is_left_is_said_to_be_left(
     lead: Client, several: list[Cart], unchanged: Unchanged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     preview = lead.post(CHANNELS, sent(several, platform="phone"))
-    monkeypatch.setattr(many_carts, "BULK_SECONDS", -1)
+    monkeypatch.setattr(many_carts_page, "BULK_SECONDS", -1)
     answer = words(lead.post(CHANNELS, form_in(preview)).text)
     assert answer.count("There was no time left for this cart.") == len(several)
     assert "Carts changed: 0." in answer

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from carts.admin import change_view as pages
+from carts.admin import change_page as pages
 from carts.models import Cart
 from carts.records import Closing
 from tests.desk.conftest import CARTS, correct_page, delete_page, form_of, item_page, items

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils.html import escape
 from uuid_utils.compat import uuid7
 
-from carts.admin import change_view as pages
+from carts.admin import change_page as pages
 from carts.models import Cart
 from carts.models.cart_change import Author
 from carts.records import Item

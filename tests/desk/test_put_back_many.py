@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from carts.admin import many_carts
+from carts.admin import many_carts_page
 from carts.models import Cart
 from carts.models.cart_change import Author
 from carts.models.manager import CartManager
@@ -29,7 +29,7 @@ PUT_BACK = f"{CARTS}put-back/"
 @pytest.fixture(autouse=True)
 def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a bulk take as long as it does, on a machine that may be busy."""
-    monkeypatch.setattr(many_carts, "BULK_SECONDS", math.inf)
+    monkeypatch.setattr(many_carts_page, "BULK_SECONDS", math.inf)
 
 
 def sync(request_id: str = "sync-2026-1") -> CartManager:

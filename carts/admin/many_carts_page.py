@@ -19,7 +19,7 @@ from django.urls import reverse
 from django.views.generic import View
 
 from carts.admin.activity import author_of, log_change
-from carts.admin.change_view import BUSY
+from carts.admin.change_page import BUSY
 from carts.admin.formatting import format_error, parse_version
 from carts.admin.forms import WhyForm
 from carts.admin.search import CARTS_PER_PAGE
