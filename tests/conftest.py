@@ -39,7 +39,7 @@ QUICK = {str(Path(__file__).with_name(name)) for name in ("api", "models", "serv
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Share whole folders of quick tests between the cores. Run all others in this process.
 
-    A single file starts sooner in one process. The tests in tests/chaos measure times, so
+    A single file starts sooner in one process. The tests in tests/machines measure times, so
     they must not run beside others.
     """
     asked = {str(config.invocation_params.dir / arg) for arg in config.args}
@@ -50,7 +50,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
     """Serve requests, without the timeouts that a busy machine would exceed.
 
-    tests/chaos has them. SQLite may make the tests' own file.
+    tests/machines has them. SQLite may make the tests' own file.
     """
     connect_for_requests()
     connection.settings_dict["MUST_EXIST"] = False

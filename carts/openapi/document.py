@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 from carts.changes_view import CHANGES_PAGE_SIZE, MAX_CHANGES_PAGE_SIZE
 from carts.models.change_feed import SETTLING_SECONDS
 from carts.models.idempotency import KEPT_HOURS, KEY_MAX_LENGTH
-from carts.openapi.error_codes import example_errors
+from carts.openapi.error_examples import example_errors
 from carts.openapi.example_cart import JsonDict, example_cart, example_of
 from carts.openapi.schemas import add_schemas, body_name, envelope_name, reference_to
 from carts.operation_view import OperationView

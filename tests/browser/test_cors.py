@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.servers import SIGNING_KEY, Service, service
+from tests.machines.servers import SIGNING_KEY, Service, service
 from tests.support import bodies
 from tests.support.issuers import running
 from tests.support.tokens import mint

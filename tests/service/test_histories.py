@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.history_checker import Operation, judge
+from tests.machines.campaign.history_checker import Operation, judge
 
 ATTEMPT = {"client": "1", "cart": "C", "outcome": "ok", "version": None}
 

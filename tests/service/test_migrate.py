@@ -1,4 +1,4 @@
-"""The mode of a SQLite database's file. chaos/ has two migrations of PostgreSQL at once."""
+"""The mode of a SQLite database's file. machines/ has two migrations of PostgreSQL at once."""
 
 import os
 import sqlite3

@@ -1,4 +1,4 @@
-"""The rate limit, in process. tests/chaos tests it across workers with a real cache."""
+"""The rate limit, in process. tests/machines tests it across workers with a real cache."""
 
 import socket
 import time

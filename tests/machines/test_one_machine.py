@@ -1,0 +1,235 @@
+"""The README's set-up of one machine, line by line, on a bare Debian with systemd as its init.
+
+Three things are replaced: Certbot, because no authority certifies these names, the issuer's
+address, and what createsuperuser asks.
+
+    ONE_MACHINE=1 pytest tests/machines/test_one_machine.py -s
+"""
+
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import reduce
+from pathlib import Path
+
+import pytest
+
+from cartsvc import __version__
+from tests.machines.booted_machines import Machine, blocks, booted
+from tests.machines.servers import ROOT
+from tests.support.programs import copied, wait_until
+
+if not os.environ.get("ONE_MACHINE"):
+    pytest.skip("it downloads a Debian: set ONE_MACHINE=1", allow_module_level=True)
+if os.geteuid() != 0:
+    pytest.skip("only root can start a machine", allow_module_level=True)
+
+README = (ROOT / "cartsvc/README.md").read_text()
+# How the code comes there is left out.
+PAPER, UPGRADE, BACKUP, RESTORE, WATCH = (
+    blocks(README, section)[block]
+    for section, block in (
+        ("Production", 0),
+        ("Start, stop, upgrade", 0),
+        ("Backup and restore", 0),
+        ("Backup and restore", 1),
+        ("Metrics", 0),
+    )
+)
+REPLACED = {
+    "apt-get update && ": "",
+    "https://issuer.example.com/.well-known/jwks.json": "http://127.0.0.1:8600/jwks.json",
+    "cartsvc createsuperuser": "sed 's/-qtP/-qtP -E DJANGO_SUPERUSER_PASSWORD=a-long-pass-word/'"
+    " /usr/local/bin/cartsvc |"
+    " sh -s createsuperuser --noinput --username=first --email=first@example.com",
+}
+ANSWERED = reduce(lambda paper, pair: paper.replace(*pair), REPLACED.items(), PAPER)
+UNATTENDED = "export DEBIAN_FRONTEND=noninteractive; cd /srv/cartsvc-*.0.0\n"
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Machine]:
+    """Start a bare Debian, and follow the paper on it."""
+    packages = re.findall(r"apt-get install (.*)$", PAPER + BACKUP + WATCH, re.MULTILINE)
+    with (
+        tempfile.TemporaryDirectory(prefix="cartsvc-", ignore_cleanup_errors=True) as place,
+        booted(Path(place), packages) as started,
+    ):
+        for version in (__version__, "1.1.0", "1.2.0", "1.3.0"):
+            folder = copied(Path(place, f"root/srv/cartsvc-{version}"))
+            (folder / "cartsvc/__init__.py").write_text(f'__version__ = "{version}"\n')
+        Path(place, "root/srv/cartsvc-1.2.0/carts/urls.py").write_text("1 / 0")
+        with Path(place, "root/srv/cartsvc-1.3.0/carts/models/reads.py").open("a") as reads:
+            reads.write("\n\ndel select_summaries\n")
+        assert "Superuser created successfully." in started.run(UNATTENDED + ANSWERED, check=True)
+        assert "issuer unreachable" in started.run("curl -s 127.0.0.1:8001/readyz")
+        started.run("systemctl start issuer", check=True)
+        wait_until(lambda: is_ready(started))
+        yield started
+
+
+@pytest.fixture(scope="module")
+def backed_up(machine: Machine) -> Machine:
+    machine.run(UNATTENDED + BACKUP, check=True)
+    return machine
+
+
+READY = "curl -sf 127.0.0.1:8001/readyz && curl -sf 127.0.0.1:8002/readyz"
+
+
+def is_ready(machine: Machine) -> bool:
+    return machine.run(READY) == '{"status": "ok"}' * 2
+
+
+def test_the_paper_makes_a_machine_that_serves(machine: Machine) -> None:
+    assert is_ready(machine)
+    assert machine.run("curl -s https://carts.example.com/admin/login/").count("<form") == 1
+    # The housekeeping's end takes nothing from the services of the same user.
+    machine.run("systemctl start cartsvc-housekeeping.service", check=True)
+    assert "cartsvc_info" in machine.run("curl -sf 127.0.0.1:9102/metrics", check=True)
+    assert "cartsvc-housekeeping" in machine.run("systemctl list-timers")
+
+
+def test_nobody_else_sees_the_secrets(machine: Machine) -> None:
+    assert machine.run("stat -c %a-%U /etc/cartsvc.env") == "600-root\n"
+    found = re.search("SECRET_KEY=(.*)", machine.run("cat /etc/cartsvc.env"))
+    assert found
+    told = "journalctl; systemctl show 'cartsvc*'; cat /proc/[0-9]*/cmdline || true"
+    assert found[1] not in machine.run(told)
+    read = "runuser -u {} -- sh -c 'cat /proc/[0-9]*/environ /etc/cartsvc.env; exit 0'"
+    assert found[1] in machine.run(read.format("root"))
+    for stranger in ("nobody", "postgres", "www-data", "cartsvc"):
+        assert found[1] not in machine.run(read.format(stranger))
+
+
+def test_it_comes_up_by_itself_in_any_order(machine: Machine) -> None:
+    """All is killed at once, and what needs the database is started long before it."""
+    machine.run(
+        "systemctl kill -s KILL cartsvc@1 cartsvc@2 postgresql@15-main nginx || true\n"
+        "systemctl stop cartsvc@1 cartsvc@2 postgresql@15-main nginx redis-server\n"
+        "systemctl start nginx; systemctl start --no-block cartsvc@1 cartsvc@2; sleep 20"
+    )
+    assert machine.run(READY) == ""
+    machine.run("systemctl start postgresql@15-main redis-server", check=True)
+    wait_until(lambda: is_ready(machine), 60)
+    # What is killed later is started again.
+    killed = "postgresql@15-main nginx"
+    ask = f"systemctl show --value -p MainPID {killed}"
+    before = set(machine.run(ask).split())
+    assert len(before) == 2
+    # Beside another machine it says that it failed, though it has killed them.
+    machine.run(f"systemctl kill -s KILL {killed} || true")
+    wait_until(lambda: not before & set(machine.run(ask).split()))
+    wait_until(lambda: machine.run(f"systemctl is-active {killed}") == "active\n" * 2)
+    wait_until(lambda: is_ready(machine), 60)
+
+
+def versions(machine: Machine) -> list[str]:
+    said = machine.run("curl -s 127.0.0.1:8001/healthz; curl -s 127.0.0.1:8002/healthz")
+    return re.findall(r'"version": "(.*?)"', said)
+
+
+def test_a_release_goes_forth_and_back(machine: Machine) -> None:
+    """The third one does not start, and the fourth one is 500 to all callers."""
+    upgrade = UNATTENDED + UPGRADE
+    with machine.traffic() as statuses:
+        machine.run(upgrade, check=True)
+        assert versions(machine) == ["1.1.0"] * 2
+        assert machine.run("cartsvc version").strip() == "1.1.0"
+        broken = upgrade.replace("1.1.0", "1.2.0").replace("cartsvc-release", "! cartsvc-release")
+        machine.run(broken, check=True)
+        wait_until(lambda: versions(machine) == ["1.1.0"] * 2 and is_ready(machine), 60)
+        assert set(statuses()) == {"200"}
+        machine.run(broken.replace("1.2.0", "1.3.0"), check=True)
+        wait_until(lambda: versions(machine) == ["1.1.0"] * 2 and is_ready(machine), 60)
+        failed = statuses()
+        print(f"\n{failed.count('500')} of {len(failed)} answers were a broken release's 500")
+        assert set(failed) == {"200", "500"}
+        machine.run(f"cartsvc-release {__version__}", check=True)
+        assert versions(machine) == [__version__] * 2
+        assert set(statuses()[len(failed) :]) == {"200"}
+
+
+def test_an_issuer_that_is_away_stops_a_release(machine: Machine) -> None:
+    before = versions(machine)
+    with machine.traffic() as statuses:
+        machine.run(f"systemctl stop issuer\n! cartsvc-release {__version__}", check=True)
+        assert versions(machine) == before
+        assert set(statuses()) == {"200"}
+    machine.run("systemctl restart cartsvc@1")
+    unready = '{"status": "issuer unreachable"}'
+    wait_until(lambda: machine.run("curl -s 127.0.0.1:8001/readyz") == unready, 60)
+    assert machine.run("curl -s 127.0.0.1:8002/readyz") == '{"status": "ok"}'
+    machine.run("systemctl start issuer", check=True)
+    wait_until(lambda: is_ready(machine), 60)
+
+
+def test_backups_go_on_and_lead_back(backed_up: Machine) -> None:
+    assert backed_up.run("systemctl is-active cartsvc-backup.timer") == "active\n"
+    kept = "ls /backup/backup/cartsvc | grep -c 'F$'"
+    before = int(backed_up.run(kept))
+    backed_up.run("systemctl start cartsvc-backup", check=True)
+    assert int(backed_up.run(kept)) == before + 1
+    count = "runuser -u postgres -- psql -Atd carts -c 'SELECT count(*) FROM auth_user'"
+    moment = backed_up.run("sleep 2; date +'%F %T%:z'; sleep 2").strip()
+    backed_up.run("runuser -u postgres -- psql -d carts -c 'DELETE FROM auth_user'", check=True)
+    assert backed_up.run(count) == "0\n"
+    backed_up.run(f"MOMENT='{moment}'\n{RESTORE}", check=True)
+    wait_until(lambda: is_ready(backed_up), 60)
+    assert backed_up.run(count) == "1\n"
+    lost = "systemctl kill -s KILL postgresql@15-main || true\nrm -rf /var/lib/postgresql/15"
+    backed_up.run(lost, check=True)
+    backed_up.run(f"MOMENT=\n{RESTORE}", check=True)
+    wait_until(lambda: is_ready(backed_up), 60)
+    assert backed_up.run(count) == "1\n"
+
+
+# What befalls the machine, and within how many seconds it calls.
+FILL = """\
+fallocate -l $(df --output=avail -B1 /backup | tail -1) /backup/filler || true
+systemctl start cartsvc-backup || true
+"""
+FAULTS: list[tuple[str, dict[str, int]]] = [
+    (
+        FILL,
+        {"CartsvcArchive": 300, "CartsvcBackup": 420, "CartsvcDisk": 420},
+    ),
+    ("systemctl disable --now cartsvc-housekeeping.timer", {"CartsvcHousekeeping": 420}),
+    (
+        "systemd-run -qu forgotten runuser -u postgres -- psql -c 'BEGIN; SELECT pg_sleep(1000)'",
+        {"CartsvcTransaction": 780},
+    ),
+]
+
+
+def test_all_is_watched_and_what_befalls_the_machine_calls(backed_up: Machine) -> None:
+    """All faults at once, and with the shipped times."""
+    backed_up.run(UNATTENDED + WATCH, check=True)
+    wait_until(lambda: backed_up.run("curl -sf 127.0.0.1:9093/-/ready") == "OK")
+    ask = "curl -sG 127.0.0.1:9090/api/v1/query --data-urlencode 'query={}'"
+    up = ask.format('{__name__=~"up|probe_success"} == 1')
+    wait_until(lambda: backed_up.run(up).count('"value"') == 9, 90)
+
+    called: dict[str, int] = {}
+
+    def call(began: float) -> set[str]:
+        """Look who calls, and return who has called since then."""
+        for alert in json.loads(backed_up.run("curl -s 127.0.0.1:9093/api/v2/alerts")):
+            called.setdefault(alert["labels"]["alertname"], int(time.monotonic() - began))
+        return set(called)
+
+    wait_until(lambda: call(time.monotonic()) == {"CartsvcWatchdog"}, 120)
+    wanted = {alert: seconds for _, alerts in FAULTS for alert, seconds in alerts.items()}
+    backed_up.run("\n".join(fault for fault, _ in FAULTS), check=True)
+    began = time.monotonic()
+    wait_until(lambda: call(began) > wanted.keys(), 900)
+    print(f"\n{called}")
+    late = {alert for alert, seconds in wanted.items() if called[alert] > seconds}
+    assert (called.keys() - wanted.keys(), late) == ({"CartsvcWatchdog"}, set())
+    backed_up.run(
+        "rm /backup/filler; systemctl stop forgotten; systemctl start cartsvc-backup\n"
+        "systemctl enable --now cartsvc-housekeeping.timer"
+    )

@@ -1,0 +1,288 @@
+"""Each fault raises its alert, by the shipped rules: of these servers and at the shipped pace."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from subprocess import Popen
+from typing import Any, NamedTuple
+
+import pytest
+import requests
+import yaml
+
+from tests.machines.proxies import HOST, nginx
+from tests.machines.scrapes import FIVE_MINUTES, Scrapes
+from tests.machines.servers import (
+    ROOT,
+    SIGNING_KEY,
+    Service,
+    connected,
+    is_ready,
+    scrape,
+    service,
+    with_issuer,
+)
+from tests.machines.test_http_on_the_wire import head
+from tests.support.callers import PROFILE
+from tests.support.clusters import Cluster
+from tests.support.programs import accepts, free_port, program, running, wait_until
+from tests.support.tokens import mint
+
+NAME = "carts.example.com"
+CONFIGURATION = yaml.safe_load((ROOT / "cartsvc/deploy/prometheus.yml").read_text())
+[SITE] = CONFIGURATION["scrape_configs"][-1]["static_configs"][0]["targets"]
+SITE_PATH = SITE.partition(NAME)[2]
+
+
+@contextmanager
+def watched(database_url: str = "", **env: str) -> Iterator[tuple[Service, Scrapes]]:
+    """Run the service as behind nginx, and watch it."""
+    metrics = f"127.0.0.1:{free_port()}"
+    public = {"ALLOWED_HOSTS": f"{NAME},127.0.0.1", "METRICS_BIND": metrics, "HTTPS_ONLY": "1"}
+    with service(database_url, **public | {"JWT_REQUIRE_PROFILE": "0"} | env) as server:
+        yield server, Scrapes(cartsvc={"one": f"http://{metrics}/metrics"})
+
+
+def ask(server: Service, **claims: Any) -> list[int]:
+    """Send what nginx would of some callers, and return the answers' statuses."""
+    claims = {"key": SIGNING_KEY} | claims
+    headers = {"Host": NAME, "X-Forwarded-Proto": "https"}
+    headers["Authorization"] = f"Bearer {mint(**claims)}"
+    url = f"{server.url}/v2.0/customers/{PROFILE}/carts"
+    how: dict[str, Any] = {"headers": headers, "allow_redirects": False, "timeout": 60}
+    return [requests.get(url, **how).status_code for _ in range(4)]
+
+
+class Probe(NamedTuple):
+    """A blackbox exporter: where it probes what follows, and its process."""
+
+    url: str
+    process: Popen[bytes]
+
+
+@contextmanager
+def blackbox(certificate: str = "/dev/null") -> Iterator[Probe]:
+    """Run Debian's as it is shipped. It believes this certificate."""
+    port = free_port()
+    command = [
+        program("prometheus-blackbox-exporter"),
+        "--config.file=/etc/prometheus/blackbox.yml",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--log.level=error",
+    ]
+    env = {"SSL_CERT_FILE": certificate}
+    with running(command, lambda: accepts(port), env=env) as process:
+        yield Probe(f"http://127.0.0.1:{port}/probe?module=http_2xx&target=", process)
+
+
+# What an operator, the issuer or a clock may do, and what every caller gets then.
+REFUSED: dict[str, tuple[dict[str, str], dict[str, Any], int]] = {
+    "a letter is missing in ALLOWED_HOSTS": (
+        {"ALLOWED_HOSTS": "cart.example.com,127.0.0.1"},
+        {},
+        400,
+    ),
+    "FORWARDED_ALLOW_IPS does not name the proxy": ({"FORWARDED_ALLOW_IPS": "10.0.0.9"}, {}, 301),
+    "the clock is 20 minutes fast": ({}, {"exp": lambda: time.time() - 5 * 60}, 401),
+    "the issuer renames a scope": ({}, {"scope": "Carts.Read Carts.Write"}, 403),
+    "THROTTLE_RATE is too low": ({"THROTTLE_RATE": "1/hour"}, {"sub": "app"}, 429),
+}
+
+
+@pytest.mark.parametrize(("settings", "claims", "status"), REFUSED.values(), ids=REFUSED)
+def test_an_outage_that_is_no_error_calls(
+    settings: dict[str, str],
+    claims: dict[str, Any],
+    status: int,
+    redis: tuple[str, Popen[bytes]],
+) -> None:
+    """Every caller is refused, and the instance is well."""
+    claims = {name: value() if callable(value) else value for name, value in claims.items()}
+    with watched(CACHE_URL=redis[0]) as (server, scrapes):
+        scrapes.take(FIVE_MINUTES, lambda: ask(server))
+        server.restart(**settings)
+        ask(server, **claims)
+        assert set(ask(server, **claims)) == {status}
+        scrapes.take(FIVE_MINUTES, lambda: ask(server, **claims))
+    fired = scrapes.fired(since=FIVE_MINUTES)
+    assert fired.keys() == {"CartsvcRefusals"}
+    assert 0 < fired["CartsvcRefusals"] <= 240
+
+
+def test_tokens_for_another_audience_call() -> None:
+    with watched(JWT_AUDIENCE="carts") as (server, scrapes):
+        scrapes.take(FIVE_MINUTES, lambda: ask(server, aud="carts"))
+        scrapes.take(FIVE_MINUTES, lambda: ask(server, aud="carts") + ask(server, aud="shops")[:2])
+    assert scrapes.fired(since=FIVE_MINUTES).keys() == {"CartsvcTokens"}
+
+
+def test_a_cache_that_is_down_calls(redis: tuple[str, Popen[bytes]]) -> None:
+    env = {"CACHE_URL": redis[0], "THROTTLE_RATE": "9999/s", "WEB_CONCURRENCY": "6"}
+    with watched(**env) as (server, scrapes):
+        scrapes.take(FIVE_MINUTES, lambda: ask(server))
+        redis[1].kill()
+
+        def failed() -> float:
+            ask(server)
+            return scrape(server).get('cartsvc_unreachable_total{server="cache"}', 0)
+
+        # Each worker tries again after five seconds, which are not played.
+        wait_until(failed)
+        scrapes.take(1)
+        wait_until(lambda: failed() > 16)
+        scrapes.take(FIVE_MINUTES // 2, lambda: ask(server))
+    assert scrapes.fired(since=FIVE_MINUTES).keys() == {"CartsvcUnlimited"}
+
+
+def test_an_instance_that_ends_calls() -> None:
+    with watched() as (server, scrapes):
+        scrapes.take(FIVE_MINUTES, lambda: ask(server))
+        server.stop()
+        scrapes.take(FIVE_MINUTES)
+    assert scrapes.fired(since=FIVE_MINUTES).keys() == {"CartsvcDown"}
+
+
+def test_workers_that_die_one_after_another_call() -> None:
+    """One alone is replaced, and nobody has to know."""
+    with watched() as (server, scrapes):
+        scrapes.take(FIVE_MINUTES, lambda: ask(server))
+        server.lose_a_worker()
+        scrapes.take(FIVE_MINUTES, lambda: ask(server))
+        assert scrapes.fired() == {}
+        for _ in range(2):
+            server.lose_a_worker()
+            wait_until(server.is_up)
+        scrapes.take(FIVE_MINUTES, lambda: ask(server))
+    assert scrapes.fired(since=2 * FIVE_MINUTES).keys() == {"CartsvcWorkers"}
+
+
+def test_a_caller_who_takes_all_threads_calls() -> None:
+    hosts = f"{NAME},localhost,127.0.0.1"
+    with (
+        watched(ALLOWED_HOSTS=hosts, WEB_CONCURRENCY="1") as (server, scrapes),
+        ExitStack() as kept,
+    ):
+
+        def meanwhile() -> None:
+            half = head("POST", "Content-Length: 99", token=mint(key=SIGNING_KEY, sub="busy"))
+            kept.enter_context(connected(server.port)).sendall(half)
+            ask(server)
+
+        scrapes.take(FIVE_MINUTES, lambda: ask(server))
+        scrapes.take(2 * FIVE_MINUTES, meanwhile)
+    assert scrapes.fired(since=FIVE_MINUTES).keys() == {"CartsvcBusy"}
+
+
+def test_a_database_that_is_down_calls(cluster: Cluster) -> None:
+    with watched(cluster.url()) as (server, scrapes), blackbox() as probe:
+        scrapes.jobs["cartsvc_ready"] = {"one": f"{probe.url}{server.url}/readyz"}
+        scrapes.take(FIVE_MINUTES, lambda: ask(server))
+        cluster.stop()
+        try:
+            scrapes.take(FIVE_MINUTES, lambda: ask(server))
+        finally:
+            cluster.start()
+    alerts = {"NotReady", "Refusals", "Errors", "DatabaseErrors"}
+    assert scrapes.fired(since=FIVE_MINUTES).keys() == {f"Cartsvc{alert}" for alert in alerts}
+
+
+def test_requests_that_take_long_call(cluster: Cluster) -> None:
+    with watched(cluster.url()) as (server, scrapes):
+        scrapes.take(FIVE_MINUTES, lambda: ask(server))
+
+        def meanwhile() -> None:
+            """Let one of many requests wait for a table."""
+            with ThreadPoolExecutor() as pool:
+                with cluster.connect() as other, other.transaction():
+                    other.execute("LOCK TABLE carts_cart")
+                    asked = pool.submit(ask, server)
+                    time.sleep(1.2)
+                asked.result()
+
+        scrapes.take(FIVE_MINUTES + 6, meanwhile)
+    assert scrapes.fired(since=FIVE_MINUTES).keys() == {"CartsvcSlow"}
+
+
+def test_an_issuer_that_is_away_at_a_restart_calls() -> None:
+    metrics = f"127.0.0.1:{free_port()}"
+    nowhere = f"http://127.0.0.1:{free_port()}"
+    with with_issuer(nowhere, METRICS_BIND=metrics) as server, blackbox() as probe:
+        scrapes = Scrapes(
+            cartsvc={"one": f"http://{metrics}/metrics"},
+            cartsvc_ready={"one": f"{probe.url}{server.url}/readyz"},
+        )
+
+        def attempts() -> float:
+            is_ready(server.url)
+            return scrape(server)['cartsvc_unreachable_total{server="issuer"}']
+
+        before = attempts()
+        scrapes.take(FIVE_MINUTES // 2)
+        wait_until(lambda: attempts() > before)
+        scrapes.take(FIVE_MINUTES // 2)
+    assert scrapes.fired().keys() == {"CartsvcNotReady", "CartsvcIssuerUnreachable"}
+
+
+def test_a_site_and_its_watchers_that_are_down_call() -> None:
+    env = {"ALLOWED_HOSTS": f"{HOST},127.0.0.1"}
+    with watched(**env) as (server, scrapes), nginx(server) as proxy:
+        with blackbox(proxy.certificate) as probe:
+            scrapes.jobs["cartsvc_site"] = {"site": f"{probe.url}{proxy.url}{SITE_PATH}"}
+            scrapes.take(FIVE_MINUTES)
+            server.restart(ALLOWED_HOSTS="127.0.0.1")
+            scrapes.take(FIVE_MINUTES)
+            assert scrapes.fired(since=FIVE_MINUTES).keys() == {"CartsvcSite", "CartsvcRefusals"}
+            server.restart(**env)
+            scrapes.take(FIVE_MINUTES)
+            proxy.process.terminate()
+            probe.process.terminate()
+            wait_until(lambda: probe.process.poll() is not None)
+        scrapes.take(FIVE_MINUTES)
+    assert "CartsvcUnwatched" in scrapes.fired(since=3 * FIVE_MINUTES)
+
+
+def test_a_certificate_that_ends_soon_calls() -> None:
+    with (
+        watched(ALLOWED_HOSTS=f"{HOST},127.0.0.1") as (server, scrapes),
+        nginx(server) as proxy,
+        blackbox(proxy.certificate) as probe,
+    ):
+        scrapes.jobs["cartsvc_site"] = {"site": f"{probe.url}{proxy.url}/healthz"}
+        scrapes.take(13 * FIVE_MINUTES)
+    assert scrapes.fired() == {"CartsvcCertificate": 3600}
+
+
+def test_housekeeping_in_a_container_that_fails_calls(cluster: Cluster, tmp_path: Path) -> None:
+    """By compose's own shell, with hours that end when the test says so."""
+    described = yaml.safe_load((ROOT / "cartsvc/deploy/compose.yml").read_text())
+    *shell, loop = described["services"]["housekeeping"]["entrypoint"]
+    hours, port = tmp_path / "hours", free_port()
+    os.mkfifo(hours)
+    (tmp_path / "sleep").write_text(f"#!/bin/sh\ncat {hours}\n")
+    (tmp_path / "sleep").chmod(0o755)
+    here = [*shell, loop.replace("/tmp", str(tmp_path)).replace("8000", str(port))]
+    with watched(cluster.url()) as (server, scrapes), blackbox() as probe:
+        path = f"{tmp_path}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        env = server.env | {"PATH": path}
+        with running(here, cwd=ROOT, env=env, start_new_session=True) as process:
+            done = tmp_path / "done"
+            try:
+                wait_until(done.exists)
+                target = f"{probe.url}127.0.0.1:{port}/done"
+                scrapes.jobs = {"cartsvc_housekeeping": {"done": target}}
+                scrapes.take(FIVE_MINUTES)
+                cluster.stop()
+                hours.write_text("")
+                wait_until(lambda: not done.exists())
+                scrapes.take(2 * FIVE_MINUTES)
+                cluster.start()
+                hours.write_text("")
+                wait_until(done.exists)
+            finally:
+                os.killpg(process.pid, signal.SIGTERM)
+    assert scrapes.fired(since=FIVE_MINUTES) == {"CartsvcHousekeeping": 300}

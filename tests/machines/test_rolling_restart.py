@@ -1,0 +1,62 @@
+"""Rolling restarts: two instances restart one after the other, and no request fails.
+
+Each instance restarts once. The long form has six restarts of each:
+
+    RESTARTS=6 pytest tests/machines/test_rolling_restart.py -s
+"""
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.machines.campaign.recorded_callers import RecordedCallers
+from tests.machines.proxies import HOST, haproxy, nginx
+from tests.machines.servers import Service, is_ready, service
+from tests.support.clusters import Cluster
+from tests.support.programs import free_port, wait_until
+
+RESTARTS = int(os.environ.get("RESTARTS", "1"))
+CALLERS = 6
+
+
+@pytest.fixture(scope="module")
+def instances(cluster: Cluster) -> Iterator[list[Service]]:
+    """Two instances, each as on a machine of its own."""
+    port = free_port()
+    env = {"ALLOWED_HOSTS": f"{HOST},127.0.0.1", "HTTPS_ONLY": "false"}
+    with (
+        service(cluster.url(), BIND=f"127.0.0.2:{port}", **env) as one,
+        service(cluster.url(), BIND=f"127.0.0.3:{port}", **env) as two,
+    ):
+        yield [one, two]
+
+
+def restart_each(instances: list[Service], cluster: Cluster, recorded: RecordedCallers) -> None:
+    """Restart every instance RESTARTS times under load, and check that all was answered."""
+
+    def restart(instance: Service) -> None:
+        instance.restart()
+        wait_until(lambda: is_ready(instance.url))
+
+    recorded.run(CALLERS, [partial(restart, instance) for instance in instances * RESTARTS])
+    print(f"\n{RESTARTS} rolling restarts: {recorded}")
+    # Others may have removed an item, made another version, or be paying.
+    assert recorded.statuses.keys() <= {200, 404, 409, 412}
+    with cluster.connect() as fresh:
+        assert recorded.audit(fresh) == []
+
+
+def test_behind_nginx(instances: list[Service], cluster: Cluster, tmp_path: Path) -> None:
+    with nginx(*instances) as proxy:
+        restart_each(
+            instances, cluster, RecordedCallers(proxy.url, tmp_path, verify=proxy.certificate)
+        )
+
+
+def test_behind_haproxy(instances: list[Service], cluster: Cluster, tmp_path: Path) -> None:
+    with haproxy(cartsvc=instances[0].port) as balanced:
+        wait_until(lambda: is_ready(balanced.url))
+        restart_each(instances, cluster, RecordedCallers(balanced.url, tmp_path))
