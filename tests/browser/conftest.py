@@ -118,6 +118,34 @@ def desk(cart: Cart, open_page: Open) -> Open:
     return open_desk
 
 
+class Agent:
+    """Somebody at the desk, whose clicks are counted. What is typed costs nothing."""
+
+    def __init__(self, page: Any) -> None:
+        self.page, self.clicks = page, 0
+
+    def click(self, role: Any, name: str, **which: Any) -> None:
+        self.page.get_by_role(role, name=name, **which).first.click()
+        self.page.wait_for_load_state()
+        self.clicks += 1
+
+    def find(self, term: object) -> None:
+        self.page.get_by_label("Find a cart").fill(str(term))
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_load_state()
+
+    def type(self, label: str, text: str) -> None:
+        self.page.get_by_label(label).fill(text)
+
+    def told(self, text: str) -> None:
+        self.page.get_by_text(text).first.wait_for()
+
+
+@pytest.fixture
+def agent(desk: Open) -> Agent:
+    return Agent(desk())
+
+
 def complained(open_page: Open, *statuses: int) -> None:
     """Check that the browser has logged refused pages with these statuses, and nothing else."""
     told = [complaint.partition("status of ")[2][:3] for complaint in open_page.complaints]

@@ -1,9 +1,8 @@
-"""Calls that are taken at the desk: how many clicks each takes beyond what is typed."""
+"""Calls about many carts, or a cart without its id: how many clicks each takes."""
 
 import math
 import uuid
 from datetime import timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,7 +10,7 @@ from django.utils import timezone
 
 from carts.admin import many_carts_page
 from carts.models import Cart
-from tests.browser.conftest import Open, check
+from tests.browser.conftest import Agent, check
 from tests.desk.conftest import CARTS
 from tests.desk.test_put_back_many import held, set_prices
 from tests.support.factories import CartFactory, ItemFactory
@@ -25,36 +24,17 @@ def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many_carts_page, "BULK_SECONDS", math.inf)
 
 
-class Agent:
-    """Somebody at the desk, whose clicks are counted."""
-
-    def __init__(self, page: Any) -> None:
-        self.page, self.clicks = page, 0
-
-    def search(self, term: str) -> None:
-        self.page.get_by_label("Find a cart").fill(term)
-        self.page.keyboard.press("Enter")
-
-    def click(self, role: Any, name: str) -> None:
-        self.page.get_by_role(role, name=name).first.click()
-        self.page.wait_for_load_state()
-        self.clicks += 1
-
-    def choose_all(self) -> None:
-        self.page.get_by_label("All of this page").check()
-        self.clicks += 1
-
-    def narrow(self, **filters: str) -> None:
-        self.page.get_by_text("Filters", exact=True).click()
-        for label, value in filters.items():
-            self.page.get_by_label(label.replace("_", " ")).fill(value)
-        self.clicks += 1
-        self.click("button", "Apply")
+def choose_all(agent: Agent) -> None:
+    agent.page.get_by_label("All of this page").check()
+    agent.clicks += 1
 
 
-@pytest.fixture
-def agent(desk: Open) -> Agent:
-    return Agent(desk())
+def narrow(agent: Agent, **filters: str) -> None:
+    agent.page.get_by_text("Filters", exact=True).click()
+    agent.clicks += 1
+    for label, value in filters.items():
+        agent.type(label.replace("_", " "), value)
+    agent.click("button", "Apply")
 
 
 def an_hour_ago() -> str:
@@ -68,27 +48,27 @@ def test_an_id_that_is_read_over_the_phone_with_a_wrong_digit(
 ) -> None:
     digits = list(cart.pk.hex)
     digits[place] = "9" if digits[place] != "9" else "8"
-    agent.search(str(uuid.UUID("".join(digits))))
+    agent.find(str(uuid.UUID("".join(digits))))
     agent.page.wait_for_url(f"**{CARTS}{cart.pk}/change/")
     assert agent.clicks == 0
     check(agent.page, f"misread-{place}")
 
 
 def test_a_pasted_link(agent: Agent, cart: Cart) -> None:
-    agent.search(f"https://desk.example.com{CARTS}{cart.pk}/change/?before=2#version-1")
+    agent.find(f"https://desk.example.com{CARTS}{cart.pk}/change/?before=2#version-1")
     agent.page.wait_for_url(f"**{CARTS}{cart.pk}/change/")
     assert agent.clicks == 0
 
 
 def test_a_partners_carts_of_today_go_to_another_channel(agent: Agent, cart: Cart) -> None:
     carts = [CartFactory(partner_key="P019", items=[ItemFactory()]) for _ in range(12)]
-    agent.narrow(Partner_key="P019", Created_from=an_hour_ago())
-    agent.choose_all()
+    narrow(agent, Partner_key="P019", Created_from=an_hour_ago())
+    choose_all(agent)
     agent.click("button", "Change channels")
-    agent.page.get_by_label("Fulfilment channel").fill("PICKUP")
+    agent.type("Fulfilment channel", "PICKUP")
     agent.click("button", "Preview")
     agent.click("button", "Change 12 carts")
-    agent.page.get_by_text("Carts changed: 12.").wait_for()
+    agent.told("Carts changed: 12.")
     assert agent.clicks == 6
     changed = Cart.objects.filter(pk__in=[one.pk for one in carts])
     assert {one.fulfilment_channel for one in changed} == {"PICKUP"}
@@ -100,12 +80,12 @@ def test_a_partners_bad_change_of_32_carts_is_undone(agent: Agent, cart: Cart) -
     before = [held(one) for one in carts]
     for one in carts:
         set_prices(one, 1)
-    agent.narrow(Partner_key="P019", Changed_by="Sync P019", Changed_from=an_hour_ago())
-    agent.choose_all()
+    narrow(agent, Partner_key="P019", Changed_by="Sync P019", Changed_from=an_hour_ago())
+    choose_all(agent)
     agent.click("button", "Put back what Sync P019 changed since")
     check(agent.page, "put-back-32")
     agent.click("button", "Put it back in 32 carts")
-    agent.page.get_by_text("Carts changed: 32.").wait_for()
+    agent.told("Carts changed: 32.")
     assert agent.clicks == 5
     check(agent.page, "put-back-32-done")
     assert [held(one) for one in carts] == before
@@ -114,14 +94,14 @@ def test_a_partners_bad_change_of_32_carts_is_undone(agent: Agent, cart: Cart) -
 def test_my_cart_has_vanished(agent: Agent, cart: Cart) -> None:
     wanted = CartFactory(partner_key="P019", items=[ItemFactory(display_name="Cheeseburger")])
     CartFactory(partner_key="P019", items=[ItemFactory()])
-    agent.search("P019 burger today")
+    agent.find("P019 burger today")
     agent.click("link", str(wanted.pk))
     assert agent.page.url.endswith(f"{CARTS}{wanted.pk}/change/")
     assert agent.clicks == 1
 
 
 def test_a_restaurants_day_as_a_workbook(agent: Agent, cart: Cart) -> None:
-    agent.search(f"{cart.restaurant_key} today")
+    agent.find(f"{cart.restaurant_key} today")
     with agent.page.expect_download() as download:
         agent.click("link", "Download as a workbook")
     assert download.value.suggested_filename == "carts.xlsx"

@@ -1,4 +1,4 @@
-"""The calls that a desk takes, clicked, with what each may cost in clicks."""
+"""Calls about one cart: how many clicks each takes."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,82 +9,55 @@ from django.utils import timezone
 
 from carts.models import Cart
 from carts.models.cart_change import Author
-from tests.browser.conftest import FIND, Open, complained
+from tests.browser.conftest import FIND, Agent, Open, complained
 from tests.desk.conftest import PASSWORD, items, log_entry, member, page_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Clicks:
-    """A member of staff at a page: what is typed costs nothing, each click one."""
-
-    def __init__(self, page: Any) -> None:
-        self.page, self.count = page, 0
-
-    def click(self, role: str, name: str, **which: Any) -> None:
-        self.page.get_by_role(role, name=name, **which).first.click()
-        self.count += 1
-
-    def find(self, term: object) -> None:
-        self.page.locator("#id_q").fill(str(term))
-        self.page.keyboard.press("Enter")
-        self.page.wait_for_load_state()
-
-    def type(self, label: str, text: str) -> None:
-        self.page.get_by_label(label).fill(text)
-
-    def told(self, text: str) -> None:
-        self.page.get_by_text(text).first.wait_for()
+def test_1_two_pizzas_and_one_was_ordered(cart: Cart, agent: Agent) -> None:
+    agent.find(cart.pk)
+    agent.click("link", "Correct Pizza Margherita")
+    agent.type("Quantity", "1")
+    agent.click("button", "Save")
+    agent.told("quantity 2 → 1")
+    assert agent.clicks == 2
 
 
-@pytest.fixture
-def call(desk: Open) -> Clicks:
-    return Clicks(desk())
+def test_2_the_kitchens_note_is_wrong(cart: Cart, agent: Agent) -> None:
+    agent.find(cart.profile_key)
+    agent.click("link", str(cart.pk))
+    agent.click("link", "Change note, instructions or channels")
+    agent.type("Instructions for the kitchen", "Ring once")
+    agent.click("button", "Save")
+    agent.told("“Ring twice” → “Ring once”")
+    assert agent.clicks == 3
 
 
-def test_1_two_pizzas_and_one_was_ordered(cart: Cart, call: Clicks) -> None:
-    call.find(cart.pk)
-    call.click("link", "Correct Pizza Margherita")
-    call.type("Quantity", "1")
-    call.click("button", "Save")
-    call.told("quantity 2 → 1")
-    assert call.count == 2
+def test_3_i_said_without_onions(cart: Cart, agent: Agent) -> None:
+    agent.find(cart.pk)
+    agent.click("link", "Correct Pizza Margherita")
+    agent.type("Instructions for the kitchen", "Without onions")
+    agent.click("button", "Save")
+    agent.told("“No basil” → “Without onions”")
+    assert agent.clicks == 2
 
 
-def test_2_the_kitchens_note_is_wrong(cart: Cart, call: Clicks) -> None:
-    call.find(cart.profile_key)
-    call.click("link", str(cart.pk))
-    call.click("link", "Change note, instructions or channels")
-    call.type("Instructions for the kitchen", "Ring once")
-    call.click("button", "Save")
-    call.told("“Ring twice” → “Ring once”")
-    assert call.count == 3
-
-
-def test_3_i_said_without_onions(cart: Cart, call: Clicks) -> None:
-    call.find(cart.pk)
-    call.click("link", "Correct Pizza Margherita")
-    call.type("Instructions for the kitchen", "Without onions")
-    call.click("button", "Save")
-    call.told("“No basil” → “Without onions”")
-    assert call.count == 2
-
-
-def test_4_the_total_is_wrong(call: Clicks) -> None:
+def test_4_the_total_is_wrong(agent: Agent) -> None:
     option = OptionFactory(display_name="Extra mozzarella", price="12.5")
     wrong = CartFactory(items=[ItemFactory(options=[option], quantity=1)])
-    call.find(f"{wrong.restaurant_key} 22.60")
-    call.click("link", str(wrong.pk))
-    call.click("link", "Correct Pizza Margherita")
-    call.page.locator("#id_options-0-price").fill("1.25")
-    call.click("button", "Save")
-    call.told("The subtotal is now 11.35 EUR.")
-    assert call.count == 3
+    agent.find(f"{wrong.restaurant_key} 22.60")
+    agent.click("link", str(wrong.pk))
+    agent.click("link", "Correct Pizza Margherita")
+    agent.page.locator("#id_options-0-price").fill("1.25")
+    agent.click("button", "Save")
+    agent.told("The subtotal is now 11.35 EUR.")
+    assert agent.clicks == 3
 
 
 def test_8_undo_what_a_colleague_did_an_hour_and_thirty_changes_ago(
-    cart: Cart, call: Clicks
+    cart: Cart, agent: Agent
 ) -> None:
     cola = cart.items.get(display_name="Cola")
     carts = Cart.objects.by(Author("staff", "ben"))
@@ -92,22 +65,22 @@ def test_8_undo_what_a_colleague_did_an_hour_and_thirty_changes_ago(
     pizza = items(cart)[0]["item_id"]
     for number in range(30):
         carts.change_item(cart.pk, pizza, {"quantity": number + 3})
-    call.find(cart.pk)
-    call.click("link", "Earlier changes")
-    call.click("link", "Put it back Cola")
-    call.told("What it will be")
-    call.click("button", "Put it back")
-    call.told("put back as before")
+    agent.find(cart.pk)
+    agent.click("link", "Earlier changes")
+    agent.click("link", "Put it back Cola")
+    agent.told("What it will be")
+    agent.click("button", "Put it back")
+    agent.told("put back as before")
     assert (items(cart)[1]["quantity"], items(cart)[0]["quantity"]) == (1, 32)
-    assert call.count == 3
+    assert agent.clicks == 3
 
 
 def test_9_two_agents_and_the_app_at_once(cart: Cart, desk: Open, open_page: Open) -> None:
     member("ben", "Cart support agent")
-    anna, ben = Clicks(desk()), Clicks(desk())
-    for call in (anna, ben):
-        call.find(cart.pk)
-        call.click("link", "Correct Pizza Margherita")
+    anna, ben = Agent(desk()), Agent(desk())
+    for agent in (anna, ben):
+        agent.find(cart.pk)
+        agent.click("link", "Correct Pizza Margherita")
     pizza = items(cart)[0]["item_id"]
     Cart.objects.by(Author("bearer", "app")).change_item(cart.pk, pizza, {"price": 11})
     anna.type("Quantity", "5")
@@ -120,53 +93,53 @@ def test_9_two_agents_and_the_app_at_once(cart: Cart, desk: Open, open_page: Ope
     ben.click("button", "Replace it with this")
     ben.told("quantity 5 → 7")
     assert (items(cart)[0]["quantity"], items(cart)[0]["price"]) == (7, 11)
-    assert (anna.count, ben.count) == (2, 3)
+    assert (anna.clicks, ben.clicks) == (2, 3)
     complained(open_page, 409)
 
 
-def test_10_a_customer_wants_a_copy_or_the_erasure(cart: Cart, call: Clicks) -> None:
-    call.find(cart.pk)
-    call.page.get_by_text("A copy or the erasure of their data").click()
-    call.told(f"manage.py export_customer {cart.profile_key}")
-    call.told(f"manage.py erase_customer {cart.profile_key}")
+def test_10_a_customer_wants_a_copy_or_the_erasure(cart: Cart, agent: Agent) -> None:
+    agent.find(cart.pk)
+    agent.page.get_by_text("A copy or the erasure of their data").click()
+    agent.told(f"manage.py export_customer {cart.profile_key}")
+    agent.told(f"manage.py erase_customer {cart.profile_key}")
 
 
-def test_11_and_14_what_a_colleague_did_today_and_yesterday(cart: Cart, call: Clicks) -> None:
+def test_11_and_14_what_a_colleague_did_today_and_yesterday(cart: Cart, agent: Agent) -> None:
     ben, now = member("ben", "Cart support agent"), timezone.now()
     for text, at in (("Done today", now), ("Done yesterday", now - timedelta(days=1))):
         entry = log_entry(cart, ben, text)
         type(entry).objects.filter(pk=entry.pk).update(action_time=at)
     for day, other in (("Today", "Yesterday"), ("Yesterday", "Today")):
-        call.page.goto(FIND)
-        call.count = 0
-        call.click("link", "Staff activity")
-        call.click("link", day)
-        call.told(f"Done {day.lower()}")
-        assert not call.page.get_by_text(f"Done {other.lower()}").is_visible()
-        assert call.count == 2
+        agent.page.goto(FIND)
+        agent.clicks = 0
+        agent.click("link", "Staff activity")
+        agent.click("link", day)
+        agent.told(f"Done {day.lower()}")
+        assert not agent.page.get_by_text(f"Done {other.lower()}").is_visible()
+        assert agent.clicks == 2
 
 
-def test_12_and_19_a_colleague_comes_and_goes(call: Clicks, open_page: Open) -> None:
-    call.click("link", "Accounts")
-    call.click("link", "Add account")
-    call.page.get_by_label("Username").fill("cleo")
+def test_12_and_19_a_colleague_comes_and_goes(agent: Agent, open_page: Open) -> None:
+    agent.click("link", "Accounts")
+    agent.click("link", "Add account")
+    agent.page.get_by_label("Username").fill("cleo")
     for field in ("#id_password1", "#id_password2"):
-        call.page.locator(field).fill(PASSWORD)
-    call.click("radio", "Cart support agent: changes carts")
-    call.click("button", "Save", exact=True)
-    call.told("was added successfully")
-    assert call.count == 4
+        agent.page.locator(field).fill(PASSWORD)
+    agent.click("radio", "Cart support agent: changes carts")
+    agent.click("button", "Save", exact=True)
+    agent.told("was added successfully")
+    assert agent.clicks == 4
     cleo = open_page()
     sign_in_first(cleo)
     cleo.get_by_text("You have changed no cart yet.").wait_for()
-    call.page.goto(FIND)
-    call.count = 0
-    call.click("link", "Accounts")
-    call.click("link", "cleo")
-    call.click("checkbox", "Active")
-    call.click("button", "Save", exact=True)
-    call.told("was changed successfully")
-    assert call.count == 4
+    agent.page.goto(FIND)
+    agent.clicks = 0
+    agent.click("link", "Accounts")
+    agent.click("link", "cleo")
+    agent.click("checkbox", "Active")
+    agent.click("button", "Save", exact=True)
+    agent.told("was changed successfully")
+    assert agent.clicks == 4
     user = User.objects.get(username="cleo")
     assert (user.is_active, user.groups.get()) == (
         False,
@@ -188,39 +161,39 @@ def sign_in_first(page: Any) -> None:
     page.get_by_text("Your password was changed.").wait_for()
 
 
-def test_16_it_hangs_in_checkout(cart: Cart, call: Clicks) -> None:
+def test_16_it_hangs_in_checkout(cart: Cart, agent: Agent) -> None:
     cart.close(outcome="checkout", reference="PAY-4711")
-    call.find("PAY-4711")
-    call.click("link", "Reopen")
-    call.type("Why", "The payment page has crashed")
-    call.click("button", "Reopen the cart")
-    call.told("Cart reopened")
-    assert call.count == 2
+    agent.find("PAY-4711")
+    agent.click("link", "Reopen")
+    agent.type("Why", "The payment page has crashed")
+    agent.click("button", "Reopen the cart")
+    agent.told("Cart reopened")
+    assert agent.clicks == 2
     assert Cart.objects.get().state.status == "open"
 
 
-def test_17_it_was_ordered_twice(cart: Cart, call: Clicks) -> None:
+def test_17_it_was_ordered_twice(cart: Cart, agent: Agent) -> None:
     again = CartFactory(profile_key=cart.profile_key, items=[ItemFactory()])
     for number, one in enumerate((cart, again)):
         one.close(outcome="ordered", reference=f"ORD-{number}")
-    call.find(cart.profile_key)
+    agent.find(cart.profile_key)
     for number in range(2):
-        call.told(f"ORD-{number}")
-    assert call.page.locator("#result_list .status.ordered").count() == 2
-    call.click("link", str(again.pk))
-    call.click("link", "Add a note")
-    call.type("Note", "Ordered twice, refund promised")
-    call.click("button", "Add the note")
-    call.told("Ordered twice, refund promised")
-    assert call.count == 3
+        agent.told(f"ORD-{number}")
+    assert agent.page.locator("#result_list .status.ordered").count() == 2
+    agent.click("link", str(again.pk))
+    agent.click("link", "Add a note")
+    agent.type("Note", "Ordered twice, refund promised")
+    agent.click("button", "Add the note")
+    agent.told("Ordered twice, refund promised")
+    assert agent.clicks == 3
 
 
 def test_20_on_a_phone(cart: Cart, desk: Open) -> None:
-    call = Clicks(desk(390))
-    call.find(cart.pk)
-    call.click("link", "Correct Pizza Margherita")
-    call.type("Quantity", "1")
-    call.click("button", "Save")
-    call.told("quantity 2 → 1")
-    assert call.count == 2
-    assert call.page.url.endswith(f"{page_of(cart)}#item-{items(cart)[0]['item_id']}")
+    agent = Agent(desk(390))
+    agent.find(cart.pk)
+    agent.click("link", "Correct Pizza Margherita")
+    agent.type("Quantity", "1")
+    agent.click("button", "Save")
+    agent.told("quantity 2 → 1")
+    assert agent.clicks == 2
+    assert agent.page.url.endswith(f"{page_of(cart)}#item-{items(cart)[0]['item_id']}")

@@ -202,3 +202,8 @@ def big_cart(count: int, options: int) -> Cart:
         ItemFactory(options=[OptionFactory() for _ in range(options)]) for _ in range(count)
     ]
     return cast("Cart", CartFactory(items=contents))
+
+
+@pytest.fixture
+def others(db: None) -> list[Cart]:
+    return [CartFactory(restaurant_key=1, partner_key="BIST") for _ in range(3)]

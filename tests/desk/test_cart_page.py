@@ -1,4 +1,5 @@
 import re
+import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -12,6 +13,7 @@ from uuid_utils.compat import uuid7
 from carts.models import Cart
 from carts.models.cart_change import Author
 from tests.desk.conftest import (
+    CARTS,
     big_cart,
     events,
     form_of,
@@ -247,3 +249,15 @@ def test_a_heading_is_read_without_the_buttons_beside_it(lead: Client, cart: Car
         *(f"Cart {cart.pk}", "The order", "What will print", "In the kitchen"),
         *("For the customer", "History"),
     ]
+
+
+@pytest.mark.parametrize("page", ["change", "history"])
+def test_an_unknown_cart_is_said_to_be_unknown(viewer: Client, page: str) -> None:
+    key = uuid.uuid4()
+    response = viewer.get(f"{CARTS}{key}/{page}/", follow=True)
+    assert response.redirect_chain[-1] == (f"{CARTS}?q={key}", 302)
+    assert f"There is no cart {key}. Perhaps it was deleted?" in response.text
+    for key in ("Call-0900-now", "1", "{{ x }}"):
+        response = viewer.get(f"{CARTS}{key}/{page}/", follow=True)
+        assert "There is no such cart. Perhaps it was deleted?" in response.text
+        assert key == "1" or key not in response.text

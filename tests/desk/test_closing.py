@@ -271,3 +271,14 @@ def test_the_history_says_what_came_went_and_differs(lead: Client, cart: Cart) -
     assert f"“{pizza.display_name}”: quantity 2 → 7" in text
     assert soup.pk not in cart.items.values_list("pk", flat=True)
     assert "Create Cart 2 × Pizza Margherita" in text
+
+
+def test_the_reference_of_a_cart_that_was_reopened_is_said_not_to_be_found(
+    viewer: Client, cart: Cart
+) -> None:
+    cart.close(outcome="checkout", reference="payment-4711")
+    assert viewer.get(CARTS, {"q": "payment-4711"}).url == page_of(cart)
+    cart.reopen()
+    text = viewer.get(CARTS, {"q": "payment-4711"}).text
+    assert "No cart matches." in text
+    assert "The reference of a cart that was reopened is not found." in text

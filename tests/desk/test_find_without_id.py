@@ -1,52 +1,21 @@
-"""Find the cart of somebody who has no id, or misread one."""
+"""Find the cart of somebody who has no id: by numbers, keys, dishes, amounts, days and names."""
 
+import re
 import uuid
 from datetime import datetime, timedelta
+from io import StringIO
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.test import Client
 from django.utils.timezone import localtime
-from uuid_utils.compat import uuid7
 
 from carts.models import Cart
-from carts.models.cart_change import Author
 from cartsvc.guids import first_key_at
-from tests.desk.conftest import CARTS, correct_page, form_of, found, page_of
-from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
-
-IDS = ("cart", "item", "customer")
-
-
-@pytest.mark.parametrize("place", [*range(0, 8, 3), *range(8, 32, 7)])
-@pytest.mark.parametrize("kind", IDS)
-def test_an_id_with_one_wrong_digit_opens_what_was_meant(
-    viewer: Client, kind: str, place: int
-) -> None:
-    """As one that is read over the phone: no click beyond the search."""
-    ids = {name: uuid.UUID(int=(0x1900110 + n) << 96 | n) for n, name in enumerate(IDS)}
-    for keys in ({name: uuid7() for name in IDS}, ids, {name: uuid7() for name in IDS}):
-        cart: Cart = CartFactory(id=keys["cart"], profile_key=keys["customer"])
-        Cart.objects.add_item(cart.pk, keys["item"], new_item())
-    wrong = list(ids[kind].hex)
-    wrong[place] = "9" if wrong[place] != "9" else "8"
-    response = viewer.get(CARTS, {"q": "".join(wrong)}, follow=True)
-    assert response.redirect_chain == [(f"{CARTS}{ids['cart']}/change/", 302)]
-    assert "Nothing has this id. Below is one almost the same." in response.text
-
-
-def test_two_digits_that_changed_places_are_as_one_wrong_digit(viewer: Client) -> None:
-    cart = CartFactory(id=uuid.UUID("01900110-0000-7000-8000-1234567890ab"))
-    CartFactory(id=uuid.UUID("01900110-0000-7000-8000-aaaaaaaaaaaa"))
-    assert viewer.get(CARTS, {"q": "01900110-0000-7000-8000-1234567809ab"}).url == page_of(cart)
-
-
-def test_a_request_that_is_called_like_a_cart_is_no_guess(viewer: Client, cart: Cart) -> None:
-    request_id = str(uuid.uuid4())
-    Cart.objects.by(Author("bearer", "kiosk", request_id)).change_cart(cart.pk, {"note": "x"})
-    response = viewer.get(CARTS, {"q": request_id}, follow=True)
-    assert response.redirect_chain == [(f"{page_of(cart)}?before=3#version-2", 302)]
-    assert "almost" not in response.text
+from tests.desk.conftest import CARTS, correct_page, form_of, found
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 
 def test_what_a_customer_remembers_finds_the_cart(viewer: Client, cart: Cart) -> None:
@@ -119,3 +88,92 @@ def test_what_is_no_day_that_has_carts_may_be_a_restaurant_and_a_dish(viewer: Cl
     assert found(viewer, q=day) == [cart]
     for none in ("31 Feb", "99 Nov", "1 Jan 9999", "0000-00-00"):
         assert found(viewer, q=none) == []
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        *(" 4711 ", "#4711", "4711.", "“4711”,", "'4711\t"),
+        *("ACME", "acme", "ACME.", "“acme”"),
+    ],
+)
+def test_a_number_or_a_partner_key_finds_carts_whatever_is_copied_along(
+    viewer: Client, cart: Cart, others: list[Cart], term: str
+) -> None:
+    assert found(viewer, q=term) == [cart]
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        *("no such thing", "%", "'", "٤٧١١١", "🍕" * 200, "{{ x }}", "xID", "ID0"),
+        *("-5", "[", "(?", "a{9}", "\\", "***=", "¤"),
+    ],
+)
+def test_what_is_no_key_finds_nothing(viewer: Client, cart: Cart, term: str) -> None:
+    response = viewer.get(CARTS, {"q": term.replace("ID", str(cart.pk))})
+    assert response.context["result"].carts == []
+    assert "No cart matches. A restaurant's number, a partner's key" in response.text
+    assert "without the filters" not in response.text
+
+
+@pytest.mark.parametrize(
+    ("item", "terms", "understood"),
+    [
+        ({"display_name": "Garlic naan"}, ["naan", "naan garlic", "“naan”"], ""),
+        ({"display_name": "GARLIC NAAN"}, ["#4711 garlic  N", "“4711, Garlic naan.”"], ""),
+        ({"display_name": "n%n G_rlic 5% 🍕 o'n"}, ["n%n", "G_rlic", "5%", "🍕", "o'n"], ""),
+        ({"display_name": "Cola 0.33", "price": "5"}, ["cola 0.33", "Cola 5 eur", "0.33 cola"], ""),
+        ({"price": "23.5"}, ["23.50", "23,50", "23.50 eur", "23.5 EUR"], ""),
+        ({"price": "23.5"}, ["4711 23.50", "4711 23.5 EUR", "pizza 23.50"], "subtotal 23.50"),
+        ({"price": "1234.5"}, ["1,234.50", "1234.50"], "subtotal 1234.50"),
+        ({"price": "1200"}, ["4711 1200 EUR", "1200.00", "1200 EUR"], ""),
+        (
+            {"display_name": "Burger 11"},
+            ["burger 11", "4711 burger 11"],
+            "dish, option or text burger; dish, option or text 11",
+        ),
+        ({"price": "3150"}, ["3150 JPY"], "subtotal 3150"),
+        ({"price": "27.4"}, ["27.40 pizza EUR", "EUR pizza 27.40"], "text pizza; subtotal 27.40"),
+        ({"display_name": "Cup of tea"}, ["cup of tea"], "text of; dish, option or text tea"),
+    ],
+)
+def test_a_dish_or_an_amount_finds_the_carts_with_it(
+    viewer: Client, item: dict[str, str], terms: list[str], understood: str
+) -> None:
+    held = ItemFactory(quantity=1, **item)
+    wanted = CartFactory(items=[held])
+    other = CartFactory(items=[held], restaurant_key=4712)
+    # Of another subtotal, and with another dish.
+    CartFactory(items=[held | {"display_name": "Nuon"}, ItemFactory(display_name="Tea")])
+    for term in terms:
+        carts = [wanted] if "4711" in term else [other, wanted]
+        response = viewer.get(CARTS, {"q": term})
+        assert response.context["result"].carts == carts, term
+        (said,) = re.findall("Understood as: (.*)</p>", response.text)
+    assert re.sub("<[^>]+>", "", said).endswith(understood)
+
+
+@pytest.mark.parametrize(
+    "term", ["", "naan", "4711 biryani", "ACME naan", "4711 1,23.4", "23", "pizza 23"]
+)
+def test_an_empty_or_wrong_search_says_what_can_be_searched(
+    viewer: Client, cart: Cart, term: str
+) -> None:
+    response = viewer.get(CARTS, {"q": term})
+    assert "An id of a cart, an item or a customer, or its first eight digits;" in response.text
+    assert "or what somebody remembers, alone or together" in response.text
+    assert ("No cart matches." in response.text) == bool(term)
+    told = "An amount without decimals needs its currency, such as 24 EUR." in response.text
+    assert told == bool(term)
+    assert bool(response.context["result"].carts) == (not term)
+
+
+def test_the_page_gives_an_example_that_the_demonstration_has(viewer: Client) -> None:
+    call_command("demo_carts", stdout=StringIO())
+    examples = re.findall("<q>(.+?)</q>", viewer.get(CARTS).text)
+    assert [example.split()[0] for example in examples] == ["1002", "1002"]
+    for example in examples:
+        assert {cart.restaurant_key for cart in found(viewer, q=example)} == {1002}
+    page = (settings.BASE_DIR / "carts/SUPPORT.md").read_text("utf-8")
+    assert all(f"`{example}`" in page for example in examples)

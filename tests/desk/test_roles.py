@@ -18,6 +18,7 @@ from carts.models import Cart
 from carts.models.cart_change import Author
 from tests.desk.conftest import (
     ACCOUNTS,
+    CARTS,
     LOGIN,
     correct_page,
     delete_page,
@@ -26,6 +27,7 @@ from tests.desk.conftest import (
     page_of,
     staff,
 )
+from tests.support.callers import STRANGER
 from tests.support.table_contents import Unchanged
 
 # From one to the next, each may do more.
@@ -192,3 +194,9 @@ def test_each_group_may_do_what_it_is_for(
         assert client.get(page).status_code == (200 if allowed else 403)
         assert (client.post(page, {"version": "1"}).status_code == 403) != allowed
     assert ("Accounts</a>" in text) == (client.get(ACCOUNTS).status_code == 200)
+
+
+@pytest.mark.parametrize("url", [CARTS, f"{CARTS}{STRANGER}/change/"])
+def test_nobody_else_sees_carts(db: None, url: str) -> None:
+    assert Client().get(url).url.startswith("/admin/login/")
+    assert staff().get(url).status_code == 403

@@ -19,7 +19,7 @@ SLOWEST = [
     "test_outages_call.py",
     "test_docs.py",
     "test_server.py",
-    "test_metrics_and_logs.py",
+    "test_metrics.py",
     "test_migrate.py",
 ]
 

@@ -17,9 +17,9 @@ from typing import Any
 import psycopg
 import requests
 
-from tests.machines.servers import ROOT
 from tests.support.programs import (
     POSTGRESQL,
+    ROOT,
     children,
     free_port,
     is_ok,

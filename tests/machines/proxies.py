@@ -13,10 +13,10 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from tests.machines.servers import ROOT, SIGNING_KEY, Service, connected
+from tests.machines.servers import SIGNING_KEY, Service, connected
 from tests.support.callers import HttpApi
 from tests.support.certificates import make_certificate
-from tests.support.programs import accepts, children, free_port, program, running, wait_until
+from tests.support.programs import ROOT, accepts, children, free_port, program, running, wait_until
 
 HOST = "localhost"
 

@@ -18,9 +18,8 @@ import requests
 
 from cartsvc.db.database_url import connection_settings
 from tests.support.callers import HttpApi
-from tests.support.programs import children, free_port, is_ok, manage, wait_until
+from tests.support.programs import ROOT, children, free_port, is_ok, manage, wait_until
 
-ROOT = Path(__file__).resolve().parents[2]
 # The limits up to which everything is promised to hold.
 RAISED = {"MAX_BODY_BYTES": "1048576", "MAX_ITEMS": "500", "MAX_CART_OPTIONS": "5000"}
 SIGNING_KEY = "the-signing-key-of-the-tests-0123456789"
@@ -41,6 +40,7 @@ class Service:
         self.bind = env.get("BIND", f"127.0.0.1:{free_port()}")
         self.port = int(self.bind.rpartition(":")[2])
         self.url = f"http://{self.bind}"
+        self.name = f"{socket.gethostname()}:{self.port}"
         self.sqlite = database_url.removeprefix("sqlite:///")
         self.root = root
         self.log = log
@@ -190,3 +190,18 @@ def timed(caller: HttpApi, *request: Any, **headers: str) -> tuple[requests.Resp
     delay = 10 * requests.get(url, timeout=60).elapsed.total_seconds()
     answer = caller.request(*request, **headers)
     return answer, answer.elapsed.total_seconds() - delay
+
+
+def serves(server: Service, requests: int = 20) -> None:
+    caller = server.caller()
+    assert [caller.get().status_code for _ in range(requests)] == [200] * requests
+
+
+def replaces_a_worker(server: Service) -> None:
+    server.lose_a_worker()
+    assert wait_until(server.is_up) < 5
+
+
+def ends(server: Service) -> None:
+    server.stop()
+    assert server.process.returncode == 0

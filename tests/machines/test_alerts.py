@@ -17,8 +17,8 @@ import requests
 import yaml
 
 from tests.machines.patroni_nodes import HOSTS, running_etcd, shipped
-from tests.machines.servers import ROOT, scrape, service, with_issuer
-from tests.support.programs import free_port, missing, program
+from tests.machines.servers import scrape, service, with_issuer
+from tests.support.programs import ROOT, free_port, missing, program
 
 RULES = (ROOT / "cartsvc/deploy/alerts.yml").read_text()
 SERIES = re.findall(r"(cartsvc_\w+)(?:\{(server=.*?)\})?", RULES)

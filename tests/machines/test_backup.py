@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from tests.machines.campaign.recorded_callers import RecordedCallers
-from tests.machines.servers import ROOT, Service, service
+from tests.machines.servers import Service, service
 from tests.support.carts import created, shown
 from tests.support.clusters import Cluster, private_cluster
-from tests.support.programs import FOLDERS, program, wait_until
+from tests.support.programs import FOLDERS, ROOT, program, wait_until
 
 SECTION = (ROOT / "cartsvc/README.md").read_text().partition("## Backup and restore\n")[2]
 SET_UP, RESTORE, DUMP, SQLITE = re.findall(

@@ -19,9 +19,8 @@ import yaml
 from django.conf import settings
 
 from cartsvc.serving.server import GRACEFUL_TIMEOUT_SECONDS
-from tests.machines.servers import ROOT
 from tests.support.clusters import private_cluster
-from tests.support.programs import free_port, missing, program, running, wait_until
+from tests.support.programs import ROOT, free_port, missing, program, running, wait_until
 
 DEPLOY = ROOT / "cartsvc/deploy"
 CONTAINERFILE = (DEPLOY / "Containerfile").read_text().replace("\\\n", "")

@@ -4,9 +4,8 @@ import os
 import subprocess
 import sys
 
-from tests.machines.servers import ROOT
 from tests.support.clusters import Cluster, private_cluster
-from tests.support.programs import wait_until
+from tests.support.programs import ROOT, wait_until
 
 SECRETS = {
     "SECRET_KEY": "a-secret-key-of-the-tests-" * 2,

@@ -16,11 +16,10 @@ import requests
 from cartsvc.api.envelope import Failure
 from cartsvc.request_errors import API_ERRORS, Unavailable
 from tests.machines.proxies import HOST, Proxy, nginx
-from tests.machines.servers import ROOT
 from tests.machines.test_http_on_the_wire import answer_on, head
 from tests.support import bodies
 from tests.support.carts import created
-from tests.support.programs import wait_until
+from tests.support.programs import ROOT, wait_until
 
 HALF_A_BODY = head("POST", "Content-Length: 1000") + b'{"a":'
 

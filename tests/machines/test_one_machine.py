@@ -19,8 +19,7 @@ import pytest
 
 from cartsvc import __version__
 from tests.machines.booted_machines import Machine, blocks, booted
-from tests.machines.servers import ROOT
-from tests.support.programs import copied, wait_until
+from tests.support.programs import ROOT, copied, wait_until
 
 if not os.environ.get("ONE_MACHINE"):
     pytest.skip("it downloads a Debian: set ONE_MACHINE=1", allow_module_level=True)

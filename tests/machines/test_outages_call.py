@@ -18,7 +18,6 @@ import yaml
 from tests.machines.proxies import HOST, nginx
 from tests.machines.scrapes import FIVE_MINUTES, Scrapes
 from tests.machines.servers import (
-    ROOT,
     SIGNING_KEY,
     Service,
     connected,
@@ -30,7 +29,7 @@ from tests.machines.servers import (
 from tests.machines.test_http_on_the_wire import head
 from tests.support.callers import PROFILE
 from tests.support.clusters import Cluster
-from tests.support.programs import accepts, free_port, program, running, wait_until
+from tests.support.programs import ROOT, accepts, free_port, program, running, wait_until
 from tests.support.tokens import mint
 
 NAME = "carts.example.com"

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from tests.machines.scrapes import FIVE_MINUTES, Scrapes
-from tests.machines.servers import ROOT
 from tests.support.clusters import Cluster, private_cluster
-from tests.support.programs import AS_POSTGRES, program, wait_until
+from tests.support.programs import AS_POSTGRES, ROOT, program, wait_until
 
 HEALTHY = 2  # scrapes before the fault
 

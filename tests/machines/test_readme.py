@@ -11,8 +11,8 @@ import pytest
 
 from cartsvc import urls  # noqa: F401 (declares the operations)
 from cartsvc.api.operation import OPERATIONS
-from tests.machines.servers import ROOT, Service
-from tests.support.programs import program
+from tests.machines.servers import Service
+from tests.support.programs import ROOT, program
 
 FIRST_PAGE = (ROOT / "README.md").read_text()
 SECTION = (ROOT / "carts/README.md").read_text().partition("## With curl\n")[2]

@@ -17,7 +17,6 @@ import requests
 
 from tests.api.valid_requests import send
 from tests.machines.servers import (
-    ROOT,
     SIGNING_KEY,
     Service,
     is_ready,
@@ -29,7 +28,7 @@ from tests.support.callers import HttpApi
 from tests.support.carts import created, created_with_items, shown
 from tests.support.clusters import Cluster, private_cluster
 from tests.support.poolers import Pooler, pooled
-from tests.support.programs import FOLDERS, manage, wait_until
+from tests.support.programs import FOLDERS, ROOT, manage, wait_until
 
 # On a machine that may be busy. The contract's "within 5 seconds" is of a quiet one; without a
 # deadline, a caller here would wait for a minute.

@@ -9,12 +9,12 @@ import pytest
 import requests
 
 from cartsvc import __version__
-from tests.machines.servers import ROOT, Service, service
+from tests.machines.servers import Service, service
 from tests.service.test_serve import sign_in
 from tests.support import bodies
 from tests.support.carts import created, shown
 from tests.support.clusters import Cluster
-from tests.support.programs import copied, wait_until
+from tests.support.programs import ROOT, copied, wait_until
 
 CHANGES = (ROOT / "cartsvc/CHANGES.md").read_text()
 LATER = """\

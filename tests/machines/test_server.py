@@ -1,18 +1,14 @@
-"""The server by itself: slow callers, workers that come and go, and what stands beside it.
-
-Logs, metrics and an SQLite file cannot end it.
-"""
+"""The server by itself: slow callers, workers that come and go, keys, drain and stop."""
 
 import os
 import resource
 import signal
 import socket
-import subprocess
 import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -25,14 +21,16 @@ from tests.machines.servers import (
     ISSUER,
     SIGNING_KEY,
     Service,
+    ends,
     is_ready,
-    scrape,
     service,
     with_issuer,
 )
+from tests.support import bodies
 from tests.support.carts import created
+from tests.support.clusters import Cluster
 from tests.support.issuers import running
-from tests.support.programs import free_port, missing, wait_until
+from tests.support.programs import wait_until
 from tests.support.tokens import mint, private_key, public_jwk
 
 
@@ -153,11 +151,6 @@ def token(kid: str, key: Any = None) -> str:
     return mint("RS256", key=key or private_key("RS256"), headers={"kid": kid}, iss=ISSUER)
 
 
-def fill(disk: Path) -> None:
-    with suppress(OSError), (disk / "filler").open("wb") as filler:
-        filler.write(bytes(33 << 20))
-
-
 def test_a_stopped_service_is_one_database_file() -> None:
     with service() as server:
         created(server.caller())
@@ -167,78 +160,44 @@ def test_a_stopped_service_is_one_database_file() -> None:
     assert files == ["carts.sqlite3"]
 
 
-def serves(server: Service, requests: int = 20) -> None:
-    caller = server.caller()
-    assert [caller.get().status_code for _ in range(requests)] == [200] * requests
+WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 
 
-def replaces_a_worker(server: Service) -> None:
-    server.lose_a_worker()
-    assert wait_until(server.is_up) < 5
+def test_a_stop_finishes_what_runs(cluster: Cluster) -> None:
+    long_timeouts = "tests.support.long_timeouts"
+    with service(cluster.url(), DJANGO_SETTINGS_MODULE=long_timeouts) as server:
+        caller = server.caller()
+        cart = created(caller)
+        with ThreadPoolExecutor() as pool:
+            with cluster.connect() as other, other.transaction():
+                other.execute("SELECT 1 FROM carts_cart WHERE id = %s FOR UPDATE", [cart])
+                adding = pool.submit(caller.post, f"/{cart}/items", bodies.item())
+                wait_until(lambda: cluster.execute(WAITING))
+                stopping = pool.submit(server.stop)
+                time.sleep(1)
+                assert not adding.done()
+            assert adding.result().status_code == 200
+            stopping.result(20)
+        assert server.process.returncode == 0
+        with pytest.raises(requests.ConnectionError):
+            requests.get(f"{server.url}/healthz", timeout=2)
 
 
-def ends(server: Service) -> None:
-    server.stop()
-    assert server.process.returncode == 0
-
-
-def test_a_log_without_room_loses_lines(small_disk: Path) -> None:
-    with service(log=small_disk / "service.log") as server:
-        fill(small_disk)
-        serves(server, 100)
-        replaces_a_worker(server)
-        written = server.log.stat().st_size
-        (small_disk / "filler").unlink()
-        serves(server)
-        assert server.log.stat().st_size > written
-        ends(server)
-
-
-@pytest.mark.parametrize("stays", [False, True], ids=["gone", "stalled"])
-def test_a_log_whose_reader_does_not_read_loses_lines(tmp_path: Path, stays: bool) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    with service(log=pipe) as server:
-        if not stays:
-            os.close(reader)
-        serves(server, 400)  # a pipe holds some two hundred lines
-        replaces_a_worker(server)
-        ends(server)
-    if stays:
-        os.close(reader)
-
-
-FULL = """\
-mount -t tmpfs -o size=64k tmpfs /dev/shm || exit
-cat /dev/zero > /dev/shm/filler 2>&-
-exec "$@"
-"""
-
-
-def test_counts_need_no_room_on_a_disk() -> None:
-    if subprocess.run(["unshare", "--mount", "true"]).returncode:
-        missing("the right to mount a file system")
-    with service(METRICS_BIND=f"127.0.0.1:{free_port()}") as server:
-        server.command = ["unshare", "--mount", "sh", "-c", FULL, "sh", *server.command]
-        server.restart()
-        serves(server)
-        replaces_a_worker(server)
-        serves(server)
-        assert scrape(server)['cartsvc_requests_total{operation="List Carts",status="200"}'] == 40
-        ends(server)
-
-
-def test_who_asks_the_metrics_for_nothing_is_dropped() -> None:
-    port = free_port()
-    with service(METRICS_BIND=f"127.0.0.1:{port}") as server:
-        threads = Path(f"/proc/{server.process.pid}/task")
-        before = len(list(threads.iterdir()))
-        with ExitStack() as stack:
-            silent = [socket.create_connection(("127.0.0.1", port), 30) for _ in range(3)]
-            for each in silent:
-                stack.enter_context(each)
-            assert [each.recv(1) for each in silent] == [b"", b"", b""]
-            # A thread ends a moment after it has closed its connection.
-            wait_until(lambda: len(list(threads.iterdir())) == before)
-        assert scrape(server)
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGHUP])
+def test_a_drain_serves_on_until_it_is_told_again(told: int) -> None:
+    with (
+        service(DJANGO_SETTINGS_MODULE="tests.machines.long_drain") as server,
+        requests.Session() as kept,
+    ):
+        server.process.send_signal(told)
+        ready = f"{server.url}/readyz"
+        wait_until(lambda: requests.get(ready, timeout=60).status_code == 503)
+        # Each is a connection of its own, to either worker.
+        answers = [requests.get(ready, timeout=60) for _ in range(20)]
+        assert [each.json() for each in answers] == [{"status": "draining"}] * 20
+        answer = kept.get(f"{server.url}/healthz", timeout=60)
+        assert (answer.status_code, answer.headers["Connection"]) == (200, "close")
+        assert server.caller().post(body=bodies.cart()).status_code == 200
+        assert len(server.workers()) == 2
+        server.stop()
+        assert server.process.returncode == 0

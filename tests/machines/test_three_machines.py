@@ -16,7 +16,6 @@ import pytest
 from tests.machines.booted_machines import LINK, execute
 from tests.machines.campaign.recorded_caller import UNKNOWN
 from tests.machines.campaign.recorded_callers import RecordedCallers
-from tests.machines.servers import ROOT
 from tests.machines.three_machines import (
     DATA,
     NODES,
@@ -30,7 +29,7 @@ from tests.machines.three_machines import (
     inline,
     three_machines,
 )
-from tests.support.programs import wait_until
+from tests.support.programs import ROOT, wait_until
 
 if not os.environ.get("THREE_MACHINES"):
     pytest.skip("it boots five machines: set THREE_MACHINES=1", allow_module_level=True)

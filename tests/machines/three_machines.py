@@ -22,10 +22,9 @@ import pytest
 
 from tests.machines.booted_machines import HOST, Machine, blocks, debian, networked, token
 from tests.machines.campaign.recorded_callers import RecordedCallers
-from tests.machines.servers import ROOT
 from tests.support import bodies
 from tests.support.callers import HttpApi
-from tests.support.programs import copied, wait_until
+from tests.support.programs import ROOT, copied, wait_until
 
 NODES = {f"node{number}": f"10.0.0.{number}" for number in (1, 2, 3)}
 FRONT, SPARE = "10.0.0.9", "10.0.0.8"

@@ -1,12 +1,10 @@
 """The structure of the project: its top level."""
 
 import subprocess
-from pathlib import Path
 
 import pytest
-from django.conf import settings
 
-ROOT = Path(settings.BASE_DIR)
+from tests.support.programs import ROOT
 
 
 def test_top_level_is_the_agreed_one() -> None:

@@ -25,7 +25,6 @@ def private_pem_of(key: Any) -> str:
     return text.decode()
 
 
-ROOT = Path(configured.BASE_DIR)
 SECRET, SHARED = RIGHT["SECRET_KEY"], RIGHT["JWT_SIGNING_KEY"]
 PUBLIC_KEY = pem_of(ec.generate_private_key(ec.SECP256R1()))
 JWKS = {

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 
-ROOT = Path(settings.BASE_DIR)
+from tests.support.programs import ROOT
+
 PAPERS = [ROOT / "README.md", *sorted(ROOT.glob("c*/**/*.md")), *sorted(ROOT.glob("tests/*.md"))]
 PAPERS += sorted(ROOT.glob("tests/*/README.md"))
 

@@ -11,7 +11,8 @@ from django.conf import settings
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(settings.BASE_DIR)
+from tests.support.programs import ROOT
+
 SERVICE = ROOT / "cartsvc" / "requirements.txt"
 LOCK = ROOT / "cartsvc" / "requirements.lock"
 TESTS = ROOT / "requirements.txt"

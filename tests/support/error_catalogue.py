@@ -5,10 +5,11 @@ python -m tests.support.error_catalogue    writes it
 
 import os
 from importlib import import_module
-from pathlib import Path
+
+from tests.support.programs import ROOT
 
 BEGIN, END = "<!-- error catalogue: generated -->\n", "<!-- end of error catalogue -->"
-README = Path(__file__).resolve().parents[2] / "carts/README.md"
+README = ROOT / "carts/README.md"
 
 
 def catalogue() -> str:

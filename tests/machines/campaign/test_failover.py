@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.machines.campaign.rounds import Campaign, started
 from tests.machines.campaign.faults import CANCELLED, FAULTS, System
 from tests.machines.campaign.recorded_callers import RecordedCallers
+from tests.machines.campaign.rounds import Campaign, started
 from tests.machines.servers import service
 
 

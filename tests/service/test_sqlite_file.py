@@ -1,4 +1,4 @@
-"""The mode of a SQLite database's file. machines/ has two migrations of PostgreSQL at once."""
+"""The mode of a SQLite database's file, which the first command makes."""
 
 import os
 import sqlite3

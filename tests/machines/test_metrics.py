@@ -1,0 +1,112 @@
+"""The metrics: right across workers, and what cannot end them."""
+
+import socket
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+from cartsvc import __version__
+from tests.machines.servers import (
+    connected,
+    ends,
+    replaces_a_worker,
+    scrape,
+    serves,
+    service,
+)
+from tests.machines.test_http_on_the_wire import head
+from tests.support import bodies
+from tests.support.programs import free_port, missing, wait_until
+
+
+def test_metrics_are_right_across_workers_and_outlive_them() -> None:
+    with service(METRICS_BIND=f"127.0.0.1:{free_port()}") as server:
+        callers = [server.caller() for _ in range(8)]
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda n: callers[n % 8].post(body=bodies.cart()), range(64)))
+        for _ in range(2):
+            callers[0].post(body=bodies.cart(), Idempotency_Key="once")
+        callers[0].post(body=bodies.bare_cart(), Idempotency_Key="once")
+        callers[0].post(body={})
+        expected = {
+            f'cartsvc_info{{instance_name="{server.name}",version="{__version__}"}}': 1,
+            'cartsvc_requests_total{operation="Create Cart",status="200"}': 66,
+            'cartsvc_requests_total{operation="Create Cart",status="400"}': 1,
+            'cartsvc_requests_total{operation="Create Cart",status="422"}': 1,
+            'cartsvc_request_seconds_count{operation="Create Cart"}': 68,
+            "cartsvc_replays_total": 1,
+            "cartsvc_database_errors_total": 0,
+            "cartsvc_workers_replaced_total": 0,
+        }
+
+        def counted() -> dict[str, float]:
+            return {name: n for name, n in scrape(server).items() if name in expected}
+
+        wait_until(lambda: counted() == expected)
+
+        server.lose_a_worker()
+        wait_until(server.is_up)
+        callers[0].get()
+        expected['cartsvc_requests_total{operation="List Carts",status="200"}'] = 1
+        expected["cartsvc_workers_replaced_total"] = 1
+        wait_until(lambda: counted() == expected)
+
+
+def test_an_error_is_counted_by_what_is_behind_it() -> None:
+    where = {"METRICS_BIND": f"127.0.0.1:{free_port()}", "JWT_AUDIENCE": "carts"}
+    with service(**where, WEB_CONCURRENCY="1") as server, ExitStack() as stack:
+        caller = server.caller(aud="carts", sub="busy")
+        server.caller(aud="elsewhere").get()
+        server.caller(aud="carts", exp=1).get()
+        half = head("POST", "Content-Length: 99", token=caller.token)
+        for _ in range(3):  # one more than half of the threads
+            stack.enter_context(connected(server.port)).sendall(half)
+
+        def counted() -> dict[str, float]:
+            return {name: n for name, n in scrape(server).items() if "errors_total{" in name}
+
+        wait_until(lambda: len(counted()) == 3)
+        assert counted() == {
+            f'cartsvc_errors_total{{code="{code}",exception="{exception}"}}': 1
+            for code, exception in (
+                ("invalid_token", "InvalidAudienceError"),
+                ("invalid_token", "ExpiredSignatureError"),
+                ("unavailable", "Busy"),
+            )
+        }
+
+
+FULL = """\
+mount -t tmpfs -o size=64k tmpfs /dev/shm || exit
+cat /dev/zero > /dev/shm/filler 2>&-
+exec "$@"
+"""
+
+
+def test_counts_need_no_room_on_a_disk() -> None:
+    if subprocess.run(["unshare", "--mount", "true"]).returncode:
+        missing("the right to mount a file system")
+    with service(METRICS_BIND=f"127.0.0.1:{free_port()}") as server:
+        server.command = ["unshare", "--mount", "sh", "-c", FULL, "sh", *server.command]
+        server.restart()
+        serves(server)
+        replaces_a_worker(server)
+        serves(server)
+        assert scrape(server)['cartsvc_requests_total{operation="List Carts",status="200"}'] == 40
+        ends(server)
+
+
+def test_who_asks_the_metrics_for_nothing_is_dropped() -> None:
+    port = free_port()
+    with service(METRICS_BIND=f"127.0.0.1:{port}") as server:
+        threads = Path(f"/proc/{server.process.pid}/task")
+        before = len(list(threads.iterdir()))
+        with ExitStack() as stack:
+            silent = [socket.create_connection(("127.0.0.1", port), 30) for _ in range(3)]
+            for each in silent:
+                stack.enter_context(each)
+            assert [each.recv(1) for each in silent] == [b"", b"", b""]
+            # A thread ends a moment after it has closed its connection.
+            wait_until(lambda: len(list(threads.iterdir())) == before)
+        assert scrape(server)
