@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from itertools import islice
 from typing import Any, ClassVar
 
-from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from rest_framework.views import APIView
@@ -26,7 +25,6 @@ from carts.models.manager import CartManager
 from carts.models.writes import Changed
 from carts.record_serializers import InvalidBody
 from carts.validation import Place
-from cartsvc.api import throttling
 from cartsvc.api.envelope import entity_tag, success
 from cartsvc.api.headers import preferences, versions
 from cartsvc.api.json_body import check_media_type, has_body, json_object, received_body
@@ -90,7 +88,7 @@ class OperationView(ViewSetMixin, APIView):
         return request
 
     def initial(self, request: HttpRequest, *args: object, **kwargs: Any) -> None:
-        """Check the token, its scope, the path, its profile, the rate, and the headers.
+        """Check the token, its scope, the path, its profile, and the headers.
 
         The framework would negotiate Accept here, too. If the path does not have the method, 405
         comes after this.
@@ -104,8 +102,6 @@ class OperationView(ViewSetMixin, APIView):
                 bearer.check_scope((self.operation.required_scope,))
         check_guids(kwargs)
         bearer.check_profile(kwargs.get("profile_key"))
-        if settings.THROTTLE_RATE:
-            throttling.check_rate(request, bearer)
         self.caller = bearer.subject, bearer.profile_key
         if self.operation and not headers.keys().isdisjoint(PREFERENCES):
             self._read_headers(headers)

@@ -19,12 +19,6 @@ def check_configuration(**_kwargs: object) -> Iterator[CheckMessage]:
             "Set it to postgres://user:password@host:5432/name, or to sqlite:////path/to/file.",
             id="cartsvc.E002",
         )
-    if settings.THROTTLE_RATE and not settings.CACHE_URL:
-        yield Error(
-            "THROTTLE_RATE is set, but CACHE_URL is not.",
-            "Set CACHE_URL to a Redis that all workers share, such as redis://host:6379/0.",
-            id="cartsvc.E031",
-        )
     if settings.JWT_ALGORITHM != "HS256":
         yield from _check_public_key()
     elif error := _error_of_key(settings.JWT_SIGNING_KEY):

@@ -46,12 +46,6 @@ keys_url = matching(
     r"|(https://[A-Za-z0-9_.-]+|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]+)?([/?].*)?",
     "must be an https:// address.",
 )
-throttle_rate = matching(
-    r"|[1-9][0-9]{0,8}/(s|sec|m|min|h|hour|d|day)", "must be such as 100/min or 10/s."
-)
-redis_url = matching(
-    r"|rediss?://[^/]+/\d+(\?.*)?", "must be such as redis://host:6379/0, or rediss:// with TLS."
-)
 company_page = matching(
     r"|https?://[^\s{}]+\{key\}[^\s{}]*", "must be such as https://crm.example.com/{{key}}."
 )

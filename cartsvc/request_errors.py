@@ -226,9 +226,11 @@ class MoreProblems(ApiError):
 
 
 class Throttled(ApiError):
+    """The answer of the shipped nginx.conf, where it limits rates."""
+
     status = 429
-    text = "Too many requests. Try again in %(seconds)d seconds."
-    meaning = "The bearer has sent more requests than the limit allows."
+    text = "Too many requests have come with this token. Try again."
+    meaning = "More requests come with the token than the operator allows."
     remedy = "Wait for as many seconds as Retry-After says."
     retry = True
 

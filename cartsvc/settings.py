@@ -18,8 +18,6 @@ from cartsvc.environment_variables import (
     is_network,
     is_random,
     keys_url,
-    redis_url,
-    throttle_rate,
     usable_cores,
     validate_each,
 )
@@ -69,8 +67,6 @@ THREADS = env.int("THREADS", 4, validate=between(1, 1000))
 FORWARDED_ALLOW_IPS = env.list(
     "FORWARDED_ALLOW_IPS", ["127.0.0.1", "::1"], str.strip, validate=validate_each(is_network)
 )
-THROTTLE_RATE = env.str("THROTTLE_RATE", "", validate=throttle_rate)
-CACHE_URL = env.str("CACHE_URL", "", validate=redis_url)
 # Pages of the company's own, to which the desk links.
 RESTAURANT_URL = env.str("RESTAURANT_URL", "", validate=company_page)
 CUSTOMER_URL = env.str("CUSTOMER_URL", "", validate=company_page)
@@ -192,16 +188,6 @@ if EMBEDDED:
 # What serves requests changes it: see DATABASE_OF_REQUESTS.
 DATABASES = {"default": {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, **DATABASE}}
 
-if CACHE_URL:
-    CACHES = {
-        "default": {
-            "BACKEND": "django.core.cache.backends.redis.RedisCache",
-            "LOCATION": CACHE_URL,
-            # Seconds. A request that asks the cache waits no longer.
-            "OPTIONS": {"socket_connect_timeout": 0.5, "socket_timeout": 0.5},
-        }
-    }
-
 # Security
 
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS_ONLY
@@ -269,7 +255,6 @@ CORS_ALLOW_HEADERS = [
 ]
 CORS_EXPOSE_HEADERS = [
     *("ETag", "X-Request-ID", "Retry-After", "Idempotent-Replayed", "Preference-Applied"),
-    *("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),
 ]
 
 SPECTACULAR_SETTINGS = {

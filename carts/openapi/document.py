@@ -30,8 +30,7 @@ from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.member_names import camel_case
 from cartsvc.request_errors import API_ERRORS
 
-# Headers of every answer, and of answers with these statuses.
-COMMON_HEADERS = ("X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+# Headers of answers with these statuses. Every answer has an X-Request-ID.
 HEADERS_OF_STATUS = {
     **dict.fromkeys((401, 403), ("WWW-Authenticate",)),  # of a 403, if a scope is missing
     **dict.fromkeys((304, 412), ("ETag",)),
@@ -135,7 +134,7 @@ class DocumentGenerator(SchemaGenerator):
         }
 
     def _headers(self, status: int, *own: str) -> JsonDict:
-        names = (*COMMON_HEADERS, *HEADERS_OF_STATUS.get(status, ()), *own)
+        names = ("X-Request-ID", *HEADERS_OF_STATUS.get(status, ()), *own)
         return {name: self.headers[name] for name in names}
 
 

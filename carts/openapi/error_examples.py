@@ -17,7 +17,7 @@ COMMON_ERRORS = (
     request_errors.NotAuthenticated(),
     request_errors.InvalidToken(),
     request_errors.InsufficientScope(either="Cart.Write", scopes=["Cart.Write"]),
-    request_errors.Throttled(seconds=30),
+    request_errors.Throttled(),
     request_errors.InternalError(),
     request_errors.Unavailable(),
 )

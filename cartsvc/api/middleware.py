@@ -22,7 +22,7 @@ from django.middleware.security import SecurityMiddleware
 from django.urls import resolve
 from environs import ValidationError
 
-from cartsvc.api import health, throttling
+from cartsvc.api import health
 from cartsvc.api.exception_handler import handle
 from cartsvc.api.json_body import RECEIVED, has_body, media_type
 from cartsvc.db.postgresql.base import deadline
@@ -129,9 +129,6 @@ def _view(request: HttpRequest) -> HttpResponse:
 
 
 def _add_headers(request: HttpRequest, response: HttpResponse) -> None:
-    if settings.THROTTLE_RATE:
-        for name, value in throttling.rate_limit_headers(request).items():
-            response[name] = value
     response["X-Request-ID"] = request.META["cartsvc.request_id"]
     response["Cache-Control"] = "no-store"
     response["X-Content-Type-Options"] = "nosniff"

@@ -21,7 +21,6 @@ SENT = {
 }
 READ = {
     *("ETag", "X-Request-ID", "Retry-After", "Idempotent-Replayed", "Preference-Applied"),
-    *("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),
 }
 
 

@@ -64,7 +64,7 @@ def test_answers_of_an_operation(name: str, statuses: str, document: Document) -
     assert " ".join(answers) == statuses
     for status, answer in answers.items():
         headers = answer["headers"]
-        assert {"X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining"} < headers.keys()
+        assert "X-Request-ID" in headers
         assert ("Retry-After" in headers) == (status in {"429", "503"})
         assert ("WWW-Authenticate" in headers) == (status in {"401", "403"})
         assert ("ETag" in headers) or status != "412"

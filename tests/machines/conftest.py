@@ -8,7 +8,7 @@ import pytest
 from tests.machines.proxies import HOST, Proxy, nginx
 from tests.machines.servers import Service, service
 from tests.support.clusters import Cluster, private_cluster
-from tests.support.programs import accepts, free_port, missing, program, running
+from tests.support.programs import missing
 
 # The files that take the longest, of this folder and tests/browser. Those that run last alone keep
 # the other processes waiting.
@@ -59,13 +59,3 @@ def small_disk() -> Iterator[Path]:
             missing("the right to mount a file system")
         yield Path(folder)
         subprocess.run(["umount", "--lazy", folder], check=True)
-
-
-@pytest.fixture
-def redis() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    port = free_port()
-    with tempfile.TemporaryDirectory() as folder:
-        where = ["--port", port, "--bind", "127.0.0.1", "--dir", folder]
-        command = [program("redis-server"), *where]
-        with running(command, lambda: accepts(port), stdout=subprocess.DEVNULL) as process:
-            yield f"redis://127.0.0.1:{port}/0", process

@@ -78,8 +78,8 @@ class Proxy:
     def workers(self) -> set[int]:
         return set(children(self.process.pid))
 
-    def caller(self) -> HttpApi:
-        caller = HttpApi(self.url, uuid.uuid4(), key=SIGNING_KEY)
+    def caller(self, **claims: Any) -> HttpApi:
+        caller = HttpApi(self.url, uuid.uuid4(), key=SIGNING_KEY, **claims)
         caller.verify = self.certificate
         return caller
 

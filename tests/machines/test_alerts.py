@@ -45,11 +45,10 @@ def test_each_alert_leads_to_its_heading() -> None:
 
 
 def test_the_service_counts_what_the_rules_ask_for() -> None:
-    """Of its own requests, and of an issuer and a cache that are not there."""
+    """Of its own requests, and of an issuer that is not there."""
     nowhere = f"127.0.0.1:{free_port()}"
     binds = [{"METRICS_BIND": f"127.0.0.1:{free_port()}"} for _ in range(2)]
-    cache = {"THROTTLE_RATE": "9/s", "CACHE_URL": f"redis://{nowhere}/0"}
-    with service(**binds[0], **cache) as one, with_issuer(f"http://{nowhere}", **binds[1]) as two:
+    with service(**binds[0]) as one, with_issuer(f"http://{nowhere}", **binds[1]) as two:
         answers = [server.caller().get().status_code for server in (one, two)]
         assert answers == [200, 503]
         counted = {name: value for server in (one, two) for name, value in scrape(server).items()}

@@ -10,15 +10,11 @@ tests/machines/README.md says what it does, and shows what it last printed.
 
 import json
 import os
-import subprocess
-from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
-import requests
 
 from tests.machines.attack_trials import Caller, honest, try_attack
 from tests.machines.attacks import ATTACKS, LARGE, LARGEST, Target
@@ -28,7 +24,6 @@ from tests.machines.servers import (
     RAISED,
     SIGNING_KEY,
     service,
-    timed,
     with_issuer,
 )
 from tests.support.callers import HttpApi
@@ -132,27 +127,3 @@ def test_an_attack_keeps_nobody_from_an_answer(request: pytest.FixtureRequest, n
     large = target.request("POST", target.carts, json.dumps(LARGE).encode())
     assert [Caller(target, kept=False).ask(large)[0] for _ in range(8)] == ["200"] * 8
     assert not honest(target, 0.5).errors
-
-
-def test_a_rate_holds_exactly_across_workers(
-    redis: tuple[str, subprocess.Popen[bytes]],
-) -> None:
-    url, process = redis
-    with service(THROTTLE_RATE="50/day", CACHE_URL=url, WEB_CONCURRENCY="3") as server:
-        bearer = [server.caller(sub="fast") for _ in range(12)]
-        other = server.caller(sub="patient")
-        with ThreadPoolExecutor(12) as pool:
-            answers = list(pool.map(lambda n: bearer[n % 12].get(), range(150)))
-        assert Counter(answer.status_code for answer in answers) == {200: 50, 429: 100}
-        left = Counter(int(answer.headers["RateLimit-Remaining"]) for answer in answers)
-        assert left == {**dict.fromkeys(range(1, 50), 1), 0: 101}
-        assert other.get().status_code == 200
-        assert requests.get(f"{server.url}/healthz", timeout=60).ok
-
-        # A failing rate limit must not take the service down with it.
-        process.kill()
-        process.wait()
-        unlimited, seconds = timed(bearer[0], "GET")
-        assert unlimited.status_code == 200
-        assert "RateLimit-Limit" not in unlimited.headers
-        assert seconds < 2

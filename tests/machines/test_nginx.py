@@ -14,7 +14,7 @@ import pytest
 import requests
 
 from cartsvc.api.envelope import Failure
-from cartsvc.request_errors import API_ERRORS, Unavailable
+from cartsvc.request_errors import API_ERRORS, Throttled, Unavailable
 from tests.machines.proxies import HOST, Proxy, nginx
 from tests.machines.test_http_on_the_wire import answer_on, head
 from tests.support import bodies
@@ -85,7 +85,7 @@ def test_the_texts_are_the_declared_ones() -> None:
     limits = {"payload_too_large": {"limit": 256 * 1024}}
     shipped = (ROOT / "cartsvc/deploy/nginx.conf").read_text()
     said = re.findall(r"/.nginx/\w+ {[^}]*?return (\d+) '(.*)';", shipped)
-    assert len(said) == shipped.count("internal;") == 8
+    assert len(said) == shipped.count("internal;") == 9
     for status, body in said:
         [told] = json.loads(body)["notifications"]
         declared = API_ERRORS[told["code"]]
@@ -151,6 +151,32 @@ def test_the_desk_can_be_closed_to_other_networks(proxy: Proxy) -> None:
     finally:
         file.write_text(shipped)
         proxy.reload()
+
+
+def test_a_token_has_a_rate_once_the_mark_is_off(proxy: Proxy) -> None:
+    """However it is written: the service takes any case of Bearer, and any spaces after it."""
+    sender = proxy.caller()
+    file = proxy.folder / "cartsvc.conf"
+    shipped = file.read_text()
+    limited = shipped.replace("# limit_req zone=cartsvc_token", "limit_req zone=cartsvc_token")
+    file.write_text(limited.replace("burst=50", "burst=1").replace("rate=10r/s", "rate=1r/m"))
+    assert [sender.get().status_code for _ in range(4)] == [200] * 4
+    proxy.reload()
+    try:
+        assert [sender.get().status_code for _ in range(2)] == [200] * 2
+        for written in ("Bearer {}", "bEARER   {}", "Bearer {}="):
+            authorization = written.format(sender.token)
+            refused = sender.post("", bodies.cart(), Authorization=authorization)
+            assert (refused.status_code, refused.text) == (429, Failure(Throttled()).text)
+            assert refused.headers["Retry-After"] == "1"
+            assert refused.headers["Content-Type"] == "application/json"
+        assert proxy.caller(sub="another").get().status_code == 200
+        login = requests.get(f"{proxy.url}/admin/login/", verify=proxy.certificate, timeout=60)
+        assert login.status_code == 200
+    finally:
+        file.write_text(shipped)
+        proxy.reload()
+    assert sender.get().json()["data"]["carts"] == []
 
 
 def test_an_address_may_try_to_sign_in_ten_times_at_once(proxy: Proxy) -> None:

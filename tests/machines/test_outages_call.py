@@ -89,20 +89,16 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, Any], int]] = {
     "FORWARDED_ALLOW_IPS does not name the proxy": ({"FORWARDED_ALLOW_IPS": "10.0.0.9"}, {}, 301),
     "the clock is 20 minutes fast": ({}, {"exp": lambda: time.time() - 5 * 60}, 401),
     "the issuer renames a scope": ({}, {"scope": "Carts.Read Carts.Write"}, 403),
-    "THROTTLE_RATE is too low": ({"THROTTLE_RATE": "1/hour"}, {"sub": "app"}, 429),
 }
 
 
 @pytest.mark.parametrize(("settings", "claims", "status"), REFUSED.values(), ids=REFUSED)
 def test_an_outage_that_is_no_error_calls(
-    settings: dict[str, str],
-    claims: dict[str, Any],
-    status: int,
-    redis: tuple[str, Popen[bytes]],
+    settings: dict[str, str], claims: dict[str, Any], status: int
 ) -> None:
     """Every caller is refused, and the instance is well."""
     claims = {name: value() if callable(value) else value for name, value in claims.items()}
-    with watched(CACHE_URL=redis[0]) as (server, scrapes):
+    with watched() as (server, scrapes):
         scrapes.take(FIVE_MINUTES, lambda: ask(server))
         server.restart(**settings)
         ask(server, **claims)
@@ -118,24 +114,6 @@ def test_tokens_for_another_audience_call() -> None:
         scrapes.take(FIVE_MINUTES, lambda: ask(server, aud="carts"))
         scrapes.take(FIVE_MINUTES, lambda: ask(server, aud="carts") + ask(server, aud="shops")[:2])
     assert scrapes.fired(since=FIVE_MINUTES).keys() == {"CartsvcTokens"}
-
-
-def test_a_cache_that_is_down_calls(redis: tuple[str, Popen[bytes]]) -> None:
-    env = {"CACHE_URL": redis[0], "THROTTLE_RATE": "9999/s", "WEB_CONCURRENCY": "6"}
-    with watched(**env) as (server, scrapes):
-        scrapes.take(FIVE_MINUTES, lambda: ask(server))
-        redis[1].kill()
-
-        def failed() -> float:
-            ask(server)
-            return scrape(server).get('cartsvc_unreachable_total{server="cache"}', 0)
-
-        # Each worker tries again after five seconds, which are not played.
-        wait_until(failed)
-        scrapes.take(1)
-        wait_until(lambda: failed() > 16)
-        scrapes.take(FIVE_MINUTES // 2, lambda: ask(server))
-    assert scrapes.fired(since=FIVE_MINUTES).keys() == {"CartsvcUnlimited"}
 
 
 def test_an_instance_that_ends_calls() -> None:

@@ -1,6 +1,6 @@
 """Three machines, set up block by block by their page from bare Debians, in a network of their own.
 
-They are the three, one with Redis, nginx and Prometheus, and a spare one. Replaced are Certbot and
+They are the three, one with nginx and Prometheus, and a spare one. Replaced are Certbot and
 the issuer's address, as on one machine, and what the page leaves to its reader: addresses and
 passwords. /backup is a folder of the machine that runs the tests.
 """

@@ -5,12 +5,10 @@ from contextlib import contextmanager, suppress
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.cache import cache
 from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection
-from redis import RedisError
 
 from cartsvc.db.applied_migrations import is_migrated
 from cartsvc.db.database_url import connect_for_requests
@@ -53,10 +51,6 @@ class Command(BaseCommand):
         connect_for_requests()
         if not settings.EMBEDDED:
             self._look_at_database()
-        try:
-            cache.get("")
-        except (OSError, RedisError) as error:
-            self.stderr.write(f"The cache does not answer yet: {error}")
         # With nothing configured somebody reads this; else it would be in a log.
         if settings.JWT_KEY_GENERATED and not settings.IS_PUBLIC:
             self._make_first_account()
