@@ -23,29 +23,14 @@ def test_a_cart_prints_whole_and_without_controls(cart: Cart, desk: Open) -> Non
     assert page.evaluate(inside) == "avoid"
 
 
-BEFORE = "title => getComputedStyle(title, '::before').content"
-
-
-def test_a_slip_prints_alone_and_in_black_on_white(cart: Cart, open_page: Open) -> None:
+def test_the_slips_print_as_copies_in_black_on_white(cart: Cart, open_page: Open) -> None:
     page = open_page(scheme="dark")
     sign_in(page, "anna")
     page.goto(page_of(cart))
-    page.evaluate("print = () => { printed = document.body.cloneNode().dataset.print; }")
-    for name, slip in (("Print the docket", "docket"), ("Print the slip", "slip")):
-        page.emulate_media(media="screen")
-        page.get_by_role("button", name=name).click()
-        assert page.evaluate("printed") == slip
-        assert page.evaluate("document.body.dataset.print") is None
-        page.evaluate("slip => { document.body.dataset.print = slip; }", slip)
-        page.emulate_media(media="print")
-        shoot(page, f"print-{slip}")
-        shown = page.locator("main :visible").evaluate_all("all => all.map(each => each.id)")
-        assert [each for each in shown if each in {"docket", "slip"}] == [slip]
-        # A kitchen must not cook twice.
-        assert page.locator(f"#{slip} .title").evaluate(BEFORE) == '"COPY · "'
-        assert page.locator(f"#{slip} p").last.inner_text() == f"Cart {cart.pk}"
-        assert not page.locator(".facts, h1, .timeline, h3").locator("visible=true").count()
-        page.evaluate("delete document.body.dataset.print")
+    page.emulate_media(media="print")
+    # A kitchen must not cook twice.
+    before = "titles => titles.map(title => getComputedStyle(title, '::before').content)"
+    assert page.locator(".slip .title").evaluate_all(before) == ['"COPY · "'] * 2
     colours = "[getComputedStyle(document.body).color, getComputedStyle(document.body).background]"
     text, ground = page.evaluate(colours)
     assert (text, ground[:18]) == ("rgb(0, 0, 0)", "rgb(255, 255, 255)")

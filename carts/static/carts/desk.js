@@ -77,15 +77,6 @@ if (navigator.clipboard) {
   }
 }
 
-for (const button of document.querySelectorAll("button[data-print]")) {
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    document.body.dataset.print = button.dataset.print;
-    print();
-    delete document.body.dataset.print;
-  });
-}
-
 // The way back to the list keeps what was searched, in this tab, until somebody logs out.
 const list = document.getElementById("found");
 if (document.querySelector("form.find")) sessionStorage.setItem("found", location.search);
