@@ -69,8 +69,7 @@ class CartAdmin(admin.ModelAdmin):
         form, result = search.FindForm(request.GET), search.SearchResult()
         if form.is_valid():
             as_file = "xlsx" in request.GET
-            size = search.CARTS_ON_PHONE if "narrow" in request.COOKIES else search.CARTS_PER_PAGE
-            size = search.MAX_FOUND if as_file else size
+            size = search.MAX_FOUND if as_file else search.CARTS_PER_PAGE
             result = search.find_carts(form.cleaned_data, size=size)
             if result.opens:
                 if result.is_guess:

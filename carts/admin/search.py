@@ -28,14 +28,14 @@ from carts.models.cart_change import NAME_LENGTH, Author
 from carts.models.cart_status import STATUSES, has_status
 from cartsvc.guids import first_key_at
 
-# The carts of a page, on a phone as well, and the most that are counted and that a file holds.
-CARTS_PER_PAGE, CARTS_ON_PHONE, MAX_FOUND = 100, 25, 1_000
+# The carts of a page, and the most that are counted and that a file holds.
+CARTS_PER_PAGE, MAX_FOUND = 100, 1_000
 
 # The carts that a search looks through at first, then twice as many, and for how long it goes on.
 CARTS_AT_ONCE, SEARCH_SECONDS = 1_000, 0.9
 
 # The filters whose columns have their values, in upper or lower case.
-EQUAL = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
+EQUAL = ("platform", "ordering_channel", "fulfilment_channel")
 
 
 class MomentField(forms.DateTimeField):
@@ -55,11 +55,9 @@ class MomentField(forms.DateTimeField):
 
 class FindForm(forms.Form):
     q = forms.CharField(required=False, label="Find a cart", max_length=500)
-    partner_key = forms.CharField(required=False, strip=False)
     platform = forms.CharField(required=False, strip=False)
     ordering_channel = forms.CharField(required=False, strip=False)
     fulfilment_channel = forms.CharField(required=False, strip=False)
-    currency = forms.CharField(required=False)
     status = forms.ChoiceField(
         required=False, choices=[("", "any"), *((status, status) for status in STATUSES)]
     )

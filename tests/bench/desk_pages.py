@@ -54,7 +54,7 @@ def paths() -> Iterator[str]:
     night = cart.created_on.strftime("%Y-%m-%dT%H:%M")
     busiest = Cart.objects.values_list("restaurant_key").annotate(carts=Count("pk")).latest("carts")
     term = f"q={busiest[0]}"
-    names = ("partner_key", "platform", "ordering_channel", "fulfilment_channel", "currency")
+    names = ("platform", "ordering_channel", "fulfilment_channel")
     terms = [
         *(cart.id, item.id, cart.profile_key, cart.restaurant_key, cart.partner_key, cart.subtotal),
         *("00000000-0000-4000-8000-000000000000", "2147483647", "NONE", "pizza", "zzz"),
@@ -66,9 +66,9 @@ def paths() -> Iterator[str]:
         *(f"{term}+{dish_or_amount}" for dish_or_amount in ("pizza", "zzz", cart.subtotal, "0.01")),
         *(f"{name}={value}" for name in names for value in (getattr(cart, name), "ZZZ")),
         *("xlsx=1", f"before={cart.id}"),
-        *("changed_by=zzz", f"partner_key={cart.partner_key}&changed_by=zzz&changed_from={day}"),
+        *("changed_by=zzz", f"q={cart.partner_key}&changed_by=zzz&changed_from={day}"),
         f"created_from={day}&created_to={night}",
-        f"q={cart.partner_key}&platform=ZZZ&currency=EUR",
+        f"q={cart.partner_key}&platform=ZZZ",
         f"{term}&platform=ZZZ&created_to={night}",
     ]
     today = f"day={timezone.now():%Y-%m-%d}&agent=desk-bench"

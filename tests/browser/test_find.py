@@ -105,19 +105,15 @@ def test_a_list_has_a_line_a_cart_on_a_wide_screen(cart: Cart, desk: Open) -> No
     check(page, "list-1920")
 
 
-def test_a_key_leads_to_the_search_and_a_phone_gets_few_carts(cart: Cart, desk: Open) -> None:
-    for _ in range(30):
-        CartFactory()
+def test_a_key_leads_to_the_search_and_a_phone_does_not_zoom(cart: Cart, desk: Open) -> None:
     page = desk(390)
     page.goto(page_of(cart))
     page.keyboard.press("/")
     page.keyboard.type("1002 naan/")
     assert page.locator("#id_q").input_value() == "1002 naan/"
     page.goto(FIND)
-    assert page.locator("#result_list tbody tr").count() == 25
     # Smaller, a phone would zoom in whenever one types.
     sizes = page.locator("input:not([type=hidden], [type=checkbox]), select").evaluate_all(
         "fields => fields.map(field => parseFloat(getComputedStyle(field).fontSize))"
     )
     assert min(sizes) >= 16
-    check(page, "few-carts-390")

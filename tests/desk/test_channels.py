@@ -92,9 +92,6 @@ def test_the_channels_of_other_carts_are_suggested(lead: Client, several: list[C
             '<datalist id="suggested-fulfilment_channel">(.*)</datalist>', page.text
         )
         assert re.findall('value="([^"]*)"', seen) == ["DELIVERY", "PICKUP"]
-    for typed, new in (("PIKCUP", True), ("PICKUP", False)):
-        preview = lead.post(CHANNELS, sent(several, fulfilment_channel=typed))
-        assert ("None of the newest carts has “PIKCUP”." in words(preview.text)) == new
 
 
 def test_the_page_tells_the_carts_apart(lead: Client, several: list[Cart]) -> None:

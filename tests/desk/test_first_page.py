@@ -1,12 +1,11 @@
-"""The first page of a member of staff, and how much of a list a phone gets."""
+"""The first page of a member of staff."""
 
-import re
 from typing import Any
 
 from django.test import Client
 
 from carts.models import Cart
-from tests.desk.conftest import CARTS, MINE, correct_page, form_of, found, staff, words
+from tests.desk.conftest import CARTS, MINE, correct_page, form_of, staff, words
 from tests.support.factories import CartFactory
 
 
@@ -46,16 +45,6 @@ def test_a_deleted_cart_is_not_among_them(lead: Client) -> None:
     lead.post(url, form_of(lead, url) | {"note": "Ring"})
     Cart.objects.delete_cart(cart.pk)
     assert lead.get(MINE).context["result"].carts == []
-
-
-def test_a_phone_gets_25_carts_on_a_page(lead: Client) -> None:
-    made = [CartFactory().pk for _ in range(30)][::-1]
-    assert [cart.pk for cart in found(lead)] == made
-    lead.cookies["narrow"] = "yes"
-    page = lead.get(CARTS)
-    assert [cart.pk for cart in page.context["result"].carts] == made[:25]
-    (older,) = re.findall(r'before=[^"]+', page.text)
-    assert [cart.pk for cart in found(lead, before=older.partition("=")[2])] == made[25:]
 
 
 def test_a_tab_says_what_was_searched_and_clearing_the_filters_keeps_it(lead: Client) -> None:

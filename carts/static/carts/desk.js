@@ -3,14 +3,7 @@
 // The server writes and reads times in the time zone that this cookie names.
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const secure = location.protocol === "https:" ? "; Secure" : "";
-const remember = (name, value, seconds) => {
-  document.cookie = `${name}=${value}; Path=/; Max-Age=${seconds}; SameSite=Lax${secure}`;
-};
-if (zone) remember("timezone", zone, 31_536_000);
-
-// A list on a phone has fewer carts on a page.
-const isNarrow = matchMedia("(max-width: 767px)").matches;
-remember("narrow", "yes", isNarrow ? 31_536_000 : 0);
+if (zone) document.cookie = `timezone=${zone}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
 
 // The key of the search box, unless somebody types.
 document.addEventListener("keydown", (event) => {
