@@ -6,15 +6,7 @@ from django.apps import apps as installed
 from django.contrib.admin import apps as admin_apps
 from django.db.models.signals import post_migrate
 
-# What a lead may do with accounts, `carts.admin.accounts` narrows further.
-GROUPS = {
-    "Cart support": ["view_cart"],
-    "Cart support agent": ["view_cart", "change_cart"],
-    "Cart support lead": [
-        *("view_cart", "change_cart", "delete_cart"),
-        *("view_user", "add_user", "change_user"),
-    ],
-}
+from carts.roles import ROLES
 
 
 class CartsConfig(AppConfig):
@@ -40,11 +32,11 @@ class DeskConfig(admin_apps.AdminConfig):
 
 
 def create_groups(using: str, apps: Any = installed, **_: Any) -> None:
-    """Create the groups of the support desk that are missing. Those that are there stay."""
+    """Create the groups of roles that are missing. Those that are there stay."""
     groups = apps.get_model("auth", "Group").objects.using(using)
     permissions = apps.get_model("auth", "Permission").objects.using(using)
-    for name, codenames in GROUPS.items():
+    for name, role in ROLES.items():
         ours = permissions.filter(content_type__app_label__in=["carts", "auth"])
-        may = ours.filter(codename__in=codenames)
-        if len(may) == len(codenames) and not groups.filter(name=name).exists():
+        may = ours.filter(codename__in=role.permissions)
+        if len(may) == len(role.permissions) and not groups.filter(name=name).exists():
             groups.create(name=name).permissions.set(may)

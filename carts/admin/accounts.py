@@ -2,13 +2,12 @@ from typing import Any, ClassVar
 
 from axes.utils import reset
 from django import forms
-from django.apps import apps
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 from django.contrib.auth.signals import user_logged_in
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.dispatch import receiver
@@ -17,20 +16,10 @@ from django.http import HttpRequest, HttpResponse
 from carts.admin.formatting import format_value, isolate
 from carts.admin.site import IS_FIRST
 from carts.models import FirstPassword
+from carts.roles import ROLES
 
 admin.site.unregister(User)
 
-# What the desk calls them, on Django's own pages as well.
-User._meta.verbose_name, User._meta.verbose_name_plural = "account", "accounts"
-User._meta.get_field("groups").verbose_name = "role"
-apps.get_app_config("auth").verbose_name = "Accounts and groups"
-
-# What the groups of the desk may do. Another group may be a role as well.
-ROLES = {
-    "Cart support": "sees carts, and changes nothing",
-    "Cart support agent": "changes carts and their items, and puts back what was changed",
-    "Cart support lead": "does all of this, deletes carts and manages accounts",
-}
 MANAGES, BACKEND = "auth.change_user", "django.contrib.auth.backends.ModelBackend"
 
 # What the log shows of an account.
@@ -39,41 +28,13 @@ LOGGED = {"username", "first_name", "last_name", "email", "role", "is_superuser"
 
 class RoleField(forms.ModelChoiceField):
     widget = forms.RadioSelect
+    default_error_messages: ClassVar = {"required": "Choose a role."}
 
     def label_from_instance(self, obj: Group) -> str:
-        return f"{obj.name}: {ROLES[obj.name]}" if obj.name in ROLES else obj.name
+        return f"{obj.name}: {ROLES[obj.name].words}" if obj.name in ROLES else obj.name
 
 
-class RoleForm(forms.ModelForm):
-    """An account's form with one role, out of those that the `viewer` may give."""
-
-    viewer: ClassVar[User]
-    role = RoleField(Group.objects.none(), label="Role", required=False)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        above = _groups_above(self.viewer).values("pk")
-        role: Any = self.fields["role"]
-        role.queryset = Group.objects.exclude(pk__in=above).order_by("pk")
-        if self.instance.pk:
-            self.initial["role"] = self.instance.groups.order_by("pk").last()
-
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        if not (cleaned.get("role") or cleaned.get("is_superuser") or "role" in self.errors):
-            self.add_error("role", "Choose a role.")
-        return cleaned
-
-
-class AddForm(RoleForm, UserCreationForm):
-    pass
-
-
-class ChangeForm(RoleForm, UserChangeForm):
-    """The form asks before the viewer, or else the last lead, manages no accounts any more."""
-
-    sure = forms.BooleanField(label="Yes, I am sure", required=False, widget=forms.HiddenInput)
-
+class ChangeForm(UserChangeForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         # Whoever may not log in is as good as not active.
@@ -81,16 +42,18 @@ class ChangeForm(RoleForm, UserChangeForm):
         self.fields["is_active"].help_text = "Whether this account may log in."
 
     def clean(self) -> dict[str, Any]:
-        cleaned, account = super().clean(), self.instance
-        if self.errors or cleaned["sure"] or not account.has_perm(MANAGES) or self._manages():
+        """Refuse an account without a role, and that the last lead is none any more."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        account, field = self.instance, self.fields["role"]
+        if not (cleaned.get("role") or cleaned.get("is_superuser") or "role" in self.errors):
+            self.add_error("role", field.error_messages["required"])
+        if self.errors or not account.has_perm(MANAGES) or self._manages():
             return cleaned
         others = User.objects.with_perm(
             MANAGES, include_superusers=account.is_superuser, backend=BACKEND
         )
-        if account == self.viewer:
-            self._ask("This is your own account. You could not manage accounts any more.")
-        elif not others.filter(is_staff=True).exclude(pk=account.pk).exists():
-            self._ask("This is the last lead. No lead could manage accounts any more.")
+        if not others.filter(is_staff=True).exclude(pk=account.pk).exists():
+            raise ValidationError("This is the last lead. Make another account a lead first.")
         return cleaned
 
     def _manages(self) -> bool:
@@ -98,10 +61,6 @@ class ChangeForm(RoleForm, UserChangeForm):
         cleaned = self.cleaned_data
         role = Permission.objects.filter(group=cleaned["role"], codename="change_user")
         return cleaned["is_active"] and (cleaned.get("is_superuser") or role.exists())
-
-    def _ask(self, question: str) -> None:
-        self.fields["sure"].widget = forms.CheckboxInput()
-        self.add_error("sure", f"{question} Tick this if that is right.")
 
 
 class PasswordForm(AdminPasswordChangeForm):
@@ -120,8 +79,8 @@ class AccountAdmin(UserAdmin):
     """
 
     list_display = ("username", "role", "is_active", "first_name", "last_name")
-    list_filter = ("groups", "is_active")  # a lead sees no superuser
-    form, add_form, change_password_form = ChangeForm, AddForm, PasswordForm
+    list_filter = search_fields = ()
+    form, add_form, change_password_form = ChangeForm, UserCreationForm, PasswordForm
     change_user_password_template = "admin/auth/user/password.html"  # noqa: S105
     add_fieldsets = ((None, {"fields": ("username", "password1", "password2", "role")}),)
     readonly_fields = ("last_login",)
@@ -149,14 +108,17 @@ class AccountAdmin(UserAdmin):
         if not obj:
             return self.add_fieldsets
         names = ("first_name", "last_name", "email")
-        own = ("is_superuser",) if request.user.is_superuser else ()
-        fields = ("username", "password", *names, "role", *own, "is_active", "sure", "last_login")
+        more = ("is_superuser",) if request.user.is_superuser else ()
+        fields = ("username", "password", *names, "role", *more, "is_active", "last_login")
         return ((None, {"fields": fields}),)
 
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
-        form: Any = super().get_form(request, obj, **kwargs)
-        form.viewer = request.user
-        return form
+        """Return a form with one role, out of those that the viewer may give."""
+        roles = Group.objects.exclude(pk__in=_groups_above(request.user).values("pk"))
+        given = obj.groups.order_by("pk").last() if obj else None
+        role = RoleField(roles.order_by("pk"), required=not obj, initial=given)
+        form = type("AccountForm", (self.form if obj else self.add_form,), {"role": role})
+        return super().get_form(request, obj, form=form, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         obj.is_staff = obj.is_active
@@ -177,7 +139,7 @@ class AccountAdmin(UserAdmin):
             return "Password changed"
         names = [name for name in form.changed_data if name in LOGGED]
         changes = (
-            f"{form.fields[name].label.lower()} {_shown(form.initial.get(name))} → "
+            f"{form[name].label.lower()} {_shown(form[name].initial)} → "
             f"{_shown(form.cleaned_data[name])}"
             for name in names
         )
@@ -218,8 +180,8 @@ def _shown(value: object) -> str:
 def _missing_permissions(user: User | AnonymousUser) -> QuerySet[Permission]:
     if user.is_superuser:
         return Permission.objects.none()
-    own = Permission.objects.filter(Q(user=user) | Q(group__user=user))
-    return Permission.objects.exclude(pk__in=own.values("pk"))
+    held = Permission.objects.filter(Q(user=user) | Q(group__user=user))
+    return Permission.objects.exclude(pk__in=held.values("pk"))
 
 
 def _groups_above(user: User | AnonymousUser) -> QuerySet[Group]:

@@ -120,8 +120,8 @@ def test_11_and_14_what_a_colleague_did_today_and_yesterday(cart: Cart, agent: A
 
 
 def test_12_and_19_a_colleague_comes_and_goes(agent: Agent, open_page: Open) -> None:
-    agent.click("link", "Accounts")
-    agent.click("link", "Add account")
+    agent.click("link", "Users")
+    agent.click("link", "Add user")
     agent.page.get_by_label("Username").fill("cleo")
     for field in ("#id_password1", "#id_password2"):
         agent.page.locator(field).fill(PASSWORD)
@@ -134,7 +134,7 @@ def test_12_and_19_a_colleague_comes_and_goes(agent: Agent, open_page: Open) -> 
     cleo.get_by_text("You have changed no cart yet.").wait_for()
     agent.page.goto(FIND)
     agent.clicks = 0
-    agent.click("link", "Accounts")
+    agent.click("link", "Users")
     agent.click("link", "cleo")
     agent.click("checkbox", "Active")
     agent.click("button", "Save", exact=True)

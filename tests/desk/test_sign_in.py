@@ -106,7 +106,7 @@ def test_every_way_home_leads_to_the_search(viewer: Client, cart: Cart) -> None:
             response = client.get(url, follow=True)
             assert response.request["PATH_INFO"] in {CARTS, MINE}
         # The start page is no longer the way to the accounts.
-        assert (f'<a href="{ACCOUNTS}">Accounts</a>' in text) == (client is root)
+        assert (f'<a href="{ACCOUNTS}">Users</a>' in text) == (client is root)
 
 
 def test_the_host_alone_leads_staff_to_the_desk(viewer: Client, db: None) -> None:
