@@ -8,12 +8,12 @@ import pytest
 import simplejson
 from django.http import HttpResponse
 
-from tests.api.valid_requests import CART_CHANGES, send
 from tests.support import bodies
 from tests.support.answers import assert_refused
 from tests.support.callers import Api
 from tests.support.carts import created, shown
 from tests.support.not_sent import sent
+from tests.support.operations import CART_CHANGES, send
 
 
 def raw(literal: str) -> Any:
@@ -36,7 +36,7 @@ class Place:
 
     @property
     def pointer(self) -> str:
-        items = "/items/1" if self.operation == "create" else ""
+        items = "/items/1" if self.operation == "Create Cart" else ""
         return {"cart": "", "item": items, "option": f"{items}/options/1"}[self.part]
 
     def body(self, changes: dict[str, Any]) -> dict[str, Any]:
@@ -46,20 +46,20 @@ class Place:
         part = sent(getattr(bodies, self.part)() | changes)
         if self.part == "option":
             part = bodies.item(options=[bodies.option(), part])
-        if self.part != "cart" and self.operation == "create":
+        if self.part != "cart" and self.operation == "Create Cart":
             part = bodies.cart(items=[bodies.item(), part])
         return part
 
 
 PLACES = [
-    Place("create", "cart"),
-    *[Place(operation, "item") for operation in ("create", "add", "update")],
-    *[Place(operation, "option") for operation in ("create", "add", "update")],
+    Place("Create Cart", "cart"),
+    *[Place(operation, "item") for operation in ("Create Cart", "Add Item", "Update Item")],
+    *[Place(operation, "option") for operation in ("Create Cart", "Add Item", "Update Item")],
 ]
 # A change takes these, and demands none.
 CHANGEABLE = {
-    Place("change cart", "cart"): CART_CHANGES,
-    Place("change item", "item"): ("quantity", "specialInstructions"),
+    Place("Change Cart", "cart"): CART_CHANGES,
+    Place("Change Item", "item"): ("quantity", "specialInstructions"),
 }
 
 
@@ -69,7 +69,7 @@ class Target:
     def __init__(self, api: Api, place: Place) -> None:
         self.api, self.place = api, place
         self.cart_id = self.item_id = ""
-        if place.operation != "create":
+        if place.operation != "Create Cart":
             self.cart_id = created(api)
             self.item_id = shown(api, self.cart_id)["items"][0]["itemId"]
 

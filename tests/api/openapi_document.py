@@ -4,26 +4,17 @@ from typing import Any
 
 from django.test import Client
 
-CARTS = "/v2.0/customers/{profileKey}/carts"
-OPERATIONS = {
-    "createCart": ("post", CARTS, True),
-    "listCarts": ("get", CARTS, False),
-    "getCart": ("get", f"{CARTS}/{{cartId}}", False),
-    "changeCart": ("patch", f"{CARTS}/{{cartId}}", False),
-    "deleteCart": ("delete", f"{CARTS}/{{cartId}}", False),
-    "addItem": ("post", f"{CARTS}/{{cartId}}/items", False),
-    "updateItem": ("put", f"{CARTS}/{{cartId}}/items/{{itemId}}", True),
-    "changeItem": ("patch", f"{CARTS}/{{cartId}}/items/{{itemId}}", False),
-    "removeItem": ("delete", f"{CARTS}/{{cartId}}/items/{{itemId}}", False),
-    "addItems": ("post", f"{CARTS}/{{cartId}}/items/batch", False),
-    "replaceItems": ("put", f"{CARTS}/{{cartId}}/items", False),
-    "closeCart": ("post", f"{CARTS}/{{cartId}}/close", False),
-    "reopenCart": ("post", f"{CARTS}/{{cartId}}/reopen", False),
-    "moveCart": ("post", f"{CARTS}/{{cartId}}/move", False),
-    "listChanges": ("get", "/v2.0/changes", False),
-}
+from tests.support.operations import REQUESTS, Request
 
 Document = dict[str, Any]
+
+
+def id_of(name: str) -> str:
+    """Return the operationId of an operation with this name."""
+    return name[0].lower() + name[1:].replace(" ", "")
+
+
+OPERATIONS: dict[str, Request] = {id_of(name): one for name, one in REQUESTS.items()}
 
 
 def served() -> Document:
@@ -32,8 +23,8 @@ def served() -> Document:
 
 
 def operation(document: Document, name: str) -> Document:
-    method, path, _ = OPERATIONS[name]
-    return document["paths"][path][method]
+    request = OPERATIONS[name]
+    return document["paths"][request.path][request.method.lower()]
 
 
 def ref(name: str) -> Document:

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from carts.models import CartChange, CartItem
-from tests.api.valid_requests import send
 from tests.support import bodies
 from tests.support.answers import errors_of, success
 from tests.support.callers import Api
 from tests.support.carts import created_with_items, shown
+from tests.support.operations import send
 from tests.support.table_contents import Unchanged, computed_totals, stored_totals
 
 
@@ -39,7 +39,7 @@ def test_adds_items_behind_the_last_in_the_order_sent(api: Api) -> None:
     assert names == [item["displayName"] for item in items]
 
 
-@pytest.mark.parametrize("name", ["add several", "replace all"])
+@pytest.mark.parametrize("name", ["Add Items", "Replace Items"])
 @pytest.mark.parametrize(
     ("body", "error"),
     [
@@ -74,7 +74,7 @@ def test_a_list_is_taken_whole_or_not_at_all(
 def test_no_item_and_more_than_fit_are_refused(
     api: Api, cart_id: str, unchanged: Unchanged, body: Any, code: str
 ) -> None:
-    response = send(api, "add several", cart_id, body=body)
+    response = send(api, "Add Items", cart_id, body=body)
     assert (response.status_code, errors_of(response)) == (400, [(code, "/items")])
 
 

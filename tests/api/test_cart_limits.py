@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from tests.api.valid_requests import send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
+from tests.support.operations import send
 from tests.support.table_contents import Unchanged, computed_totals, stored_totals
 
 pytestmark = pytest.mark.django_db
@@ -32,20 +32,32 @@ LIMITS = {
 @pytest.mark.parametrize(
     ("name", "operation", "fits", "exceeds", "field"),
     [
-        ("MAX_ITEMS", "create", bodies.cart(items=2), bodies.cart(items=3), "/items"),
-        ("MAX_ITEMS", "add", bodies.item(), bodies.item(), ""),
+        ("MAX_ITEMS", "Create Cart", bodies.cart(items=2), bodies.cart(items=3), "/items"),
+        ("MAX_ITEMS", "Add Item", bodies.item(), bodies.item(), ""),
         (
             "MAX_OPTIONS",
-            "create",
+            "Create Cart",
             bodies.cart(options=2),
             bodies.cart(options=3),
             "/items/0/options",
         ),
-        ("MAX_OPTIONS", "add", bodies.item(options=2), bodies.item(options=3), "/options"),
-        ("MAX_OPTIONS", "update", bodies.item(options=2), bodies.item(options=3), "/options"),
-        ("MAX_CART_OPTIONS", "create", bodies.cart(items=3), bodies.cart(items=4), "/items"),
-        ("MAX_CART_OPTIONS", "add", bodies.item(options=2), bodies.item(options=1), "/options"),
-        ("MAX_CART_OPTIONS", "update", bodies.item(options=3), bodies.item(options=4), "/options"),
+        ("MAX_OPTIONS", "Add Item", bodies.item(options=2), bodies.item(options=3), "/options"),
+        ("MAX_OPTIONS", "Update Item", bodies.item(options=2), bodies.item(options=3), "/options"),
+        ("MAX_CART_OPTIONS", "Create Cart", bodies.cart(items=3), bodies.cart(items=4), "/items"),
+        (
+            "MAX_CART_OPTIONS",
+            "Add Item",
+            bodies.item(options=2),
+            bodies.item(options=1),
+            "/options",
+        ),
+        (
+            "MAX_CART_OPTIONS",
+            "Update Item",
+            bodies.item(options=3),
+            bodies.item(options=4),
+            "/options",
+        ),
     ],
 )
 def test_a_limit_is_reached_and_not_exceeded(

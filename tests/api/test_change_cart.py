@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from carts.models import CartChange
-from tests.api.valid_requests import send
 from tests.support import bodies
 from tests.support.answers import exact, success
 from tests.support.callers import Api
 from tests.support.carts import created_with_items, shown
+from tests.support.operations import send
 from tests.support.table_contents import Unchanged
 
 CHANGE = {
@@ -47,10 +47,10 @@ def test_changes_what_is_sent_and_nothing_else(api: Api, change: dict[str, str])
 @pytest.mark.parametrize(
     ("name", "body"),
     [
-        ("change cart", {}),
-        ("change cart", {"note": bodies.cart()["note"]}),
-        ("change item", {}),
-        ("change item", {"quantity": bodies.item()["quantity"]}),
+        ("Change Cart", {}),
+        ("Change Cart", {"note": bodies.cart()["note"]}),
+        ("Change Item", {}),
+        ("Change Item", {"quantity": bodies.item()["quantity"]}),
     ],
 )
 def test_what_is_held_already_changes_nothing(
@@ -71,31 +71,38 @@ CLOSING = {"outcome": "ordered", "reference": "order-1"}
 @pytest.mark.parametrize(
     ("name", "closed"),
     [
-        *(("change cart", None), ("change item", None), ("replace all", None), ("reopen", None)),
-        *(("close", CLOSING), ("reopen", CLOSING)),
+        *(
+            ("Change Cart", None),
+            ("Change Item", None),
+            ("Replace Items", None),
+            ("Reopen Cart", None),
+        ),
+        *(("Close Cart", CLOSING), ("Reopen Cart", CLOSING)),
     ],
 )
 def test_what_changes_nothing_says_so_to_a_replay_too(
     api: Api, cart_id: str, item_id: str, name: str, closed: Any
 ) -> None:
     items = [{"itemId": item_id, **bodies.item()}]
-    body = {"replace all": {"items": items}, "close": CLOSING, "reopen": {}}.get(name, {})
+    body = {"Replace Items": {"items": items}, "Close Cart": CLOSING, "Reopen Cart": {}}.get(
+        name, {}
+    )
     if closed:
-        send(api, "close", cart_id, body=CLOSING)
+        send(api, "Close Cart", cart_id, body=CLOSING)
     change = partial(send, api, name, cart_id, item_id, body, Idempotency_Key="k")
     first, replayed = change(), change()
 
-    if name == "reopen" and closed:
+    if name == "Reopen Cart" and closed:
         assert first.json() == replayed.json() == success("The cart is open.")
         return
-    ids = {"itemIds": [item_id]} if name == "replace all" else None
+    ids = {"itemIds": [item_id]} if name == "Replace Items" else None
     assert first.json() == replayed.json() == success("Nothing was changed.", ids)
     assert first["ETag"] == replayed["ETag"] == ('"2"' if closed else '"1"')
 
 
 def test_update_item_replaces_an_item_by_its_like(api: Api, cart_id: str, item_id: str) -> None:
     """The specification has one answer for it."""
-    response = send(api, "update", cart_id, item_id, bodies.item())
+    response = send(api, "Update Item", cart_id, item_id, bodies.item())
     assert (response.json(), response["ETag"]) == (success("The item was updated."), '"2"')
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from carts.models import CartChange
 from tests.api.ends_of_carts import ABANDONED, CHECKOUT, ORDERED, assert_closed, close, reopen
-from tests.api.valid_requests import CHANGES, send
 from tests.support.answers import errors_of, success
 from tests.support.callers import Api
 from tests.support.carts import created, shown
+from tests.support.operations import CHANGES, send
 from tests.support.table_contents import Unchanged
 
 
@@ -88,7 +88,7 @@ def test_a_body_that_closes_nothing(
 
 
 @pytest.mark.parametrize("body", [CHECKOUT, ORDERED, ABANDONED], ids=lambda body: body["outcome"])
-@pytest.mark.parametrize("name", [name for name in CHANGES if name != "close"])
+@pytest.mark.parametrize("name", [name for name in CHANGES if name != "Close Cart"])
 def test_nothing_in_a_closed_cart_changes(
     api: Api, cart_id: str, item_id: str, unchanged: Unchanged, name: str, body: dict[str, str]
 ) -> None:

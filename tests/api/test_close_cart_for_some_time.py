@@ -13,9 +13,9 @@ from tests.api.ends_of_carts import (
     now_after,
     run_out,
 )
-from tests.api.valid_requests import CHANGES, after, send
 from tests.support.callers import Api
 from tests.support.carts import shown
+from tests.support.operations import CHANGES, after, send
 
 
 def test_a_checkout_that_has_run_out_is_open_in_every_respect(api: Api, cart_id: str) -> None:
@@ -54,7 +54,9 @@ def test_the_seconds_of_a_checkout_count_from_now(
     assert end - start == timedelta(minutes=1)
 
 
-@pytest.mark.parametrize("name", [name for name in CHANGES if name not in {"close", "delete"}])
+@pytest.mark.parametrize(
+    "name", [name for name in CHANGES if name not in {"Close Cart", "Delete Cart"}]
+)
 def test_a_cart_that_was_changed_stays_open_when_a_clock_goes_back(
     api: Api, cart_id: str, item_id: str, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from carts.models import Cart, CartChange, CartItemOption
-from tests.api.valid_requests import CHANGES, send
 from tests.support import bodies
 from tests.support.callers import HttpApi
 from tests.support.carts import created, created_with_items, shown
 from tests.support.concurrency import together
+from tests.support.operations import CHANGES, send
 from tests.support.table_contents import computed_totals, stored_totals
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,11 +1,11 @@
 """Delete Cart: DELETE /carts/{cartId}, an extension."""
 
 from carts.models import Cart, CartChange, CartItem, CartItemOption
-from tests.api.valid_requests import ON_A_CART, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, success
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
+from tests.support.operations import ON_A_CART, send
 from tests.support.table_contents import Unchanged
 
 

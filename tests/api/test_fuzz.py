@@ -18,18 +18,18 @@ from django.db import transaction
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.api.valid_requests import CART_CHANGES, REQUESTS, send
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.carts import created, shown
+from tests.support.operations import CART_CHANGES, REQUESTS, send
 from tests.support.table_contents import table_contents
 
 WHOLE: dict[str, Any] = {
-    "create": bodies.cart(items=2, options=2),
-    "add": bodies.item(options=2),
-    "update": bodies.item(options=2),
-    "change cart": dict.fromkeys(CART_CHANGES, "new"),
-    "change item": {"quantity": 3, "specialInstructions": "new"},
+    "Create Cart": bodies.cart(items=2, options=2),
+    "Add Item": bodies.item(options=2),
+    "Update Item": bodies.item(options=2),
+    "Change Cart": dict.fromkeys(CART_CHANGES, "new"),
+    "Change Item": {"quantity": 3, "specialInstructions": "new"},
 }
 
 EDGES = [-1, 0, 1, 9_999, 10_000, 2**31 - 1, 2**31, -(2**31) - 1, 2**63 - 1, 2**63, -(2**63) - 1]
@@ -108,8 +108,8 @@ class Service:
             if response.status_code != 200:
                 assert "data" not in answer
                 assert table_contents() == self.before
-            elif kind != "delete":
-                cart_id = answer["data"]["cartId"] if kind == "create" else self.cart
+            elif kind != "Delete Cart":
+                cart_id = answer["data"]["cartId"] if kind == "Create Cart" else self.cart
                 cart = shown(self.api, cart_id)
             transaction.set_rollback(True)
         return cart
@@ -137,7 +137,7 @@ def test_nearly_a_body(service: Service, kind: str, data: st.DataObject) -> None
 def test_any_unicode(service: Service, text: str, raw: bool, field: str) -> None:
     """As the character itself or as \\u escapes."""
     body = json.dumps(bodies.cart(**{field: text}), ensure_ascii=not raw)
-    cart = service.send("create", body.encode(errors="surrogatepass"))
+    cart = service.send("Create Cart", body.encode(errors="surrogatepass"))
     assert cart is None or cart[field] == text
 
 
@@ -147,20 +147,20 @@ literals = st.from_regex(
 
 
 @given(
-    kind=st.sampled_from(["create", "add", "update", "change item"]),
+    kind=st.sampled_from(["Create Cart", "Add Item", "Update Item", "Change Item"]),
     literal=literals,
     field=st.sampled_from(["price", "quantity", "menuVersion", "menuItemKey"]),
 )
-@example(kind="create", literal="1e400", field="price")
-@example(kind="create", literal="1" * 400, field="quantity")
-@example(kind="update", literal="1" * 5000, field="menuItemKey")
-@example(kind="add", literal="9999999999.9999", field="price")
-@example(kind="add", literal="0.30000000000000004", field="price")
-@example(kind="add", literal="1E1", field="quantity")
+@example(kind="Create Cart", literal="1e400", field="price")
+@example(kind="Create Cart", literal="1" * 400, field="quantity")
+@example(kind="Update Item", literal="1" * 5000, field="menuItemKey")
+@example(kind="Add Item", literal="9999999999.9999", field="price")
+@example(kind="Add Item", literal="0.30000000000000004", field="price")
+@example(kind="Add Item", literal="1E1", field="quantity")
 def test_any_number_literal(service: Service, kind: str, literal: str, field: str) -> None:
     item = json.dumps(bodies.item(**{field: "LITERAL"}))
     cart = json.dumps(bodies.bare_cart(items=["ITEM"])).replace('"ITEM"', item)
-    body = {"create": cart, "change item": f'{{"{field}": "LITERAL"}}'}.get(kind, item)
+    body = {"Create Cart": cart, "Change Item": f'{{"{field}": "LITERAL"}}'}.get(kind, item)
     if taken := service.send(kind, body.replace('"LITERAL"', literal)):
         # It takes nothing that Python cannot read.
         sent, read = Decimal(json.loads(literal, parse_float=str)), taken["items"][-1][field]
@@ -180,12 +180,12 @@ names_of_headers = [
     *("X-HTTP-Method-Override", "Host", "Accept", "Accept-Language", "Cookie", "Origin", "Expect"),
 ]
 headers = st.dictionaries(st.sampled_from(names_of_headers), header_values, max_size=4)
-kinds = st.sampled_from([*WHOLE, "delete"])
+kinds = st.sampled_from([*WHOLE, "Delete Cart"])
 
 
 @given(kind=kinds, sent=headers)
-@example(kind="create", sent={"Content-Length": "-1"})
-@example(kind="create", sent={"Content-Type": "\xff/\x00"})
+@example(kind="Create Cart", sent={"Content-Length": "-1"})
+@example(kind="Create Cart", sent={"Content-Type": "\xff/\x00"})
 def test_any_header(service: Service, kind: str, sent: dict[str, str]) -> None:
-    body = json.dumps(REQUESTS[kind][2] or {})
+    body = json.dumps(REQUESTS[kind].body or {})
     service.send(kind, body, **{name.replace("-", "_"): value for name, value in sent.items()})

@@ -18,12 +18,12 @@ from carts.serializers import CartItemSerializer
 from carts.validation import types_of
 from carts.value_types import Line
 from carts.views import CartItemViewSet
-from tests.api.valid_requests import CHANGES, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, created_with_items, shown
 from tests.support.concurrency import open_transaction
+from tests.support.operations import CHANGES, send
 from tests.support.table_contents import Unchanged
 
 
@@ -169,8 +169,8 @@ def test_a_refused_request_leaves_its_key_free(api: Api, unchanged: Unchanged) -
     assert codes == ["invalid_type", *mismatches, "cart_not_found"]
 
 
-@pytest.mark.parametrize("name", [*CHANGES, "reopen"])
-@pytest.mark.parametrize("later", ["close", "delete"])
+@pytest.mark.parametrize("name", [*CHANGES, "Reopen Cart"])
+@pytest.mark.parametrize("later", ["Close Cart", "Delete Cart"])
 def test_a_change_is_made_once(api: Api, name: str, later: str, unchanged: Unchanged) -> None:
     """Its retry is no 404, 409 or 412, though the cart has moved on, is closed or gone."""
     cart_id, [item_id] = created_with_items(api, "Pizza")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.api.valid_requests import CHANGES, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import shown
+from tests.support.operations import CHANGES, send
 from tests.support.table_contents import Unchanged
 
 
@@ -22,7 +22,7 @@ from tests.support.table_contents import Unchanged
 def test_a_change_of_the_expected_version_is_made(
     api: Api, cart_id: str, item_id: str, version: str
 ) -> None:
-    response = send(api, "update", cart_id, item_id, If_Match=version)
+    response = send(api, "Update Item", cart_id, item_id, If_Match=version)
 
     assert (response.status_code, response["ETag"]) == (200, '"2"')
     assert shown(api, cart_id)["version"] == 2
@@ -32,7 +32,9 @@ def test_edits_follow_each_other_without_a_read(api: Api) -> None:
     created = api.post(body=bodies.cart())
     cart_id, etag = created.json()["data"]["cartId"], created["ETag"]
     item_id = shown(api, cart_id)["items"][0]["itemId"]
-    for version, name in enumerate(["add", "update", "change item", "change cart", "remove"], 2):
+    for version, name in enumerate(
+        ["Add Item", "Update Item", "Change Item", "Change Cart", "Remove Item"], 2
+    ):
         answer = send(api, name, cart_id, item_id, If_Match=etag)
         assert (answer.status_code, answer["ETag"]) == (200, f'"{version}"')
         assert api.get(f"/{cart_id}")["ETag"] == answer["ETag"]
@@ -48,7 +50,7 @@ STALE += ['W/"1"', '"1", "3"', 'W/"9","abc"', '"20-gzip"', '"2-"', '"2---br"', '
 def test_refuses_a_change_of_another_version(
     api: Api, cart_id: str, item_id: str, unchanged: Unchanged, name: str
 ) -> None:
-    send(api, "change item", cart_id, item_id)
+    send(api, "Change Item", cart_id, item_id)
     unchanged()
 
     for version in STALE:
@@ -62,11 +64,11 @@ NO_VERSIONS = ["1", "", '"1', '"1", 2', ",", "'1'", '"1""2"', "**", '"\u00e9"', 
 NO_VERSIONS += ['"1" x', '"a b"']
 
 
-@pytest.mark.parametrize("name", [*CHANGES, "get"])
+@pytest.mark.parametrize("name", [*CHANGES, "Get Cart"])
 def test_refuses_a_header_that_names_no_version(
     api: Api, cart_id: str, item_id: str, unchanged: Unchanged, name: str
 ) -> None:
-    header = "If-None-Match" if name == "get" else "If-Match"
+    header = "If-None-Match" if name == "Get Cart" else "If-Match"
     text = f'{header} must be a version in quotes, such as "3", or a list of these.'
 
     for version in (*NO_VERSIONS, ", ".join(['"1"'] * 201)):

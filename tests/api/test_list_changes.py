@@ -13,12 +13,12 @@ from django.utils import timezone
 from carts.models import Cart, change_feed
 from carts.records import NewCart
 from cartsvc.guids import first_key_at
-from tests.api.valid_requests import send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of, success
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, shown
 from tests.support.factories import CartFactory
+from tests.support.operations import send
 from tests.support.table_contents import Unchanged
 
 CHANGES = "/v2.0/changes"
@@ -163,7 +163,7 @@ def test_pages_of_any_size_hold_every_change_once(back_end: Api, limit: int) -> 
 def test_tells_a_token_of_its_own_partner(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = [created(api, bodies.bare_cart(partnerKey=key)) for key in ("OTHR", "ACME") * 3][1::2]
     deleted = ours.pop()
-    send(api, "delete", deleted)
+    send(api, "Delete Cart", deleted)
     theirs = created(Api(STRANGER))
     partner = Api(scope="Cart.Read Cart.AnyProfile", partnerKey="ACME")
     customer = Api(scope="Cart.Read Cart.AnyProfile", profileKey=str(STRANGER))

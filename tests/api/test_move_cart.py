@@ -3,11 +3,11 @@ from typing import Any
 import pytest
 
 from carts.models import Cart, CartChange, MovedCart
-from tests.api.valid_requests import send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of, exact, success
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, shown
+from tests.support.operations import send
 from tests.support.table_contents import Unchanged
 
 BODY = {"profileKey": str(STRANGER)}
@@ -19,7 +19,7 @@ NOT_FOUND = "This profile has no such cart."
 def cart(api: Api) -> dict[str, Any]:
     """Return a cart with items, options and a history."""
     cart_id = created(api, bodies.cart(items=3, options=2))
-    send(api, "change cart", cart_id)
+    send(api, "Change Cart", cart_id)
     return shown(api, cart_id)
 
 
@@ -54,11 +54,20 @@ def test_the_cart_goes_as_it_is(api: Api, cart: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["change cart", "add", "update", "remove", "replace all", "close", "delete"]
+    "name",
+    [
+        "Change Cart",
+        "Add Item",
+        "Update Item",
+        "Remove Item",
+        "Replace Items",
+        "Close Cart",
+        "Delete Cart",
+    ],
 )
 def test_everything_can_be_done_to_it_afterwards(api: Api, cart: dict[str, Any], name: str) -> None:
     cart_id, item = cart["cartId"], cart["items"][1]["itemId"]
-    send(api, "move", cart_id)
+    send(api, "Move Cart", cart_id)
     version = {"If_Match": '"3"'}
     assert_refused(send(api, name, cart_id, item, **version), 404, "cart_not_found", NOT_FOUND)
     assert send(NEW, name, cart_id, item, **version).status_code == 200

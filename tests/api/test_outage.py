@@ -17,13 +17,13 @@ from django.http import HttpResponse
 
 from carts.models import Cart, CartItem, IdempotencyRecord
 from cartsvc.serving import metrics
-from tests.api.valid_requests import REQUESTS, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, error
 from tests.support.callers import PROFILE, Api, HttpApi
 from tests.support.carts import created, shown
 from tests.support.concurrency import open_transaction, together, waiting_for_a_lock
 from tests.support.factories import CartFactory
+from tests.support.operations import OF_A_CUSTOMER, send
 from tests.support.programs import wait_until
 from tests.support.table_contents import unguarded_rows
 
@@ -57,7 +57,7 @@ def database_errors() -> float:
 def works_again(api: Api, cart: dict[str, Any]) -> None:
     """The cart is as it was, and can be changed."""
     assert shown(api, cart["cartId"]) == cart
-    assert send(api, "add", cart["cartId"]).status_code == 200
+    assert send(api, "Add Item", cart["cartId"]).status_code == 200
 
 
 def test_an_unreachable_database_is_an_outage_and_not_an_error(
@@ -70,16 +70,19 @@ def test_an_unreachable_database_is_an_outage_and_not_an_error(
     with unreachable():
         for response in [
             api.post("", bodies.cart(), Idempotency_Key="key-1"),
-            *(send(api, name, cart["cartId"], cart["items"][0]["itemId"]) for name in REQUESTS),
+            *(
+                send(api, name, cart["cartId"], cart["items"][0]["itemId"])
+                for name in OF_A_CUSTOMER
+            ),
         ]:
             assert_unavailable(response)
         # Requests that need no database are answered as usual.
         assert api.post("", {}).status_code == 400
 
-    assert database_errors() == counted + 1 + len(REQUESTS)
+    assert database_errors() == counted + 1 + len(OF_A_CUSTOMER)
     works_again(api, cart)
     said = [record for record in caplog.records if record.levelname == "WARNING"]
-    assert len(said) == len(REQUESTS) + 1
+    assert len(said) == len(OF_A_CUSTOMER) + 1
     assert all("The database did not serve a request: " in record.message for record in said)
 
 
@@ -95,7 +98,7 @@ def test_a_database_that_only_reads_is_an_outage_for_writers(cart: dict[str, Any
 
     run(on)
     try:
-        assert_unavailable(send(api, "add", cart_id))
+        assert_unavailable(send(api, "Add Item", cart_id))
         assert shown(api, cart_id) == cart
         ready = api.client.get("/readyz")
         assert (ready.status_code, ready.json()) == (503, {"status": "database read-only"})
@@ -122,7 +125,7 @@ def test_a_session_that_ends_in_the_middle_of_a_change(cart: dict[str, Any], end
         return result
 
     with connection.execute_wrapper(after_the_lock):
-        assert_unavailable(send(Api(), "add", cart["cartId"]))
+        assert_unavailable(send(Api(), "Add Item", cart["cartId"]))
 
     works_again(Api(), cart)
 
@@ -144,7 +147,9 @@ def test_a_missing_column_is_an_outage_only_while_migrations_are_pending(
     if pending:
         recorder.record_unapplied(*latest)
     try:
-        answers = [send(api, name, cart["cartId"]) for name in ("get", "create", "add")]
+        answers = [
+            send(api, name, cart["cartId"]) for name in ("Get Cart", "Create Cart", "Add Item")
+        ]
     finally:
         run(f"ALTER TABLE carts_{table} RENAME COLUMN of_old TO {column}")
         if pending:
@@ -174,7 +179,7 @@ def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(http_api: HttpAp
     ):
         reader, writer, elsewhere = together(
             partial(send, http_api, name, str(cart))
-            for name, cart in (("get", mine), ("add", mine), ("add", other))
+            for name, cart in (("Get Cart", mine), ("Add Item", mine), ("Add Item", other))
         )
 
     assert (reader.status_code, reader.json()["data"]["version"]) == (200, 1)
@@ -184,7 +189,7 @@ def test_a_cart_held_too_long_is_an_outage_for_its_writers_only(http_api: HttpAp
     assert elsewhere.status_code == (200 if connection.vendor == "postgresql" else 503)
     assert not CartItem.objects.filter(cart=mine).exists()
     assert shown(http_api, str(mine))["version"] == 6
-    assert send(http_api, "add", str(mine)).status_code == 200
+    assert send(http_api, "Add Item", str(mine)).status_code == 200
 
 
 @pytest.mark.usefixtures("usual_wait_for_a_lock")

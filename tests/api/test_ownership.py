@@ -5,36 +5,45 @@ from typing import Any
 
 import pytest
 
-from tests.api.valid_requests import ON_A_CART, ON_AN_ITEM, READS, REQUESTS, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, created_with_items
+from tests.support.operations import OF_A_CUSTOMER, ON_A_CART, ON_AN_ITEM, READS, REQUESTS, send
 from tests.support.table_contents import Unchanged
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+@pytest.mark.parametrize("name", OF_A_CUSTOMER)
 def test_a_token_opens_its_own_carts(cart_id: str, item_id: str, name: str) -> None:
     owner = Api(profileKey=str(PROFILE), partnerKey="ACME")
 
     assert send(owner, name, cart_id, item_id).status_code == 200
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+@pytest.mark.parametrize("name", OF_A_CUSTOMER)
 def test_an_operation_asks_for_its_scope(
     cart_id: str, item_id: str, unchanged: Unchanged, name: str
 ) -> None:
-    opens = ["Cart.Close" if name in {"close", "reopen"} else "Cart.Write"]
-    opens = ["Cart.Read", "Cart.Write"] if name in READS else opens
+    opens = [*REQUESTS[name].operation.scopes]
 
     for scope in {"Cart.Read", "Cart.Write", "Cart.Close", "Menu.Read"}.difference(opens):
         response = send(Api(scope=f"{scope} Cart.AnyProfile"), name, cart_id, item_id)
 
         text = f"The token must carry {' or '.join(opens)}."
         assert_refused(response, 403, "insufficient_scope", text, scopes=opens)
-    for scope in ("Cart.Read", "Cart.Write") if name in READS else ():
-        reader = Api(scope=f"{scope} Cart.AnyProfile")
-        assert send(reader, name, cart_id, item_id).status_code == 200
+
+
+def test_what_a_scope_opens() -> None:
+    opened = {
+        scope: {name for name, one in REQUESTS.items() if scope in one.operation.scopes}
+        for scope in ("Cart.Read", "Cart.Write", "Cart.Close")
+    }
+    ends = {"Close Cart", "Reopen Cart"}
+    assert opened == {
+        "Cart.Read": {*READS, "List Changes"},
+        "Cart.Write": {*OF_A_CUSTOMER} - ends,
+        "Cart.Close": ends,
+    }
 
 
 NO_GUIDS = [
@@ -47,7 +56,7 @@ NO_GUIDS = [
 def test_a_profile_key_that_is_no_guid_is_refused(api: Api, unchanged: Unchanged, key: str) -> None:
     api.base = api.base.replace(str(PROFILE), key)
 
-    response = send(api, "create")
+    response = send(api, "Create Cart")
 
     text = "profileKey must be a GUID: 8-4-4-4-12 hexadecimal digits."
     assert_refused(response, 400, "invalid_guid", text, "profileKey")
@@ -82,7 +91,7 @@ def test_anothers_cart_does_not_exist(
 
     for response in (
         send(stranger, name, cart_id, item_id, If_Match='"9"'),
-        send(stranger, "add", cart_id, body=bodies.item(currency="USD")),
+        send(stranger, "Add Item", cart_id, body=bodies.item(currency="USD")),
         send(stranger, name, nobodys, item_id),
     ):
         assert_refused(response, 404, "cart_not_found", "This profile has no such cart.")
@@ -109,7 +118,7 @@ def test_an_item_of_another_cart_or_a_removed_one_does_not_exist(
     """A missing item comes before a stale version."""
     strangers = created(Api(STRANGER))
     other_id, [removed] = created_with_items(api, "Gelato")
-    send(api, "remove", other_id, removed)
+    send(api, "Remove Item", other_id, removed)
     unchanged()
 
     for response in (

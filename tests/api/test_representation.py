@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from carts.models import IdempotencyRecord
-from tests.api.valid_requests import CHANGES, after, send
 from tests.support import bodies
 from tests.support.answers import exact
 from tests.support.callers import PROFILE, Api
 from tests.support.carts import created, shown
+from tests.support.operations import REQUESTS, after, send
 
 PREFERRED = "return=representation"
-SHOW_THE_CART = [name for name in [*CHANGES, "reopen"] if name not in {"update", "delete"}]
+SHOW_THE_CART = [name for name, one in REQUESTS.items() if one.operation.can_return_representation]
 
 
 def cart_of(response: Any) -> Any:
@@ -30,19 +30,18 @@ def test_the_cart_is_shown_as_get_cart_shows_it(
     cart = shown(after(name, api), cart_id)
     assert cart_of(response) == cart
     assert response["ETag"] == f'"{cart["version"]}"'
-    members = {"add": ["itemId", "cart"], "add several": ["itemIds", "cart"]}
-    members["replace all"] = members["add several"]
-    assert [*response.json()["data"]] == members.get(name, [*cart])
+    members = {"ItemAdded": ["itemId", "cart"], "ItemIds": ["itemIds", "cart"], None: [*cart]}
+    assert [*response.json()["data"]] == members[REQUESTS[name].operation.data]
 
 
-@pytest.mark.parametrize("name", ["create", "update", "delete"])
+@pytest.mark.parametrize("name", ["Create Cart", "Update Item", "Delete Cart"])
 def test_what_the_specification_has_answers_as_it_says(
     api: Api, cart_id: str, item_id: str, name: str
 ) -> None:
     response = send(api, name, cart_id, item_id, Prefer=PREFERRED)
     assert response.status_code == 200
     assert "Preference-Applied" not in response
-    assert list(response.json().get("data", {})) == (["cartId"] if name == "create" else [])
+    assert list(response.json().get("data", {})) == (["cartId"] if name == "Create Cart" else [])
 
 
 STRICT = "handling=strict"
@@ -122,7 +121,7 @@ def test_an_error_shows_no_cart(api: Api, cart_id: str) -> None:
 
 @pytest.mark.parametrize("scope", ["Cart.Close", "Cart.Close Cart.Read", "Cart.Close Cart.Write"])
 def test_a_cart_is_shown_to_who_may_read_it(api: Api, cart_id: str, scope: str) -> None:
-    response = send(Api(scope=scope), "reopen", cart_id, Prefer=PREFERRED)
+    response = send(Api(scope=scope), "Reopen Cart", cart_id, Prefer=PREFERRED)
 
     may_read = scope != "Cart.Close"
     assert response.status_code == 200

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 
-from tests.api.valid_requests import REQUESTS, WITH_A_BODY, after, send
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import STRANGER, Api
 from tests.support.carts import shown
+from tests.support.operations import REQUESTS, WITH_A_BODY, after, send
 from tests.support.table_contents import Unchanged
 
 TEXT = "This object has no member of that name."
@@ -79,14 +79,14 @@ SHOWN_OF_A_CART = {
 SHOWN_OF_AN_ITEM = {"itemId": str(STRANGER), "value": MANY}
 
 
-@pytest.mark.parametrize("name", ["create", "add", "update", "add several"])
+@pytest.mark.parametrize("name", ["Create Cart", "Add Item", "Update Item", "Add Items"])
 def test_what_reading_shows_may_be_sent_back_and_sets_nothing(
     api: Api, cart_id: str, item_id: str, name: str
 ) -> None:
     item = bodies.item(**SHOWN_OF_AN_ITEM)
     body = {
-        "create": bodies.cart(**SHOWN_OF_A_CART, items=[item]),
-        "add several": {"items": [item]},
+        "Create Cart": bodies.cart(**SHOWN_OF_A_CART, items=[item]),
+        "Add Items": {"items": [item]},
     }
 
     response = send(api, name, cart_id, item_id, body.get(name, item), Prefer="handling=strict")
@@ -117,7 +117,7 @@ def test_they_are_ignored_and_told_else(api: Api) -> None:
 def test_every_operation_with_a_body_applies_strict_handling(
     api: Api, cart_id: str, item_id: str, name: str
 ) -> None:
-    unknown = REQUESTS[name][2] | {"topping": 1}
+    unknown = REQUESTS[name].body | {"topping": 1}
 
     refused = send(api, name, cart_id, item_id, unknown, Prefer="handling=strict")
     taken = send(api, name, cart_id, item_id, Prefer="handling=strict")
@@ -127,7 +127,7 @@ def test_every_operation_with_a_body_applies_strict_handling(
     api = after(name, api)
     assert {one["Preference-Applied"] for one in (refused, taken)} == {"handling=strict"}
     assert warnings(send(api, name, cart_id, item_id, unknown)) == ["/topping"]
-    removed = send(api, "remove", cart_id, item_id, Prefer="handling=strict")
+    removed = send(api, "Remove Item", cart_id, item_id, Prefer="handling=strict")
     assert "Preference-Applied" not in removed
 
 

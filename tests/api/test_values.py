@@ -221,14 +221,14 @@ def test_what_is_refused(
             target.refuses(code, told, facts, **{field: sent})
 
 
-@pytest.mark.parametrize("place", [Place("create", "cart")])
+@pytest.mark.parametrize("place", [Place("Create Cart", "cart")])
 @pytest.mark.parametrize("field", ["platform", "note"])
 def test_refuses_every_control_character(target: Target, unchanged: Unchanged, field: str) -> None:
     for sent, code, told, facts in map(holding, ALL_COMMANDS):
         target.refuses(code, told, facts, **{field: sent})
 
 
-@pytest.mark.parametrize("place", [Place("create", "cart")])
+@pytest.mark.parametrize("place", [Place("Create Cart", "cart")])
 def test_a_required_text_holds_something_that_can_be_seen(target: Target) -> None:
     for sent in BLANKS:
         target.refuses("blank", "This text must not be blank.", {}, platform=sent * 2)

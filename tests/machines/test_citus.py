@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from carts.management.commands.demo_carts import DEMO_CARTS
-from tests.api.valid_requests import READS, REQUESTS, send
 from tests.machines.campaign.recorded_callers import RecordedCallers
 from tests.machines.servers import Service, service, session_limits
 from tests.support.callers import HttpApi
 from tests.support.carts import created, created_with_items, shown
 from tests.support.citus import citus, has_citus
 from tests.support.clusters import Cluster
+from tests.support.operations import OF_A_CUSTOMER, READS, send
 from tests.support.programs import children, signal_all, wait_until
 
 pytestmark = pytest.mark.skipif(not has_citus(), reason="PostgreSQL has no Citus here")
@@ -82,7 +82,7 @@ def caller_on(nodes: list[Cluster], server: Service, worker: Cluster) -> HttpApi
 
 
 @pytest.mark.parametrize("claims", [{}, {"partnerKey": "ACME"}], ids=["any", "one partner"])
-@pytest.mark.parametrize("name", REQUESTS)
+@pytest.mark.parametrize("name", OF_A_CUSTOMER)
 def test_an_operation_goes_to_the_shard_groups_of_its_customers(
     nodes: list[Cluster], server: Service, name: str, claims: dict[str, str]
 ) -> None:
@@ -102,7 +102,7 @@ def test_an_operation_goes_to_the_shard_groups_of_its_customers(
     sent = "\n".join(one for one in lines if "orphaned" not in one and "DROP TABLE" not in one)
     shards = {int(number) for number in re.findall(r"carts_[a-z]+_(\d+)", sent)}
     # A move writes to the shards of two customers, which may be the same, or on two workers.
-    moves = name == "move"
+    moves = name == "Move Cart"
     assert 1 <= len({groups[shard] for shard in shards}) <= 1 + moves, sent
     assert moves or "PREPARE TRANSACTION" not in sent
 
@@ -169,11 +169,11 @@ def test_a_row_that_somebody_holds(nodes: list[Cluster], server: Service) -> Non
             "SELECT 1 FROM carts_cart WHERE id = %s AND profile_key = %s FOR UPDATE",
             [cart, profile_of(caller)],
         )
-        held = send(caller, "update", cart, item)
+        held = send(caller, "Update Item", cart, item)
         assert (held.status_code, held.json()["notifications"][0]["code"]) == (503, "unavailable")
-        assert send(caller, "get", cart).status_code == 200
-        assert send(other, "create").status_code == 200
-    assert send(caller, "update", cart, item).status_code == 200
+        assert send(caller, "Get Cart", cart).status_code == 200
+        assert send(other, "Create Cart").status_code == 200
+    assert send(caller, "Update Item", cart, item).status_code == 200
 
 
 def test_a_shard_that_moves_keeps_what_was_acknowledged(
@@ -202,8 +202,8 @@ def test_the_service_on_a_worker(nodes: list[Cluster], server: Service) -> None:
         caller.base = on_coordinator.base.replace(server.url, running.url)
         caller.token = on_coordinator.token
         assert shown(caller, cart) == shown(on_coordinator, cart)
-        for name in ("update", "create"):
+        for name in ("Update Item", "Create Cart"):
             assert send(caller, name, cart, item).status_code == 200
         assert len(on_coordinator.get().json()["data"]["carts"]) == 2
-        assert send(caller, "delete", cart).status_code == 200
-        assert send(on_coordinator, "get", cart).status_code == 404
+        assert send(caller, "Delete Cart", cart).status_code == 200
+        assert send(on_coordinator, "Get Cart", cart).status_code == 404

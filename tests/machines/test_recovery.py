@@ -15,7 +15,6 @@ import psycopg
 import pytest
 import requests
 
-from tests.api.valid_requests import send
 from tests.machines.servers import (
     SIGNING_KEY,
     Service,
@@ -27,6 +26,7 @@ from tests.support import bodies
 from tests.support.callers import HttpApi
 from tests.support.carts import created, created_with_items, shown
 from tests.support.clusters import Cluster, private_cluster
+from tests.support.operations import send
 from tests.support.poolers import Pooler, pooled
 from tests.support.programs import FOLDERS, ROOT, manage, wait_until
 
@@ -242,7 +242,7 @@ def test_a_commit_whose_standby_is_gone(cluster: Cluster, server: Service, end: 
 
 
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("change", ["create", "update"])
+@pytest.mark.parametrize("change", ["Create Cart", "Update Item"])
 def test_a_commit_within_an_exchange_whose_standby_is_gone(
     cluster: Cluster, server: Service, change: str, end: str
 ) -> None:

@@ -8,11 +8,11 @@ from carts.models import Cart, CartChange
 from carts.models.cart_change import MAX_CHANGES, NAME_LENGTH, Author
 from carts.records import Option
 from cartsvc.api.operation import OPERATIONS
-from tests.api.valid_requests import send
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.operations import send
 
 
 def changes() -> list[CartChange]:
@@ -112,9 +112,16 @@ def test_the_latest_changes_are_kept_and_the_creation(api: Api) -> None:
 
 def test_the_history_calls_operations_by_their_declared_names(api: Api) -> None:
     cart_id, [item_id] = created_with_items(api, "Calzone")
-    for name in ("change cart", "add", "update", "change item", "remove", "add several"):
+    for name in (
+        "Change Cart",
+        "Add Item",
+        "Update Item",
+        "Change Item",
+        "Remove Item",
+        "Add Items",
+    ):
         assert send(api, name, cart_id, item_id).status_code == 200
-    for name in ("replace all", "close", "reopen", "move"):
+    for name in ("Replace Items", "Close Cart", "Reopen Cart", "Move Cart"):
         assert send(api, name, cart_id).status_code == 200
 
     recorded = [change.operation for change in changes()]

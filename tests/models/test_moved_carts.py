@@ -11,7 +11,6 @@ from django.utils import timezone
 from carts.cart_errors import VersionMismatch
 from carts.models import Cart, CartChange, IdempotencyRecord, MovedCart
 from carts.models.cart_change import Author
-from tests.api.valid_requests import send
 from tests.desk.conftest import form_of, item_page, staff
 from tests.models.test_erase_customer import erase, everywhere
 from tests.models.test_export_customer import export
@@ -19,6 +18,7 @@ from tests.support import bodies
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, shown
 from tests.support.factories import CartFactory, ItemFactory
+from tests.support.operations import send
 
 WORDS = "Pizza for Mia"
 
@@ -42,7 +42,7 @@ def moved(api: Api) -> str:
     api.patch(f"/{cart_id}", {"note": "x"}, Idempotency_Key="change", **shows)
     lead, page = staff("Cart support lead"), item_page(Cart.objects.get(pk=cart_id))
     assert lead.post(page, form_of(lead, page) | {"quantity": "3"}).status_code == 302
-    send(api, "move", cart_id, Idempotency_Key="move", **shows)
+    send(api, "Move Cart", cart_id, Idempotency_Key="move", **shows)
     return cart_id
 
 
