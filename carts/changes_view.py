@@ -51,7 +51,7 @@ class ChangesViewSet(OperationView):
     )
     def list(self, request: HttpRequest) -> HttpResponse:
         after, limit = self.query(CHANGES_PARAMETERS).values()
-        with WAITING.place_for((self.caller, "reads")):
+        with WAITING.seat_for((self.caller, "reads")):
             changes, following = changes_after(after, limit, self.bearer.keys)
         listed = [dict(zip(MEMBERS, change, strict=True)) for change in changes]
         return self.answer(compact_json({"changes": listed, "next": str(following)}))

@@ -137,11 +137,11 @@ class OperationView(ViewSetMixin, APIView):
         may_be_none = self.operation.body_is_optional
         if has_body(self.request) or not may_be_none:
             check_media_type(self.request, self.operation.media_types)
-        with RECEIVING.place_for(self.caller):
+        with RECEIVING.seat_for(self.caller):
             body = received_body(self.request)
         unknown: list[Place] = []
         errors: list[ApiError] = []
-        with COMPUTING.place_for(self.caller):
+        with COMPUTING.seat_for(self.caller):
             try:
                 # Some generated clients send null for a body that is not given.
                 is_none = may_be_none and body.strip() in {b"", b"null"}
@@ -189,7 +189,7 @@ class OperationView(ViewSetMixin, APIView):
         `sent` are the body's values, which a replay must repeat. `ids` are members of the answer's
         data. The change may wait for a cart that somebody else holds.
         """
-        with WAITING.place_for(self.caller), transaction.atomic() if self.key else nullcontext():
+        with WAITING.seat_for(self.caller), transaction.atomic() if self.key else nullcontext():
             record = self._record(sent) if self.key else None
             if record is None or record.is_new:
                 changed, data, version, is_change = make(), None, None, True

@@ -98,7 +98,7 @@ class CartViewSet(OperationView):
         carts = self.own_carts
         if restaurant_key is not None:
             carts.keys = {**carts.keys, "restaurant_key": restaurant_key}
-        with WAITING.place_for((self.caller, "reads")):
+        with WAITING.seat_for((self.caller, "reads")):
             page = carts.summaries(limit + 1, cursor, status, by_change=by_change)
         next_cursor = f'"{page[limit - 1][0]}"' if len(page) > limit else "null"
         shown = ",".join(text for _, text in page[:limit])
@@ -114,7 +114,7 @@ class CartViewSet(OperationView):
         errors=(cart_errors.CartNotFound,),
     )
     def retrieve(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        with WAITING.place_for((self.caller, "reads")):
+        with WAITING.seat_for((self.caller, "reads")):
             carts = self.own_carts
             if "HTTP_IF_NONE_MATCH" in request.META:
                 seen = versions(request.META["HTTP_IF_NONE_MATCH"], "If-None-Match")

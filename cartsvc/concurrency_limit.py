@@ -5,15 +5,16 @@ at the desk. There is a limit for each of the three things that a request may do
 
 - `RECEIVING` a body, which may come slowly.
 - `COMPUTING`: a body is validated, a page is made, or a password is checked. Python runs one thread
-  at a time, so a caller with one place loses nothing.
+  at a time, so a caller with one seat loses nothing.
 - `WAITING` for the database, which may stand still, or for a locked row. A caller's changes, its
   reads and all pages count as callers of their own. The server has two threads more: one answers
   what needs no database, and refuses; one is for `/readyz` (`CHECKING`).
 
-An operation holds no place of the first two while the database waits for a lock. A page does.
+An operation holds no seat of the first two while the database waits for a lock. A page does.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from math import inf
 from threading import Condition
 from time import monotonic
@@ -23,7 +24,7 @@ from django.conf import settings
 from cartsvc.db.postgresql.base import request_deadline
 from cartsvc.request_errors import Unavailable
 
-Taken = tuple[float, Hashable]  # when a place was taken, and whose it is
+Seat = tuple[float, Hashable]  # when it was taken, and whose it is
 
 
 class Busy(Unavailable):
@@ -33,18 +34,16 @@ class Busy(Unavailable):
 class ConcurrencyLimit:
     def __init__(self, per_caller: int, total: float = inf, seconds: float = 1) -> None:
         self.per_caller, self.total, self.seconds = per_caller, total, seconds
-        self._taken: list[Taken] = []
+        self._taken: list[Seat] = []
         self._freed = Condition()
 
-    def place_for(self, caller: Hashable) -> "HeldPlace":
-        """Return a context that holds a place for the caller.
+    @contextmanager
+    def seat_for(self, caller: Hashable) -> Iterator[None]:
+        """Hold a seat for the caller.
 
-        Entering raises Busy if it has waited for `seconds`; if nobody has got a place for so long,
-        and waiting would only take a thread from others; or if the request's own time is up.
+        Raise Busy if it has waited for `seconds`; if nobody has got a seat for so long, and waiting
+        would only take a thread from others; or if the request's own time is up.
         """
-        return HeldPlace(self, caller)
-
-    def take(self, caller: Hashable) -> Taken:
         arrived = monotonic()
         with self._freed:
             while (full_since := self._full_since(caller)) is not None:
@@ -53,34 +52,21 @@ class ConcurrencyLimit:
                 if left <= 0:
                     raise Busy("Too many requests have come at once. Try again.")
                 self._freed.wait(left)
-            taken = monotonic(), caller
-            self._taken.append(taken)
-        return taken
-
-    def free(self, taken: Taken) -> None:
-        with self._freed:
-            self._taken.remove(taken)
-            self._freed.notify_all()
+            seat = monotonic(), caller
+            self._taken.append(seat)
+        try:
+            yield
+        finally:
+            with self._freed:
+                self._taken.remove(seat)
+                self._freed.notify_all()
 
     def _full_since(self, caller: Hashable) -> float | None:
-        # The place that was taken last has filled the limit.
-        own = [moment for moment, holder in self._taken if holder == caller]
-        if len(own) >= self.per_caller:
-            return own[-1]
+        # The seat that was taken last has filled the limit.
+        callers = [moment for moment, holder in self._taken if holder == caller]
+        if len(callers) >= self.per_caller:
+            return callers[-1]
         return self._taken[-1][0] if len(self._taken) >= self.total else None
-
-
-class HeldPlace:
-    """A place that a `with` block holds. A generator for it would take twice as long."""
-
-    def __init__(self, limit: ConcurrencyLimit, caller: Hashable) -> None:
-        self.limit, self.caller = limit, caller
-
-    def __enter__(self) -> None:
-        self.taken = self.limit.take(self.caller)
-
-    def __exit__(self, *_: object) -> None:
-        self.limit.free(self.taken)
 
 
 # A body that is there is received in milliseconds. One that is not may stand still, and so would

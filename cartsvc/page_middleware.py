@@ -47,15 +47,15 @@ def page_limit(get_response: Handler) -> Handler:
             return get_response(request)
         try:
             # Not the session's key, because a user may have many.
-            with WAITING.place_for("pages"):
+            with WAITING.seat_for("pages"):
                 user = request.session.get(SESSION_KEY)
             caller = f"staff {user}" if user else f"network {client_network(request)}"
             if request.method == "POST":
-                with RECEIVING.place_for(caller):
+                with RECEIVING.seat_for(caller):
                     request.body  # noqa: B018 (read, and kept)
             # All strangers are one caller, because it costs them nothing to be many.
             each = caller if user else "strangers"
-            with COMPUTING.place_for(each), WAITING.place_for("pages"):
+            with COMPUTING.seat_for(each), WAITING.seat_for("pages"):
                 return get_response(request)
         except UnreadablePostError:
             raise BadRequest("The form did not arrive whole.") from None

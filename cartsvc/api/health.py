@@ -31,7 +31,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
         return _answer(503, "draining")
     try:
         # One at a time: each holds a thread while the database stands still.
-        with CHECKING.place_for(request.path_info):
+        with CHECKING.seat_for(request.path_info):
             return _answer(*_readiness())
     except (DatabaseError, Unavailable):
         return _answer(503, "database unavailable")

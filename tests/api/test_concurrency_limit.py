@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
+from threading import Condition
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,11 +15,13 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from carts.models import Cart
+from cartsvc import concurrency_limit
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING, WAITING
 from tests.support import bodies
 from tests.support.answers import assert_refused
-from tests.support.callers import PROFILE, STRANGER, HttpApi
+from tests.support.callers import PROFILE, STRANGER, Api, HttpApi
 from tests.support.carts import created_with_items
+from tests.support.clock import Clock
 from tests.support.concurrency import open_transaction, waiting_for_a_lock
 from tests.support.programs import wait_until
 from tests.support.table_contents import Unchanged
@@ -119,7 +122,7 @@ def test_large_carts_of_one_bearer_wait_for_each_other(bearer: Bearers, long_wai
 def test_a_held_cart_holds_up_no_other_body(
     bearer: Bearers, settings: Settings, long_waits: None
 ) -> None:
-    # With one more, all her places for changes would be taken.
+    # With one more, all her seats for changes would be taken.
     held_up = settings.THREADS - 2
     anna = bearer("anna")
     cart_id, [item_id] = created_with_items(anna, "Calzone")
@@ -144,7 +147,7 @@ def test_all_who_wait_for_the_database_leave_a_thread(
     anna = bearer("anna")
     with ExitStack() as stack:
         for number in range(settings.THREADS):
-            stack.enter_context(WAITING.place_for(f"bearer {number}"))
+            stack.enter_context(WAITING.seat_for(f"bearer {number}"))
         answers = [anna.get(), anna.get(f"/{PROFILE}"), anna.post("", bodies.cart())]
         assert status_of(anna) == 400
     text = "Too many requests have come at once. Try again."
@@ -159,12 +162,41 @@ def test_a_bearer_whose_changes_wait_can_read_and_others_can_change(
     anna = bearer("anna")
     with ExitStack() as stack:
         for _ in range(settings.THREADS - 1):
-            stack.enter_context(WAITING.place_for(("anna", PROFILE)))
+            stack.enter_context(WAITING.seat_for(("anna", PROFILE)))
         refused = anna.post("", bodies.cart())
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
         assert anna.get().json()["data"]["carts"] == []
         assert bearer("ben").post("", bodies.cart()).status_code == 200
     assert Cart.objects.count() == 1
+
+
+def test_nobody_waits_longer_than_a_second_nor_where_nothing_moves(
+    db: None, monkeypatch: pytest.MonkeyPatch, settings: Settings, unchanged: Unchanged
+) -> None:
+    """A second after the caller came, or after the last seat was taken: what is earlier."""
+    clock, waited = Clock(), list[float]()
+    monkeypatch.setattr(concurrency_limit, "monotonic", clock)
+    anna = Api(sub="anna", profileKey=str(PROFILE))
+    with ExitStack() as stack:
+        for _ in range(settings.THREADS - 1):
+            seat = stack.enter_context(ExitStack())
+            seat.enter_context(WAITING.seat_for(("anna", PROFILE)))
+
+        def wait(_: object, seconds: float) -> None:
+            waited.append(seconds)
+            assert len(waited) < 9
+            clock.now += 0.75
+            with seat.pop_all():  # somebody else of hers is faster
+                pass
+            seat.enter_context(WAITING.seat_for(("anna", PROFILE)))
+
+        monkeypatch.setattr(Condition, "wait", wait)
+        assert anna.post("", bodies.cart()).status_code == 503
+        assert waited == pytest.approx([1, 0.25])
+        waited.clear()
+        clock.now += 1
+        assert anna.post("", bodies.cart()).status_code == 503
+        assert waited == []
 
 
 def test_a_body_that_will_be_too_large_is_not_awaited(

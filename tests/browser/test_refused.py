@@ -34,7 +34,7 @@ def test_who_is_refused_reads_why(open_page: Open, width: int, scheme: str) -> N
 
     sign_in(page, "anna")
     caller = f"staff {User.objects.get(username='anna').pk}"
-    with COMPUTING.place_for(caller):
+    with COMPUTING.seat_for(caller):
         page.reload()
     refused(503, "Too many pages", "nothing was changed")
 

@@ -1,14 +1,17 @@
 """What one member of staff, and strangers, may hold of a process with pages and forms."""
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from http.client import HTTPConnection
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 import requests
+from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.test import Client
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
@@ -102,8 +105,21 @@ def test_a_form_that_does_not_arrive_whole_is_no_error_of_ours(
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-def test_staff_get_in_while_strangers_try(patient: None, caplog: pytest.LogCaptureFixture) -> None:
+def test_staff_get_in_while_strangers_try(
+    patient: None, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All strangers are one caller: a process looks at one password at a time."""
     member("anna")
+    verify, under_way, at_once = Argon2PasswordHasher.verify, list[str](), set[int]()
+
+    def slowly(*args: Any) -> bool:
+        under_way.append("")
+        at_once.add(len(under_way))
+        time.sleep(0.02)
+        under_way.pop()
+        return verify(*args)
+
+    monkeypatch.setattr(Argon2PasswordHasher, "verify", slowly)
 
     def sign_in(address: str, name: str, password: str) -> int:
         client = Client(REMOTE_ADDR=address)
@@ -120,4 +136,5 @@ def test_staff_get_in_while_strangers_try(patient: None, caplog: pytest.LogCaptu
 
     assert [status for statuses in refused for status in statuses] == [200] * 14
     assert let_in == [302] * 4
+    assert at_once == {1}
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []

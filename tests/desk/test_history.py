@@ -60,10 +60,11 @@ def test_of_a_large_creation_the_first_lines_are_shown(viewer: Client) -> None:
     assert created.lines[-1] == "… and 47 more"
 
 
+@pytest.mark.parametrize("share", [len('{"quantity":1}{"quantity":2}') + 1, 1])
 def test_a_page_decodes_no_more_than_its_share(
-    lead: Client, monkeypatch: pytest.MonkeyPatch
+    share: int, lead: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each page ends earlier. What would take all of the history is not worked out."""
+    """But a first change, however large. What would take all of the history is not worked out."""
     cart = CartFactory(items=[ItemFactory(quantity=1)])
     for quantity in (2, 3, 4):
         cart.items.get().change(quantity=quantity)
@@ -73,7 +74,7 @@ def test_a_page_decodes_no_more_than_its_share(
         texts.append(text)
         return loads(text)
 
-    monkeypatch.setattr(cart_change, "MAX_DECODED", len('{"quantity":1}{"quantity":2}') + 1)
+    monkeypatch.setattr(cart_change, "MAX_DECODED", share)
     monkeypatch.setattr(cart_change, "decoded", decoded)
 
     pages, address = [], ""

@@ -52,7 +52,7 @@ def test_a_file_that_may_only_be_read_takes_no_changes(
 
 def test_one_check_at_a_time_waits_for_the_database() -> None:
     """The others take no thread from those who need none. Any query fails the test."""
-    with CHECKING.place_for("/readyz"), CHECKING.place_for("/healthz"):
+    with CHECKING.seat_for("/readyz"), CHECKING.seat_for("/healthz"):
         response = Client().get("/readyz")
         assert Client().get("/healthz").status_code == 200
     assert (response.status_code, response.json()) == (503, {"status": "database unavailable"})
@@ -61,7 +61,7 @@ def test_one_check_at_a_time_waits_for_the_database() -> None:
 def test_pages_leave_a_thread_when_all_wait_for_the_database(settings: Settings) -> None:
     with ExitStack() as stack:
         for number in range(settings.THREADS):
-            stack.enter_context(WAITING.place_for(number))
+            stack.enter_context(WAITING.seat_for(number))
         for cookies in ({}, {"sessionid": "a" * 32}):
             browser = Client()
             browser.cookies.load(cookies)
