@@ -7,8 +7,9 @@ what was typed, and asks again.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.contrib import messages
@@ -17,7 +18,6 @@ from django.core.exceptions import PermissionDenied
 from django.db import OperationalError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from django.utils.functional import cached_property
 from django.views.generic import View
 from uuid_utils.compat import uuid7
 
@@ -44,227 +44,254 @@ SAVED = (
     "This form was saved before, with other values. To save these as well, press the button again."
 )
 
+UNCHANGED = "Nothing was changed: it is like that already."
+
 # How often a change is tried if others change the same cart at that moment.
 TRIES = 3
+
+# The fields of a form that are not about the cart.
+NOT_TYPED = {"csrfmiddlewaretoken", "key", "version"}
 
 # The label of a reason that must be given.
 WHY = "Why (for staff only)"
 
 
+@dataclass(eq=False)
+class Leave(Exception):
+    """There is nothing to change, as the text says: the cart's page follows, at the item."""
+
+    text: str
+    tell: Callable[..., None] = messages.error
+    item_id: UUID | None = None
+
+
+class FormState(NamedTuple):
+    """A form as it was sent, and the cart as it is and as it was when the form was opened.
+
+    If it is not known how the form was opened, `opened` is the cart as it is.
+    """
+
+    cart: Any
+    item_id: UUID | None
+    item: Any
+    current: Snapshot
+    opened: Snapshot
+    knows_opened: bool
+    snapshots: Mapping[int, Snapshot]
+    version: int  # with which the form was opened
+    key: UUID | None
+    why: WhyForm
+    editor: Any = None  # the form of what is changed; a page that only asks has none
+
+    @property
+    def url(self) -> str:
+        return cart_url(self.cart.pk, self.item_id)
+
+
+class Decision(NamedTuple):
+    """What a form changes: a method of the manager, if any, and its values after the cart's id.
+
+    `logged` replaces the message in the log of staff, and `why` what was given in the history.
+    """
+
+    message: str
+    method: Callable[..., Changed | None] | None = None
+    values: tuple[object, ...] = ()
+    flag: int = CHANGE
+    logged: str = ""
+    why: str = ""
+    url: str = ""
+
+
 class ChangeView(View):
-    """`removed` is what to say if the cart exists, but not what the page is about. `editor` is the
-    form of what is changed; a page that only asks has none. `asks` is the label of the reason, if
-    it must be given. `takes_closed` tells whether a closed cart has this page.
+    """`asks` is the label of the reason, if it must be given. `takes_closed` tells whether a
+    closed cart has this page.
     """
 
     template = ""
     title = ""
     permission = "carts.change_cart"
-    removed = "This item was removed meanwhile."
-    editor: Any = None
     asks = ""
     takes_closed = False
 
-    def context(self) -> dict[str, object]:
-        """Return what only the page's template needs, and the title."""
-        return {"title": self.title}
+    def context(self, state: FormState) -> dict[str, object]:
+        """Return what only the page's template needs, and a title that names what it is about."""
+        return {}
 
-    def subject(self, snapshot: Snapshot) -> object:
+    def subject(self, state: FormState, snapshot: Snapshot) -> Any:
         """Return what the page is about, as it was then: an item, or the whole cart."""
-        return snapshot.items.get(self.item_id) if self.item_id else snapshot.version
+        return snapshot.items.get(state.item_id) if state.item_id else snapshot.version
 
-    def save(self) -> HttpResponse:
-        """Decide what to change, of the cart as it was read, and change it with `write`."""
+    def decide(self, state: FormState) -> Decision | None:
+        """Return what to change of the cart as it was read, or None if it is like that already."""
         raise NotImplementedError
 
-    def dispatch(
-        self, request: HttpRequest, cart_id: UUID, item_id: UUID | None = None, **_: object
-    ) -> HttpResponseBase:
+    def dispatch(self, request: HttpRequest, *_: object, **__: object) -> HttpResponseBase:
         if not request.user.has_perm(self.permission):
             raise PermissionDenied
-        self.cart_id: UUID = cart_id
-        self.item_id: Any = item_id
-        self.key = parse_guid(request.POST.get("key", ""))
-        self.why = WhyForm(request.POST or None)
-        if self.asks:
-            self.why.fields["why"].required, self.why.fields["why"].label = True, self.asks
-        return super().dispatch(request) if self.load() else self.leave_removed()
+        try:
+            return super().dispatch(request)
+        except Leave as left:
+            saved = " Nothing was saved." if request.method == "POST" else ""
+            left.tell(request, f"{left.text}{saved}")
+            return HttpResponseRedirect(cart_url(self.kwargs["cart_id"], left.item_id))
 
     def get(self, request: HttpRequest) -> HttpResponse:
+        state = self.read()
         try:
-            self.require_open()
+            self.require_open(state)
         except CartClosed as closed:
-            return self.leave(messages.error, format_error(closed), cart_url(self.cart_id))
-        return self.render()
+            raise Leave(format_error(closed)) from closed
+        return self.render(state)
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        if not all([self.why.is_valid(), not self.editor or self.editor.is_valid()]):
-            return self.render()
-        error = BUSY
         for _ in range(TRIES):
+            state = self.read()
+            if not all([state.why.is_valid(), not state.editor or state.editor.is_valid()]):
+                return self.render(state)
             try:
-                self.require_open()
-                if self.clashes():
-                    return self.render(clash=True)
-                return self.save()
+                self.require_open(state)
+                clash = self.clash(state)
+                return self.render(clash, clash=True) if clash else self.save(state)
+            except VersionMismatch:
+                pass  # changed since it was read: decide anew
             except OperationalError:
-                pass
-            except ApiError as api_error:
-                if not self.load():
-                    return self.leave_removed()
-                if isinstance(api_error, VersionMismatch):  # changed since it was read: decide anew
-                    continue
-                is_saved = isinstance(api_error, IdempotencyKeyReused)
-                error = SAVED if is_saved else f"{format_error(api_error)} Nothing was saved."
-            break
-        return self.render(error=error)
+                return self.render(state, error=BUSY)
+            except IdempotencyKeyReused:
+                return self.render(self.read(), error=SAVED)
+            except ApiError as error:
+                return self.render(self.read(), error=f"{format_error(error)} Nothing was saved.")
+        return self.render(self.read(), error=BUSY)
 
-    def load(self) -> bool:
-        """Read the current cart. Return False if the cart or its item does not exist."""
-        self.cart: Any = Cart.objects.with_items().filter(pk=self.cart_id).first()
-        if not self.cart:
-            return False
-        self.opened_version = self.cart.version
+    def read(self) -> FormState:
+        """Read the form and the current cart. Raise Leave if what it is about is not there."""
+        cart: Any = Cart.objects.with_items().filter(pk=self.kwargs["cart_id"]).first()
+        if not cart:
+            raise Leave("This cart was deleted meanwhile.")
+        sent, version = self.request.POST, cart.version
         if self.request.method == "POST":
-            self.opened_version = parse_version(self.request.POST.get("version", "")) or 0
+            version = parse_version(sent.get("version", "")) or 0
         # What a put-back undoes may be older than its form.
-        oldest = min(self.opened_version, self.kwargs.get("version", self.opened_version + 1) - 1)
-        self.snapshots = snapshots_since(self.cart, items_of(self.cart.items_json), oldest)
-        self.current = self.snapshots[self.cart.version]
-        self.item: Any = self.current.items.get(self.item_id)
-        then = self.snapshots.get(self.opened_version)
+        oldest = min(version, self.kwargs.get("version", version + 1) - 1)
+        snapshots = snapshots_since(cart, items_of(cart.items_json), oldest)
+        current, then = snapshots[cart.version], snapshots.get(version)
+        item_id: Any = self.kwargs.get("item_id")
+        item = current.items.get(item_id)
+        if item_id and not item:
+            raise Leave("This item was removed meanwhile.")
         # No form of an item was opened before the item came.
-        self.knows_opened = bool(then and (not self.item or self.item_id in then.items))
-        # The cart as it was when the form was opened, or is now if that is not known.
-        self.opened = then if then and self.knows_opened else self.current
-        return bool(self.item or "item_id" not in self.kwargs)
+        opened = then if then and (not item or item_id in then.items) else None
+        about = cart, item_id, item, current, opened or current, bool(opened), snapshots
+        key, why = parse_guid(sent.get("key", "")), WhyForm(sent or None, self.asks)
+        return FormState(*about, version, key, why)
 
-    def require_open(self) -> None:
+    def require_open(self, state: FormState) -> None:
         if not self.takes_closed:
-            self.cart.state.check_open()
+            state.cart.state.check_open()
 
-    def clashes(self) -> bool:
-        """Return whether what the page is about has changed since its form was opened."""
-        return not self.knows_opened or self.subject(self.opened) != self.subject(self.current)
+    def clash(self, state: FormState) -> FormState | None:
+        """Return the form to ask with again, if what it is about has changed meanwhile."""
+        is_same = self.subject(state, state.opened) == self.subject(state, state.current)
+        return None if state.knows_opened and is_same else state
 
-    def events_since(self, version: int) -> list[Event]:
-        pairs = pairwise(one for one in self.snapshots.values() if one.version >= version)
-        changes = [old.next for new, old in pairs if self.subject(old) != self.subject(new)]
-        return [Event.of(change, self.cart.currency) for change in changes if change]
+    def events_since(self, state: FormState, version: int) -> list[Event]:
+        pairs = pairwise(one for one in state.snapshots.values() if one.version >= version)
+        changes = [
+            old.next for new, old in pairs if self.subject(state, old) != self.subject(state, new)
+        ]
+        return [Event.of(change, state.cart.currency) for change in changes if change]
 
-    def leave_removed(self) -> HttpResponse:
-        saved = " Nothing was saved." if self.request.method == "POST" else ""
-        removed = self.removed if self.cart else "This cart was deleted meanwhile."
-        return self.leave(messages.error, f"{removed}{saved}", cart_url(self.cart_id))
-
-    def nothing_changed(self) -> HttpResponse:
-        return self.leave(messages.info, "Nothing was changed: it is like that already.")
-
-    def leave(self, tell: Callable[..., None], text: str, url: str = "") -> HttpResponse:
-        tell(self.request, text)
-        return HttpResponseRedirect(url or cart_url(self.cart_id, self.item_id))
-
-    def render(self, *, clash: bool = False, error: str = "") -> HttpResponse:
+    def render(self, state: FormState, *, clash: bool = False, error: str = "") -> HttpResponse:
         """Return the page with status 200, or 409 if the change was not saved."""
         context = {
-            "cart": self.cart,
-            "cart_url": cart_url(self.cart_id, self.item_id),
-            "item": self.item,
-            "editor": self.editor,
-            "why": self.why,
-            "is_closed": not self.takes_closed and self.cart.status != OPEN,
+            **state._asdict(),
+            "title": self.title,
+            "cart_url": state.url,
+            "is_closed": not self.takes_closed and state.cart.status != OPEN,
             # What happened since stays unseen, until the page shows it as a clash.
-            "version": self.cart.version if clash else self.opened_version,
+            "version": state.cart.version if clash else state.version,
             # The same again, because what was refused may have been saved after all.
-            "key": (error != SAVED and self.key) or uuid7(),
+            "key": (error != SAVED and state.key) or uuid7(),
             "clash": clash,
-            "missed": self.events_since(self.opened_version) if clash else [],
+            "missed": self.events_since(state, state.version) if clash else [],
             "error": error,
-            **self.context(),
+            **self.context(state),
         }
         status = 409 if clash or error else 200
         return desk_page(self.request, self.template, context, status=status)
 
-    def write(
-        self,
-        message: str,
-        change: Callable[..., Changed | None],
-        *values: object,
-        flag: int = CHANGE,
-        why: str | None = None,
-        logged: str = "",
-        url: str = "",
-    ) -> HttpResponse:
-        """Change the cart and log it, in one transaction, once. Leave the page, and say so.
-
-        `change` is a method of the manager that takes the cart's id, these `values` and its
-        `version`. `logged` replaces the message in the log.
-        """
-        customer, given = self.cart.profile_key, self.why.cleaned_data["why"]
-        carts = Cart.objects.by(author_of(self.request, why or given), profile_key=customer)
-        own = {"csrfmiddlewaretoken", "key", "version"}
-        sent = [pair for pair in self.request.POST.lists() if pair[0] not in own]
-        form = [self.request.get_full_path(), *sent]
+    def save(self, state: FormState) -> HttpResponse:
+        """Change the cart and log it, in one transaction, once. Leave the page, and say so."""
+        request, cart, decision = self.request, state.cart, self.decide(state)
+        if not decision:
+            messages.info(request, UNCHANGED)
+            return HttpResponseRedirect(state.url)
+        message, method, values, flag, logged, why, url = decision
+        given, customer = state.why.cleaned_data["why"], cart.profile_key
+        carts = Cart.objects.by(author_of(request, why or given), profile_key=customer)
+        typed = [pair for pair in request.POST.lists() if pair[0] not in NOT_TYPED]
+        form = [request.get_full_path(), *typed]
         with transaction.atomic():
             # Once for the form's key, as for callers' keys. No partner's key is as long as "staff".
             if (
-                self.key
-                and not IdempotencyRecord.of_request(customer, "staff", str(self.key), form).is_new
+                state.key
+                and not IdempotencyRecord.of_request(customer, "staff", str(state.key), form).is_new
             ):
-                again = "This form was saved before. It was not saved again."
-                return self.leave(messages.info, again)
-            changed = change(carts, self.cart_id, *values, version=self.cart.version)
-            version = changed.version if changed else None
+                messages.info(request, "This form was saved before. It was not saved again.")
+                return HttpResponseRedirect(state.url)
+            changed = method(carts, cart.pk, *values, version=cart.version) if method else None
+            version = changed.version if changed else None if method else cart.version
             given = None if flag == ADDITION else given
-            log_change(self.request, self.cart, flag, logged or message, given, version)
-        text, currency = f"{message}.", self.cart.currency
-        if changed and changed.subtotal != self.cart.subtotal:
-            text += f" The subtotal is now {format_amount(changed.subtotal, currency)} {currency}."
-        return self.leave(messages.success, text, url)
+            log_change(request, cart, flag, logged or message, given, version)
+        text = f"{message}."
+        if changed and changed.subtotal != cart.subtotal:
+            subtotal = format_amount(changed.subtotal, cart.currency)
+            text += f" The subtotal is now {subtotal} {cart.currency}."
+        messages.success(request, text)
+        return HttpResponseRedirect(url or state.url)
 
 
 class EditView(ChangeView):
+    """The page of a form, whose subject is the values of its fields by their names."""
+
     form: type[RecordForm]
-    values: dict[str, Any]  # what was typed, and of what nobody touched what is
 
-    def fields(self, snapshot: Snapshot) -> Mapping[str, object]:
-        raise NotImplementedError
+    def read(self) -> FormState:
+        state = super().read()
+        sent, initial = self.request.POST or None, self.subject(state, state.opened)
+        editor = self.form(sent, initial=initial, currency=state.cart.currency)
+        return state._replace(editor=editor)
 
-    def subject(self, snapshot: Snapshot) -> object:
-        return self.fields(snapshot)
+    def values(self, state: FormState) -> dict[str, Any]:
+        """Return what was typed, and of what nobody touched what is."""
+        old, new = self.subject(state, state.opened), self.subject(state, state.current)
+        typed = state.editor.values()
+        return {name: new[name] if typed[name] == old[name] else typed[name] for name in typed}
 
-    @cached_property
-    def editor(self) -> Any:
-        initial = self.fields(self.opened)
-        return self.form(self.request.POST or None, initial=initial, currency=self.cart.currency)
+    def decide_values(
+        self, state: FormState, name: str, method: Callable[..., Changed], *values: object
+    ) -> Decision | None:
+        """Decide to write these, if what was typed differs from what is. `name` says of what."""
+        new = self.subject(state, state.current)
+        changes = difference_text(new, {**new, **self.values(state)}, state.cart.currency)
+        return Decision(f"{name}: {changes}", method, values) if changes else None
 
-    def write_values(
-        self, name: str, change: Callable[..., Changed], *values: object
-    ) -> HttpResponse:
-        """Write what was typed, if anything differs from what is. `name` says of what."""
-        now = self.fields(self.current)
-        changes = difference_text(now, {**now, **self.values}, self.cart.currency)
-        if not changes:
-            return self.nothing_changed()
-        return self.write(f"{name}: {changes}", change, *values)
-
-    def clashes(self) -> bool:
-        """Return whether somebody else has changed a field that was typed in, and mark it."""
-        was, now = self.fields(self.opened), self.fields(self.current)
-        self.values = self.editor.values()
-        both = []
-        for name, typed in self.values.items():
-            if typed == was[name]:
-                self.values[name] = now[name]
-            elif now[name] != typed and (now[name] != was[name] or not self.knows_opened):
-                both.append(name)
+    def clash(self, state: FormState) -> FormState | None:
+        """Return the form with a mark at what was typed and somebody else has changed, if any."""
+        old, new = self.subject(state, state.opened), self.subject(state, state.current)
+        values, currency = self.values(state), state.cart.currency
+        both = [
+            name
+            for name, value in values.items()
+            if value != new[name] and (new[name] != old[name] or not state.knows_opened)
+        ]
         if not both:
-            return False
-        self.editor = self.form(initial={**now, **self.values}, currency=self.cart.currency)
+            return None
+        editor: Any = self.form(initial={**new, **values}, currency=currency)
         # The focus would scroll away from what the page says.
-        del self.editor.fields[self.editor.first].widget.attrs["autofocus"]
+        del editor.fields[editor.first].widget.attrs["autofocus"]
         for name in both:
-            change = difference_text({name: was[name]}, {name: now[name]}, self.cart.currency)
-            marked = self.editor.options if name == "options" else self.editor.fields[name]
+            change = difference_text({name: old[name]}, {name: new[name]}, currency)
+            marked = editor.options if name == "options" else editor.fields[name]
             marked.help_text = f"Somebody else: {change or 'changed this'}"
-        return True
+        return state._replace(editor=editor)

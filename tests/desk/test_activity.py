@@ -216,4 +216,4 @@ def test_what_was_done_to_an_account_is_told(lead: Client) -> None:
     lead.post(f"{ACCOUNTS}{ben.pk}/change/", sent)
     page = words(lead.get(ACTIVITY).text)
     assert "Changed: role “Cart support” → “Cart support lead”" in page
-    assert "Account ben" in page
+    assert "User ben" in page
