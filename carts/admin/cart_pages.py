@@ -25,7 +25,7 @@ class ChangeCartView(EditView):
         return snapshot.fields
 
     def decide(self, state: FormState) -> Decision | None:
-        return self.decide_values(state, "Cart", CartManager.change_cart, self.values(state))
+        return self.decide_values(state, "Cart", CartManager.change_cart, self.merged_values(state))
 
 
 class AbandonView(ChangeView):

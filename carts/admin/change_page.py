@@ -262,7 +262,7 @@ class EditView(ChangeView):
         editor = self.form(sent, initial=initial, currency=state.cart.currency)
         return state._replace(editor=editor)
 
-    def values(self, state: FormState) -> dict[str, Any]:
+    def merged_values(self, state: FormState) -> dict[str, Any]:
         """Return what was typed, and of what nobody touched what is."""
         old, new = self.subject(state, state.opened), self.subject(state, state.current)
         typed = state.editor.values()
@@ -273,13 +273,13 @@ class EditView(ChangeView):
     ) -> Decision | None:
         """Decide to write these, if what was typed differs from what is. `name` says of what."""
         new = self.subject(state, state.current)
-        changes = difference_text(new, {**new, **self.values(state)}, state.cart.currency)
+        changes = difference_text(new, {**new, **self.merged_values(state)}, state.cart.currency)
         return Decision(f"{name}: {changes}", method, values) if changes else None
 
     def clash(self, state: FormState) -> FormState | None:
         """Return the form with a mark at what was typed and somebody else has changed, if any."""
         old, new = self.subject(state, state.opened), self.subject(state, state.current)
-        values, currency = self.values(state), state.cart.currency
+        values, currency = self.merged_values(state), state.cart.currency
         both = [
             name
             for name, value in values.items()

@@ -62,7 +62,7 @@ class ItemView(EditView):
         currency = state.cart.currency
         if state.item:
             name = f"Item {format_value(state.item.display_name)}"
-            item = Item(**self.values(state), currency=currency)
+            item = Item(**self.merged_values(state), currency=currency)
             return self.decide_values(state, name, CartManager.replace_item, state.item_id, item)
         item = Item(**state.editor.values(), currency=currency)
 
