@@ -95,13 +95,13 @@ class SearchResult:
     is_guess: bool = False
 
 
-def find_carts(values: dict[str, Any], *, size: int = CARTS_PER_PAGE) -> SearchResult:
+def find_carts(values: dict[str, Any], *, size: int) -> SearchResult:
     digits = search_terms.id_digits(values["q"])
     if len(digits) == 32 and (opens := _url_of_id(UUID(digits))):
         return SearchResult(opens=opens)
     result, deadline = SearchResult(), monotonic() + SEARCH_SECONDS
     for meaning in search_terms.meanings(values["q"]):
-        result = _search(meaning, values, size, deadline)
+        result = walk(meaning, values, size=size, deadline=deadline)
         if result.carts or result.reached or meaning.deleted or meaning.moved:
             break
     is_alone = len(result.carts) == 1 and (meaning.is_guess or not result.older)
@@ -131,7 +131,11 @@ def _event_url(cart: Cart, meaning: Meaning) -> str:
     return cart_url(cart.pk, version=made) if made else ""
 
 
-def _search(meaning: Meaning, values: dict[str, Any], size: int, deadline: float) -> SearchResult:
+def walk(
+    meaning: Meaning, values: dict[str, Any], *, size: int = 0, deadline: float = 0
+) -> SearchResult:
+    """Return a page of the carts of that meaning, by the values of a FindForm, newest first."""
+    size, deadline = size or CARTS_PER_PAGE, deadline or monotonic() + SEARCH_SECONDS
     before, keys, at_once = values["before"], list[UUID](), CARTS_AT_ONCE
     lowest: UUID | None = None  # of the carts looked through, if there are more below
     while at_once > CARTS_AT_ONCE // 10:
