@@ -94,8 +94,8 @@ def newest_entries(
         return found, rest.pk + 1 if rest else None
     more = found.pop()
     # An action that goes on begins the next page.
-    whole = [entry for entry in found if request_of(entry) != request_of(more)] or found
-    return whole, whole[-1].pk
+    found = [entry for entry in found if request_of(entry) != request_of(more)] or found
+    return found, found[-1].pk
 
 
 def request_of(entry: Any) -> object:

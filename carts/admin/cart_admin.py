@@ -137,15 +137,15 @@ class CartAdmin(admin.ModelAdmin):
 
     def activity_view(self, request: HttpRequest) -> HttpResponse:
         """Show what staff did, to whoever manages accounts, and to others what they did."""
-        form, title, own = activity.ActivityForm(request.GET), "Staff activity", {}
+        form, title, filters = activity.ActivityForm(request.GET), "Staff activity", {}
         if not request.user.has_perm("auth.view_user"):
             self._check_view(request)
-            title, own = "Your activity", {"agent": request.user}
+            title, filters = "Your activity", {"agent": request.user}
             del form.fields["agent"]
         today = localdate()
-        context = {"title": title, "form": form, "own": own, "today": today}
+        context = {"title": title, "form": form, "today": today}
         if form.is_valid():
-            entries, older = activity.newest_entries(**form.cleaned_data | own)
+            entries, older = activity.newest_entries(**form.cleaned_data | filters)
             actions = [list(same) for _, same in groupby(entries, activity.request_of)]
             context |= {"actions": actions, "older": older, "yesterday": today - timedelta(days=1)}
         return desk_page(request, "staff_activity", context)

@@ -46,13 +46,13 @@ class Event(NamedTuple):
 
     @classmethod
     def of(cls, change: CartChange, currency: str) -> Self:
-        was, now, several = change.was, change.now, [*change.changed_items.values()]
+        old, new, several = change.was, change.now, [*change.changed_items.values()]
         if several and not change.item_id:
             lines = (_lines_of_one(*one, currency) for one in several)
             return cls(change, _first_lines(lines, len(several)))
-        if was.keys() != now.keys():
-            return cls(change, lines_of_item(stored_record(Item, was or now), currency))
-        return cls(change, difference_lines(was, now, currency) or ["nothing was changed"])
+        if old.keys() != new.keys():
+            return cls(change, lines_of_item(stored_record(Item, old or new), currency))
+        return cls(change, difference_lines(old, new, currency) or ["nothing was changed"])
 
     @property
     def can_be_undone(self) -> bool:
@@ -107,8 +107,8 @@ def snapshots_since(cart: Cart, items: PlacedItems, version: int) -> dict[int, S
 
     The `version` is among them if all changes since are kept, and no more than a page decodes.
     """
-    now = {name: getattr(cart, name) for name in CHANGEABLE_CART_FIELDS}
-    last = Snapshot(cart.version, items, now)
+    fields: Mapping[str, object] = {name: getattr(cart, name) for name in CHANGEABLE_CART_FIELDS}
+    last = Snapshot(cart.version, items, fields)
     snapshots = {cart.version: last}
     if version >= cart.version:
         return snapshots
@@ -120,9 +120,9 @@ def snapshots_since(cart: Cart, items: PlacedItems, version: int) -> dict[int, S
     return snapshots
 
 
-def difference_text(was: Mapping[str, object], now: Mapping[str, object], currency: str) -> str:
+def difference_text(old: Mapping[str, object], new: Mapping[str, object], currency: str) -> str:
     """Return in one line what differs between what was and what is; "" if nothing does."""
-    return in_one_line(difference_lines(was, now, currency))
+    return in_one_line(difference_lines(old, new, currency))
 
 
 def in_one_line(lines: Iterable[str]) -> str:
@@ -143,12 +143,12 @@ def _first_lines(lines_of_each: Iterable[list[str]], number: int) -> list[str]:
     return lines
 
 
-def _lines_of_one(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:
-    if was and now:
-        change = difference_text(was, now, currency) or "at another place"
-        return [f"{format_value(now['display_name'])}: {change}"]
-    first, *others = lines_of_item(stored_record(Item, was or now), currency)
-    return [f"{'added' if now else 'removed'} {first}", *others]
+def _lines_of_one(old: Mapping[str, Any], new: Mapping[str, Any], currency: str) -> list[str]:
+    if old and new:
+        change = difference_text(old, new, currency) or "at another place"
+        return [f"{format_value(new['display_name'])}: {change}"]
+    first, *others = lines_of_item(stored_record(Item, old or new), currency)
+    return [f"{'added' if new else 'removed'} {first}", *others]
 
 
 def lines_of_item(item: Item, currency: str) -> list[str]:
@@ -160,29 +160,29 @@ def lines_of_item(item: Item, currency: str) -> list[str]:
     return lines
 
 
-def difference_lines(was: Mapping[str, Any], now: Mapping[str, Any], currency: str) -> list[str]:
+def difference_lines(old: Mapping[str, Any], new: Mapping[str, Any], currency: str) -> list[str]:
     """Return a line for each value that differs, and for each option that came or went."""
     formats: dict[str, Callable[[Any], str]] = {
         "price": partial(format_amount, currency=currency),
         "closed_until": format_moment,
     }
     lines: list[str] = []
-    for name, value in now.items():
+    for name, value in new.items():
         # The order of the items says the position, and the time of the change when it was closed.
-        if value == was[name] or name in {"position", "closed_on"}:
+        if value == old[name] or name in {"position", "closed_on"}:
             continue
         if name == "options":
-            lines += _option_lines(was[name], value, currency)
+            lines += _option_lines(old[name], value, currency)
         else:
             formatted = formats.get(name, format_value)
-            lines.append(f"{label_of(name).lower()} {formatted(was[name])} → {formatted(value)}")
+            lines.append(f"{label_of(name).lower()} {formatted(old[name])} → {formatted(value)}")
     return lines
 
 
-def _option_lines(was: Collection[Option], now: Collection[Option], currency: str) -> list[str]:
+def _option_lines(old: Collection[Option], new: Collection[Option], currency: str) -> list[str]:
     """Return the options taken away and added; if there are none, that their order differs."""
     # Of two that are equal, one may go.
-    removed, added = Counter(was) - Counter(now), Counter(now) - Counter(was)
+    removed, added = Counter(old) - Counter(new), Counter(new) - Counter(old)
     lines = [f"− option {_format_option(option, currency)}" for option in removed.elements()]
     lines += [f"+ option {_format_option(option, currency)}" for option in added.elements()]
     return lines or ["options in another order"]

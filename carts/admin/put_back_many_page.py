@@ -28,7 +28,7 @@ class PutBackManyView(ManyCartsView):
             raise BadRequest("The list does not say by whom its carts were changed.")
         named = ("changed_by", "changed_from", "changed_to")
         who, since, until = (filters.cleaned_data[name] for name in named)
-        self.own = changes_by(who, since, until)
+        self.undone = changes_by(who, since, until)
         when = f" since {format_moment(since)}" if since else ""
         when += f" until {format_moment(until)}" if until else ""
         self.begins = f"Put back what {isolate(who)} changed{when}"
@@ -47,25 +47,26 @@ class PutBackManyView(ManyCartsView):
         cart = Cart.objects.with_items().filter(pk=cart.pk).first()
         if not cart:
             return Plan(DELETED)
-        own = {*cart.changes.filter(self.own).values_list("version", flat=True)}
-        before = min(own, default=1) - 1
-        snapshots = snapshots_since(cart, items_of(cart.items_json), min(before, version))
-        if before not in snapshots or version not in snapshots:
+        versions = {*cart.changes.filter(self.undone).values_list("version", flat=True)}
+        oldest = min(versions, default=1) - 1
+        snapshots = snapshots_since(cart, items_of(cart.items_json), min(oldest, version))
+        if oldest not in snapshots or version not in snapshots:
             return Plan("stays as it is: what was before is not known any more")
-        now = snapshots[version]
+        current = snapshots[version]
         changes = [one.next for one in snapshots.values() if one.next and one.version < version]
-        undone = [change for change in changes if change.version in own]
+        undone = [change for change in changes if change.version in versions]
         # The oldest has the last word.
         was = ChainMap(*(change.was for change in reversed(undone) if not change.changed_items))
         fields = {name: was[name] for name in CHANGEABLE_CART_FIELDS if name in was}
-        placed = items_before(now.placed, undone)
+        placed = items_before(current.placed, undone)
         items = {key: one.item for key, one in placed.items()}
         lines, todo = list[str](), list[tuple[Any, object]]()
-        if [*items.items()] != [*now.items.items()]:
-            old, new = map(encoded, item_differences(now.placed.values(), placed.values()))
-            lines += Event.of(CartChange(before=old, after=new), cart.currency).lines
+        if [*items.items()] != [*current.items.items()]:
+            differences = item_differences(current.placed.values(), placed.values())
+            before, after = map(encoded, differences)
+            lines += Event.of(CartChange(before=before, after=after), cart.currency).lines
             todo.append((CartManager.replace_items, items))
-        if text := difference_text(now.fields, fields, cart.currency):
+        if text := difference_text(current.fields, fields, cart.currency):
             lines.append(text)
             todo.append((CartManager.change_cart, fields))
         if was.keys() - fields.keys():
@@ -74,7 +75,7 @@ class PutBackManyView(ManyCartsView):
         notes = [
             _note(change, cart.currency)
             for change in reversed(changes)
-            if change.version not in own and touched & {*(change.changed_items or change.was)}
+            if change.version not in versions and touched & {*(change.changed_items or change.was)}
         ]
         return Plan(in_one_line(lines if todo else [SAME.text, *lines]), todo, "".join(notes))
 

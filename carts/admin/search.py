@@ -174,8 +174,8 @@ def listed(keys: list[UUID], *, with_last: bool = False) -> list[Cart]:
     lines = {f"line_{n}": Subquery(ITEMS_OF_CART.values(line=line)[n : n + 1]) for n in range(3)}
     found: Any = Cart.objects.filter(pk__in=keys).order_by("-pk").annotate(**lines)
     if with_last:
-        own = {name: OuterRef(name) for name in ("profile_key", "version")}
-        last = CartChange.objects.filter(cart=OuterRef("pk"), **own).order_by()
+        of_cart = {name: OuterRef(name) for name in ("profile_key", "version")}
+        last = CartChange.objects.filter(cart=OuterRef("pk"), **of_cart).order_by()
         columns = ("author_kind", "author_name", "why")
         found = found.annotate(**{f"last_{name}": Subquery(last.values(name)) for name in columns})
     carts = list(found)
