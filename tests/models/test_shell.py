@@ -1,4 +1,4 @@
-"""What `manage.py shell` does and says. Its section of carts/README.md runs as it stands."""
+"""What `manage.py shell` does and says. Its section of carts/SUPPORT.md runs as it stands."""
 
 import re
 import textwrap
@@ -24,11 +24,11 @@ pytestmark = pytest.mark.django_db
 
 SOME_ID = uuid7()
 
-README = Path(settings.BASE_DIR) / "carts/README.md"
+PAPER = Path(settings.BASE_DIR) / "carts/SUPPORT.md"
 
 
 def test_the_lines_of_the_readme_run() -> None:
-    section = README.read_text().partition("## The shell\n")[2].partition("\n## ")[0]
+    section = PAPER.read_text().partition("## The shell\n")[2].partition("\n## ")[0]
     code = textwrap.dedent("\n".join(re.findall("^    .*", section, re.MULTILINE)))
     before, refused, after = re.split(r"(?m)^(.*# ValidationError.*)\n", code)
     names = {"Cart": Cart}
