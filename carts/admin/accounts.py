@@ -47,20 +47,16 @@ class ChangeForm(UserChangeForm):
         account, field = self.instance, self.fields["role"]
         if not (cleaned.get("role") or cleaned.get("is_superuser") or "role" in self.errors):
             self.add_error("role", field.error_messages["required"])
-        if self.errors or not account.has_perm(MANAGES) or self._manages():
+        if self.errors or not account.has_perm(MANAGES):
             return cleaned
+        role = Permission.objects.filter(group=cleaned["role"], codename="change_user")
+        manages = cleaned["is_active"] and (cleaned.get("is_superuser") or role.exists())
         others = User.objects.with_perm(
             MANAGES, include_superusers=account.is_superuser, backend=BACKEND
         )
-        if not others.filter(is_staff=True).exclude(pk=account.pk).exists():
+        if not manages and not others.filter(is_staff=True).exclude(pk=account.pk).exists():
             raise ValidationError("This is the last lead. Make another account a lead first.")
         return cleaned
-
-    def _manages(self) -> bool:
-        """Return whether the account may manage accounts once the form is saved."""
-        cleaned = self.cleaned_data
-        role = Permission.objects.filter(group=cleaned["role"], codename="change_user")
-        return cleaned["is_active"] and (cleaned.get("is_superuser") or role.exists())
 
 
 class PasswordForm(AdminPasswordChangeForm):

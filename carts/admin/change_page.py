@@ -182,7 +182,9 @@ class ChangeView(View):
         # No form of an item was opened before the item came.
         opened = then if then and (not item or item_id in then.items) else None
         about = cart, item_id, item, current, opened or current, bool(opened), snapshots
-        key, why = parse_guid(sent.get("key", "")), WhyForm(sent or None, self.asks)
+        key, why = parse_guid(sent.get("key", "")), WhyForm(sent or None)
+        if self.asks:
+            why.fields["why"].required, why.fields["why"].label = True, self.asks
         return FormState(*about, version, key, why)
 
     def require_open(self, state: FormState) -> None:

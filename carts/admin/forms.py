@@ -128,12 +128,6 @@ class WhyForm(forms.Form):
         validators=[cast("Any", Line(WHY_LENGTH).check)],
     )
 
-    def __init__(self, data: QueryDict | None, label: str = "") -> None:
-        """Ask for a reason, which must be given if it has this `label`."""
-        super().__init__(data)
-        if label:
-            self.fields["why"].required, self.fields["why"].label = True, label
-
 
 class CartForm(RecordForm):
     record, names, first = NewCart, CHANGEABLE_CART_FIELDS, "note"

@@ -111,19 +111,19 @@ class ManyCartsView(View):
             elif self.is_sure:
                 text = self._change(cart, seen or 0)
             else:
-                text, changes, note = self._plan_now(cart)
+                text, changes, note = self._current_plan(cart)
                 text, version = f"{text}{note}", cart.version if changes else None
             if text:
                 yield {"key": key, "cart": cart, "text": text, "version": version}
 
-    def _plan_now(self, cart: Cart) -> Plan:
+    def _current_plan(self, cart: Cart) -> Plan:
         if cart.status != OPEN:
             return Plan(f"{cart.status}, so it stays as it is")
         return self.plan(cart, cart.version)
 
     def _change(self, cart: Cart, seen: int) -> str:
         """Change the cart as the preview of that version said. Return why it was left, or ""."""
-        text, changes, _ = self._plan_now(cart)
+        text, changes, _ = self._current_plan(cart)
         if cart.version != seen and text != (said := self.plan(cart, seen).text):
             return f"It has changed since the preview, which said: {said}. Now: {text}"
         if not changes:
