@@ -1,4 +1,4 @@
-"""The real nginx and HAProxy with the very files that are shipped."""
+"""The real nginx with the very file that is shipped."""
 
 import os
 import signal
@@ -6,7 +6,6 @@ import ssl
 import subprocess
 import tempfile
 import uuid
-from collections import namedtuple
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,26 +95,3 @@ def nginx(server: Service, *others: Service) -> Iterator[Proxy]:
         proxy = Proxy(Path(folder), server, *others)
         with running(proxy.command, lambda: accepts(proxy.port)) as proxy.process:
             yield proxy
-
-
-# Where HAProxy balances the instances, and where it leads to PostgreSQL's primary.
-Balancers = namedtuple("Balancers", ["url", "primary"])
-
-
-@contextmanager
-def haproxy(*, cartsvc: int = 1, postgresql: int = 1, patroni: int = 1) -> Iterator[Balancers]:
-    """Run HAProxy in front of 127.0.0.2 to .4, which have the same ports."""
-    balancer, primary = (f"127.0.0.1:{free_port()}" for _ in range(2))
-    env = {
-        "NODE_1": "127.0.0.2",
-        "NODE_2": "127.0.0.3",
-        "NODE_3": "127.0.0.4",
-        "CARTSVC_PORT": str(cartsvc),
-        "POSTGRESQL_PORT": str(postgresql),
-        "PATRONI_PORT": str(patroni),
-        "BALANCER": balancer,
-        "PRIMARY": primary,
-    }
-    command = [program("haproxy"), "-db", "-q", "-f", ROOT / "cartsvc/deploy/haproxy.cfg"]
-    with running(command, env=env, stderr=subprocess.DEVNULL):
-        yield Balancers(f"http://{balancer}", primary)

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.machines.campaign.recorded_callers import RecordedCallers
-from tests.machines.proxies import HOST, haproxy, nginx
+from tests.machines.proxies import HOST, nginx
 from tests.machines.servers import Service, is_ready, service
 from tests.support.clusters import Cluster
-from tests.support.programs import free_port, wait_until
+from tests.support.programs import wait_until
 
 RESTARTS = int(os.environ.get("RESTARTS", "1"))
 CALLERS = 6
@@ -24,12 +24,10 @@ CALLERS = 6
 
 @pytest.fixture(scope="module")
 def instances(cluster: Cluster) -> Iterator[list[Service]]:
-    """Two instances, each as on a machine of its own."""
-    port = free_port()
     env = {"ALLOWED_HOSTS": f"{HOST},127.0.0.1", "HTTPS_ONLY": "false"}
     with (
-        service(cluster.url(), BIND=f"127.0.0.2:{port}", **env) as one,
-        service(cluster.url(), BIND=f"127.0.0.3:{port}", **env) as two,
+        service(cluster.url(), **env) as one,
+        service(cluster.url(), **env) as two,
     ):
         yield [one, two]
 
@@ -54,9 +52,3 @@ def test_behind_nginx(instances: list[Service], cluster: Cluster, tmp_path: Path
         restart_each(
             instances, cluster, RecordedCallers(proxy.url, tmp_path, verify=proxy.certificate)
         )
-
-
-def test_behind_haproxy(instances: list[Service], cluster: Cluster, tmp_path: Path) -> None:
-    with haproxy(cartsvc=instances[0].port) as balanced:
-        wait_until(lambda: is_ready(balanced.url))
-        restart_each(instances, cluster, RecordedCallers(balanced.url, tmp_path))

@@ -6,16 +6,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from pathlib import Path
+from subprocess import DEVNULL
 
 import psycopg
 
 from tests.machines.campaign.faults import ALL, CANCELLED, FAULTS, System
 from tests.machines.campaign.recorded_callers import RecordedCallers
 from tests.machines.patroni_nodes import three_nodes
-from tests.machines.proxies import haproxy
 from tests.machines.servers import is_ready, service, session_limits
 from tests.support.poolers import pooled
-from tests.support.programs import ROOT, accepts, free_port, running, wait_until
+from tests.support.programs import ROOT, accepts, free_port, program, running, wait_until
 
 HOLD_SECONDS = (1.0, 5.0)
 
@@ -29,9 +30,17 @@ def started() -> Iterator[System]:
         enter = stack.enter_context
         nodes = enter(three_nodes())
         port, network_port = free_port(), free_port()
-        ports = {"postgresql": nodes.postgresql_port, "patroni": nodes.patroni_port}
-        balanced = enter(haproxy(cartsvc=port, **ports))
-        direct = nodes.url(balanced.primary)
+        balancer, primary = (f"127.0.0.1:{free_port()}" for _ in range(2))
+        env = {
+            "BALANCER": balancer,
+            "PRIMARY": primary,
+            "CARTSVC_PORT": str(port),
+            "POSTGRESQL_PORT": str(nodes.postgresql_port),
+            "PATRONI_PORT": str(nodes.patroni_port),
+        }
+        balancers = Path(__file__).with_name("haproxy.cfg")
+        enter(running([program("haproxy"), "-db", "-q", "-f", balancers], env=env, stderr=DEVNULL))
+        direct = nodes.url(primary)
         # Until it has asked them for the first time, HAProxy takes every node for the primary.
         wait_until(lambda: all(answers(direct) for _ in range(2 * len(nodes.all))))
         with psycopg.connect(direct, autocommit=True) as connection:
@@ -41,7 +50,7 @@ def started() -> Iterator[System]:
             "-m",
             "tests.machines.campaign.slow_network",
             network_port,
-            balanced.primary,
+            primary,
         ]
         network = enter(running(command, lambda: accepts(network_port), cwd=ROOT))
         pooler = enter(pooled(nodes.url(f"127.0.0.1:{network_port}")))
@@ -50,8 +59,8 @@ def started() -> Iterator[System]:
             enter(service(url, DATABASE_ADMIN_URL=direct, BIND=f"127.0.0.{number}:{port}"))
             for number in (2, 3)
         ]
-        wait_until(lambda: is_ready(balanced.url))
-        yield System(balanced.url, nodes, network, pooler, instances)
+        wait_until(lambda: is_ready(f"http://{balancer}"))
+        yield System(f"http://{balancer}", nodes, network, pooler, instances)
 
 
 def answers(url: str) -> bool:
