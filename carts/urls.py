@@ -9,7 +9,8 @@ register_converter(GuidConverter, "guid")
 
 CARTS = "v2.0/customers/<guid:profile_key>/carts"
 
-# Django tries them one after another, so the most frequent come first.
+# Django takes the first that fits, so `items/batch` comes before the path of an item, whose
+# converter takes any text.
 urlpatterns = [
     path(CARTS, CartViewSet.as_view({"post": "create", "get": "list"})),
     path(

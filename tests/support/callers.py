@@ -10,7 +10,9 @@ from typing import Any
 
 import requests
 from django.test import Client
+from django.test.client import ClientHandler
 
+from cartsvc.api.middleware import SanitizedHeaders
 from tests.support.tokens import mint
 
 PROFILE = uuid.UUID("0f8fad5b-d9cb-469f-a165-70867728950e")
@@ -42,6 +44,14 @@ class Caller:
         return self.request("DELETE", path, **headers)
 
 
+class Application(ClientHandler):
+    """The handler of Django's client, behind what stands before Django in `cartsvc.wsgi`."""
+
+    def __call__(self, environ: dict[str, Any]) -> Any:
+        django: Any = super().__call__
+        return SanitizedHeaders(lambda environ, _: django(environ))(environ, None)
+
+
 class Api(Caller):
     """A caller in process. Without a token, it mints one with these claims."""
 
@@ -50,6 +60,7 @@ class Api(Caller):
     ) -> None:
         token = mint(**claims) if token is None else token
         self.client = Client(headers={"Authorization": f"Bearer {token}"})
+        self.client.handler = Application()
         self.base = f"/v2.0/customers/{profile}/carts"
 
     def request(self, method: str, path: str = "", body: Any = None, **headers: str) -> Any:
