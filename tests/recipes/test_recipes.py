@@ -56,6 +56,11 @@ def test_the_page_names_every_file_of_a_recipe(recipe: str) -> None:
     assert [name for name in files_of(recipe) if f"`{name}`" not in section] == []
 
 
+def test_a_list_of_carts_at_the_desk(run: Run) -> None:
+    apply(run, "list_page")
+    passes(run, *(f"tests/desk/test_{name}.py" for name in ("checkouts", "roles")))
+
+
 def test_a_field_of_an_item(run: Run, tmp_path: Path) -> None:
     apply(run, "field")
     run(sys.executable, "manage.py", "makemigrations", "carts", "-n", "external_reference")
