@@ -23,8 +23,7 @@ from carts.models.cart_change import NAME_LENGTH, Author
 from carts.models.idempotency import KEY_MAX_LENGTH
 from carts.models.manager import CartManager
 from carts.models.writes import Changed
-from carts.record_serializers import InvalidBody
-from carts.validation import Place
+from carts.validation import checked
 from cartsvc.api.envelope import entity_tag, success
 from cartsvc.api.headers import preferences, versions
 from cartsvc.api.json_body import check_media_type, has_body, json_object, received_body
@@ -139,24 +138,20 @@ class OperationView(ViewSetMixin, APIView):
             check_media_type(self.request, self.operation.media_types)
         with RECEIVING.seat_for(self.caller):
             body = received_body(self.request)
-        unknown: list[Place] = []
-        errors: list[ApiError] = []
         with COMPUTING.seat_for(self.caller):
-            try:
-                # Some generated clients send null for a body that is not given.
-                is_none = may_be_none and body.strip() in {b"", b"null"}
-                sent = {} if is_none else json_object(body)
-                values = self.operation.body.checked(sent, unknown)
-            except InvalidBody as error:
-                errors = [*error.errors]
+            # Some generated clients send null for a body that is not given.
+            is_none = may_be_none and body.strip() in {b"", b"null"}
+            sent = {} if is_none else json_object(body)
+            values, (errors, unknown) = checked(self.operation.body.check, sent)
             most = MAX_ERRORS + 1 if self.is_strict else MAX_WARNINGS
             warnings: list[ApiError] = [
-                UnknownMember(field=json_pointer(place)) for place in unknown[:most]
+                UnknownMember(field=json_pointer((*place, shortened(str(name)))))
+                for *place, name in unknown[:most]
             ]
             if self.is_strict:
                 errors, warnings = [*warnings, *errors], []
             if errors:
-                invalid = InvalidBody(errors)
+                invalid = ApiErrors(errors)
                 # A misspelt member that is required is missing, and unknown as well.
                 invalid.warnings = warnings
                 raise invalid

@@ -1,9 +1,8 @@
 """Serializers of records: camelCase outside, the records of `carts.records` inside.
 
 `is_valid`, `validated_data`, `validate` and `validate_<member>` are the framework's. Its own loop
-over the fields is replaced by `carts.validation`: the members of a class are looked up once, a
-value is checked once by its type, and no more errors are looked for than an answer lists. A
-serializer keeps nothing of what it checks, so the operations share one.
+over the fields is replaced by that of `carts.validation`. A serializer keeps nothing of what it
+checks, so the operations share one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,25 +16,22 @@ from rest_framework.fields import empty
 from carts.cart_errors import CannotChange
 from carts.models.cart_status import LAST_MEMBERS
 from carts.models.reads import SHOWN_ONLY
+from carts.record_types import ListOf, Record, Values, defaults_of, is_optional, types_of
 from carts.records import Item, NewCart
 from carts.validation import (
-    FastCheck,
+    Found,
     Member,
-    ObjectCheck,
     Place,
-    Record,
-    Values,
+    PlacedCheck,
+    by_name,
+    checked,
     checked_list,
-    fast_list,
-    fast_object_check,
-    initial_values,
-    is_optional,
-    python_check,
-    types_of,
+    maker,
+    object_check,
 )
-from carts.value_types import ListOf, ValueType, invalid_type
+from carts.value_types import ValueType
 from cartsvc.api.exception_handler import errors_of
-from cartsvc.member_names import camel_case, snake_case
+from cartsvc.member_names import camel_case
 from cartsvc.request_errors import ApiError, ApiErrors
 
 # What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
@@ -65,28 +61,19 @@ class InvalidBody(ApiErrors, serializers.ValidationError):
 
 
 class TypedField(serializers.Field):
-    """A member of one of the specification's types. It takes a value only as sent."""
+    """A member of one of the specification's types, which check it."""
 
     def __init__(self, kind: ValueType, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.kind = kind
 
-    def run_validation(self, data: object = empty) -> Any:
-        value = self.kind.check(data)
-        self.run_validators(value)
-        return value
 
-
-def with_our_errors(check: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the framework's check of a value, which then raises errors of ours."""
-
-    def checked(value: object) -> Any:
-        try:
-            return check(value)
-        except (serializers.ValidationError, DjangoValidationError) as error:
-            raise ApiErrors(errors_of(error)) from error
-
-    return checked
+def hooked(validate: Callable[[Any], Any], value: Any) -> Any:
+    """Return what a `validate` method returns. What it raises becomes errors of ours."""
+    try:
+        return validate(value)
+    except (serializers.ValidationError, DjangoValidationError) as error:
+        raise ApiErrors(errors_of(error)) from error
 
 
 class RecordSerializer(serializers.Serializer):
@@ -111,79 +98,44 @@ class RecordSerializer(serializers.Serializer):
         return found | declared
 
     @cached_property
-    def validators(self) -> list[Any]:
-        return self.get_validators()
+    def check(self) -> PlacedCheck:
+        return self._check_of(self.fields)
 
-    @cached_property
-    def object_check(self) -> ObjectCheck:
-        of_python = python_check(self.record)
-        return ObjectCheck(
-            [self._member(name, field) for name, field in self.fields.items()],
-            initial_values(self.record),
-            self.ignored_members.union(self.fields),
-            of_python.first_errors and partial(self._first_errors, of_python.first_errors),
-            of_python.complete,
-        )
-
-    def _first_errors(
-        self, find: Callable[[Values], list[ApiError]], sent: Mapping[str, object]
-    ) -> list[ApiError]:
-        own = {snake_case(name): value for name, value in sent.items() if name in self.fields}
-        errors = find(own)
-        for error in errors:
-            error.field = tuple(camel_case(str(name)) for name in error.field or ())
-        return errors
+    def _check_of(self, fields: Mapping[str, Any]) -> PlacedCheck:
+        """Return the check of an object of these fields."""
+        sources = [field.source for field in fields.values()]
+        make = by_name(sources, self._made)
+        plain = RecordSerializer.validate, RecordSerializer.to_record, [*self.record._fields]
+        if (type(self).validate, type(self).to_record, sources) == plain:
+            make = maker(self.record)
+        members = [self._member(name, field) for name, field in fields.items()]
+        return object_check(members, self.ignored_members.union(self.fields), make)
 
     def _member(self, name: str, field: Any) -> Member:
-        check, is_list = with_our_errors(field.run_validation), isinstance(field.kind, ListOf)
-        fast: FastCheck | None = None
+        check, is_list = field.kind.check, isinstance(field.kind, ListOf)
         if is_list:
-            if field.child.fast_check:
-                fast = partial(fast_list, field.kind, field.child.fast_check)
-            check = partial(checked_list, field.kind, field.child.checked, fast_check=fast)
-        elif isinstance(field, TypedField) and not field.validators:
-            check = fast = field.kind.check
+            check = partial(checked_list, field.kind, field.child.check)
+        absent = defaults_of(self.record).get(field.source)
         hook = getattr(self, f"validate_{name}", None)
-        if hook:
-            hook, fast = with_our_errors(hook), None
-        optional = field.required, field.allow_null
-        return Member(name, field.source, check, *optional, is_list, hook, fast)
+        hook = hook and partial(hooked, hook)
+        return Member(name, check, is_list, not field.allow_null, absent, hook)
 
-    @cached_property
-    def fast_check(self) -> FastCheck | None:
-        """The fast check of an object, unless a hook of the serializer is to see its values."""
-        whole, kind = self.object_check, type(self)
-        hooks = [*self.validators, whole.first_errors, whole.complete]
-        is_fast = (
-            kind.validate is RecordSerializer.validate
-            and kind.to_record is RecordSerializer.to_record
-            and all(member.fast_check for member in whole.members)
-        )
-        return fast_object_check(self.record, whole) if is_fast and not any(hooks) else None
+    def _made(self, values: Values) -> Any:
+        return self.to_record(hooked(self.validate, values))
 
     def run_validation(self, data: object = empty) -> Any:
-        """Return the record, or what else `to_record` makes. See `checked`."""
-        return self.checked(data, [])
-
-    def checked(self, data: object, unknown: list[Place]) -> Any:
-        """Return what `to_record` makes. Add the places of unknown members, in the order sent.
+        """Return what `to_record` makes of the object.
 
         Raises:
             InvalidBody: with a place for each wrong value, up to `MAX_ERRORS`.
         """
-        try:
-            if type(data) is not dict:
-                raise invalid_type("an object", data)
-            values = self.object_check.values_of(data, unknown)
-            if self.validators:
-                self.run_validators(values)
-            values = self.validate(values)
-        except (ApiError, serializers.ValidationError, DjangoValidationError) as error:
-            raise InvalidBody(errors_of(error)) from error
-        return self.to_record(values)
+        value, found = checked(self.check, data)
+        if found.errors:
+            raise InvalidBody(found.errors)
+        return value
 
     def to_record(self, values: Values) -> Any:
-        return self.record._make(map(values.__getitem__, self.record._fields))
+        return maker(self.record)(map(values.__getitem__, self.record._fields))
 
 
 class ChangeSerializer(RecordSerializer):
@@ -208,12 +160,15 @@ class ChangeSerializer(RecordSerializer):
         return found
 
     @cached_property
-    def object_check(self) -> ObjectCheck:
-        every = super().object_check
-        return ObjectCheck(every.members, {}, every.names, self._fixed_members)
+    def check(self) -> PlacedCheck:
+        return self._check_change
 
-    def _fixed_members(self, data: Mapping[str, object]) -> list[ApiError]:
-        return [CannotChange(field=(name,)) for name in data if name in self.ignored_members]
+    def _check_change(self, sent: Any, place: Place, found: Found) -> Any:
+        named = sent if type(sent) is dict else {}
+        fixed = (name for name in named if name in self.ignored_members)
+        found.errors.extend(CannotChange(field=(*place, name)) for name in fixed)
+        fields = {name: field for name, field in self.fields.items() if name in named}
+        return self._check_of(fields)(sent, place, found)
 
     def to_record(self, values: Values) -> Any:
         return values

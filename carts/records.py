@@ -8,18 +8,12 @@ they were stored.
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 from uuid import UUID
 
 from carts.cart_errors import CannotChange
-from carts.validation import (
-    Record,
-    Values,
-    checked_changes,
-    checked_record,
-    defaults_of,
-    types_of,
-)
+from carts.record_types import ListOf
+from carts.validation import checked_changes, checked_record
 from carts.value_types import (
     INT32,
     INT64,
@@ -30,9 +24,7 @@ from carts.value_types import (
     Guid,
     Integer,
     Line,
-    ListOf,
     Paragraph,
-    Price,
 )
 from cartsvc.request_errors import ApiError, ApiErrors, InvalidGuid
 from cartsvc.value_errors import InvalidValues, Required
@@ -145,24 +137,24 @@ class Closing(NamedTuple):
     seconds: Annotated[int | None, Integer(60, 3_600)] = None
     order_reference: Annotated[str | None, REFERENCE] = None
 
-    @staticmethod
-    def first_errors(values: Mapping[str, object]) -> list[ApiError]:
-        """Return an error for each value that does not go with the `outcome`, whatever it is."""
-        outcome = values.get("outcome")
-        errors: list[ApiError] = []
-        if outcome in (CHECKOUT, ORDERED) and values.get("reference") is None:
-            errors.append(Required(field=("reference",)))
-        for name, other in OUTCOME_OF.items():
-            if outcome in OUTCOMES and outcome != other and values.get(name) is not None:
-                text = f"This goes with the outcome {other} only."
-                errors.append(CannotChange(text, field=(name,)))
-        return errors
+    def completed(self) -> Self:
+        """Return it with the `seconds` of a checkout.
 
-    @staticmethod
-    def complete(values: Values) -> None:
-        """Fill in the `seconds` of a checkout."""
-        if values["outcome"] == CHECKOUT and values["seconds"] is None:
-            values["seconds"] = CHECKOUT_SECONDS
+        Raises:
+            ApiErrors: an error for each value that does not go with the `outcome`.
+        """
+        errors: list[ApiError] = []
+        if self.outcome in (CHECKOUT, ORDERED) and self.reference is None:
+            errors.append(Required(field=("reference",)))
+        for name, outcome in OUTCOME_OF.items():
+            if self.outcome != outcome and getattr(self, name) is not None:
+                text = f"This goes with the outcome {outcome} only."
+                errors.append(CannotChange(text, field=(name,)))
+        if errors:
+            raise ApiErrors(errors)
+        if self.outcome == CHECKOUT and self.seconds is None:
+            return type(self)._make({**self._asdict(), "seconds": CHECKOUT_SECONDS}.values())
+        return self
 
 
 @checked_record
@@ -203,22 +195,3 @@ def checked_items(items: Iterable[Any]) -> list[tuple[UUID | None, Item]]:
     ]
     check_named_once(keys, "id")
     return list(zip(keys, checked_changes(ItemList, {"items": sent})["items"], strict=True))
-
-
-def read_values(record: Record, members: Mapping[str, Any]) -> Values:
-    """Return the members of a stored JSON object, those of the record as its fields hold them."""
-    values = dict(members)
-    for name, kind in types_of(record).items():
-        value = values.get(name)
-        if isinstance(kind, Price) and value is not None:
-            values[name] = Decimal(value)
-        elif isinstance(kind, ListOf) and value is not None:
-            values[name] = tuple(
-                stored_record(kind.record, read_values(kind.record, one)) for one in value
-            )
-    return values
-
-
-def stored_record(record: Record, values: Mapping[str, object]) -> Any:
-    """Return the record of values that were checked before. What is missing was not sent."""
-    return record._make(map({**defaults_of(record), **values}.get, record._fields))

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS, CHANGEABLE_ITEM_FIELDS
 from carts.record_serializers import ChangeSerializer, RecordSerializer, TypedField
+from carts.record_types import Record, Values
 from carts.records import (
     AddedItems,
     CartMove,
@@ -16,7 +17,6 @@ from carts.records import (
     Reopening,
     check_named_once,
 )
-from carts.validation import Record, Values
 from carts.value_types import Guid
 
 

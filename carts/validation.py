@@ -1,246 +1,196 @@
 """How an object is checked: the members of a body, or the fields of a record from Python.
 
-There is one loop for both. The types of `carts.value_types` check the values. Who calls says what
-the members are called, and what else is done with a value.
+There is one loop for both, and one walk over a body. Who calls says what the members are called,
+and how each is checked. A check returns a value as it is kept. The check of an object or a list is
+given its place, too, and adds to what was `Found` all that is wrong in it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cache, partial, wraps
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from typing import Any, NamedTuple, TypeVar
 
-from carts.value_types import ListOf
-from cartsvc.member_names import shortened
+from carts.record_types import ListOf, Record, Values, defaults_of, types_of
+from carts.value_types import invalid_type
 from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors
 from cartsvc.value_errors import InvalidType, InvalidValues, Null, Required
 
-Record = Any  # the class of a record, which is a NamedTuple with annotated types
 RecordT = TypeVar("RecordT")
 
 # Where something is in what the caller sent.
 Place = tuple[str | int, ...]
-Values = dict[str, Any]  # of a record, by its fields
-FastCheck = Callable[[Any], Any]  # gives up at the first error: see `fast_object_check`
 
 
-@cache
-def types_of(record: Record) -> dict[str, Any]:
-    """Return the type of each field, in their order: a `ValueType` or a `ListOf`."""
-    hints = get_type_hints(record, include_extras=True)
-    return {name: hints[name].__metadata__[0] for name in record._fields}
+class Found(NamedTuple):
+    """What is wrong, and where there are members that no object has, in the order sent."""
+
+    errors: list[ApiError]
+    unknown: list[Place]
+
+    def add(self, error: ApiError, place: Place) -> None:
+        """Add an error, or those that it holds, which are within this place."""
+        for one in error.errors:
+            one.field = (*place, *(one.field or ()))
+            self.errors.append(one)
 
 
-@cache
-def defaults_of(record: Record) -> Values:
-    """Return what each field holds that was not sent: no elements of a list, else None."""
-    lists = {name: () for name, kind in types_of(record).items() if isinstance(kind, ListOf)}
-    return lists | record._field_defaults
-
-
-def is_optional(record: Record, name: str) -> bool:
-    """Return whether the field need not be sent."""
-    return name in defaults_of(record)
+# Of an object or a list, at its place.
+PlacedCheck = Callable[[Any, Place, Found], Any]
 
 
 class Member(NamedTuple):
-    """A member of an object: its name for the caller, its field, and its check.
+    """A member of an object: its name for the caller, and its check.
 
-    The check of a list takes a second argument, to which it adds the places of unknown members.
-    The `hook` gets what was checked.
+    A member that is not sent, or null, has the value `absent`. The `hook` gets the value of one
+    that is sent, once it is checked.
     """
 
     name: str
-    field: str
-    check: Callable[..., Any]
+    check: Callable[..., Any]  # a `PlacedCheck`, if it is a list
+    is_list: bool
     is_required: bool
-    takes_null: bool
-    is_list: bool = False
-    hook: Callable[[object], object] | None = None
-    fast_check: FastCheck | None = None
+    absent: object
+    hook: Callable[[Any], Any] | None = None
 
 
-class ObjectCheck:
-    """The checks of one kind of object.
+def object_check(
+    members: Iterable[Member], names: Iterable[str], make: Callable[[list[Any]], Any]
+) -> PlacedCheck:
+    """Return the check of one kind of object.
 
-    `initial` are the values of a record of which nothing was sent. `names` are those that nobody is
-    told are unknown. `first_errors` finds errors whatever the values are, each in a member that is
-    not checked any more. `complete` fills in what depends on other values.
+    Nobody is told that `names` are unknown. `make` gets the values in the order of the members. An
+    `ApiError` that a check raises is about the whole object or list: what is wrong within it has
+    been added already, so there may be nothing left to tell.
     """
+    # A plain tuple unpacks faster than a NamedTuple.
+    every: list[tuple[Any, ...]] = [tuple(member) for member in members]
+    names = frozenset(names)
 
-    def __init__(
-        self,
-        members: Iterable[Member],
-        initial: Values,
-        names: Iterable[str],
-        first_errors: Callable[[Mapping[str, object]], list[ApiError]] | None = None,
-        complete: Callable[[Values], None] | None = None,
-    ) -> None:
-        self.members, self.initial, self.names = [*members], initial, frozenset(names)
-        self.first_errors, self.complete = first_errors, complete
-        # Most members need no more than their check.
-        self._checks = [
-            (one.name, one.field, None if one.is_list or one.hook else one.check, one)
-            for one in self.members
-        ]
-
-    def values_of(self, sent: Mapping[str, object], unknown: list[Place]) -> Values:
-        """Return the values by their fields. Add the places of unknown members, in the order sent.
-
-        Raises:
-            ApiErrors: with a place for each wrong value. In lists, no more errors are looked for
-                than an answer lists.
-        """
-        values = self.initial.copy()
-        errors: list[ApiError] = []
-        unknown_below: dict[str, list[Place]] = {}
-        if self.first_errors and (errors := self.first_errors(sent)):
-            sent = _without(errors, sent)
-        for name, field, check_value, member in self._checks:
+    def check(sent: Any, place: Place, found: Found) -> Any:
+        if type(sent) is not dict:
+            raise invalid_type("an object", sent)
+        values = []
+        is_wrong, is_known = False, names.issuperset(sent)
+        unknown_before = 0 if is_known else len(found.unknown)
+        for name, check_value, is_list, is_required, absent, hook in every:
             value = sent.get(name)
             try:
-                if check_value and value is not None:
-                    values[field] = check_value(value)
-                elif name in sent or member.is_required:
-                    values[field] = self._value(member, sent, unknown_below)
+                if value is None:
+                    if is_required:
+                        raise Null if name in sent else Required
+                    value = absent
+                elif is_list:
+                    value = check_value(value, (*place, name), found)
+                else:
+                    value = check_value(value)
+                values.append(hook(value) if hook and name in sent else value)
             except ApiError as error:
-                errors += error.within(name).errors
-        if any(unknown_below.values()) or not self.names.issuperset(sent):
-            unknown += self._unknown(sent, unknown_below)
-        if errors:
-            raise ApiErrors(errors)
-        if self.complete:
-            self.complete(values)
-        return values
-
-    def _value(
-        self, member: Member, sent: Mapping[str, object], unknown_below: dict[str, list[Place]]
-    ) -> object:
-        value = sent.get(member.name)
-        if value is None and not member.takes_null:
-            raise Null if member.name in sent else Required
-        if value is None:
-            value = self.initial.get(member.field)
-        elif member.is_list:
-            value = member.check(value, unknown_below.setdefault(member.name, []))
-        else:
-            value = member.check(value)
-        return member.hook(value) if member.hook else value
-
-    def _unknown(
-        self, sent: Mapping[str, object], below: Mapping[str, list[Place]]
-    ) -> Iterator[Place]:
-        for name in sent:
-            if name not in self.names:
-                yield (shortened(name),)
-            for place in below.get(name, ()):
-                yield (name, *place)
-
-
-def fast_object_check(record: Record, object_check: ObjectCheck) -> FastCheck:
-    """Return a check of one object of a list that makes its record, if nothing is wrong with it.
-
-    It gives up with any `ApiError` at a wrong value or an unknown member. What is wrong, and where,
-    `ObjectCheck.values_of` finds then.
-    """
-    names, initial = object_check.names, object_check.initial
-    members = [
-        (one.name, one.fast_check or one.check, one.takes_null, initial.get(one.field))
-        for one in object_check.members
-    ]
-    make = partial(tuple.__new__, record)
-
-    def check(sent: Any) -> Any:
-        if type(sent) is not dict or not names.issuperset(sent):
+                is_wrong = True
+                found.add(error, (*place, name))
+        if not is_known:
+            _add_unknown(names, sent, place, found.unknown, unknown_before)
+        if is_wrong:
             raise ApiErrors([])
-        values = []
-        for name, check_value, takes_null, default in members:
-            value = sent.get(name)
-            values.append(default if value is None and takes_null else check_value(value))
         return make(values)
 
     return check
 
 
-def fast_list(kind: ListOf, check: FastCheck, elements: Any) -> tuple[Any, ...]:
-    kind.check_count(elements)
-    return tuple([check(element) for element in elements])
+def _add_unknown(
+    names: Set[str], sent: Iterable[str], place: Place, unknown: list[Place], before: int
+) -> None:
+    """Add the places of unknown members to those in the object's lists, in the order sent."""
+    order = {name: number for number, name in enumerate(sent)}
+    unknown += [(*place, name) for name in sent if name not in names]
+    unknown[before:] = sorted(unknown[before:], key=lambda one: order[str(one[len(place)])])
 
 
-def _without(errors: list[ApiError], sent: Mapping[str, object]) -> Values:
-    wrong = {error.field for error in errors}
-    return {name: value for name, value in sent.items() if (name,) not in wrong}
+def by_name(names: Iterable[str], make: Callable[[Values], Any]) -> Callable[[list[Any]], Any]:
+    """Return what gives `make` the values by these names, for `object_check`."""
+    return lambda values: make(dict(zip(names, values, strict=True)))
 
 
 def checked_list(
-    kind: ListOf,
-    check: Callable[[Any, list[Place]], object],
-    elements: Iterable[object],
-    unknown: list[Place],
-    fast_check: FastCheck | None = None,
-) -> tuple[object, ...]:
-    """Return the checked elements. See `ObjectCheck.values_of`."""
-    if fast_check:
-        with suppress(ApiError):
-            return fast_check(elements)
+    kind: ListOf, check: PlacedCheck, elements: Any, place: Place, found: Found
+) -> tuple[Any, ...]:
+    """Return the checked elements. No more errors are looked for than an answer lists.
+
+    Raises:
+        ApiError: as `object_check` says.
+    """
     kind.check_count(elements)
-    found: list[object] = []
-    errors: list[ApiError] = []
+    values = []
     for position, element in enumerate(elements):
-        unknown_below: list[Place] = []
         try:
-            found.append(check(element, unknown_below))
+            # Unpacking would take twice as long.
+            values.append(check(element, place + (position,), found))  # noqa: RUF005
         except ApiError as error:
-            errors += error.within(position).errors
-            if len(errors) > MAX_ERRORS:
+            found.add(error, (*place, position))
+            if len(found.errors) > MAX_ERRORS:
                 break
-        if unknown_below:
-            unknown += [(position, *place) for place in unknown_below]
-    if errors:
-        raise ApiErrors(errors)
-    return tuple(found)
+    if len(values) < len(elements):
+        raise ApiErrors([])
+    return tuple(values)
 
 
-def _list_in_python(
-    kind: ListOf, elements: Iterable[object], unknown: list[Place]
-) -> tuple[object, ...]:
-    return checked_list(kind, partial(_record_in_python, kind.record), list(elements), unknown)
+def checked(check: PlacedCheck, sent: object) -> tuple[Any, Found]:
+    """Return what a check makes of all that was sent, and what was found in it."""
+    value, found = None, Found([], [])
+    try:
+        value = check(sent, (), found)
+    except ApiError as error:
+        found.add(error, ())
+    return value, found
 
 
-def _record_in_python(record: Record, value: object, _unknown: list[Place]) -> object:
+@cache
+def maker(record: Record) -> Callable[[Iterable[Any]], Any]:
+    """Return what makes the record of checked values, which are in the order of its fields.
+
+    A record's `completed` returns it with what depends on several values, or raises what is wrong.
+    """
+    make = partial(tuple.__new__, record)
+    complete = getattr(record, "completed", None)
+    return (lambda values: complete(make(values))) if complete else make
+
+
+@cache
+def _members_in_python(record: Record) -> list[Member]:
+    defaults = defaults_of(record)
+    return [
+        Member(
+            name,
+            partial(_list_in_python, kind) if isinstance(kind, ListOf) else kind.check_python,
+            is_list=isinstance(kind, ListOf),
+            is_required=name not in defaults,
+            absent=defaults.get(name),
+        )
+        for name, kind in types_of(record).items()
+    ]
+
+
+@cache
+def _record_check(record: Record) -> PlacedCheck:
+    return object_check(_members_in_python(record), record._fields, maker(record))
+
+
+def _list_in_python(kind: ListOf, elements: Iterable[Any], place: Place, found: Found) -> Any:
+    check = partial(_element_in_python, kind.record)
+    return checked_list(kind, check, list(elements), place, found)
+
+
+def _element_in_python(record: Record, value: object, place: Place, found: Found) -> Any:
     if isinstance(value, record):
         return value
     if not isinstance(value, Mapping):
         raise InvalidType(wanted=f"{record.__name__} or dict", sent=type(value).__name__)
-    return record(**value)
+    return _record_check(record)(_named(record, value), place, found)
 
 
-@cache
-def python_check(record: Record) -> ObjectCheck:
-    """Return the check of the values that Python code gives a record."""
-    members = []
-    for name, kind in types_of(record).items():
-        optional, is_list = is_optional(record, name), isinstance(kind, ListOf)
-        check = partial(_list_in_python, kind) if is_list else kind.check_python
-        members.append(Member(name, name, check, not optional, optional, is_list))
-    first_errors = getattr(record, "first_errors", None)
-    complete = getattr(record, "complete", None)
-    return ObjectCheck(members, initial_values(record), record._fields, first_errors, complete)
-
-
-def checked_record(record: type[RecordT]) -> type[RecordT]:
-    """Let the class of a record check the values that it is given (a decorator)."""
-
-    @wraps(record.__new__)  # so that help() and completion name the fields
-    def new(cls: Record, **values: object) -> Any:
-        return cls._make(checked_values(cls, values, python_check(cls)).values())
-
-    def replace(self: Record, **changes: object) -> Any:
-        return type(self)(**{**self._asdict(), **changes})
-
-    # A NamedTuple's own may not be in its body.
-    changed: Any = record
-    changed.__new__, changed._replace = new, replace
-    return record
+def _named(record: Record, values: Mapping[str, object]) -> Values:
+    if other := [str(name) for name in values if name not in record._fields]:
+        names = ", ".join(record._fields)
+        raise TypeError(f"{record.__name__} takes no {', '.join(other)}, only {names}.")
+    return {**values}
 
 
 def checked_changes(record: Record, changes: Mapping[str, object]) -> Values:
@@ -250,23 +200,29 @@ def checked_changes(record: Record, changes: Mapping[str, object]) -> Values:
         TypeError: a name that the record does not have, or a list that is none.
         InvalidValues: each value that the specification does not allow.
     """
-    whole = python_check(record)
-    named = [member for member in whole.members if member.name in changes]
-    return checked_values(record, changes, ObjectCheck(named, {}, whole.names))
+    members = [member for member in _members_in_python(record) if member.name in changes]
+    names = [member.name for member in members]
+    return _checked_in_python(record, object_check(members, names, by_name(names, dict)), changes)
 
 
-def checked_values(
-    record: Record, values: Mapping[str, object], object_check: ObjectCheck
-) -> Values:
-    if other := [name for name in values if name not in object_check.names]:
-        names = ", ".join(record._fields)
-        raise TypeError(f"{record.__name__} takes no {', '.join(other)}, only {names}.")
-    try:
-        return object_check.values_of(values, [])
-    except ApiErrors as error:
-        raise InvalidValues(error.errors) from None
+def _checked_in_python(record: Record, check: PlacedCheck, values: Mapping[str, object]) -> Any:
+    value, found = checked(check, _named(record, values))
+    if found.errors:
+        raise InvalidValues(found.errors)
+    return value
 
 
-def initial_values(record: Record) -> Values:
-    """Return the values of a record of which nothing was sent; None for what must be."""
-    return dict.fromkeys(record._fields) | defaults_of(record)
+def checked_record(record: type[RecordT]) -> type[RecordT]:
+    """Let the class of a record check the values that it is given (a decorator)."""
+
+    @wraps(record.__new__)  # so that help() and completion name the fields
+    def new(cls: Record, **values: object) -> Any:
+        return _checked_in_python(cls, _record_check(cls), values)
+
+    def replace(self: Record, **changes: object) -> Any:
+        return type(self)(**{**self._asdict(), **changes})
+
+    # A NamedTuple's own may not be in its body.
+    changed: Any = record
+    changed.__new__, changed._replace = new, replace
+    return record

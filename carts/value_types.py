@@ -1,7 +1,8 @@
 """The specification's types: what a value of each may be, said once.
 
-`check` takes a Python value, as JSON brings it, and returns it as it is kept. Columns with their
-CHECK constraints, serializer fields, form fields and schemas derive from these objects.
+What a body, Python code and the history bring, each type takes itself. Its column with the CHECK
+constraint is in `carts.models.columns`, its form's field in `carts.admin.forms`, its schema in
+`carts.openapi.schemas`.
 
 Source: "Resources and their fields" and "Limits" in the Cart Service v2.0 specification.
 """
@@ -12,10 +13,9 @@ from decimal import Decimal
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.conf import settings
 from iso4217 import Currency as Currencies
 
-from carts.cart_errors import InvalidCurrency, TooMany, TooManyDecimals
+from carts.cart_errors import InvalidCurrency, TooManyDecimals
 from cartsvc.characters import FORBIDDEN_IN_LINE, FORBIDDEN_IN_PARAGRAPH, VISIBLE
 from cartsvc.guids import parse_guid
 from cartsvc.request_errors import InvalidGuid
@@ -26,7 +26,6 @@ from cartsvc.value_errors import (
     MaxLength,
     MaxValue,
     MinValue,
-    Required,
 )
 
 CURRENCIES = frozenset(currency.code for currency in Currencies)
@@ -57,12 +56,20 @@ class ValueType:
     """A type of the specification."""
 
     def check(self, value: Any) -> Any:
-        """Return the value as it is kept, or raise what is wrong with it."""
+        """Return a value that JSON brings as it is kept, or raise what is wrong with it."""
         raise NotImplementedError
 
     def check_python(self, value: object) -> Any:
-        """Do as `check`, for a value from Python code."""
+        """Do as `check`, for a value from Python code or a form."""
         return self.check(value)
+
+    def stored(self, value: Any) -> Any:
+        """Return a kept value as JSON has it: a text, an int or a Decimal."""
+        return value
+
+    def read(self, stored: Any) -> Any:
+        """Return the kept value that was `stored`."""
+        return stored
 
 
 class Number(ValueType):
@@ -204,6 +211,9 @@ class Price(Number):
             raise TooManyDecimals(limit=self.decimals)
         return price
 
+    def read(self, stored: Any) -> Decimal:
+        return Decimal(stored)
+
 
 class Guid(ValueType):
     """guid: 8-4-4-4-12 hexadecimal digits, in either case."""
@@ -215,6 +225,15 @@ class Guid(ValueType):
         if guid := parse_guid(value):
             return guid
         raise InvalidGuid(name="This")
+
+    def check_python(self, value: object) -> UUID:
+        return value if isinstance(value, UUID) else self.check(value)
+
+    def stored(self, value: UUID) -> str:
+        return str(value)
+
+    def read(self, stored: str) -> UUID:
+        return UUID(stored)
 
 
 @dataclass(frozen=True)
@@ -228,25 +247,6 @@ class Choice(ValueType):
         if type(value) is not str or value not in self.words:
             raise InvalidType(f"This must be one of these words: {', '.join(self.words)}.")
         return value
-
-
-@dataclass(frozen=True)
-class ListOf:
-    """An array of objects, each a record. `setting` names what limits their number, if anything."""
-
-    record: Any  # their class
-    plural: str
-    setting: str | None
-    allow_empty: bool = True
-
-    def check_count(self, values: object) -> None:
-        """Raise `invalid_type`, `required` or `too_many`, before the elements are checked."""
-        if type(values) is not list:
-            raise invalid_type("an array", values)
-        if not values and not self.allow_empty:
-            raise Required("Send at least one item.")
-        if self.setting and len(values) > (limit := getattr(settings, self.setting)):
-            raise TooMany(limit=limit, plural=self.plural)
 
 
 INT32 = Integer(-(2**31), 2**31 - 1)

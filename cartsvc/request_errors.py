@@ -1,7 +1,7 @@
 """What can be wrong with any request: one exception class each, raised by any layer."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from cartsvc.member_names import camel_case, snake_case
 
@@ -88,12 +88,6 @@ class ApiError(Exception):
         place = self.field if isinstance(self.field, tuple) else ()
         parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
         return "".join(parts).removeprefix(".")
-
-    def within(self, name: str | int) -> Self:
-        """Put `name` in front of the place of each error: it is in that part of the body."""
-        for error in self.errors:
-            error.field = (name, *(error.field or ()))
-        return self
 
 
 class ApiErrors(ApiError):

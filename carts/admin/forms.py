@@ -15,8 +15,8 @@ from carts.admin.formatting import format_amount, is_ambiguous, label_of, parse_
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models.cart_change import WHY_LENGTH
 from carts.models.columns import column_names
+from carts.record_types import Record, is_optional, types_of
 from carts.records import Item, NewCart, Option
-from carts.validation import Record, is_optional, types_of
 from carts.value_types import Integer, Line, Price, Text
 
 CHANNELS = ("fulfilment_channel", "ordering_channel", "platform")

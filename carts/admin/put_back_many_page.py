@@ -17,6 +17,7 @@ from carts.models import Cart, CartChange
 from carts.models.cart_change import WHY_LENGTH, encoded, item_differences, items_before
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
+from carts.records import Item
 
 
 class PutBackManyView(ManyCartsView):
@@ -63,7 +64,7 @@ class PutBackManyView(ManyCartsView):
         lines, todo = list[str](), list[tuple[Any, object]]()
         if [*items.items()] != [*current.items.items()]:
             differences = item_differences(current.placed.values(), placed.values())
-            before, after = map(encoded, differences)
+            before, after = (encoded(Item, one) for one in differences)
             lines += Event.of(CartChange(before=before, after=after), cart.currency).lines
             todo.append((CartManager.replace_items, items))
         if text := difference_text(current.fields, fields, cart.currency):

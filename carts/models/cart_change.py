@@ -18,8 +18,8 @@ from django.db.models.functions import Length
 from django.utils.functional import cached_property
 
 from carts.models.save_guard import GuardedModel
-from carts.records import Item, Option, PlacedItem, read_values, stored_record
-from carts.validation import Values, types_of
+from carts.record_types import Record, Values, read_values, stored_record, stored_values, types_of
+from carts.records import Item, NewCart, PlacedItem
 from cartsvc.characters import UNPRINTABLE
 from cartsvc.db.exact_field import ExactField
 
@@ -32,21 +32,25 @@ MAX_DECODED = 4 * 2**20
 NAME_LENGTH, REQUEST_ID_LENGTH, WHY_LENGTH = 80, 64, 200
 
 
-def _as_json(value: datetime | Iterable[Option]) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else [one._asdict() for one in value]
-
-
-# Values as JSON text, in their order and exactly; and back, with prices as int or Decimal.
-# Both options for tuples are off: they cost a look at every value. Options go to `_as_json`.
-encoded = simplejson.JSONEncoder(
+# JSON as text, in its order and exactly; and back, with prices as int or Decimal.
+# Both options for tuples are off: they cost a look at every value.
+_encode = simplejson.JSONEncoder(
     ensure_ascii=False,
     separators=(",", ":"),
     use_decimal=True,
     tuple_as_array=False,
     namedtuple_as_object=False,
-    default=_as_json,
+    default=datetime.isoformat,  # of when a cart was closed
 ).encode
 decoded = simplejson.JSONDecoder(parse_float=Decimal).decode
+
+
+def encoded(record: Record, values: Mapping[str, Any]) -> str:
+    """Return what a change holds of a record's values, or of `items` by their ids, as its text."""
+    if "items" in values:
+        items = values["items"].items()
+        return _encode({"items": {key: stored_values(record, one) for key, one in items}})
+    return _encode(stored_values(record, values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +161,7 @@ class CartChange(AuthoredModel):
         members = decoded(text)
         if "items" in members:
             return {"items": {key: read_values(Item, one) for key, one in members["items"].items()}}
-        return read_values(Item, members) if self.item_id else members
+        return read_values(Item if self.item_id else NewCart, members)
 
 
 def recorded_item(placed: PlacedItem) -> Values:

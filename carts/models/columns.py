@@ -11,7 +11,7 @@ from django.db.models import BaseConstraint, F, Q
 from django.db.models.functions import Length
 from django.db.models.lookups import LessThanOrEqual
 
-from carts.validation import Record, is_optional, types_of
+from carts.record_types import ListOf, Record, is_optional, types_of
 from carts.value_types import (
     INT64,
     Choice,
@@ -19,7 +19,6 @@ from carts.value_types import (
     Guid,
     Integer,
     Line,
-    ListOf,
     Paragraph,
     Price,
     Text,

@@ -19,8 +19,8 @@ from carts.models.columns import column_names
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
 from carts.models.page_cursor import PageCursor
 from carts.models.save_guard import GuardedQuerySet
-from carts.records import Item, NewCart, PlacedItem, read_values, stored_record
-from carts.validation import Values
+from carts.record_types import Values, read_values, stored_record
+from carts.records import Item, NewCart, PlacedItem
 from cartsvc.db.compiled_statements import Parameter, Select, parameters
 from cartsvc.member_names import camel_case
 

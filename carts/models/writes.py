@@ -16,7 +16,7 @@ from carts.models.item import ITEM_COLUMNS, CartItem
 from carts.models.locked_cart import LockedCart
 from carts.models.reads import CartReader, select_cart
 from carts.models.totals import Totals, next_version
-from carts.records import Item, PlacedItem
+from carts.records import Item, NewCart, PlacedItem
 from cartsvc.db.compiled_statements import Cursor, one_exchange
 from cartsvc.db.database_errors import is_key_taken
 from cartsvc.request_errors import InvalidGuid
@@ -110,6 +110,7 @@ class CartWriter(CartReader):
         """
         author = self.author or Author.shell()
         keys = {"cart_id": cart.id, "profile_key": new.profile_key}
+        kind = Item if placed or "items" in now else NewCart
         changed = Changed(new.version, new.subtotal)
         shown = None
         with one_exchange(cursor, is_last=True):
@@ -130,8 +131,8 @@ class CartWriter(CartReader):
                 operation=operation,
                 item_id=placed and placed.id,
                 item_name=placed and placed.item.display_name,
-                before=encoded(was),
-                after=encoded(now),
+                before=encoded(kind, was),
+                after=encoded(kind, now),
                 subtotal_before=cart.subtotal,
                 subtotal_after=new.subtotal,
             )

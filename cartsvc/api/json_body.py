@@ -20,9 +20,6 @@ RECEIVED = "cartsvc.received"
 # Bytes of a Content-Type. Reading its parameters takes quadratic time.
 CONTENT_TYPE_MAX_LENGTH = 200
 
-# Integers of up to so many digits are within a double's range.
-SAFE_DIGITS = 308
-
 
 def media_type(content_type: str) -> str:
     """Return the media type of a Content-Type, in lower case and without parameters.
@@ -93,6 +90,8 @@ def json_object(body: bytes) -> dict[str, Any]:
         # Some of its messages end with "at", some do not.
         what, where = error.msg.removesuffix(" at"), f"line {error.lineno}, column {error.colno}"
         raise MalformedJson(f"The body is not JSON: {what} at {where}.") from None
+    except ValueError:  # Python's own limit of an integer's digits
+        raise MalformedJson("The body has an integer of too many digits.") from None
     except RecursionError:
         raise MalformedJson("The body is nested too deep.") from None
     if not isinstance(value, dict):
@@ -111,12 +110,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _integer(literal: str) -> int:
-    if len(literal) > SAFE_DIGITS and isinf(float(literal)):
-        raise MalformedJson(f"The body has a number that is out of range: {shortened(literal)}.")
-    return int(literal)
-
-
 def _decimal(literal: str) -> Decimal:
     if isinf(float(literal)):
         raise MalformedJson(f"The body has a number that is out of range: {shortened(literal)}.")
@@ -131,5 +124,5 @@ def _constant(literal: str) -> Never:
 
 
 _decode = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_int=_integer, parse_float=_decimal, parse_constant=_constant
+    object_pairs_hook=_unique, parse_float=_decimal, parse_constant=_constant
 ).decode

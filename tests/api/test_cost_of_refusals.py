@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from carts.serializers import CreateCartSerializer
 from tests.support import bodies
 from tests.support.answers import errors_of
 from tests.support.call_counts import count_calls
@@ -68,6 +69,27 @@ def test_refusing_costs_at_most_three_times_as_much(
 
     assert response.status_code == 400
     assert cost < 3 * valid
+
+
+CHEAP = bodies.option(price=1)
+ONE_OFF: dict[str, Any] = {
+    "a wrong value of an option": {"options": [*[CHEAP] * 4, CHEAP | {"price": "1"}]},
+    "a missing value": {"price": None},
+    "an unknown member of an option": {"options": [CHEAP | {"prize": 1}, *[CHEAP] * 4]},
+    "an unknown member": {"prize": 1},
+}
+
+
+@pytest.mark.parametrize("change", ONE_OFF.values(), ids=ONE_OFF)
+def test_nothing_is_checked_twice_because_of_one_wrong_member(change: dict[str, Any]) -> None:
+    item = bodies.item(price=1, options=[CHEAP] * 5)
+
+    def calls_for(one: dict[str, Any]) -> int:
+        cart = CreateCartSerializer(data=bodies.cart(items=[*[item] * 49, one]))
+        return count_calls(cart.is_valid)[0]
+
+    calls_for(item)
+    assert calls_for(item | change) < 1.3 * calls_for(item)
 
 
 def test_refusing_strange_items_does_as_well(

@@ -13,9 +13,9 @@ from django.utils import timezone
 from simplejson import RawJSON
 
 from carts.models import Cart, IdempotencyRecord
+from carts.record_types import types_of
 from carts.records import Item
 from carts.serializers import CartItemSerializer
-from carts.validation import types_of
 from carts.value_types import Line
 from carts.views import CartItemViewSet
 from tests.support import bodies

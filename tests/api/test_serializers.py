@@ -1,13 +1,10 @@
 """The serializers behave as the framework's: what a developer adds to one is called."""
 
-import json
-from collections.abc import Callable
-from decimal import Decimal
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError as DjangoValidationError
-from hypothesis import example, given
 from rest_framework.serializers import ValidationError
 
 from carts.serializers import (
@@ -16,10 +13,11 @@ from carts.serializers import (
     ChangeCartSerializer,
     CreateCartSerializer,
 )
-from cartsvc.request_errors import ApiError
-from cartsvc.value_errors import InvalidValue
-from tests.api.test_fuzz import any_json, nearly
+from carts.views import CartViewSet
 from tests.support import bodies
+from tests.support.answers import errors_of
+from tests.support.callers import Api
+from tests.support.table_contents import Unchanged
 
 
 class Polite(ChangeCartSerializer):
@@ -60,53 +58,52 @@ def test_what_validate_returns_counts() -> None:
     assert asked.validated_data == {"note": "Thanks", "platform": "web"}
 
 
-def test_a_hook_refuses_over_http(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def validate_note(_: Any, value: Any) -> Any:
-        raise InvalidValue("Say please.")
-
-    monkeypatch.setattr(CreateCartSerializer, "validate", validate_note)
-    answer = api.post(body=bodies.cart())
-    assert (answer.status_code, answer.json()["message"]) == (400, "Say please.")
+class PoliteOption(CartItemOptionSerializer):
+    def validate_displayName(self, value: Any) -> Any:  # noqa: N802
+        raise ValidationError("Say please.", code="rude")
 
 
-class SlowOption(CartItemOptionSerializer):
-    def validate(self, attrs: Any) -> Any:
-        """Do nothing, but look at each: so there is no fast way."""
+class PoliteItem(CartItemSerializer):
+    options = PoliteOption(many=True, required=False, allow_null=True)
+
+    def validate_specialInstructions(self, value: Any) -> Any:  # noqa: N802
+        return value or "None"
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["special_instructions"] == "None":
+            raise ValidationError({"quantity": ["At least two."]}, code="few")
         return attrs
 
 
-class SlowItem(CartItemSerializer):
-    options = SlowOption(many=True, required=False, allow_null=True)
-    validate = SlowOption.validate
+class PoliteCart(CreateCartSerializer):
+    items = PoliteItem(many=True, required=False, allow_null=True)
 
 
-def outcome(check: Callable[[], Any]) -> Any:
-    """Return what a check returns, or nothing if it refuses."""
-    try:
-        return check()
-    except ApiError:
-        return None
+@pytest.mark.parametrize(
+    ("item", "errors"),
+    [
+        (bodies.item(), [("rude", "/items/1/options/0/displayName")]),
+        (bodies.bare_item(), []),
+        (bodies.bare_item(specialInstructions=None), [("few", "/items/1/quantity")]),
+        (bodies.bare_item(specialInstructions=None, price=-1), [("min_value", "/items/1/price")]),
+    ],
+)
+def test_hooks_refuse_over_http(
+    api: Api,
+    unchanged: Unchanged,
+    monkeypatch: pytest.MonkeyPatch,
+    item: Any,
+    errors: list[tuple[str, str]],
+) -> None:
+    """That of a member if it is sent, that of an object if its members are as they must be."""
+    declared = vars(CartViewSet.create)
+    operation = replace(declared["operation"], body=PoliteCart())
+    monkeypatch.setitem(declared, "operation", operation)
 
+    answer = api.post(body=bodies.cart(items=[bodies.bare_item(), item]))
 
-PLAIN = json.dumps(bodies.item(price=1, options=[bodies.option(price=2)]))
-
-
-@given((nearly(bodies.item(options=2)) | any_json).map(json.dumps))
-@example(PLAIN.replace('"price": 1', '"price": 0').replace('"price": 2', '"price": -0.0'))
-@example(PLAIN.replace('"price": 1', '"price": 8.990000000000000000'))
-@example(PLAIN.replace('"price": 1', '"price": 0.30000000000000004'))
-@example(PLAIN.replace('"price": 1', '"price": 1e-9999999'))
-@example(PLAIN.replace('"price": 1', '"price": 1e10'))
-@example(PLAIN.replace('"quantity": 2', '"quantity": 2.0'))
-def test_the_fast_way_takes_what_the_slow_one_takes(text: str) -> None:
-    item = json.loads(text, parse_float=Decimal)
-    unknown: list[Any] = []
-    slow = outcome(lambda: SlowItem().checked(item, unknown))
-    fast = outcome(lambda: CartItemSerializer().fast_check(item))
-    # It makes nothing of what the caller is to be told of.
-    assert repr(fast) == repr(None if unknown else slow)
-
-
-def test_the_fast_way_is_taken_unless_a_hook_looks_at_each() -> None:
-    assert CartItemSerializer().fast_check(json.loads(PLAIN)).quantity == 2
-    assert SlowItem().fast_check is None
+    if errors:
+        assert (answer.status_code, errors_of(answer)) == (400, errors)
+    else:
+        assert answer.status_code == 200
+        unchanged()

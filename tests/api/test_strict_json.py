@@ -38,7 +38,7 @@ def nested(depth: int) -> str:
             for literal in (
                 *("01", "0x1F", "\u0661", "undefined", '"tab\t"', "1 // why"),
                 *("NaN", "Infinity", "-Infinity", "1e309", "1.5E+309", "1e99999999999999999999"),
-                *("9" * 309, "9" * 5_000, "9" * 310 + ".5"),
+                *("9" * 4_301, "-" + "9" * 4_301, "9" * 310 + ".5"),
             )
         ),
         with_member('"currency": "EUR"'),
@@ -72,11 +72,11 @@ def test_refuses_what_is_not_json(api: Api, unchanged: Unchanged, body: str | by
     "body",
     [
         b"\xef\xbb\xbf" + BODY.encode(),
-        *(with_member(f'"x": {one}') for one in ("1e308", "1e-400", "9" * 308, "0." + "1" * 400)),
+        *(with_member(f'"x": {one}') for one in ("1e308", "1e-400", "9" * 4_300, "0." + "1" * 400)),
     ],
     ids=lambda body: repr(body[:20]),
 )
-def test_takes_a_byte_order_mark_and_numbers_within_a_double(api: Api, body: str | bytes) -> None:
+def test_takes_a_byte_order_mark_and_long_numbers(api: Api, body: str | bytes) -> None:
     assert api.post(body=body).status_code == 200
 
 
@@ -116,8 +116,9 @@ def test_refuses_what_is_no_object(api: Api, unchanged: Unchanged, body: str) ->
         ),
         *(
             (f'{{"price": {number}}}', f"The body has a number that is out of range: {told}.")
-            for number, told in {"-1.5e999": "-1.5e999", "9" * 400: "9" * 64}.items()
+            for number, told in {"-1.5e999": "-1.5e999", "9" * 400 + ".5": "9" * 64}.items()
         ),
+        ('{"price": ' + "9" * 4_301 + "}", "The body has an integer of too many digits."),
     ],
 )
 def test_tells_what_is_wrong(api: Api, unchanged: Unchanged, body: str, text: str) -> None:

@@ -221,7 +221,7 @@ def test_an_item_is_put_back_that_was_removed_before_a_field_existed(
     removal = cart.changes.get()
     members = decoded(removal.before)
     del members["special_instructions"], members["options"]
-    unguarded_rows(CartChange).update(before=encoded(members | {"gone_since": "x"}))
+    unguarded_rows(CartChange).update(before=encoded(Item, members | {"gone_since": "x"}))
     assert lead.get(page_of(cart)).status_code == 200
     assert lead.post(put_back_page(cart), {"version": "2"}).status_code == 302
     back = items(cart)[-1]
