@@ -20,44 +20,23 @@ def test_the_limits_are_those_of_the_contract(settings: Any) -> None:
 
 
 LIMITS = {
-    "MAX_ITEMS": (2, "There must not be more than 2 items in a cart."),
-    "MAX_OPTIONS": (2, "There must not be more than 2 options on an item."),
-    "MAX_CART_OPTIONS": (
-        3,
-        "There must not be more than 3 options in all items of a cart together.",
-    ),
+    "MAX_ITEMS": (2, "items in a cart"),
+    "MAX_OPTIONS": (2, "options on an item"),
+    "MAX_CART_OPTIONS": (3, "options in all items of a cart together"),
 }
 
 
 @pytest.mark.parametrize(
     ("name", "operation", "fits", "exceeds", "field"),
     [
-        ("MAX_ITEMS", "Create Cart", bodies.cart(items=2), bodies.cart(items=3), "/items"),
-        ("MAX_ITEMS", "Add Item", bodies.item(), bodies.item(), ""),
-        (
-            "MAX_OPTIONS",
-            "Create Cart",
-            bodies.cart(options=2),
-            bodies.cart(options=3),
-            "/items/0/options",
-        ),
-        ("MAX_OPTIONS", "Add Item", bodies.item(options=2), bodies.item(options=3), "/options"),
-        ("MAX_OPTIONS", "Update Item", bodies.item(options=2), bodies.item(options=3), "/options"),
-        ("MAX_CART_OPTIONS", "Create Cart", bodies.cart(items=3), bodies.cart(items=4), "/items"),
-        (
-            "MAX_CART_OPTIONS",
-            "Add Item",
-            bodies.item(options=2),
-            bodies.item(options=1),
-            "/options",
-        ),
-        (
-            "MAX_CART_OPTIONS",
-            "Update Item",
-            bodies.item(options=3),
-            bodies.item(options=4),
-            "/options",
-        ),
+        ("MAX_ITEMS", "Create Cart", {"items": 2}, {"items": 3}, "/items"),
+        ("MAX_ITEMS", "Add Item", {}, {}, ""),
+        ("MAX_OPTIONS", "Create Cart", {"options": 2}, {"options": 3}, "/items/0/options"),
+        ("MAX_OPTIONS", "Add Item", {"options": 2}, {"options": 3}, "/options"),
+        ("MAX_OPTIONS", "Update Item", {"options": 2}, {"options": 3}, "/options"),
+        ("MAX_CART_OPTIONS", "Create Cart", {"items": 3}, {"items": 4}, "/items"),
+        ("MAX_CART_OPTIONS", "Add Item", {"options": 2}, {"options": 1}, "/options"),
+        ("MAX_CART_OPTIONS", "Update Item", {"options": 3}, {"options": 4}, "/options"),
     ],
 )
 def test_a_limit_is_reached_and_not_exceeded(
@@ -70,14 +49,16 @@ def test_a_limit_is_reached_and_not_exceeded(
     exceeds: Any,
     field: str,
 ) -> None:
-    limit, text = LIMITS[name]
+    limit, of_what = LIMITS[name]
     setattr(settings, name, limit)
     cart_id, [item_id] = created_with_items(api, "Calzone")
+    body = bodies.cart if operation == "Create Cart" else bodies.item
 
-    assert send(api, operation, cart_id, item_id, fits).status_code == 200
+    assert send(api, operation, cart_id, item_id, body(**fits)).status_code == 200
     unchanged()
-    response = send(api, operation, cart_id, item_id, exceeds)
+    response = send(api, operation, cart_id, item_id, body(**exceeds))
 
+    text = f"There must not be more than {limit} {of_what}."
     assert_refused(response, 400, "too_many", text, field, limit=limit)
     assert stored_totals(cart_id) == computed_totals(cart_id)
 

@@ -138,15 +138,6 @@ def test_an_order_has_a_number(api: Api, cart_id: str) -> None:
     assert (cart["status"], cart["reference"], cart["orderReference"]) == ("open", None, None)
 
 
-def test_the_number_of_another_order_is_refused(
-    api: Api, cart_id: str, unchanged: Unchanged
-) -> None:
-    close(api, cart_id, NUMBERED)
-    unchanged()
-    other = close(api, cart_id, {**NUMBERED, "reference": "payment-2"})
-    assert (other.status_code, errors_of(other)) == (409, [("cart_closed", "/reference")])
-
-
 @pytest.mark.parametrize("character", ["x", "\U0001f355"])
 def test_references_may_be_long(api: Api, cart_id: str, character: str) -> None:
     """Payment services reserve 255 characters for their ids."""
@@ -156,51 +147,6 @@ def test_references_may_be_long(api: Api, cart_id: str, character: str) -> None:
     close(api, cart_id, {"outcome": "ordered", "reference": long, "orderReference": long})
     cart = shown(api, cart_id)
     assert (cart["reference"], cart["orderReference"]) == (long, long)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "status", "version"),
-    [
-        (CHECKOUT, CHECKOUT, 200, 2),
-        (CHECKOUT, {**CHECKOUT, "seconds": 900}, 200, 2),
-        (CHECKOUT, {**CHECKOUT, "seconds": 60}, 200, 3),
-        (CHECKOUT, ORDERED, 200, 3),
-        (CHECKOUT, {**CHECKOUT, "reference": "payment-2"}, 409, 2),
-        (CHECKOUT, {**ORDERED, "reference": "payment-2"}, 409, 2),
-        (CHECKOUT, ABANDONED, 409, 2),
-        (CHECKOUT, {**ABANDONED, "reference": "payment-1"}, 409, 2),
-        (ORDERED, ORDERED, 200, 2),
-        (ORDERED, CHECKOUT, 409, 2),
-        (ORDERED, {**ORDERED, "reference": "order-2"}, 409, 2),
-        (ORDERED, ABANDONED, 409, 2),
-        (ABANDONED, ABANDONED, 200, 2),
-        (ABANDONED, ORDERED, 409, 2),
-        (ABANDONED, {**ABANDONED, "reference": "x"}, 409, 2),
-    ],
-)
-def test_closed_again(
-    api: Api, cart_id: str, first: Any, second: Any, status: int, version: int
-) -> None:
-    close(api, cart_id, first)
-    before = shown(api, cart_id)
-
-    response = close(api, cart_id, second)
-
-    after = shown(api, cart_id)
-    assert (response.status_code, after["version"]) == (status, version)
-    if status == 409:
-        known = {first.get("reference"), second.get("reference")} - {None}
-        is_another = len(known) > 1 or first["outcome"] == second["outcome"]
-        field = "/reference" if is_another else "/outcome"
-        assert errors_of(response) == [("cart_closed", field)]
-        # Of two tabs that pay one gets the cart: the other is told so, whatever it has read.
-        assert close(api, cart_id, second, If_Match='"1"').status_code == 409
-    if version == 2:
-        assert after == before
-    else:
-        assert after["closedOn"] > before["closedOn"]
-        assert after["status"] == second["outcome"]
-        assert (after["closedUntil"] is None) == (second["outcome"] == "ordered")
 
 
 def test_a_version_that_has_passed_counts_where_nothing_would_change(

@@ -60,16 +60,6 @@ def test_late_news_of_a_failed_payment_opens_no_other_checkout(
     assert_closed(paid, shown(api, cart_id), "/reference")
 
 
-@pytest.mark.parametrize("body", [ABANDONED, {**ABANDONED, "reference": "payment-1"}])
-def test_no_reference_opens_what_is_abandoned(
-    api: Api, cart_id: str, unchanged: Unchanged, body: Any
-) -> None:
-    close(api, cart_id, body)
-    unchanged()
-    response = reopen(api, cart_id, {"reference": "payment-1"})
-    assert errors_of(response) == [("cart_closed", "/reference")]
-
-
 def test_a_reference_opens_its_checkout_once(api: Api, cart_id: str) -> None:
     close(api, cart_id, CHECKOUT)
     for _ in range(2):

@@ -16,32 +16,31 @@ from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_1_two_pizzas_and_one_was_ordered(cart: Cart, agent: Agent) -> None:
+PIZZA, CART = "Correct Pizza Margherita", "Change note, instructions or channels"
+
+
+@pytest.mark.parametrize(
+    ("link", "label", "text", "told"),
+    [
+        (PIZZA, "Quantity", "1", "quantity 2 → 1"),
+        (CART, "Instructions for the kitchen", "Ring once", "“Ring twice” → “Ring once”"),
+        (PIZZA, "Instructions for the kitchen", "No onions", "“No basil” → “No onions”"),
+    ],
+    ids=["1 ordered one pizza", "2 wrong note to the kitchen", "3 said without onions"],
+)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_1_to_3_and_20_a_value_is_wrong(
+    cart: Cart, desk: Open, width: int, link: str, label: str, text: str, told: str
+) -> None:
+    agent = Agent(desk(width))
     agent.find(cart.pk)
-    agent.click("link", "Correct Pizza Margherita")
-    agent.type("Quantity", "1")
+    agent.click("link", link)
+    agent.type(label, text)
     agent.click("button", "Save")
-    agent.told("quantity 2 → 1")
+    agent.told(told)
     assert agent.clicks == 2
-
-
-def test_2_the_kitchens_note_is_wrong(cart: Cart, agent: Agent) -> None:
-    agent.find(cart.profile_key)
-    agent.click("link", str(cart.pk))
-    agent.click("link", "Change note, instructions or channels")
-    agent.type("Instructions for the kitchen", "Ring once")
-    agent.click("button", "Save")
-    agent.told("“Ring twice” → “Ring once”")
-    assert agent.clicks == 3
-
-
-def test_3_i_said_without_onions(cart: Cart, agent: Agent) -> None:
-    agent.find(cart.pk)
-    agent.click("link", "Correct Pizza Margherita")
-    agent.type("Instructions for the kitchen", "Without onions")
-    agent.click("button", "Save")
-    agent.told("“No basil” → “Without onions”")
-    assert agent.clicks == 2
+    at = "" if link == CART else f"#item-{items(cart)[0]['item_id']}"
+    assert agent.page.url.endswith(f"{page_of(cart)}{at}")
 
 
 def test_4_the_total_is_wrong(agent: Agent) -> None:
@@ -186,14 +185,3 @@ def test_17_it_was_ordered_twice(cart: Cart, agent: Agent) -> None:
     agent.click("button", "Add the note")
     agent.told("Ordered twice, refund promised")
     assert agent.clicks == 3
-
-
-def test_20_on_a_phone(cart: Cart, desk: Open) -> None:
-    agent = Agent(desk(390))
-    agent.find(cart.pk)
-    agent.click("link", "Correct Pizza Margherita")
-    agent.type("Quantity", "1")
-    agent.click("button", "Save")
-    agent.told("quantity 2 → 1")
-    assert agent.clicks == 2
-    assert agent.page.url.endswith(f"{page_of(cart)}#item-{items(cart)[0]['item_id']}")
