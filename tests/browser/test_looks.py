@@ -38,6 +38,14 @@ CONTRAST_AND_ROOM = """(input) => {
 }"""
 
 
+# How far the text of a label sticks out of its row, in pixels.
+STICKS_OUT = """label => {
+  const range = document.createRange(), row = label.closest(".option-row");
+  range.selectNodeContents(label);
+  return range.getBoundingClientRect().right - row.getBoundingClientRect().right;
+}"""
+
+
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, scheme: str) -> None:
     for _ in range(3):
@@ -82,6 +90,8 @@ def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, schem
     again, remove = page.locator(".tools .actions a").all()[1:3]
     boxes = again.bounding_box(), remove.bounding_box()
     assert boxes[1]["x"] - boxes[0]["x"] - boxes[0]["width"] >= 30
+    page.goto(item_page(cart))
+    assert page.locator(".field-DELETE label").first.evaluate(STICKS_OUT) <= 0
 
 
 @pytest.mark.parametrize("width", [1280, 390])
