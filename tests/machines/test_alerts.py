@@ -93,9 +93,11 @@ def test_ctl_is_patroni_s_own(tmp_path: Path) -> None:
     (tmp_path / "patroni.env").write_text("PATRONI_NAME=node1\n")
     (tmp_path / "patronictl").write_text('#!/bin/sh\nprintf "%s|" "$PATRONI_NAME" "$@"\n')
     (tmp_path / "patronictl").chmod(0o755)
-    script = (ROOT / "cartsvc/deploy/ctl").read_text()
+    script = (ROOT / "cartsvc/deploy/cartsvc-patronictl").read_text()
     script = script.replace("/etc", str(tmp_path)).replace("/srv/patroni/bin", str(tmp_path))
-    told = subprocess.check_output(["sh", "-euc", script, "ctl", "list", "a b"], text=True)
+    told = subprocess.check_output(
+        ["sh", "-euc", script, "cartsvc-patronictl", "list", "a b"], text=True
+    )
     assert told == "node1|-c|/srv/cartsvc/cartsvc/deploy/patroni.yml|list|a b|"
 
 

@@ -25,9 +25,9 @@ def output(command: list[str], **how: Any) -> str:
 @pytest.fixture
 def postgresql() -> Iterator[tuple[Cluster, Scrapes]]:
     """A cluster that is watched, with an archive."""
-    unit = (ROOT / "cartsvc/deploy/cartsvc-postgresql.service").read_text()
+    unit = (ROOT / "cartsvc/deploy/cartsvc-postgresql-metrics.service").read_text()
     [psql] = re.findall(r"-- (psql .*) \\\n", unit)
-    sql = (ROOT / "cartsvc/deploy/cartsvc-postgresql.sql").read_text()
+    sql = (ROOT / "cartsvc/deploy/cartsvc-postgresql-metrics.sql").read_text()
     settings = {"archive_mode": "on", "archive_command": "true", "wal_init_zero": "off"}
     never_frozen = {"autovacuum_freeze_max_age": 2_000_000_000}
     with private_cluster(max_connections=20, **settings, **never_frozen) as cluster:

@@ -70,7 +70,7 @@ def test_a_primary_goes_in_three_ways(machines: Machines) -> None:
     recorded = machines.callers()
 
     def switch_over() -> None:
-        machines.say("node1", "ctl switchover cartsvc --force")
+        machines.say("node1", "cartsvc-patronictl switchover cartsvc --force")
         machines.wait_until_whole()
 
     def cut_off() -> None:
@@ -147,7 +147,7 @@ def test_what_befalls_three_machines_calls(machines: Machines) -> None:
     machines.each(WATCH)
     three = (ROOT / "cartsvc/deploy/prometheus-three.yml").read_text()
     fill = "\n".join(re.findall("^#   (.*)$", three, re.MULTILINE))
-    timer = "systemctl enable --now cartsvc-postgresql.timer"
+    timer = "systemctl enable --now cartsvc-postgresql-metrics.timer"
     watch = f"cd /srv/cartsvc\n{WATCH_OF_ONE}".replace(timer, f"(cd cartsvc/deploy\n{fill})")
     machines.say("front", watch)
     ask = "curl -sG 127.0.0.1:9090/api/v1/query --data-urlencode 'query={}'"

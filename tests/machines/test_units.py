@@ -12,7 +12,13 @@ import pytest
 from cartsvc.serving.server import GRACEFUL_TIMEOUT_SECONDS
 from tests.support.programs import ROOT, program, running
 
-UNITS = ["cartsvc@", "cartsvc-housekeeping", "cartsvc-backup", "cartsvc-postgresql", "patroni"]
+UNITS = [
+    "cartsvc@",
+    "cartsvc-housekeeping",
+    "cartsvc-backup",
+    "cartsvc-postgresql-metrics",
+    "patroni",
+]
 
 
 @pytest.mark.parametrize("name", UNITS)

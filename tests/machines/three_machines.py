@@ -76,7 +76,7 @@ class Machines:
     def listed(self, without: str = "") -> dict[str, str]:
         """Return the role of each member that is well, as another one than this sees it."""
         asked = next(name for name in NODES if name != without)
-        rows = self.all[asked].run("ctl list -f json || echo []")
+        rows = self.all[asked].run("cartsvc-patronictl list -f json || echo []")
         well = [row for row in json.loads(rows) if row["State"] in {"running", "streaming"}]
         return {row["Member"]: row["Role"] for row in well}
 
