@@ -238,8 +238,3 @@ def test_the_page_says_after_how_long() -> None:
     page = (Path(settings.BASE_DIR) / "carts/README.md").read_text()
     assert f"a change is listed {SETTLING} seconds after" in page
     assert f"differ by {change_feed.CLOCK_SECONDS} of them" in page
-
-
-def test_other_methods(back_end: Api, unchanged: Unchanged) -> None:
-    response = back_end.post(body={})
-    assert (response.status_code, response["Allow"]) == (405, "GET, HEAD")

@@ -93,11 +93,6 @@ def test_to_its_own_customer_changes_nothing(
     assert exact(response)["data"] == cart
 
 
-def test_shows_the_cart_that_is_preferred(api: Api, cart: dict[str, Any]) -> None:
-    response = api.post(f"/{cart['cartId']}/move", BODY, Prefer="return=representation")
-    assert exact(response)["data"] == shown(NEW, cart["cartId"])
-
-
 @pytest.mark.parametrize(
     ("body", "code", "field"),
     [
