@@ -21,7 +21,7 @@ from time import monotonic
 
 from django.conf import settings
 
-from cartsvc.db.postgresql.base import request_deadline
+from cartsvc.db.time_limits import request_deadline
 from cartsvc.request_errors import Unavailable
 
 Seat = tuple[float, Hashable]  # when it was taken, and whose it is

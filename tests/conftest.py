@@ -13,8 +13,9 @@ from pytest_django import DjangoDbBlocker, Settings
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from carts.models import manager
-from cartsvc.db.database_url import LOCK_SECONDS, connect_for_requests, database_at
-from cartsvc.db.postgresql import base
+from cartsvc.db import time_limits
+from cartsvc.db.database_url import connect_for_requests, database_at
+from cartsvc.db.time_limits import LOCK_SECONDS
 from tests.support.callers import Api
 from tests.support.table_contents import Unchanged, table_contents
 
@@ -62,7 +63,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
             connection.settings_dict["SESSION"][name] = "0"
         if "options" in options:
             options["options"] += f" -c {name}=0"
-    base.REQUEST_SECONDS = manager.REQUEST_SECONDS = math.inf
+    time_limits.REQUEST_SECONDS = manager.REQUEST_SECONDS = math.inf
     if settings.DATABASE_ADMIN_URL:
         # The database is made past the pooler, which would keep connections to it.
         address = database_at(settings.DATABASE_ADMIN_URL)

@@ -22,7 +22,7 @@ from carts.models.deleted_cart import DeletedCart
 from carts.models.page_cursor import PageCursor
 from carts.records import CHECKOUT, ORDERED
 from cartsvc.db.compiled_statements import Parameter, Select, one_exchange
-from cartsvc.db.database_url import REQUEST_SECONDS
+from cartsvc.db.time_limits import REQUEST_SECONDS
 from cartsvc.guids import EPOCH, first_key_at, made_at
 
 # How far the clocks of all machines may differ.

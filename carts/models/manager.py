@@ -37,7 +37,7 @@ from carts.models.writes import CartWriter, Changed, change_transaction
 from carts.records import Closing, Item, NewCart, PlacedItem, Reopening, checked_key, placed_items
 from carts.validation import checked_changes
 from cartsvc.db.compiled_statements import Cursor, one_exchange
-from cartsvc.db.database_url import REQUEST_SECONDS
+from cartsvc.db.time_limits import REQUEST_SECONDS
 from cartsvc.guids import made_at
 from cartsvc.request_errors import MAX_ERRORS, ApiErrors
 

@@ -25,7 +25,7 @@ from environs import ValidationError
 from cartsvc.api import health
 from cartsvc.api.exception_handler import handle
 from cartsvc.api.json_body import RECEIVED, has_body, media_type
-from cartsvc.db.postgresql.base import deadline
+from cartsvc.db.time_limits import deadline
 from cartsvc.environment_variables import browser_origin
 from cartsvc.request_errors import (
     ADDRESS_MAX_LENGTH,

@@ -11,20 +11,19 @@ from django.db import connection
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
+from cartsvc.db.time_limits import (
+    CONNECT_SECONDS,
+    IDLE_SECONDS,
+    LOCK_SECONDS,
+    STATEMENT_SECONDS,
+)
+
 # An entry of Django's DATABASES.
 Database: TypeAlias = dict[str, Any]
 
 SQLITE = "cartsvc.db.sqlite"
 POSTGRESQL = "cartsvc.db.postgresql"
 
-# Every connection. The first is for all hosts together.
-CONNECT_SECONDS = 3
-LOCK_SECONDS = 2
-# Of requests: for a statement, and for a transaction that is idle.
-STATEMENT_SECONDS = 3
-IDLE_SECONDS = 10
-# Of a request in all, connecting and COMMIT included.
-REQUEST_SECONDS = STATEMENT_SECONDS + 1
 # A statement is prepared at its sixth use on a connection, and planned no more.
 USES_BEFORE_PREPARING = 5
 

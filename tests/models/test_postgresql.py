@@ -21,9 +21,9 @@ from django.db import (
 )
 from psycopg.pq import PipelineStatus, TransactionStatus
 
+from cartsvc.db import time_limits
 from cartsvc.db.compiled_statements import one_exchange
-from cartsvc.db.postgresql import base
-from cartsvc.db.postgresql.base import deadline
+from cartsvc.db.time_limits import deadline
 from tests.support.factories import CartFactory
 from tests.support.programs import wait_until
 from tests.support.table_contents import Unchanged
@@ -86,7 +86,7 @@ def test_a_server_that_is_lost_is_noticed_while_nobody_asks_it() -> None:
 def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Allow a request half a second."""
     connection.close()
-    monkeypatch.setattr(base, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr(time_limits, "REQUEST_SECONDS", 0.5)
     yield
     connection.close()
 

@@ -1,7 +1,7 @@
 """The service's settings, with a minute for what a test makes the database wait for."""
 
-from cartsvc.db import database_url
+from cartsvc.db import time_limits
 
-database_url.LOCK_SECONDS = database_url.STATEMENT_SECONDS = database_url.REQUEST_SECONDS = 60
+time_limits.LOCK_SECONDS = time_limits.STATEMENT_SECONDS = time_limits.REQUEST_SECONDS = 60
 
 from cartsvc.settings import *  # noqa: E402, F403

@@ -5,8 +5,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 
 from carts.models import Cart, FirstPassword, StaffEntry
-from cartsvc.db.database_url import LOCK_SECONDS
 from cartsvc.db.postgresql.base import HAS_CITUS
+from cartsvc.db.time_limits import LOCK_SECONDS
 
 # The other rows lie on the server of their cart. A table comes after those that it refers to. The
 # staff log and the accounts stay with Django's, on the coordinator.

@@ -11,11 +11,9 @@ until the pipeline ends. This leans on private parts of psycopg 3.3 that `Exchan
 moves, `tests/models/test_queries.py` fails: delete the class and `Connection.pipeline`.
 """
 
-import math
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from contextvars import ContextVar
 from datetime import datetime
 from functools import cached_property, partial
 from select import POLLIN, poll
@@ -31,22 +29,10 @@ from psycopg.errors import Diagnostic
 from psycopg.generators import send
 from psycopg.pq import TransactionStatus
 
-from cartsvc.db.database_url import REQUEST_SECONDS
+from cartsvc.db.time_limits import request_deadline
 
 # Between two attempts at the lock of a migration.
 PAUSE_SECONDS = 0.5
-
-# When the request's time is up. The middleware sets None: it has not waited yet.
-deadline: ContextVar[float | None] = ContextVar("deadline", default=math.inf)
-
-
-def request_deadline() -> float:
-    """Return when the request's time is up: in REQUEST_SECONDS, if it has not waited yet."""
-    end = deadline.get()
-    if end is None:
-        end = time.monotonic() + REQUEST_SECONDS
-        deadline.set(end)
-    return end
 
 
 class Exchange(Pipeline):

@@ -1,0 +1,68 @@
+"""Walk along a table by its primary key, a batch at a time, and delete the rows."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.contrib.admin.models import LogEntry
+from django.core.management.base import OutputWrapper
+from django.db import OperationalError, connection, transaction
+from django.db.models import QuerySet
+
+from carts.models import Cart
+from cartsvc.db.compiled_statements import delete_in_shards
+from cartsvc.db.database_errors import is_row_held
+
+# Rows that are read at once. A key may have several columns, and SQLite takes under 1,000 such
+# conditions.
+BATCH = 500
+
+# Carts that a transaction deletes: each may hold over a thousand other rows.
+CARTS_DELETED_AT_ONCE = 10
+
+
+def batches(rows: QuerySet[Any], size: int) -> Iterator[QuerySet[Any]]:
+    """Yield the rows in batches of `size`, in order of their key."""
+    keys = rows.order_by("pk").values_list("pk", flat=True)
+    batch = list(keys[:size])
+    while batch:
+        yield rows.filter(pk__gte=batch[0], pk__lte=batch[-1])
+        batch = list(keys.filter(pk__gt=batch[-1])[:size])
+
+
+def delete_batches(
+    rows: QuerySet[Any],
+    out: OutputWrapper,
+    *,
+    dry_run: bool,
+    only: Callable[[QuerySet[Any]], QuerySet[Any]] = QuerySet.all,
+) -> None:
+    """Delete the rows, of each batch what `only` leaves of it, and write how many are gone."""
+    deleted, size = 0, CARTS_DELETED_AT_ONCE if rows.model is Cart else BATCH
+    for batch in map(only, batches(rows, BATCH)):
+        keys = list(batch.values_list("pk", flat=True))
+        if dry_run:
+            deleted += len(keys)
+            continue
+        for first in range(0, len(keys), size):
+            deleted += _delete(batch, keys[first : first + size])
+    verb = "would be deleted" if dry_run else "deleted"
+    out.write(f"{deleted} {rows.model._meta.verbose_name_plural} {verb}.")
+
+
+def _delete(rows: QuerySet[Any], keys: Sequence[UUID]) -> int:
+    """Delete these of the rows, except those that are being changed. Return how many went."""
+    rows = rows.filter(pk__in=keys)
+    if rows.model is not LogEntry and connection.is_distributed:  # type: ignore[attr-defined] # of cartsvc.db
+        try:
+            return delete_in_shards(rows)
+        except OperationalError as error:
+            if not is_row_held(error):
+                raise
+        return sum(_delete(rows, [key]) for key in keys) if len(keys) > 1 else 0
+    with transaction.atomic():
+        # A row that has just been changed is read again as it is locked, and no longer matches.
+        skip = connection.features.has_select_for_update_skip_locked
+        locked = list(rows.select_for_update(skip_locked=skip).values_list("pk", flat=True))
+        QuerySet.delete(rows.filter(pk__in=locked))  # carts' own `delete` refuses
+    return len(locked)
