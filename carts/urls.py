@@ -1,6 +1,7 @@
 from django.urls import path, register_converter
 
 from carts.changes_view import ChangesViewSet
+from carts.openapi.docs_page import docs
 from carts.openapi.document import DocumentView
 from carts.views import CartItemViewSet, CartViewSet
 from cartsvc.guids import GuidConverter
@@ -33,4 +34,5 @@ urlpatterns = [
     path(f"{CARTS}/<guid:cart_id>/reopen", CartViewSet.as_view({"post": "reopen"})),
     path("v2.0/changes", ChangesViewSet.as_view({"get": "list"})),
     path("v2.0/openapi.json", DocumentView.as_view(), name="openapi"),
+    path("docs", docs, name="docs"),
 ]

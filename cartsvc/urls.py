@@ -1,28 +1,9 @@
-from csp.decorators import csp_update
 from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import include, path
 from django.views.generic import RedirectView
-from drf_spectacular.views import SpectacularSwaggerSplitView
-from rest_framework.renderers import BaseRenderer
-from rest_framework.request import Request
-
-
-class Docs(SpectacularSwaggerSplitView):
-    url_name = "openapi"
-    template_name = "docs.html"
-    http_method_names = ["get", "head"]
-
-    def perform_content_negotiation(
-        self, request: Request, force: bool = False
-    ) -> tuple[BaseRenderer, str]:
-        return super().perform_content_negotiation(request, force=True)  # whatever Accept says
-
-
-# The styles of Swagger UI hold icons as data: URLs.
-docs = csp_update({"img-src": ["data:"]})(Docs.as_view())
 
 
 def home(request: HttpRequest) -> HttpResponse:
@@ -34,7 +15,6 @@ handler500 = "cartsvc.page_middleware.handle_error"
 
 urlpatterns = [
     path("", include(settings.API_URLCONF)),
-    path("docs", docs, name="docs"),
     path("", home),
     path("docs/", RedirectView.as_view(pattern_name="docs")),
     # Django's way to an object's own page. No model here has one.

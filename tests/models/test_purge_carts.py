@@ -16,7 +16,7 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CartNotFound
-from carts.management.delete_batches import CARTS_DELETED_AT_ONCE
+from carts.management.batches import CARTS_DELETED_AT_ONCE
 from carts.models import (
     Cart,
     CartItem,
@@ -66,7 +66,7 @@ def records(number: int, age: timedelta) -> list[IdempotencyRecord]:
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("carts.management.delete_batches.BATCH", 2)
+    monkeypatch.setattr("carts.management.batches.BATCH", 2)
 
 
 @pytest.mark.parametrize("number", [1_200, 5])

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Model, Q, QuerySet, Value
 from django.db.models.functions import Replace
 
-from carts.management.delete_batches import delete_batches
+from carts.management.batches import delete_batches
 from carts.models import Cart, CartChange, DeletedCart, IdempotencyRecord, MovedCart
 
 

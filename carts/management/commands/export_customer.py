@@ -12,8 +12,8 @@ from django.db.models import F, QuerySet
 from simplejson import JSONEncoder
 
 from carts.cart_errors import CartNotFound
+from carts.management.batches import BATCH, batches
 from carts.management.commands.erase_customer import rows_of_customer
-from carts.management.delete_batches import BATCH, batches
 from carts.models import Cart
 from carts.models.cart_change import decoded
 from cartsvc.json_values import json_value

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from carts.management.delete_batches import delete_batches
+from carts.management.batches import delete_batches
 from carts.models import Cart, DeletedCart, IdempotencyRecord, MovedCart
 from carts.models.cart_status import expired, has_status
 from carts.records import CHECKOUT

@@ -2,7 +2,7 @@ from django.core.management.base import BaseCommand
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from carts.management.delete_batches import batches
+from carts.management.batches import batches
 from carts.models import Cart, CartItem
 from carts.models.reads import items_of
 from carts.models.totals import Totals
