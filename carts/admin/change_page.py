@@ -89,14 +89,14 @@ class FormState(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What a form changes: a method of the manager, if any, and its values after the cart's id.
+    """What a form changes: a method of the manager, if any, and its arguments after the cart's id.
 
     `logged` replaces the message in the log of staff, and `why` what was given in the history.
     """
 
     message: str
     method: Callable[..., Changed | None] | None = None
-    values: tuple[object, ...] = ()
+    arguments: tuple[object, ...] = ()
     flag: int = CHANGE
     logged: str = ""
     why: str = ""

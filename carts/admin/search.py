@@ -200,8 +200,8 @@ def _matching_keys(
         end = min(end, first_key_at(midnight + timedelta(days=1)))
     if values["created_to"]:
         end = min(end, first_key_at(values["created_to"]))
-    if meaning.column:
-        carts = search_terms.carts_with(meaning.column, meaning.value, start, end).reverse()
+    if meaning.column_name:
+        carts = search_terms.carts_with(meaning.column_name, meaning.value, start, end).reverse()
     else:
         carts = Cart.objects.filter(id__gt=start, id__lt=end).order_by("-id")
     filters = {f"{name}__iexact": values[name] for name in EQUAL if values[name]}
@@ -215,8 +215,8 @@ def _matching_keys(
     condition, lowest = meaning.condition & changed & Q(**filters), None
     if values["status"]:
         condition &= has_status(values["status"], timezone.now())
-    if meaning.keys:
-        carts = carts.filter(pk__in=meaning.keys)
+    if meaning.cart_ids:
+        carts = carts.filter(pk__in=meaning.cart_ids)
     elif condition:
         lowest = carts.values_list("id", flat=True)[at_once : at_once + 1].first()
         if lowest:

@@ -47,16 +47,16 @@ AROUND = " \t\"'“”.,:;#"
 class Meaning:
     """A way to understand a term: the value of an indexed column, and a condition of the carts.
 
-    `text` says it in words. `keys` are the only carts that it means, if they are known; if
+    `text` says it in words. `cart_ids` are of the only carts that it means, if they are known; if
     there is a `day`, they were created on it. If it `opens`, the page of the only cart found opens,
     and tells of it if it `is_guess`. `request_id` is set if it may be one. `deleted` are carts that
     are gone.
     """
 
     text: str = ""
-    column: str = ""
+    column_name: str = ""
     value: object = None
-    keys: frozenset[UUID] = frozenset()
+    cart_ids: frozenset[UUID] = frozenset()
     day: date | None = None
     opens: bool = False
     is_guess: bool = False
@@ -87,7 +87,7 @@ def meanings(term: str) -> Iterator[Meaning]:
     with_one = Q(reference__in=references) | Q(order_reference__in=references)
     carts = Cart.objects.filter(with_one).order_by("-pk")
     if keys := frozenset(carts.values_list("pk", flat=True)[:MAX_ALIKE]):
-        yield Meaning(f"reference {isolate(bare)}", keys=keys, opens=True)
+        yield Meaning(f"reference {isolate(bare)}", cart_ids=keys, opens=True)
     if digits := id_digits(term):
         yield from _with_id(digits)
     if len(digits) == 32:
@@ -110,11 +110,11 @@ def _with_id(digits: str) -> Iterator[Meaning]:
         near = frozenset(cart_id for many, cart_id in others if many in {1, 2})
         if len(digits) == 32 and near:
             text = f"an id that is almost {isolate(digits)}"
-            yield Meaning(text, keys=near, opens=True, is_guess=True)
+            yield Meaning(text, cart_ids=near, opens=True, is_guess=True)
         # The deleted carts are keys as well: if there are no others, no cart is meant.
         if keys := frozenset(cart_id for _, cart_id in found) | {cart.pk for cart in deleted}:
             text = f"an id that begins with {isolate(begins)}"
-            yield Meaning(text, keys=keys, opens=begins == digits, deleted=deleted)
+            yield Meaning(text, cart_ids=keys, opens=begins == digits, deleted=deleted)
 
 
 def _with_ending(digits: str, bare: str) -> Meaning:
@@ -156,11 +156,13 @@ def _with_facts(words: list[str], day: date | None, bare: str = "") -> Iterator[
     first = words[0] if words else ""
     is_key = re.fullmatch("-?[0-9]{1,10}", first) and INT32.minimum <= int(first) <= INT32.maximum
     if is_key:
-        restaurant = {"column": "restaurant_key", "value": int(first)}
+        restaurant = {"column_name": "restaurant_key", "value": int(first)}
         yield meaning(words[1:], f"restaurant {int(first)}", **restaurant)
     for key in dict.fromkeys((first, first.upper())):
         if carts_with("partner_key", key).values("pk").first():
-            yield meaning(words[1:], f"partner {isolate(key)}", column="partner_key", value=key)
+            yield meaning(
+                words[1:], f"partner {isolate(key)}", column_name="partner_key", value=key
+            )
     # Of a restaurant that has no cart, rather say so than look for a dish of this name.
     if not is_key:
         yield _or_request(meaning(words), bare)

@@ -12,7 +12,7 @@ from xlsxwriter import Workbook
 
 from carts.admin.formatting import format_amount
 
-COLUMNS = (
+SHEET_COLUMNS = (
     *("id", "profile_key", "created_on", "modified_on", "version", "item_count", "subtotal"),
     *("currency", "restaurant_key", "partner_key", "fulfilment_channel", "ordering_channel"),
     *("platform", "status", "reference", "order_reference", "first_items"),
@@ -30,12 +30,12 @@ def workbook_response(carts: Iterable[Any]) -> HttpResponse:
         amounts = [
             book.add_format({"num_format": f"#,##0.{'0' * n}".rstrip(".")}) for n in range(5)
         ]
-        heads = (name.replace("_", " ").replace(" on", f" on ({zone})") for name in COLUMNS)
+        heads = (name.replace("_", " ").replace(" on", f" on ({zone})") for name in SHEET_COLUMNS)
         sheet.write_row(0, 0, heads, book.add_format({"bold": True}))
         for row, cart in enumerate(carts, start=1):
             lines = ", ".join(f"{quantity} × {name}" for quantity, name in cart.lines)
             values = {**vars(cart), **cart.state._asdict(), "first_items": lines}
-            for column, name in enumerate(COLUMNS):
+            for column, name in enumerate(SHEET_COLUMNS):
                 match value := values[name]:
                     case datetime():
                         sheet.write_datetime(row, column, localtime(value), moment)

@@ -28,7 +28,7 @@ def handle(error: Exception, context: Mapping[str, object] | None = None) -> Htt
     behind: BaseException = error
     while behind.__cause__:
         behind = behind.__cause__
-    metrics.ERRORS.add(api_error.errors[0].code, type(behind).__name__)
+    metrics.REFUSALS.add(api_error.errors[0].code, type(behind).__name__)
     return Failure(api_error)
 
 

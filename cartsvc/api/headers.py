@@ -7,10 +7,10 @@ from cartsvc.request_errors import InvalidHeader
 
 # RFC 9110, section 8.8.3. Weak tags are accepted, and a coding after the version, such as
 # `"1-gzip"`: compressing proxies make these of strong tags, and a version names one state.
-ENTITY_TAG = r'(?:W/)?"[\x21\x23-\x7e]*"'
+TAG = r'(?:W/)?"[\x21\x23-\x7e]*"'
 VERSION_TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,18})(?:(?:--?|;)[a-zA-Z]+)?"')
 # A list may have empty elements (section 5.6.1.2).
-TAGS = re.compile(rf"[ \t,]*{ENTITY_TAG}(?:[ \t]*,[ \t,]*{ENTITY_TAG})*[ \t,]*")
+TAGS = re.compile(rf"[ \t,]*{TAG}(?:[ \t]*,[ \t,]*{TAG})*[ \t,]*")
 
 # Bytes of a list of tags, and of preferences. More is milliseconds of work, and nobody needs it.
 TAGS_MAX_LENGTH = PREFERENCES_MAX_LENGTH = 1000

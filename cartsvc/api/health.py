@@ -57,4 +57,4 @@ def _answer(status: int, text: str, **more: str) -> JsonResponse:
     return JsonResponse({"status": text, **more}, status=status, headers=headers)
 
 
-CHECKS = {"/healthz": healthz, "/readyz": readyz}
+PROBES = {"/healthz": healthz, "/readyz": readyz}

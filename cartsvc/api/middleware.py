@@ -84,7 +84,7 @@ class ApiMiddleware:
         path = request.path_info
         logs.request_ids.set({})
         deadline.set(None)
-        if check := health.CHECKS.get(path):
+        if check := health.PROBES.get(path):
             # A load balancer asks by address and without HTTPS.
             return check(request)
         sent = request.META.get("HTTP_X_REQUEST_ID", "")

@@ -33,7 +33,7 @@ MAX_REMEMBERED_TOKENS = 1000
 
 REALM = 'Bearer realm="cartsvc"'
 INVALID = f'{REALM}, error="invalid_token"'
-EXPIRED = "The token has expired."
+HAS_EXPIRED = "The token has expired."
 
 
 class InvalidClaim(ValueError):
@@ -119,8 +119,8 @@ def bearer_of(authorization: str, kind: type[BearerT]) -> BearerT:
 
 
 def _expired() -> InvalidToken:
-    challenge = f'{INVALID}, error_description="{EXPIRED}"'
-    return InvalidToken(EXPIRED, headers={"WWW-Authenticate": challenge})
+    challenge = f'{INVALID}, error_description="{HAS_EXPIRED}"'
+    return InvalidToken(HAS_EXPIRED, headers={"WWW-Authenticate": challenge})
 
 
 def _log_claim(error: BaseException) -> None:

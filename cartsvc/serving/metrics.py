@@ -61,7 +61,7 @@ SECONDS = Metric(
 )
 REQUESTS = _counter("requests", "Requests answered.", "operation", "status")
 REPLAYS = _counter("replays", "Requests answered from their Idempotency-Key's record.")
-ERRORS = _counter(
+REFUSALS = _counter(
     "errors",
     "Requests refused, by the first error's code and the exception behind it.",
     "code",
