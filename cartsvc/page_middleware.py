@@ -6,21 +6,18 @@ from zoneinfo import ZoneInfo
 
 from django.contrib.auth import SESSION_KEY
 from django.core.exceptions import BadRequest
-from django.db import DatabaseError, DataError
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.log import log_response
-from django.views.defaults import bad_request, server_error
+from django.views.defaults import server_error
 
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING, WAITING
 from cartsvc.db.database_errors import is_outage
 from cartsvc.proxies import client_network
 from cartsvc.request_errors import Unavailable
-
-ACCOUNT_LISTS = {"/admin/auth/user/", "/admin/auth/group/"}
-
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
@@ -73,9 +70,6 @@ def handle_error(request: HttpRequest) -> HttpResponse:
     error = sys.exc_info()[1]
     if isinstance(error, DatabaseError) and is_outage(error):
         return _unavailable("503")
-    # Django's lists take from the address what no database does, such as the year 0.
-    if isinstance(error, ValueError | OverflowError | DataError) and request.path in ACCOUNT_LISTS:
-        return bad_request(request, error)
     return server_error(request)
 
 
