@@ -4,7 +4,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from carts.models.change_feed import OLDEST, ListedChange, changes_after
-from carts.models.page_cursor import PageCursor
+from carts.models.idempotency import Answer
+from carts.models.reads import PageCursor
 from carts.operation_view import OperationView
 from cartsvc.api.operation import Operation
 from cartsvc.api.query import QueryParameter, integer_between
@@ -50,8 +51,8 @@ class ChangesViewSet(OperationView):
         errors=(InvalidParameter,),
     )
     def list(self, request: HttpRequest) -> HttpResponse:
-        after, limit = self.query(CHANGES_PARAMETERS).values()
+        seen, limit = self.query(CHANGES_PARAMETERS).values()
         with WAITING.seat_for((self.caller, "reads")):
-            changes, following = changes_after(after, limit, self.bearer.keys)
+            changes, following = changes_after(seen, limit, self.bearer.keys)
         listed = [dict(zip(MEMBERS, change, strict=True)) for change in changes]
-        return self.answer(compact_json({"changes": listed, "next": str(following)}))
+        return self.answer(Answer(compact_json({"changes": listed, "next": str(following)})))

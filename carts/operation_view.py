@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import islice
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -20,11 +21,11 @@ from carts.cart_errors import (
 )
 from carts.models import Cart, IdempotencyRecord
 from carts.models.cart_change import NAME_LENGTH, Author
-from carts.models.idempotency import KEY_MAX_LENGTH
+from carts.models.idempotency import KEY_MAX_LENGTH, Answer
 from carts.models.manager import CartManager
-from carts.models.writes import Changed
+from carts.models.writes import Outcome
 from carts.validation import checked
-from cartsvc.api.envelope import entity_tag, success
+from cartsvc.api.envelope import entity_tag, object_text, success
 from cartsvc.api.headers import preferences, versions
 from cartsvc.api.json_body import check_media_type, has_body, json_object, received_body
 from cartsvc.api.query import QueryParameter, query_values
@@ -66,6 +67,7 @@ class OperationView(ViewSetMixin, APIView):
     bearer: CartBearer
     expected: frozenset[int] | None = None  # the versions in If-Match; None when any will do
     key: str | None = None  # the Idempotency-Key
+    sent: object = None  # the body's values, which a replay must repeat
     is_strict = False  # unknown members are errors
     returns_cart = False  # the answer of a change shows the cart
     warnings: Sequence[ApiError] = ()  # of the success
@@ -155,7 +157,7 @@ class OperationView(ViewSetMixin, APIView):
                 # A misspelt member that is required is missing, and unknown as well.
                 invalid.warnings = warnings
                 raise invalid
-        self.warnings = warnings
+        self.warnings, self.sent = warnings, values
         return values
 
     def query(self, parameters: Mapping[str, QueryParameter]) -> dict[str, Any]:
@@ -166,59 +168,50 @@ class OperationView(ViewSetMixin, APIView):
         self.warnings = [UnknownParameter(field=shortened(name)) for name in unknown]
         return values
 
-    @property
-    def own_carts(self) -> CartManager:
-        """The carts that the bearer may see and change, in the bearer's name."""
+    def carts(self, **keys: object) -> CartManager:
+        """Return the carts that the bearer may see and change, in the bearer's name."""
         name, request_id = self.bearer.subject, self.request.META["cartsvc.request_id"]
         author = Author("bearer", name[:NAME_LENGTH], request_id)
-        keys = {"profile_key": self.kwargs["profile_key"], **self.bearer.keys}
-        carts = Cart.objects.by(author, **keys)
-        carts.returns_cart = self.returns_cart
-        return carts
+        of_bearer = {**keys, "profile_key": self.kwargs["profile_key"], **self.bearer.keys}
+        return Cart.objects.by(author, returns_cart=self.returns_cart, **of_bearer)
 
     def change(
-        self, make: Callable[[], Changed | None], sent: object = None, **ids: object
+        self, make: Callable[..., Outcome | None], *values: object, **made: object
     ) -> HttpResponse:
         """Make a change, once if there is an Idempotency-Key, and answer it.
 
-        `sent` are the body's values, which a replay must repeat. `ids` are members of the answer's
-        data. The change may wait for a cart that somebody else holds.
+        `make` is a method of the manager that takes the ids in the path, these `values`, and the
+        `version` of a cart that is there. `made` are members of the answer's data. The change may
+        wait for a cart that somebody else holds.
         """
+        ids = [key for name, key in self.kwargs.items() if name != "profile_key"]
+        versions = {"version": self.expected} if ids else {}
         with WAITING.seat_for(self.caller), transaction.atomic() if self.key else nullcontext():
-            record = self._record(sent) if self.key else None
+            record = self._record(ids) if self.key else None
             if record is None or record.is_new:
-                changed, data, version, is_change = make(), None, None, True
-                if changed:
-                    data, version, is_change = changed.json, changed.version, changed.is_change
-                if ids:
-                    members = compact_json(ids)
-                    data = f'{members[:-1]},"cart":{data}}}' if data else members
-            if record and record.is_new:
-                record.keep_answer(data, version, is_change=is_change)
+                answer = _answer_of(make(self.carts(), *ids, *values, **versions), made)
+                if record:
+                    record.keep(answer)
         if record and not record.is_new:  # the transaction has committed its lock
             self.headers["Idempotent-Replayed"] = "true"
-            data, version, is_change = record.data, record.version, record.is_change
-        # A large cart is not returned. Beside `ids`, which are GUIDs, no other text says "cart".
-        self.returns_cart &= data is not None and (not ids or '"cart":' in data)
-        return self.answer(data, version, None if is_change else "Nothing was changed.")
+            answer = record.kept
+        return self.answer(answer)
 
-    def _record(self, sent: object) -> IdempotencyRecord:
+    def _record(self, ids: Sequence[UUID]) -> IdempotencyRecord:
         """Return the record of the request, or of the same request sent before."""
-        # The path and the partner must be the same, too.
-        partner, profile_key = self.bearer.partner_key, self.kwargs["profile_key"]
-        request = [self.action, self.kwargs, partner, self.expected, sent]
+        request = [self.operation.name, ids, self.expected, self.sent]
         if self.returns_cart:
             request.append("return=representation")
+        profile_key, partner = self.kwargs["profile_key"], self.bearer.partner_key
         return IdempotencyRecord.of_request(profile_key, partner, str(self.key), request)
 
-    def answer(
-        self, data: str | None, version: int | None = None, message: str | None = None
-    ) -> HttpResponse:
-        """Return the operation's success, with `data` as JSON text and the cart's version."""
-        response = success(message or self.operation.message, data, self.warnings)
-        if version is not None:
-            response["ETag"] = entity_tag(version)
-        if self.returns_cart:
+    def answer(self, answer: Answer) -> HttpResponse:
+        """Return the operation's success."""
+        message = self.operation.message if answer.is_change else "Nothing was changed."
+        response = success(message, answer.data, self.warnings)
+        if answer.version is not None:
+            response["ETag"] = entity_tag(answer.version)
+        if answer.shows_cart:
             applied = ["handling=strict"] if self.is_strict else []
             self.headers["Preference-Applied"] = ", ".join([*applied, "return=representation"])
         return response
@@ -235,3 +228,15 @@ class OperationView(ViewSetMixin, APIView):
                     if isinstance(error.field, tuple):
                         error.field = (*error.field[:-1], "itemId")
         return super().handle_exception(exc)
+
+
+def _answer_of(outcome: Outcome | None, made: Mapping[str, object]) -> Answer:
+    """Return the answer to a change: the keys that it made, and the cart if it is shown."""
+    if outcome is None:  # the cart is gone
+        return Answer()
+    version, _, cart, is_change = outcome
+    data = cart
+    if made:
+        texts = {name: compact_json(keys) for name, keys in made.items()}
+        data = object_text(texts | {"cart": cart} if cart else texts)
+    return Answer(data, version, is_change, shows_cart=cart is not None)

@@ -9,10 +9,12 @@ from uuid_utils.compat import uuid7
 
 from carts import cart_errors, serializers
 from carts.models.cart_status import STATUSES
-from carts.models.page_cursor import PageCursor
+from carts.models.idempotency import Answer
+from carts.models.manager import CartManager
+from carts.models.reads import PageCursor
 from carts.operation_view import READING_SCOPES, OperationView
 from carts.value_types import INT32
-from cartsvc.api.envelope import entity_tag
+from cartsvc.api.envelope import entity_tag, object_text
 from cartsvc.api.headers import versions
 from cartsvc.api.operation import Operation
 from cartsvc.api.query import QueryParameter, integer_between, one_of
@@ -79,9 +81,7 @@ class CartViewSet(OperationView):
         if self.bearer.partner_key not in (None, new.partner_key):
             raise cart_errors.PartnerMismatch(field=("partner_key",))
         cart_id = uuid7()
-        return self.change(
-            lambda: self.own_carts.create_cart(cart_id, profile_key, new), new, cartId=cart_id
-        )
+        return self.change(CartManager.create_cart, cart_id, profile_key, new, cartId=str(cart_id))
 
     @reading(
         name="List Carts",
@@ -95,14 +95,13 @@ class CartViewSet(OperationView):
         by_change = request.GET.get("sort") == MODIFIED
         values = self.query(IN_ORDER_OF_CHANGE if by_change else IN_ORDER_OF_CREATION)
         limit, cursor, status, restaurant_key, _ = values.values()
-        carts = self.own_carts
-        if restaurant_key is not None:
-            carts.keys = {**carts.keys, "restaurant_key": restaurant_key}
+        keys = {} if restaurant_key is None else {"restaurant_key": restaurant_key}
         with WAITING.seat_for((self.caller, "reads")):
-            page = carts.summaries(limit + 1, cursor, status, by_change=by_change)
+            page = self.carts(**keys).summaries(limit + 1, cursor, status, by_change=by_change)
         next_cursor = f'"{page[limit - 1][0]}"' if len(page) > limit else "null"
-        shown = ",".join(text for _, text in page[:limit])
-        return self.answer(f'{{"carts":[{shown}],"nextCursor":{next_cursor}}}')
+        shown = ",".join([text for _, text in page[:limit]])
+        page_text = object_text({"carts": f"[{shown}]", "nextCursor": next_cursor})
+        return self.answer(Answer(page_text))
 
     @reading(
         name="Get Cart",
@@ -115,14 +114,14 @@ class CartViewSet(OperationView):
     )
     def retrieve(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         with WAITING.seat_for((self.caller, "reads")):
-            carts = self.own_carts
+            carts = self.carts()
             if "HTTP_IF_NONE_MATCH" in request.META:
                 seen = versions(request.META["HTTP_IF_NONE_MATCH"], "If-None-Match")
                 version = carts.current_version(cart_id)
                 if version is not None and (seen is None or version in seen):
                     return HttpResponseNotModified(headers={"ETag": entity_tag(version)})
             version, text = carts.version_and_json(cart_id)
-        return self.answer(text, version)
+        return self.answer(Answer(text, version))
 
     @changing(
         name="Change Cart",
@@ -135,10 +134,7 @@ class CartViewSet(OperationView):
     def partial_update(
         self, request: HttpRequest, profile_key: UUID, cart_id: UUID
     ) -> HttpResponse:
-        values = self.validated()
-        return self.change(
-            lambda: self.own_carts.change_cart(cart_id, values, version=self.expected), values
-        )
+        return self.change(CartManager.change_cart, self.validated())
 
     @ending(
         name="Close Cart",
@@ -152,10 +148,7 @@ class CartViewSet(OperationView):
         errors=(cart_errors.CannotChange, *CART_ERRORS),
     )
     def close(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        closing = self.validated()
-        return self.change(
-            lambda: self.own_carts.close_cart(cart_id, closing, version=self.expected), closing
-        )
+        return self.change(CartManager.close_cart, self.validated())
 
     @ending(
         name="Reopen Cart",
@@ -169,10 +162,7 @@ class CartViewSet(OperationView):
         errors=CART_ERRORS,
     )
     def reopen(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        reopening = self.validated()
-        return self.change(
-            lambda: self.own_carts.reopen_cart(cart_id, reopening, version=self.expected), reopening
-        )
+        return self.change(CartManager.reopen_cart, self.validated())
 
     @changing(
         name="Move Cart",
@@ -183,8 +173,7 @@ class CartViewSet(OperationView):
         errors=CART_ERRORS,
     )
     def move(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        to = self.validated()
-        return self.change(lambda: self.own_carts.move_cart(cart_id, to, version=self.expected), to)
+        return self.change(CartManager.move_cart, self.validated())
 
     @writing(
         name="Delete Cart",
@@ -195,7 +184,7 @@ class CartViewSet(OperationView):
         errors=CART_ERRORS,
     )
     def destroy(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        return self.change(lambda: self.own_carts.delete_cart(cart_id, version=self.expected))
+        return self.change(CartManager.delete_cart)
 
 
 class CartItemViewSet(OperationView):
@@ -213,11 +202,7 @@ class CartItemViewSet(OperationView):
     )
     def create(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
         item, item_id = self.validated(), uuid7()
-        return self.change(
-            lambda: self.own_carts.add_item(cart_id, item_id, item, version=self.expected),
-            item,
-            itemId=item_id,
-        )
+        return self.change(CartManager.add_item, item_id, item, itemId=str(item_id))
 
     @changing(
         name="Add Items",
@@ -230,13 +215,8 @@ class CartItemViewSet(OperationView):
     def create_several(
         self, request: HttpRequest, profile_key: UUID, cart_id: UUID
     ) -> HttpResponse:
-        sent = self.validated()
-        items = {uuid7(): item for item in sent}
-        return self.change(
-            lambda: self.own_carts.add_items(cart_id, items, version=self.expected),
-            sent,
-            itemIds=[*items],
-        )
+        items = {uuid7(): item for item in self.validated()}
+        return self.change(CartManager.add_items, items, itemIds=[*map(str, items)])
 
     @changing(
         name="Replace Items",
@@ -253,11 +233,7 @@ class CartItemViewSet(OperationView):
         sent = self.validated()
         items = {item_id or uuid7(): item for item_id, item in sent}
         kept = {item_id for item_id, _ in sent if item_id}
-        return self.change(
-            lambda: self.own_carts.replace_items(cart_id, items, kept=kept, version=self.expected),
-            sent,
-            itemIds=[*items],
-        )
+        return self.change(CartManager.replace_items, items, kept, itemIds=[*map(str, items)])
 
     @changing(
         name="Update Item",
@@ -268,10 +244,7 @@ class CartItemViewSet(OperationView):
         specified=True,
     )
     def update(self, request: HttpRequest, profile_key: UUID, **keys: UUID) -> HttpResponse:
-        item = self.validated()
-        return self.change(
-            lambda: self.own_carts.replace_item(**keys, item=item, version=self.expected), item
-        )
+        return self.change(CartManager.replace_item, self.validated())
 
     @changing(
         name="Change Item",
@@ -282,11 +255,7 @@ class CartItemViewSet(OperationView):
         errors=(cart_errors.CannotChange, *ITEM_ERRORS),
     )
     def partial_update(self, request: HttpRequest, profile_key: UUID, **keys: UUID) -> HttpResponse:
-        values = self.validated()
-        return self.change(
-            lambda: self.own_carts.change_item(**keys, changes=values, version=self.expected),
-            values,
-        )
+        return self.change(CartManager.change_item, self.validated())
 
     @changing(
         name="Remove Item",
@@ -295,4 +264,4 @@ class CartItemViewSet(OperationView):
         errors=ITEM_ERRORS,
     )
     def destroy(self, request: HttpRequest, profile_key: UUID, **keys: UUID) -> HttpResponse:
-        return self.change(lambda: self.own_carts.remove_item(**keys, version=self.expected))
+        return self.change(CartManager.remove_item)

@@ -95,8 +95,8 @@ class CartAdmin(admin.ModelAdmin):
     ) -> HttpResponse:
         self._check_view(request)
         cart_id = parse_guid(object_id)
-        cart = Cart.objects.with_items().filter(pk=cart_id).first()
-        if not cart:
+        carts = Cart.objects.with_items().annotate(expires_on=expires_on())
+        if not (cart := carts.filter(pk=cart_id).first()):
             return _unknown(request, cart_id)
         items, of_staff = items_of(cart.items_json), "staff" in request.GET
         before = parse_version(request.GET.get("before", ""))
@@ -107,7 +107,6 @@ class CartAdmin(admin.ModelAdmin):
             "cart": cart,
             "state": cart.state,
             "is_open": is_open,
-            "expires_on": expires_on(cart.state, cart.modified_on),
             "may_put_back": is_open and self.has_change_permission(request),
             "labels": LABELS,
             "items": items.values(),

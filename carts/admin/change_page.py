@@ -30,7 +30,7 @@ from carts.cart_errors import CartClosed, IdempotencyKeyReused, VersionMismatch
 from carts.models import Cart, IdempotencyRecord
 from carts.models.cart_status import OPEN
 from carts.models.reads import items_of
-from carts.models.writes import Changed
+from carts.models.writes import Outcome
 from cartsvc.guids import parse_guid
 from cartsvc.request_errors import ApiError
 
@@ -95,7 +95,7 @@ class Decision(NamedTuple):
     """
 
     message: str
-    method: Callable[..., Changed | None] | None = None
+    method: Callable[..., Outcome | None] | None = None
     arguments: tuple[object, ...] = ()
     flag: int = CHANGE
     logged: str = ""
@@ -271,7 +271,7 @@ class EditView(ChangeView):
         return {name: new[name] if typed[name] == old[name] else typed[name] for name in typed}
 
     def decide_values(
-        self, state: FormState, name: str, method: Callable[..., Changed], *values: object
+        self, state: FormState, name: str, method: Callable[..., Outcome], *values: object
     ) -> Decision | None:
         """Decide to write these, if what was typed differs from what is. `name` says of what."""
         new = self.subject(state, state.current)

@@ -15,7 +15,7 @@ from carts.admin.search_terms import carts_with
 from carts.models import Cart
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
-from carts.models.writes import Changed
+from carts.models.writes import Outcome
 from carts.records import Item
 from cartsvc.guids import parse_guid
 
@@ -66,7 +66,7 @@ class ItemView(EditView):
             return self.decide_values(state, name, CartManager.replace_item, state.item_id, item)
         item = Item(**state.editor.values(), currency=currency)
 
-        def add(carts: CartManager, cart_id: UUID, **_: object) -> Changed:
+        def add(carts: CartManager, cart_id: UUID, **_: object) -> Outcome:
             return carts.add_item(cart_id, uuid7(), item)  # to any version
 
         return Decision(f"Item added: {in_one_line(lines_of_item(item, currency))}", add)

@@ -27,7 +27,7 @@ from carts.admin.search_terms import ITEMS_OF_CART
 from carts.admin.site import desk_page
 from carts.models import Cart
 from carts.models.cart_status import OPEN
-from carts.models.writes import Changed
+from carts.models.writes import Outcome
 from cartsvc.guids import parse_guid
 from cartsvc.request_errors import ApiError
 
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
     """
 
     text: str
-    changes: Sequence[tuple[Callable[..., Changed], object]] = ()
+    changes: Sequence[tuple[Callable[..., Outcome], object]] = ()
     note: str = ""
 
 

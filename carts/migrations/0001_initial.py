@@ -35,7 +35,8 @@ class Migration(migrations.Migration):
                 ('digest', models.BinaryField(max_length=32)),
                 ('data', models.TextField(null=True)),
                 ('version', models.PositiveBigIntegerField(null=True)),
-                ('is_change', models.BooleanField(db_default=True, default=True)),
+                ('is_change', models.BooleanField(default=True)),
+                ('shows_cart', models.BooleanField(default=False)),
                 ('created_on', models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={

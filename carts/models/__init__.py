@@ -2,12 +2,10 @@
 
 from carts.models.cart import Cart
 from carts.models.cart_change import CartChange
-from carts.models.deleted_cart import DeletedCart
-from carts.models.first_password import FirstPassword
 from carts.models.idempotency import IdempotencyRecord
 from carts.models.item import CartItem, CartItemOption
-from carts.models.moved_cart import MovedCart
-from carts.models.staff_entry import StaffEntry
+from carts.models.staff import FirstPassword, StaffEntry
+from carts.models.tombstones import DeletedCart, MovedCart
 
 __all__ = [
     "Cart",

@@ -141,7 +141,7 @@ class Cart(GuardedModel):
         found = checked_items(items)
         placed = {key or uuid7(): item for key, item in found}
         kept = {key for key, _ in found if key}
-        Cart.objects.replace_items(self.pk, placed, kept=kept, version=version)
+        Cart.objects.replace_items(self.pk, placed, kept, version=version)
         self.refresh_from_db()
         return list(self.items.all())
 

@@ -73,8 +73,12 @@ class Author:
     @property
     def columns(self) -> dict[str, str | None]:
         """The author as a record of a change, or of a deletion, keeps it."""
-        kept = {"author_kind": self.kind, "author_name": self.name}
-        return {**kept, "request_id": self.request_id, "why": self.why}
+        return {
+            "author_kind": self.kind,
+            "author_name": self.name,
+            "request_id": self.request_id,
+            "why": self.why,
+        }
 
 
 class AuthoredModel(GuardedModel):

@@ -5,9 +5,8 @@ from functools import cache
 from django.db import models
 
 from carts.models.cart_change import CartChange
-from carts.models.deleted_cart import DeletedCart
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem, CartItemOption
-from carts.models.moved_cart import MovedCart
+from carts.models.tombstones import DeletedCart, MovedCart
 from cartsvc.db.compiled_statements import (
     Insert,
     MoveRows,

@@ -1,15 +1,14 @@
 """The status of a cart: whether and how it is closed, and from when on it has expired."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.conf import settings
-from django.db.models import Expression, Q
+from django.db.models import Case, DateTimeField, Expression, F, Q, Value, When
 
 from carts.cart_errors import CartClosed
 from carts.records import CHECKOUT, ORDERED, OUTCOMES, Closing, Reopening
-from cartsvc.json_values import compact_json, rfc3339
+from cartsvc.json_values import rfc3339
 from cartsvc.member_names import camel_case
 
 OPEN = "open"
@@ -51,13 +50,7 @@ class CartStatus(NamedTuple):
                 when=when,
             )
 
-    def check_opens(self, reopening: Reopening) -> None:
-        """Raise `cart_closed` unless Reopen Cart may open the cart, or it is open."""
-        one = reopening.reference
-        if one is not None and (self.status, self.reference) != (CHECKOUT, one):
-            self.check_open("reference")
-
-    def after(self, closing: Closing, moment: datetime) -> "CartStatus":
+    def closed(self, closing: Closing, moment: datetime) -> "CartStatus":
         """Return it as Close Cart makes it: itself, if the cart is closed like this already."""
         until = moment + timedelta(seconds=closing.seconds) if closing.seconds else None
         number = closing.order_reference
@@ -72,19 +65,32 @@ class CartStatus(NamedTuple):
             return new
         return self if number is None else self._replace(order_reference=number)
 
+    def reopened(self, reopening: Reopening) -> "CartStatus":
+        """Return it as Reopen Cart makes it, or raise `cart_closed` if that may not open it."""
+        sent = reopening.reference
+        if sent is not None and (self.status, self.reference) != (CHECKOUT, sent):
+            self.check_open("reference")
+        return CartStatus(OPEN)
+
     def _duration(self) -> timedelta | None:
         return self.closed_until - self.closed_on if self.closed_until and self.closed_on else None
 
 
-def expires_on(status: CartStatus, modified_on: datetime | None = None) -> datetime | None:
-    """Return when the cart expires: from then on it may be deleted. None if it never does.
+# The last members of a cart's JSON.
+LAST_MEMBERS = (*map(camel_case, CartStatus._fields), "expiresOn")
 
-    `modified_on` may be left out where `status_columns` does not read it.
-    """
-    since, days = modified_on, settings.CART_DAYS
-    if status.status == ORDERED and status.closed_on:
-        since, days = status.closed_on, settings.ORDERED_CART_DAYS
-    return since + timedelta(days=days) if since and days else None
+
+def expires_on() -> Expression:
+    """Return when a cart expires: from then on it may be deleted. NULL if it never does."""
+    days = {"modified_on": settings.CART_DAYS, "closed_on": settings.ORDERED_CART_DAYS}
+    since_change, since_closing = (
+        F(name) + timedelta(days=kept) if kept else Value(None, DateTimeField())
+        for name, kept in days.items()
+    )
+    if not any(days.values()):
+        return since_change
+    ordered = When(stored_status=ORDERED, then=since_closing)
+    return Case(ordered, default=since_change, output_field=DateTimeField(null=True))
 
 
 def expired(moment: datetime) -> Q:
@@ -104,30 +110,3 @@ def has_status(status: str, moment: datetime | Expression) -> Q:
     # An index has the carts that were closed, and is used where the statement names these.
     closed = Q(stored_status=status, closed_on__isnull=False)
     return closed & Q(closed_until__gt=moment) if status == CHECKOUT else closed
-
-
-def status_columns() -> tuple[str, ...]:
-    """Return the columns by which `with_status` completes a cart's JSON."""
-    # To read a time takes far longer than to read a text, and most carts do not expire.
-    expire = settings.CART_DAYS or settings.ORDERED_CART_DAYS
-    return (*STATUS_COLUMNS, "modified_on") if expire else STATUS_COLUMNS
-
-
-def with_status(text: str, columns: Sequence[Any], moment: datetime) -> str:
-    """Return a cart's JSON, with what its `status_columns` and the time of the answer decide."""
-    if columns == OPEN_COLUMNS:
-        return text[:-1] + OPEN_END
-    end = len(STATUS_COLUMNS)
-    status = CartStatus._make(columns[:end]).at(moment)
-    return f"{text[:-1]},{_members(status, expires_on(status, *columns[end:]))}"
-
-
-def _members(status: CartStatus, expires: datetime | None) -> str:
-    """Return the text of the last members of a cart's JSON, and its end."""
-    return compact_json(dict(zip(LAST_MEMBERS, (*status, expires), strict=True)))[1:]
-
-
-LAST_MEMBERS = (*map(camel_case, CartStatus._fields), "expiresOn")
-# Of most carts, which are open and never expire. Without it, a page of carts takes a tenth longer.
-OPEN_COLUMNS = [*CartStatus(OPEN)]
-OPEN_END = "," + _members(CartStatus(OPEN), None)

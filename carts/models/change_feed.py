@@ -4,6 +4,10 @@ Nothing is written for it. It reads a creation from the cart, whose id begins wi
 change from its record, and a deletion from what is kept of the cart. Each has the time at which it
 was decided, and others see it only later. So it is listed once nothing that comes before it can
 still commit: see `settled_until`.
+
+The key of the list is a `PageCursor`: the time, then the cart's id, then the version that was made.
+A creation's time is the millisecond in the id, and its version is 1. A deletion comes after every
+version.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,11 +22,12 @@ from django.db.models import Case, OuterRef, Q, Subquery, When
 from carts.models.cart import Cart
 from carts.models.cart_change import CartChange, decoded
 from carts.models.cart_status import OPEN
-from carts.models.deleted_cart import DeletedCart
-from carts.models.page_cursor import PageCursor
+from carts.models.reads import PageCursor
+from carts.models.tombstones import DeletedCart
 from carts.records import CHECKOUT, ORDERED
-from cartsvc.db.compiled_statements import Parameter, Select, one_exchange
+from cartsvc.db.compiled_statements import Parameter, Select
 from cartsvc.db.time_limits import REQUEST_SECONDS
+from cartsvc.db.transaction import Transaction
 from cartsvc.guids import EPOCH, first_key_at, made_at
 
 # How far the clocks of all machines may differ.
@@ -65,50 +70,39 @@ def settled_until() -> datetime:
 
 
 def changes_after(
-    after: PageCursor | None, limit: int, keys: Mapping[str, object]
+    seen: PageCursor | None, limit: int, keys: Mapping[str, object]
 ) -> tuple[list[ListedChange], PageCursor]:
-    """Return up to `limit` changes after a cursor, those of the carts with these `keys`.
+    """Return up to `limit` changes after what was seen, those of the carts with these `keys`.
 
     The cursor returned is where to go on. Without one, the list begins now.
     """
     end, found = settled_until(), list[ListedChange]()
-    if after is None:
+    if seen is None:
         return found, PageCursor(end, OLDEST.cart_id)
     size = LOOKED_THROUGH if keys else limit
-    for place, change in sorted(_changes_between(after, end, size))[:size]:
-        after = place
+    for cursor, change in sorted(_changes_between(seen, end, size))[:size]:
+        seen = cursor
         if all(getattr(change, name) == value for name, value in keys.items()):
             found.append(change)
             if len(found) == limit:
                 break
-    return found, after
+    return found, seen
 
 
 def _changes_between(
-    after: PageCursor, end: datetime, limit: int
+    seen: PageCursor, end: datetime, limit: int
 ) -> Iterator[tuple[PageCursor, ListedChange]]:
-    # The first ids that can be made in the millisecond of the cursor and in the next one.
-    millisecond = after.at - timedelta(microseconds=after.at.microsecond % 1_000)
-    this = first_key_at(millisecond)
-    following = first_key_at(millisecond + timedelta(milliseconds=1))
-    low = min(max(after.cart_id, _before(this)), _before(following))
     values = {
-        **after._asdict(),
+        **seen._asdict(),
         "end": end,
-        "created_after": low if millisecond == after.at else _before(following),
+        "created_after": _last_creation(seen),
         "created_before": first_key_at(end),
-        # The only thing that comes after a deletion at the same moment is another cart.
-        "deleted": after.cart_id if after.version == DELETION else _before(after.cart_id),
+        # The cart's own deletion at the same moment comes later, unless it has been seen.
+        "deleted": seen.cart_id if seen.version == DELETION else _before(seen.cart_id),
     }
-    selects = _selects(limit)
-    with connection.cursor() as cursor:
-        cursors = [cursor.db.cursor() for _ in selects]
-        with one_exchange(cursor):
-            for select, own in zip(selects, cursors, strict=True):
-                select.send(own, values)
-        created, changed, deleted = (
-            select.received(own) for select, own in zip(selects, cursors, strict=True)
-        )
+    created, changed, deleted = Transaction().round_trip(
+        (select, values) for select in _selects(limit)
+    )
     for *cart, at in created:
         listed = ListedChange._make((*cart, 1, CREATE, at, OPEN))
         yield PageCursor(made_at(listed.cart_id), listed.cart_id, 1), listed
@@ -120,7 +114,21 @@ def _changes_between(
         yield PageCursor(at, listed.cart_id, DELETION), listed
 
 
+def _last_creation(seen: PageCursor) -> UUID:
+    """Return the id up to which creations do not come after what was seen.
+
+    At its time, they are those up to its id. That may be the id of a cart that was made at another
+    time, earlier or later than any of these.
+    """
+    millisecond = seen.at - timedelta(microseconds=seen.at.microsecond % 1_000)
+    last = _before(first_key_at(millisecond + timedelta(milliseconds=1)))
+    if millisecond < seen.at:
+        return last
+    return min(max(seen.cart_id, _before(first_key_at(millisecond))), last)
+
+
 def _before(key: UUID) -> UUID:
+    """Return the id before it in order, after which the key itself is the next one."""
     return UUID(int=max(0, key.int - 1))
 
 

@@ -3,7 +3,7 @@
 import hashlib
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 import simplejson
@@ -24,12 +24,20 @@ KEPT_HOURS = 24  # a promise to callers
 STORED_MAX_LENGTH = KEY_MAX_LENGTH + 1 + types_of(NewCart)["partner_key"].max_length
 
 
-class IdempotencyRecord(models.Model):
-    """The key of a request, a digest of the request, and what was answered.
+class Answer(NamedTuple):
+    """What a request is answered, and with an Idempotency-Key once more.
 
-    `data` is the answer's data as JSON text, `version` the cart's after the change; null if the
-    answer has none. `is_change` says whether anything was changed.
+    `data` is JSON text, `version` that of the cart, for the ETag; None if the answer has none.
     """
+
+    data: str | None = None
+    version: int | None = None
+    is_change: bool = True  # or it was like that already
+    shows_cart: bool = False  # because a change was to return it
+
+
+class IdempotencyRecord(models.Model):
+    """The key of a request, a digest of the request, and its `Answer`."""
 
     pk = models.CompositePrimaryKey("profile_key", "key")
     profile_key = models.UUIDField()
@@ -37,7 +45,8 @@ class IdempotencyRecord(models.Model):
     digest = models.BinaryField(max_length=32)
     data = models.TextField(null=True)
     version = models.PositiveBigIntegerField(null=True)
-    is_change = models.BooleanField(default=True, db_default=True)
+    is_change = models.BooleanField(default=True)
+    shows_cart = models.BooleanField(default=False)
     created_on = models.DateTimeField(default=timezone.now)
 
     is_new = True  # no earlier request has made it
@@ -59,7 +68,7 @@ class IdempotencyRecord(models.Model):
         record = cls(profile_key=profile_key, key=stored, digest=digest_of(request))
         try:
             with connection.cursor() as cursor:
-                INSERT.run(cursor, **vars(record))
+                INSERT.send(cursor, vars(record))
                 if cursor.rowcount:
                     return record
             # Take a lock, because locking writes to the WAL. So the answer waits for the
@@ -79,9 +88,12 @@ class IdempotencyRecord(models.Model):
         earlier.is_new = False
         return earlier
 
-    def keep_answer(self, data: str | None, version: int | None, *, is_change: bool) -> None:
-        answer = {"data": data, "version": version, "is_change": is_change}
-        type(self).objects.filter(pk=self.pk).update(**answer)
+    @property
+    def kept(self) -> Answer:
+        return Answer(self.data, self.version, self.is_change, self.shows_cart)
+
+    def keep(self, answer: Answer) -> None:
+        type(self).objects.filter(pk=self.pk).update(**answer._asdict())
 
     @staticmethod
     def expired_before() -> datetime:

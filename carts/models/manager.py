@@ -1,70 +1,140 @@
-"""The manager of carts: every change that can be made to them, one method each.
+"""The manager of carts: every read of them, and every change that can be made to them.
 
-Each locks the cart and looks (`locked_cart`), decides here and in `totals`, and writes (`writes`).
-Reads are in `reads`.
+A change locks the cart and looks (`locks`), decides here and in `writes`, and writes what that
+returns, with the record of the change, in one round trip.
 """
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import datetime
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
-from django.db import OperationalError
+from django.db import IntegrityError, OperationalError, models
+from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from carts.cart_errors import ListedItemNotFound
+from carts.cart_errors import CartNotFound, ListedItemNotFound
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models import cart_statements
-from carts.models.cart_change import Author, difference, item_differences, recorded_item
-from carts.models.cart_status import OPEN, CartStatus
-from carts.models.deleted_cart import KEPT_OF_DELETED
-from carts.models.locked_cart import (
+from carts.models.cart_change import (
+    Author,
+    CartChange,
+    difference,
+    item_differences,
+    recorded_item,
+)
+from carts.models.cart_status import CartStatus
+from carts.models.item import CartItem
+from carts.models.locks import (
     SELECT_ITEM,
     SELECT_ITEMS,
     SELECT_LAST_POSITION,
-    Expected,
-    LockedCart,
     fields_of_cart,
     items_in_rows,
     lock_cart,
     lock_open_cart,
     next_position,
 )
-from carts.models.totals import next_version
-from carts.models.writes import CartWriter, Changed, change_transaction
+from carts.models.reads import CartQuerySet, PageCursor, select_cart, select_summaries
+from carts.models.tombstones import KEPT_OF_DELETED
+from carts.models.writes import (
+    CartRow,
+    Expected,
+    Outcome,
+    WhatChanged,
+    change_statements,
+    insertions,
+    item_deletions,
+    item_statements,
+    next_version,
+)
 from carts.records import Closing, Item, NewCart, PlacedItem, Reopening, checked_key, placed_items
 from carts.validation import checked_changes
-from cartsvc.db.compiled_statements import Cursor, one_exchange
+from cartsvc.db.database_errors import is_key_taken
 from cartsvc.db.time_limits import REQUEST_SECONDS
+from cartsvc.db.transaction import Sent, Transaction
 from cartsvc.guids import made_at
-from cartsvc.request_errors import MAX_ERRORS, ApiErrors
+from cartsvc.request_errors import MAX_ERRORS, ApiErrors, InvalidGuid
 
 if TYPE_CHECKING:
     from carts.models.cart import Cart
 
+# The most items and options, together, of a cart that a change returns. It is read under the
+# cart's lock, and kept with an Idempotency-Key.
+MAX_RETURNED = 250
 
-class CartManager(CartWriter):
+
+class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[misc]
     """Reads and writes carts: all of them, or those that `by` has narrowed them to.
 
-    A method raises what its operation in `carts.views` declares, but for the Idempotency-Key; with
+    A change raises what its operation in `carts.views` declares, but for the Idempotency-Key; with
     items also `currency_mismatch` and `too_many`. A name that a record does not have is a
     TypeError, and values that the specification does not allow are InvalidValues.
     """
 
-    def by(self, author: Author, **keys: Any) -> Self:
+    author: Author | None = None
+    keys: Mapping[str, object] = MappingProxyType({})
+    moment: datetime | None = None  # of changes, if not now
+    returns_cart = False  # with the outcome of a change, unless it is large
+
+    def by(self, author: Author | None, *, returns_cart: bool = False, **keys: object) -> Self:
         """Return a manager of the carts whose fields have the `keys`, for changes by `author`."""
         carts = type(self)()
+        carts.__dict__.update(vars(self), author=author, returns_cart=returns_cart)
         # Earlier keys win, so that a second call cannot widen the selection.
-        carts.__dict__.update(vars(self), author=author, keys={**keys, **self.keys})
+        carts.keys = {**keys, **self.keys}
         return carts
 
     def dated(self, moment: datetime) -> Self:
         """Return a manager whose changes are dated `moment`. For demonstrations."""
-        carts = self.by(self.author or Author.shell())
+        carts = self.by(self.author)
         carts.moment = moment
         return carts
+
+    def get_queryset(self) -> CartQuerySet:
+        return CartQuerySet(self.model, using=self._db).filter(**self.keys)
+
+    def current_moment(self) -> datetime:
+        return self.moment or timezone.now()
+
+    def version_and_json(self, cart_id: UUID) -> tuple[int, str]:
+        """Return the cart's version and the JSON text that Get Cart shows."""
+        keys = {**self.keys, "id": cart_id}
+        select = select_cart(self.model, tuple(keys))
+        for version, text in select.rows(**keys, moment=self.current_moment()):
+            return version, text
+        raise CartNotFound
+
+    def current_version(self, cart_id: UUID) -> int | None:
+        """Return the version; None if its checkout has run out, so that it shows another status."""
+        lasts = Q(closed_until=None) | Q(closed_until__gt=self.current_moment())
+        return self.filter(lasts, pk=cart_id).values_list("version", flat=True).first()
+
+    def summaries(
+        self,
+        limit: int,
+        cursor: UUID | PageCursor | None = None,
+        status: str | None = None,
+        *,
+        by_change: bool = False,
+    ) -> list[tuple[UUID | PageCursor, str]]:
+        """Return the cursors and JSON texts of up to `limit` carts, those beyond the `cursor`."""
+        select = select_summaries(
+            self.model,
+            tuple(self.keys),
+            limit,
+            status,
+            further=cursor is not None,
+            by_change=by_change,
+        )
+        at, cart_id = cursor[:2] if isinstance(cursor, PageCursor) else (None, cursor)
+        rows = select.rows(cart_id=cart_id, at=at, moment=self.current_moment(), **self.keys)
+        if by_change:
+            return [(PageCursor(changed, key), text) for key, text, changed in rows]
+        return [(key, text) for key, text in rows]
 
     def create_with_items(
         self,
@@ -79,146 +149,151 @@ class CartManager(CartWriter):
         cart: Cart = self.get(pk=cart_id)
         return cart
 
-    def create_cart(self, cart_id: UUID, profile_key: UUID, new: NewCart) -> Changed:
+    def create_cart(self, cart_id: UUID, profile_key: UUID, new: NewCart) -> Outcome:
         """Create a cart (specification: Create Cart). Its id must have been made just now."""
-        author, now = self.author or Author.shell(), self.moment
-        if now is None:  # the clock may have been set back
-            now = max(timezone.now(), made_at(cart_id))
+        author, made = self.author or Author.shell(), made_at(cart_id)
+        moment = self.moment or max(timezone.now(), made)  # the clock may have been set back
         items = placed_items({uuid7(): item for item in new.items})
-        empty = LockedCart(now, cart_id, profile_key, new.currency, now)
-        cart = next_version(empty, [], items, ("items",))
-        with change_transaction() as cursor:
-            with one_exchange(cursor):
-                cart_statements.insert_cart(self.model).run(
-                    cursor,
-                    **new._asdict() | cart._asdict(),
-                    created_on=now,
-                    created_by_kind=author.kind,
-                    created_by_name=author.name,
-                    created_request_id=author.request_id,
-                )
-                self._insert_items(cursor, cart, items)
+        empty = CartRow(moment, cart_id, profile_key, new.currency, moment)
+        cart = next_version(empty, after=items, sent_in=("items",))
+        values = {
+            **new._asdict(),
+            **cart._asdict(),
+            "created_on": moment,
+            "created_by_kind": author.kind,
+            "created_by_name": author.name,
+            "created_request_id": author.request_id,
+        }
+        with Transaction.begin() as transaction:
+            insertion = cart_statements.insert_cart(self.model), values
+            transaction.round_trip([insertion, *insertions(cart, items)])
             # See `change_feed.settled_until`. The process or the server may have been halted
             # meanwhile, so COMMIT must not be on its way already.
-            age = timezone.now() - made_at(cart_id)
+            age = timezone.now() - made
             if not self.moment and age.total_seconds() > REQUEST_SECONDS:
                 raise OperationalError("The cart's id was made too long ago.")
-        return Changed(cart.version, cart.subtotal)
+        return Outcome(cart.version, cart.subtotal, None, is_change=True)
 
     def change_cart(
         self, cart_id: UUID, changes: Mapping[str, object], *, version: Expected = None
-    ) -> Changed:
+    ) -> Outcome:
         """Change some of `CHANGEABLE_CART_FIELDS`. Values that equal those held change nothing."""
         if fixed := changes.keys() - set(CHANGEABLE_CART_FIELDS):
             named, taken = ", ".join(sorted(fixed)), ", ".join(CHANGEABLE_CART_FIELDS)
             raise TypeError(f"A change of a cart takes no {named}, only {taken}.")
         checked = checked_changes(NewCart, changes)
-        with change_transaction() as cursor:
+        with Transaction.begin() as transaction:
             look = fields_of_cart(self.model, CHANGEABLE_CART_FIELDS)
-            cart, [[row]] = lock_open_cart(self, cursor, cart_id, version, look)
-            was, now = difference(dict(zip(CHANGEABLE_CART_FIELDS, row, strict=True)), checked)
-            if not now:
+            cart, [[row]] = lock_open_cart(self, transaction, cart_id, version, look)
+            held = dict(zip(CHANGEABLE_CART_FIELDS, row, strict=True))
+            change = WhatChanged("Change Cart", *difference(held, checked))
+            if not change.new:
                 return self._unchanged(cart)
-            new = next_version(cart, [], [])
-            with self._recorded(cursor, cart, new, "Change Cart", was, now) as changed:
-                write = cart_statements.update_cart(self.model, tuple(checked))
-                write.run(cursor, id=cart.id, profile_key=cart.profile_key, **checked)
-            return changed
+            update = cart_statements.update_cart(self.model, tuple(checked))
+            statements = [(update, {**cart.key, **checked})]
+            return self._write(transaction, cart, next_version(cart), change, statements)
 
-    def close_cart(self, cart_id: UUID, closing: Closing, *, version: Expected = None) -> Changed:
+    def close_cart(self, cart_id: UUID, closing: Closing, *, version: Expected = None) -> Outcome:
         """Close a cart. To close it again in the same way changes nothing."""
-        with change_transaction() as cursor:
-            cart, _ = lock_cart(self, cursor, cart_id)
-            new = cart.status.after(closing, cart.now)
+        with Transaction.begin() as transaction:
+            cart, _ = lock_cart(self, transaction, cart_id)
+            status = cart.status.closed(closing, cart.moment)
             cart.check_version(version)
-            return self._write_status(cursor, cart, "Close Cart", new)
+            return self._write_status(transaction, cart, "Close Cart", status)
 
     def reopen_cart(
         self, cart_id: UUID, reopening: Reopening, *, version: Expected = None
-    ) -> Changed:
+    ) -> Outcome:
         """Open a closed cart. Of an open one, this changes nothing."""
-        with change_transaction() as cursor:
-            cart, _ = lock_cart(self, cursor, cart_id)
-            cart.status.check_opens(reopening)
+        with Transaction.begin() as transaction:
+            cart, _ = lock_cart(self, transaction, cart_id)
+            status = cart.status.reopened(reopening)
             cart.check_version(version)
-            return self._write_status(cursor, cart, "Reopen Cart", CartStatus(OPEN))
+            return self._write_status(transaction, cart, "Reopen Cart", status)
 
-    def move_cart(self, cart_id: UUID, profile_key: UUID, *, version: Expected = None) -> Changed:
+    def _write_status(
+        self, transaction: Transaction, cart: CartRow, operation: str, status: CartStatus
+    ) -> Outcome:
+        """Write the status unless the cart has it now."""
+        change = WhatChanged(operation, *difference(cart.status._asdict(), status._asdict()))
+        if not change.new:
+            return self._unchanged(cart)
+        return self._write(transaction, cart, next_version(cart).in_status(status), change, [])
+
+    def move_cart(self, cart_id: UUID, profile_key: UUID, *, version: Expected = None) -> Outcome:
         """Give a cart to another customer, as it is. To its own, this changes nothing."""
         author = self.author or Author.shell()
-        with change_transaction() as cursor:
-            cart, _ = lock_open_cart(self, cursor, cart_id, version)
+        with Transaction.begin() as transaction:
+            cart, _ = lock_open_cart(self, transaction, cart_id, version)
             if cart.profile_key == profile_key:
                 return self._unchanged(cart)
-            new = next_version(cart, [], [])._replace(profile_key=profile_key)
-            was, now = ({"profile_key": str(one.profile_key)} for one in (cart, new))
-            keys = {"old": cart.profile_key, "new": profile_key, "cart": cart.id}
-            with self._recorded(cursor, cart, new, "Move Cart", was, now) as changed:
-                cart_statements.move_rows(self.model).run(cursor, **keys)
+            new = next_version(cart)._replace(profile_key=profile_key)
+            old_key, new_key = ({"profile_key": str(row.profile_key)} for row in (cart, new))
+            rows = {"old": cart.profile_key, "new": profile_key, "cart": cart.id}
+            left = {**cart.key, "moved_on": new.modified_on, **author.columns}
+            statements: list[Sent] = [
+                (cart_statements.move_rows(self.model), rows),
                 # It may come back to a customer whose it was.
-                cart_statements.DELETE_MOVED.run(cursor, cart_id=cart.id, profile_key=profile_key)
-                cart_statements.INSERT_MOVED.run(
-                    cursor,
-                    cart_id=cart.id,
-                    profile_key=cart.profile_key,
-                    moved_on=new.modified_on,
-                    **author.columns,
-                )
-            return changed
+                (cart_statements.DELETE_MOVED, new.key),
+                (cart_statements.INSERT_MOVED, left),
+            ]
+            change = WhatChanged("Move Cart", old_key, new_key)
+            return self._write(transaction, cart, new, change, statements)
 
     def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:
         """Delete a cart with its items and its history. A `DeletedCart` says who did, and when."""
         author = self.author or Author.shell()
-        with change_transaction() as cursor:
+        with Transaction.begin() as transaction:
             look = fields_of_cart(self.model, KEPT_OF_DELETED)
-            cart, [[kept]] = lock_open_cart(self, cursor, cart_id, version, look)
-            keys = {"id": cart.id, "cart_id": cart.id, "profile_key": cart.profile_key}
-            with one_exchange(cursor, is_last=True):
-                self._delete_items(cursor, cart)
-                cart_statements.DELETE_CHANGES.run(cursor, **keys)
-                cart_statements.delete_cart(self.model).run(cursor, **keys)
-                cart_statements.INSERT_DELETED.run(
-                    cursor,
-                    **keys,
-                    **dict(zip(KEPT_OF_DELETED, kept, strict=True)),
-                    deleted_on=max(cart.modified_on, cart.now),
-                    **author.columns,
-                )
+            cart, [[kept]] = lock_open_cart(self, transaction, cart_id, version, look)
+            left = {
+                **cart.key,
+                **dict(zip(KEPT_OF_DELETED, kept, strict=True)),
+                "deleted_on": max(cart.modified_on, cart.moment),
+                **author.columns,
+            }
+            statements: list[Sent] = [
+                *item_deletions(cart),
+                (cart_statements.DELETE_CHANGES, cart.key),
+                (cart_statements.delete_cart(self.model), cart.key),
+                (cart_statements.INSERT_DELETED, left),
+            ]
+            transaction.round_trip(statements, commit=True)
 
     def add_item(
         self, cart_id: UUID, item_id: UUID, item: Item, *, version: Expected = None
-    ) -> Changed:
+    ) -> Outcome:
         """Add an item after the cart's last one."""
-        with change_transaction() as cursor:
-            cart, [last] = lock_open_cart(self, cursor, cart_id, version, SELECT_LAST_POSITION)
-            after = placed_items({item_id: item}, next_position(last))
-            new, now = next_version(cart, [], after), recorded_item(after[0])
-            with self._recorded(cursor, cart, new, "Add Item", {}, now, after[0]) as changed:
-                self._insert_items(cursor, cart, after)
-            return changed
+        with Transaction.begin() as transaction:
+            cart, [last] = lock_open_cart(self, transaction, cart_id, version, SELECT_LAST_POSITION)
+            [added] = placed_items({item_id: item}, next_position(last))
+            new = next_version(cart, after=[added])
+            change = WhatChanged("Add Item", {}, recorded_item(added), added)
+            return self._write(transaction, cart, new, change, insertions(cart, [added]))
 
     def add_items(
         self, cart_id: UUID, items: Mapping[UUID, Item], *, version: Expected = None
-    ) -> Changed:
+    ) -> Outcome:
         """Add items, by their ids, after the cart's last one: all or none. See `add_item`."""
-        with change_transaction() as cursor:
-            cart, [last] = lock_open_cart(self, cursor, cart_id, version, SELECT_LAST_POSITION)
+        with Transaction.begin() as transaction:
+            cart, [last] = lock_open_cart(self, transaction, cart_id, version, SELECT_LAST_POSITION)
             if not items:
                 return self._unchanged(cart)
-            after = placed_items(items, next_position(last))
-            was, now = item_differences([], after)
-            new = next_version(cart, [], after, ("items",))
-            with self._recorded(cursor, cart, new, "Add Items", was, now) as changed:
-                self._insert_items(cursor, cart, after)
-            return changed
+            added = placed_items(items, next_position(last))
+            new = next_version(cart, after=added, sent_in=("items",))
+            change = WhatChanged("Add Items", *item_differences([], added))
+            return self._write(transaction, cart, new, change, insertions(cart, added))
 
     def replace_item(
         self, cart_id: UUID, item_id: UUID, item: Item, *, version: Expected = None
-    ) -> Changed:
+    ) -> Outcome:
         """Replace an item entirely, but for its id and position (specification: Update Item)."""
-        with change_transaction() as cursor:
-            cart, before = self._lock_item(cursor, cart_id, item_id, version)
-            return self._write_item(cursor, cart, "Update Item", before, item)
+        with Transaction.begin() as transaction:
+            cart, [rows] = lock_open_cart(
+                self, transaction, cart_id, version, SELECT_ITEM, item_id=item_id
+            )
+            [placed] = items_in_rows(rows)
+            return self._write_item(transaction, cart, "Update Item", placed, item)
 
     def change_item(
         self,
@@ -227,46 +302,54 @@ class CartManager(CartWriter):
         changes: Mapping[str, object],
         *,
         version: Expected = None,
-    ) -> Changed:
+    ) -> Outcome:
         """Change the named fields of an item. Values that equal those held change nothing."""
         checked = checked_changes(Item, changes)
-        with change_transaction() as cursor:
-            cart, before = self._lock_item(cursor, cart_id, item_id, version)
+        with Transaction.begin() as transaction:
+            cart, [rows] = lock_open_cart(
+                self, transaction, cart_id, version, SELECT_ITEM, item_id=item_id
+            )
+            [placed] = items_in_rows(rows)
             # What is not named is not checked: it may be above a limit that was lowered since.
-            item = Item._make(map(checked.get, Item._fields, before.item))
-            if item == before.item:
+            item = Item._make(map(checked.get, Item._fields, placed.item))
+            if item == placed.item:
                 return self._unchanged(cart)
-            return self._write_item(cursor, cart, "Change Item", before, item)
+            return self._write_item(transaction, cart, "Change Item", placed, item)
 
-    def _lock_item(
-        self, cursor: Cursor, cart_id: UUID, item_id: UUID, version: Expected
-    ) -> tuple[LockedCart, PlacedItem]:
-        cart, [rows] = lock_open_cart(self, cursor, cart_id, version, SELECT_ITEM, item_id=item_id)
-        [item] = items_in_rows(rows)
-        return cart, item
+    def remove_item(self, cart_id: UUID, item_id: UUID, *, version: Expected = None) -> Outcome:
+        with Transaction.begin() as transaction:
+            cart, [rows] = lock_open_cart(
+                self, transaction, cart_id, version, SELECT_ITEM, item_id=item_id
+            )
+            [removed] = items_in_rows(rows)
+            change = WhatChanged("Remove Item", recorded_item(removed), {}, removed)
+            keys = {"id": item_id, "item_id": item_id, "profile_key": cart.profile_key}
+            statements: list[Sent] = [(cart_statements.DELETE_ITEM, keys)]
+            if removed.item.options:
+                statements.insert(0, (cart_statements.DELETE_OPTIONS, keys))
+            new = next_version(cart, [removed])
+            return self._write(transaction, cart, new, change, statements)
 
-    def remove_item(self, cart_id: UUID, item_id: UUID, *, version: Expected = None) -> Changed:
-        with change_transaction() as cursor:
-            cart, before = self._lock_item(cursor, cart_id, item_id, version)
-            new = next_version(cart, [before], [])
-            was, key = recorded_item(before), {"profile_key": cart.profile_key}
-            with self._recorded(cursor, cart, new, "Remove Item", was, {}, before) as changed:
-                if before.item.options:
-                    cart_statements.DELETE_OPTIONS.run(cursor, item_id=item_id, **key)
-                cart_statements.DELETE_ITEM.run(cursor, id=item_id, **key)
-            return changed
+    def _write_item(
+        self, transaction: Transaction, cart: CartRow, operation: str, old: PlacedItem, item: Item
+    ) -> Outcome:
+        new = old._replace(item=item, value=item.value)
+        differs = difference(old.item._asdict(), item._asdict())
+        change = WhatChanged(operation, *differs, new)
+        statements = item_statements(cart, old, new)
+        return self._write(transaction, cart, next_version(cart, [old], [new]), change, statements)
 
     def replace_items(
         self,
         cart_id: UUID,
         items: Mapping[UUID, Item],
-        *,
         kept: Set[UUID] = frozenset(),
+        *,
         version: Expected = None,
-    ) -> Changed:
+    ) -> Outcome:
         """Make the cart's items these, by their ids and in this order. It must have the `kept`."""
-        with change_transaction() as cursor:
-            cart, [rows] = lock_open_cart(self, cursor, cart_id, version, SELECT_ITEMS)
+        with Transaction.begin() as transaction:
+            cart, [rows] = lock_open_cart(self, transaction, cart_id, version, SELECT_ITEMS)
             before = [*items_in_rows(rows)]
             gone = kept - {placed.id for placed in before}
             missing = (n for n, key in enumerate(items) if key in gone)
@@ -278,9 +361,41 @@ class CartManager(CartWriter):
             if list(items.items()) == [(placed.id, placed.item) for placed in before]:
                 return self._unchanged(cart)
             after = placed_items(items)
-            was, now = item_differences(before, after)
             new = next_version(cart, before, after, ("items",))
-            with self._recorded(cursor, cart, new, "Replace Items", was, now) as changed:
-                self._delete_items(cursor, cart)
-                self._insert_items(cursor, cart, after)
-            return changed
+            change = WhatChanged("Replace Items", *item_differences(before, after))
+            statements = [*item_deletions(cart), *insertions(cart, after)]
+            return self._write(transaction, cart, new, change, statements)
+
+    def _write(
+        self,
+        transaction: Transaction,
+        cart: CartRow,
+        new: CartRow,
+        change: WhatChanged,
+        statements: Sequence[Sent],
+    ) -> Outcome:
+        """Send the statements, and with them the cart as it is now and the record of its change."""
+        author = self.author or Author.shell()
+        sent = [*statements, *change_statements(self.model, cart, new, change, author)]
+        if self.returns_cart and new.size <= MAX_RETURNED:
+            select = select_cart(self.model, cart_statements.CART_KEYS)
+            sent.append((select, new._asdict()))
+        try:
+            shown = transaction.round_trip(sent, commit=True)
+        except IntegrityError as error:
+            if is_key_taken(error, CartChange):
+                # Two changes that make the same version are an outage, so that the caller tries
+                # again. One server's lock makes that impossible. On Citus, a shard may move between
+                # lock and write.
+                raise OperationalError(str(error)) from error
+            if is_key_taken(error, CartItem):
+                text = "There is an item with this id already."
+                raise InvalidGuid(text, field=("id",)) from error
+            raise
+        json = shown[0][0][1] if shown else None
+        return Outcome(new.version, new.subtotal, json, is_change=True)
+
+    def _unchanged(self, cart: CartRow) -> Outcome:
+        returns_cart = self.returns_cart and cart.size <= MAX_RETURNED
+        json = self.version_and_json(cart.id)[1] if returns_cart else None
+        return Outcome(cart.version, cart.subtotal, json, is_change=False)

@@ -1,30 +1,36 @@
 """How carts are read: one of them, and pages of a customer's."""
 
-from collections.abc import Callable, Mapping
-from datetime import datetime
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cache, lru_cache
-from typing import Any
+from typing import NamedTuple, Self
 from uuid import UUID
 
 from django.db import models
-from django.db.models import F, Q
-from django.utils import timezone
+from django.db.models import Case, F, Q, Value, When
 
-from carts.cart_errors import CartNotFound
-from carts.models.cart_change import Author, decoded
-from carts.models.cart_json_sql import JsonObject, JsonRows
-from carts.models.cart_status import has_status, status_columns, with_status
+from carts.models.cart_change import decoded
+from carts.models.cart_json import JsonMembers, JsonObject, JsonRows
+from carts.models.cart_status import (
+    LAST_MEMBERS,
+    OPEN,
+    STATUS_COLUMNS,
+    CartStatus,
+    expires_on,
+    has_status,
+)
 from carts.models.columns import column_names
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
-from carts.models.page_cursor import PageCursor
 from carts.models.save_guard import GuardedQuerySet
 from carts.record_types import Values, read_values, stored_record
 from carts.records import Item, NewCart, PlacedItem
 from cartsvc.db.compiled_statements import Parameter, Select, parameters
+from cartsvc.guids import EPOCH
 from cartsvc.member_names import camel_case
 
-# The fields that Get Cart and List Carts add to what was sent, before those of `with_status`.
+# The fields that Get Cart and List Carts add to what was sent, before those of the status.
 SHOWN_ONLY = ("subtotal", "created_on", "modified_on", "version")
 
 # A database that is spread by customer sends each statement that names the customer to the one
@@ -32,13 +38,26 @@ SHOWN_ONLY = ("subtotal", "created_on", "modified_on", "version")
 CUSTOMER = Parameter("profile_key", models.UUIDField())
 
 
-def cart_json(**contents: Any) -> JsonObject:
-    """Return the expression of a cart's JSON with further members. `with_status` completes it."""
+# The moment of the answer: a checkout that has run out by then is shown as open.
+MOMENT = Parameter("moment", models.DateTimeField())
+
+
+def cart_json(**contents: str | JsonRows) -> JsonObject:
+    """Return the expression of a cart's JSON, with its `contents` behind what was sent."""
     sent, shown_only = (
         {camel_case(name): name for name in names}
         for names in (("profile_key", *column_names(NewCart)), SHOWN_ONLY)
     )
-    return JsonObject({"cartId": "id", **sent, **contents, **shown_only})
+    *names, expires = LAST_MEMBERS
+    as_open, as_stored = (
+        JsonMembers(dict(zip(names, members, strict=True)))
+        for members in (map(Value, CartStatus(OPEN)), STATUS_COLUMNS)
+    )
+    return JsonObject(
+        {"cartId": "id", **sent, **contents, **shown_only},
+        Case(When(closed_until__lte=MOMENT, then=as_open), default=as_stored),
+        JsonMembers({expires: expires_on()}),
+    )
 
 
 def items_json(
@@ -87,12 +106,11 @@ def carts_by(model: type[models.Model], keys: tuple[str, ...]) -> CartQuerySet:
 
 
 @cache
-def select_cart(
-    model: type[models.Model], keys: tuple[str, ...], columns: tuple[str, ...]
-) -> Select:
-    """Return the SELECT of the cart with these `keys`: its version, JSON, and `columns`."""
-    json = cart_json(items=items_json(CUSTOMER if "profile_key" in keys else F("profile_key")))
-    return Select(lambda: carts_by(model, keys).values_list("version", json, *columns))
+def select_cart(model: type[models.Model], keys: tuple[str, ...]) -> Select:
+    """Return the SELECT of the cart with these `keys`: its version and JSON."""
+    items = items_json(CUSTOMER if "profile_key" in keys else F("profile_key"))
+    json = cart_json(items=items)
+    return Select(lambda: carts_by(model, keys).values_list("version", json))
 
 
 @lru_cache(maxsize=100)  # callers choose the limit and the status
@@ -101,12 +119,11 @@ def select_summaries(
     keys: tuple[str, ...],
     limit: int,
     status: str | None,
-    columns: tuple[str, ...],
     *,
     further: bool,
     by_change: bool,
 ) -> Select:
-    """Return the SELECT of a page: ids, JSON, and `columns`; beyond a cart if it is `further`."""
+    """Return the SELECT of a page: ids, JSON and times; beyond a cart if it is `further`."""
     cart_id, at = Parameter("cart_id", models.UUIDField()), Parameter("at", models.DateTimeField())
 
     def page() -> models.QuerySet[models.Model]:
@@ -117,63 +134,27 @@ def select_summaries(
                 beyond = Q(modified_on__lt=at) | Q(modified_on=at) & beyond
             carts = carts.filter(beyond)
         if status:
-            carts = carts.filter(has_status(status, Parameter("moment", models.DateTimeField())))
-        return carts.values_list("id", cart_json(itemCount="item_count"), *columns)[:limit]
+            carts = carts.filter(has_status(status, MOMENT))
+        return carts.values_list(
+            "id", cart_json(itemCount="item_count"), *["modified_on"][:by_change]
+        )[:limit]
 
     return Select(page)
 
 
-class CartReader(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[misc]
-    """Reads carts: all of them, or those that `by` has narrowed them to."""
+class PageCursor(NamedTuple):
+    """Where a list that is in order of time goes on. Its text is what callers send back."""
 
-    author: Author | None = None
-    keys: Mapping[str, object] = {}
-    moment: datetime | None = None  # of changes, if not now
+    at: datetime
+    cart_id: UUID
+    version: int = 0
 
-    def get_queryset(self) -> CartQuerySet:
-        return CartQuerySet(self.model, using=self._db).filter(**self.keys)
+    def __str__(self) -> str:
+        return f"{(self.at - EPOCH) // timedelta(microseconds=1)}.{self.cart_id.hex}.{self.version}"
 
-    def version_and_json(self, cart_id: UUID) -> tuple[int, str]:
-        """Return the cart's version and the JSON text that Get Cart shows."""
-        keys = {**self.keys, "id": cart_id}
-        statement = select_cart(self.model, tuple(keys), status_columns())
-        for version, text, *status in statement.rows(**keys):
-            return version, with_status(text, status, self.current_time())
-        raise CartNotFound
-
-    def current_time(self) -> datetime:
-        return self.moment or timezone.now()
-
-    def current_version(self, cart_id: UUID) -> int | None:
-        """Return the version; None if its checkout has run out, so that it shows another status."""
-        lasts = Q(closed_until=None) | Q(closed_until__gt=self.current_time())
-        return self.filter(lasts, pk=cart_id).values_list("version", flat=True).first()
-
-    def summaries(
-        self,
-        limit: int,
-        cursor: UUID | PageCursor | None = None,
-        status: str | None = None,
-        *,
-        by_change: bool = False,
-    ) -> list[tuple[UUID | PageCursor, str]]:
-        """Return the cursors and JSON texts of up to `limit` carts, those beyond the `cursor`."""
-        columns = ("modified_on",) * by_change + status_columns()
-        statement = select_summaries(
-            self.model,
-            tuple(self.keys),
-            limit,
-            status,
-            columns,
-            further=cursor is not None,
-            by_change=by_change,
-        )
-        moment = self.current_time()
-        at, cart_id = cursor[:2] if isinstance(cursor, PageCursor) else (None, cursor)
-        rows = statement.rows(cart_id=cart_id, at=at, moment=moment, **self.keys)
-        if by_change:
-            return [
-                (PageCursor(at, key), with_status(text, own, moment))
-                for key, text, at, *own in rows
-            ]
-        return [(key, with_status(text, own, moment)) for key, text, *own in rows]
+    @classmethod
+    def parsed(cls, text: str) -> Self | None:
+        if not re.fullmatch(r"[0-9]{1,16}\.[0-9a-f]{32}\.[0-9]{1,18}", text):
+            return None
+        microseconds, key, version = text.split(".")
+        return cls(EPOCH + timedelta(microseconds=int(microseconds)), UUID(key), int(version))

@@ -1,158 +1,226 @@
-"""How a change of a cart is written: the cart, its items and the record of the change, at once."""
+"""What a change makes of a cart, and the statements that write it."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
 from decimal import Decimal
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple, Self
+from uuid import UUID
 
-from django.db import IntegrityError, OperationalError, connection, transaction
+from django.conf import settings
+from django.db import models
 
+from carts.cart_errors import CurrencyMismatch, TooMany, VersionMismatch
 from carts.models import cart_statements
-from carts.models.cart_change import MAX_CHANGES, Author, CartChange, difference, encoded
-from carts.models.cart_status import STATUS_COLUMNS, CartStatus, status_columns, with_status
-from carts.models.item import ITEM_COLUMNS, CartItem
-from carts.models.locked_cart import LockedCart
-from carts.models.reads import CartReader, select_cart
-from carts.models.totals import Totals, next_version
+from carts.models.cart_change import MAX_CHANGES, Author, encoded
+from carts.models.cart_status import OPEN, STATUS_COLUMNS, CartStatus
+from carts.models.item import ITEM_COLUMNS
 from carts.records import Item, NewCart, PlacedItem
-from cartsvc.db.compiled_statements import Cursor, one_exchange
-from cartsvc.db.database_errors import is_key_taken
-from cartsvc.request_errors import InvalidGuid
+from carts.validation import Place
+from cartsvc.db.transaction import Sent
+from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors
 
-# The most items and options, together, of a cart that a change returns. It is read under the
-# cart's lock, and kept with an Idempotency-Key.
-MAX_RETURNED = 250
+# The version or versions that a caller expects; None if any will do.
+Expected = int | Collection[int] | None
+
+
+class CartRow(NamedTuple):
+    """What a change needs to know of the cart, and the `moment` at which it is made."""
+
+    moment: datetime
+    id: UUID
+    profile_key: UUID
+    currency: str
+    modified_on: datetime
+    # The defaults are those of a cart before its creation.
+    version: int = 0
+    item_count: int = 0
+    option_count: int = 0
+    subtotal: Decimal = Decimal(0)
+    # These are the cart's `STATUS_COLUMNS`.
+    stored_status: str = OPEN
+    closed_on: datetime | None = None
+    closed_until: datetime | None = None
+    reference: str | None = None
+    order_reference: str | None = None
+
+    @property
+    def status(self) -> CartStatus:
+        """What the cart is at the moment of the change: a checkout may have run out."""
+        return CartStatus._make(self[-len(STATUS_COLUMNS) :]).at(self.moment)
+
+    @property
+    def key(self) -> dict[str, UUID]:
+        """The values by which statements find the cart, and what belongs to it."""
+        return {"id": self.id, "cart_id": self.id, "profile_key": self.profile_key}
+
+    @property
+    def size(self) -> int:
+        """The number of its items and options, together."""
+        return self.item_count + self.option_count
+
+    def in_status(self, status: CartStatus) -> "CartRow":
+        return CartRow._make([*self[: -len(STATUS_COLUMNS)], *status])
+
+    def check_version(self, expected: Expected) -> None:
+        if expected is None:
+            return
+        versions = [expected] if isinstance(expected, int) else expected
+        if not isinstance(versions, Collection) or any(type(one) is not int for one in versions):
+            raise TypeError("A version is an integer, such as cart.version.")
+        if self.version not in versions:
+            raise VersionMismatch(version=self.version)
+
+
+class WhatChanged(NamedTuple):
+    """What the history says of a change: the values that differ, and of which item if of one."""
+
+    operation: str
+    old: Mapping[str, object]
+    new: Mapping[str, object]
+    item: PlacedItem | None = None
+
+
+class Outcome(NamedTuple):
+    """The cart after a change: as Get Cart shows it, if the manager `returns_cart` of its size."""
+
+    version: int
+    subtotal: Decimal
+    json: str | None
+    is_change: bool  # or it was like that already
+
+
+class Totals(NamedTuple):
+    """The number of items and options in a cart, and the subtotal: the sum of items' values."""
+
+    item_count: int
+    option_count: int
+    subtotal: Decimal
+
+    @classmethod
+    def of_items(cls, items: Collection[PlacedItem]) -> Self:
+        option_count, subtotal = 0, Decimal(0)
+        for _, _, item, value in items:
+            option_count += len(item.options)
+            subtotal += value
+        return cls(len(items), option_count, subtotal)
+
+
+def next_version(
+    cart: CartRow,
+    before: Collection[PlacedItem] = (),
+    after: Collection[PlacedItem] = (),
+    sent_in: Place = (),
+) -> CartRow:
+    """Return the cart as it is once the items `before` have become those `after`.
+
+    `sent_in` is the place of the caller's list of these items, such as `("items",)`. It is empty
+    if what the caller sent is the item. A cart that is above a lowered limit may be changed, if it
+    does not grow.
+    """
+    check_currencies(cart, after, sent_in)
+    removed, added = Totals.of_items(before), Totals.of_items(after)
+    item_count = cart.item_count - removed.item_count + added.item_count
+    if item_count > max(cart.item_count, settings.MAX_ITEMS):
+        raise TooMany(limit=settings.MAX_ITEMS, plural="items in a cart", field=sent_in)
+    option_count = cart.option_count - removed.option_count + added.option_count
+    if option_count > max(cart.option_count, settings.MAX_CART_OPTIONS):
+        plural = "options in all items of a cart together"
+        field = sent_in or ("options",)
+        raise TooMany(limit=settings.MAX_CART_OPTIONS, plural=plural, field=field)
+    if cart.stored_status != OPEN:
+        cart = cart.in_status(cart.status)
+    return cart._replace(
+        version=cart.version + 1,
+        item_count=item_count,
+        option_count=option_count,
+        subtotal=cart.subtotal - removed.subtotal + added.subtotal,
+        # The clock of the machine that made the last change may have been ahead.
+        modified_on=max(cart.modified_on, cart.moment),
+    )
+
+
+def check_currencies(cart: CartRow, items: Iterable[PlacedItem], sent_in: Place) -> None:
+    """Raise an error for each item or option in another currency, up to what an answer lists."""
+    errors: list[ApiError] = []
+    for number, (_, _, item, _) in enumerate(items):
+        place = (*sent_in, number) if sent_in else ()
+        if item.currency != cart.currency:
+            errors.append(CurrencyMismatch(currency=cart.currency, field=(*place, "currency")))
+        for position, option in enumerate(item.options):
+            if option.currency != cart.currency:
+                field = (*place, "options", position, "currency")
+                errors.append(CurrencyMismatch(currency=cart.currency, field=field))
+        if len(errors) > MAX_ERRORS:
+            break
+    if errors:
+        raise ApiErrors(errors) if len(errors) > 1 else errors[0]
+
 
 COLUMNS_OF_EVERY_CHANGE: tuple[str, ...] = ("version", *Totals._fields, "modified_on")
 
 
-@dataclass
-class Changed:
-    """A cart after a change: as Get Cart shows it, if the manager `returns_cart` of its size."""
+def change_statements(
+    model: type[models.Model], cart: CartRow, new: CartRow, change: WhatChanged, author: Author
+) -> list[Sent]:
+    """Return the statements that write the cart as it is now, and the record of its change.
 
-    version: int
-    subtotal: Decimal
-    json: str | None = None
-    is_change: bool = True
+    The record that is too old to be kept is deleted.
+    """
+    columns = COLUMNS_OF_EVERY_CHANGE
+    # What is closed or reopened; or a checkout that has run out, and may be one again to a clock
+    # that is behind.
+    if new[-len(STATUS_COLUMNS) :] != cart[-len(STATUS_COLUMNS) :]:
+        columns = (*columns, *STATUS_COLUMNS)
+    placed = change.item
+    kind = Item if placed or "items" in change.new else NewCart
+    record = {
+        **new.key,
+        "version": new.version,
+        "at": new.modified_on,
+        **author.columns,
+        "operation": change.operation,
+        "item_id": placed and placed.id,
+        "item_name": placed and placed.item.display_name,
+        "before": encoded(kind, change.old),
+        "after": encoded(kind, change.new),
+        "subtotal_before": cart.subtotal,
+        "subtotal_after": new.subtotal,
+    }
+    statements: list[Sent] = [
+        (cart_statements.update_cart(model, columns), new._asdict()),
+        (cart_statements.INSERT_CHANGE, record),
+    ]
+    if new.version > MAX_CHANGES + 1:
+        oldest = {**new.key, "version": new.version - MAX_CHANGES}
+        statements.append((cart_statements.DELETE_CHANGE, oldest))
+    return statements
 
 
-class CartWriter(CartReader):
-    """What the changes of `CartManager` have in common."""
+def item_statements(cart: CartRow, old: PlacedItem, new: PlacedItem) -> list[Sent]:
+    """Return the statements that replace an item."""
+    keys = {"id": new.id, "item_id": new.id, "profile_key": cart.profile_key}
+    values = {**keys, **new.item._asdict(), "value": new.value}
+    statements: list[Sent] = [(cart_statements.UPDATE_ITEM, values)]
+    # The most frequent change is a new quantity, which leaves the options alone.
+    if new.item.options != old.item.options:
+        if old.item.options:
+            statements.insert(0, (cart_statements.DELETE_OPTIONS, keys))
+        statements.append((cart_statements.INSERT_OPTIONS, {**keys, "rows": option_rows([new])}))
+    return statements
 
-    returns_cart = False  # unless it is large, as JSON, read in the transaction of the change
 
-    def _write_item(
-        self,
-        cursor: Cursor,
-        cart: LockedCart,
-        operation: str,
-        before: PlacedItem,
-        item: Item,
-    ) -> Changed:
-        after = before._replace(item=item, value=item.value)
-        new = next_version(cart, [before], [after])
-        values = item._asdict()
-        was, now = difference(before.item._asdict(), values)
-        key = {"profile_key": cart.profile_key}
-        with self._recorded(cursor, cart, new, operation, was, now, after) as changed:
-            # The most frequent change is a new quantity, which leaves the options alone.
-            new_options = item.options != before.item.options
-            if new_options and before.item.options:
-                cart_statements.DELETE_OPTIONS.run(cursor, item_id=before.id, **key)
-            cart_statements.UPDATE_ITEM.run(
-                cursor, id=before.id, **key, value=after.value, **values
-            )
-            if new_options:
-                cart_statements.INSERT_OPTIONS.run(cursor, option_rows([after]), cart.profile_key)
-        return changed
+def insertions(cart: CartRow, placed: Collection[PlacedItem]) -> list[Sent]:
+    rows = [(key, position, *_columns_of(item), value) for key, position, item, value in placed]
+    return [
+        (cart_statements.INSERT_ITEMS, {**cart.key, "rows": rows}),
+        (cart_statements.INSERT_OPTIONS, {**cart.key, "rows": option_rows(placed)}),
+    ]
 
-    def _write_status(
-        self, cursor: Cursor, cart: LockedCart, operation: str, status: CartStatus
-    ) -> Changed:
-        """Write the status unless the cart has it now."""
-        was, now = difference(cart.status._asdict(), status._asdict())
-        if not now:
-            return self._unchanged(cart)
-        new = next_version(cart, [], []).in_status(status)
-        with self._recorded(cursor, cart, new, operation, was, now) as changed:
-            return changed
 
-    def _insert_items(
-        self, cursor: Cursor, cart: LockedCart, placed: Collection[PlacedItem]
-    ) -> None:
-        items = [
-            (key, position, *_columns_of(item), value) for key, position, item, value in placed
-        ]
-        cart_statements.INSERT_ITEMS.run(cursor, items, cart.profile_key, cart.id)
-        cart_statements.INSERT_OPTIONS.run(cursor, option_rows(placed), cart.profile_key)
-
-    def _delete_items(self, cursor: Cursor, cart: LockedCart) -> None:
-        for delete in (cart_statements.DELETE_OPTIONS_OF_CART, cart_statements.DELETE_ITEMS):
-            delete.run(cursor, cart_id=cart.id, profile_key=cart.profile_key)
-
-    @contextmanager
-    def _recorded(
-        self,
-        cursor: Cursor,
-        cart: LockedCart,
-        new: LockedCart,
-        operation: str,
-        was: Mapping[str, object],
-        now: Mapping[str, object],
-        placed: PlacedItem | None = None,
-    ) -> Iterator[Changed]:
-        """Send the block's statements, and with them the cart and the record of its change.
-
-        What is yielded has the cart's JSON once the block has ended. The record of the change that
-        is too old to be kept is deleted.
-        """
-        author = self.author or Author.shell()
-        keys = {"cart_id": cart.id, "profile_key": new.profile_key}
-        kind = Item if placed or "items" in now else NewCart
-        changed = Changed(new.version, new.subtotal)
-        shown = None
-        with one_exchange(cursor, is_last=True):
-            yield changed
-            columns, status = COLUMNS_OF_EVERY_CHANGE, new.status
-            # What is closed or reopened; or a checkout that has run out, and may be one again to
-            # a clock that is behind.
-            if status != cart.stored:
-                columns, new = (*columns, *STATUS_COLUMNS), new.in_status(status)
-            write = cart_statements.update_cart(self.model, columns)
-            write.run(cursor, **new._asdict())
-            cart_statements.INSERT_CHANGE.run(
-                cursor,
-                **keys,
-                version=new.version,
-                at=new.modified_on,
-                **author.columns,
-                operation=operation,
-                item_id=placed and placed.id,
-                item_name=placed and placed.item.display_name,
-                before=encoded(kind, was),
-                after=encoded(kind, now),
-                subtotal_before=cart.subtotal,
-                subtotal_after=new.subtotal,
-            )
-            if new.version > MAX_CHANGES + 1:
-                old = new.version - MAX_CHANGES
-                cart_statements.DELETE_CHANGE.run(cursor, **keys, version=old)
-            if self._returns(new):
-                shown = cursor.db.cursor()
-                show = select_cart(self.model, cart_statements.CART_KEYS, status_columns())
-                show.send(shown, {"id": cart.id, **keys})
-        if shown:
-            [(_, text, *own)] = show.received(shown)
-            changed.json = with_status(text, own, cart.now)
-
-    def _returns(self, cart: LockedCart) -> bool:
-        return self.returns_cart and cart.item_count + cart.option_count <= MAX_RETURNED
-
-    def _unchanged(self, cart: LockedCart) -> Changed:
-        text = self.version_and_json(cart.id)[1] if self._returns(cart) else None
-        return Changed(cart.version, cart.subtotal, text, is_change=False)
+def item_deletions(cart: CartRow) -> list[Sent]:
+    deletes = cart_statements.DELETE_OPTIONS_OF_CART, cart_statements.DELETE_ITEMS
+    return [(delete, cart.key) for delete in deletes]
 
 
 _columns_of = itemgetter(*map(Item._fields.index, ITEM_COLUMNS))
@@ -164,23 +232,3 @@ def option_rows(items: Iterable[PlacedItem]) -> list[tuple[Any, ...]]:
         for item_id, _, item, _ in items
         for position, option in enumerate(item.options)
     ]
-
-
-@contextmanager
-def change_transaction() -> Iterator[Any]:
-    """Run the block in a transaction, with a cursor whose last exchange may commit.
-
-    Two changes that make the same version are an outage, so that the caller tries again. One
-    server's lock makes that impossible. On Citus, a shard may move between lock and write.
-    """
-    try:
-        is_alone = transaction.get_autocommit()
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.is_alone = is_alone  # type: ignore[attr-defined]
-            yield cursor
-    except IntegrityError as error:
-        if is_key_taken(error, CartChange):
-            raise OperationalError(str(error)) from error
-        if is_key_taken(error, CartItem):
-            raise InvalidGuid("There is an item with this id already.", field=("id",)) from error
-        raise

@@ -3,7 +3,7 @@
 Source: the section "ApiResponse envelope" of the Cart Service v2.0 specification.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -17,17 +17,24 @@ def success(
     message: str, data: str | None = None, warnings: Iterable[ApiError] = ()
 ) -> HttpResponse:
     """Return the 200 answer, with the JSON text `data` if there is any."""
-    text = _beginning(message)
-    for warning in warnings:
-        text += f",{compact_json(_notification(warning, 'Warning'))}"
-    end = "}" if data is None else f',"data":{data}}}'
-    return HttpResponse(f"{text}]{end}".encode(), content_type="application/json")
+    quoted, notification = _success_texts(message)
+    told = [notification, *(compact_json(_notification(one, "Warning")) for one in warnings)]
+    members = {"message": quoted, "notifications": f"[{','.join(told)}]"}
+    if data is not None:
+        members["data"] = data
+    return HttpResponse(object_text(members).encode(), content_type="application/json")
 
 
 @cache
-def _beginning(message: str) -> str:
+def _success_texts(message: str) -> tuple[str, str]:
     success = {"severity": "Success", "text": message, "code": None, "additionalData": None}
-    return compact_json({"message": message, "notifications": [success]}).removesuffix("]}")
+    return compact_json(message), compact_json(success)
+
+
+def object_text(members: Mapping[str, str]) -> str:
+    """Return the JSON object whose members have these texts, each of which is JSON."""
+    texts = ",".join([f'"{name}":{text}' for name, text in members.items()])
+    return f"{{{texts}}}"
 
 
 def entity_tag(version: int) -> str:

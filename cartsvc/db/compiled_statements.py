@@ -11,8 +11,7 @@ its converters in `Select`, and `_raw_delete` in `delete_in_shards`. If a privat
 `tests/models/test_compiled_statements.py` fails. Then write the statements as plain querysets.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain
 from operator import attrgetter
@@ -29,42 +28,6 @@ Rows = list[Sequence[Any]]
 # Up to this many values are sent one by one, because arrays cost more for a few. With more values,
 # the text would often be one that psycopg has not parsed yet.
 MAX_SINGLE_VALUES = 50
-
-
-@contextmanager
-def one_exchange(cursor: Cursor, *, is_last: bool = False) -> Iterator[None]:
-    """Send the block's statements together, and wait for their answers once, on PostgreSQL.
-
-    Their rows and errors are not known before the end of the block. Rows that are not fetched yet
-    need a cursor of their own. The transaction stays Django's. A BEGIN that is still due is sent
-    along with the first statement.
-
-    One that `is_last` ends the transaction, if no other block is around: the framework's COMMIT has
-    nothing left to do then. Its cursor is closed, because what ran on it afterwards would be a
-    transaction of its own.
-    """
-    connection = cursor.db
-    if connection.vendor != "postgresql":
-        yield
-    else:
-        server = connection.connection
-        begins = connection.in_atomic_block and server.is_idle
-        commits = is_last and getattr(cursor, "is_alone", False) and not connection.is_distributed
-        if begins:
-            # psycopg's own BEGIN would wait for its answer. Its commit ends this one as well.
-            server.autocommit = True
-        with connection.wrap_database_errors:
-            with server.pipeline() as exchange:
-                if begins:
-                    exchange.enqueue(b"BEGIN ISOLATION LEVEL READ COMMITTED")
-                yield
-                if commits:
-                    server.warnings.clear()
-                    exchange.enqueue(b"COMMIT")
-            if commits:
-                server.check_committed()
-    if is_last:
-        cursor.close()
 
 
 def _prepared(fields: Iterable[Any], values: Iterable[Any], connection: Any) -> list[Any]:
@@ -112,7 +75,7 @@ class Select:
             return self.received(cursor)
 
     def send(self, cursor: Cursor, values: Mapping[str, Any]) -> None:
-        """Run the SELECT on this cursor. In `one_exchange` it is only sent."""
+        """Run the SELECT on this cursor, or in an exchange only send it."""
         sql, parameters, fields, _ = self.compiled
         sent = [values[one.name] if type(one) is Parameter else one for one in parameters]
         if cursor.db.vendor != "postgresql":
@@ -136,7 +99,7 @@ class Statement:
         self.sql, self.names = sql, list(names)
         self.fields = [model._meta.get_field(name) for name in self.names]
 
-    def run(self, cursor: Cursor, **values: Any) -> None:
+    def send(self, cursor: Cursor, values: Mapping[str, Any]) -> None:
         sent = [values[name] for name in self.names]
         if cursor.db.vendor != "postgresql":
             sent = _prepared(self.fields, sent, cursor.db)
@@ -189,29 +152,30 @@ class Insert:
     def __init__(
         self, model: type[Model], names: Sequence[str], shared: Sequence[str] = ()
     ) -> None:
-        every = [*shared, *names]
+        self.shared, every = shared, [*shared, *names]
         self.fields: list[Any] = [model._meta.get_field(name) for name in every]
-        self.own = self.fields[len(shared) :]
+        self.varying = self.fields[len(shared) :]
         self.into = f'INSERT INTO "{model._meta.db_table}" ({", ".join(_columns(model, every))})'
         self.row = f"({', '.join(['%s'] * len(every))})"
 
-    def run(self, cursor: Cursor, rows: Iterable[tuple[Any, ...]], *shared: Any) -> None:
-        """Insert the rows: tuples in the order of the names."""
-        values = list(rows)
-        if not values:
+    def send(self, cursor: Cursor, values: Mapping[str, Any]) -> None:
+        """Insert the `rows` of the values, tuples in the order of the names, if there are any."""
+        rows: list[tuple[Any, ...]] = values["rows"]
+        if not rows:
             return
+        shared = [values[name] for name in self.shared]
         is_postgresql = cursor.db.vendor == "postgresql"
         # On a distributed database, arrays would begin a two-phase commit.
-        are_few = len(values) * len(self.fields) <= MAX_SINGLE_VALUES or cursor.db.is_distributed
+        are_few = len(rows) * len(self.fields) <= MAX_SINGLE_VALUES or cursor.db.is_distributed
         if is_postgresql and not are_few:
-            arrays = map(_array, self.own, self.types, zip(*values, strict=True))
+            arrays = map(_array, self.varying, self.types, zip(*rows, strict=True))
             cursor.execute(self.of_columns, [*shared, *arrays])
             return
-        sent: list[Sequence[Any]] = [(*shared, *row) for row in values]
+        sent: list[Sequence[Any]] = [(*shared, *row) for row in rows]
         if not is_postgresql:
             sent = [_prepared(self.fields, row, cursor.db) for row in sent]
         if are_few:
-            sql = _of_rows(self.into, self.row, len(values))
+            sql = _of_rows(self.into, self.row, len(rows))
             cursor.execute(sql, list(chain.from_iterable(sent)))
         else:
             cursor.executemany(_of_rows(self.into, self.row, 1), sent)
@@ -223,21 +187,21 @@ class Insert:
         It is planned in less time than a row of placeholders for each row.
         """
         arrays = ", ".join(f"%s::{kind}[]" for kind in self.types)
-        shared = "%s, " * (len(self.fields) - len(self.own))
-        return f"{self.into} SELECT {shared}own.* FROM UNNEST({arrays}) AS own"
+        shared = "%s, " * len(self.shared)
+        return f"{self.into} SELECT {shared}rows.* FROM UNNEST({arrays}) AS rows"
 
     @cached_property
     def types(self) -> list[str]:
         """PostgreSQL's types of the columns. A length would cut longer texts without a word."""
         connection = connections[DEFAULT_DB_ALIAS]
-        return [field.db_type(connection).partition("(")[0] for field in self.own]
+        return [field.db_type(connection).partition("(")[0] for field in self.varying]
 
 
 class MoveRows:
     """Gives rows the value `new` of the field `name`, by which a distributed database spreads them.
 
     Such a database does not update it: the rows are copied, and then deleted. Each table has the
-    condition of its rows, which takes the values of `run`, and stands after those it refers to.
+    condition of its rows, which takes the values of `send`, and stands after those it refers to.
     """
 
     def __init__(self, name: str, *tables: tuple[type[Model], str]) -> None:
@@ -253,7 +217,7 @@ class MoveRows:
             self.updates.insert(0, f"UPDATE {table} SET {column} = %(new)s WHERE {condition}")
             self.deletions.insert(0, f"DELETE FROM {rows}")
 
-    def run(self, cursor: Cursor, **values: Any) -> None:
+    def send(self, cursor: Cursor, values: Mapping[str, Any]) -> None:
         copied = [*self.copies, *self.deletions]
         sent = {
             name: self.field.get_db_prep_save(value, cursor.db) for name, value in values.items()

@@ -1,8 +1,11 @@
 import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
+from carts.models.reads import select_cart, select_summaries
 from tests.api.openapi_document import Document, served
 from tests.support.callers import Api, HttpApi
 from tests.support.carts import created, shown
@@ -32,6 +35,19 @@ def item_id(api: Api, cart_id: str) -> str:
     """Return the id of the only item of `cart_id`."""
     [item] = shown(api, cart_id)["items"]
     return str(item["itemId"])
+
+
+@pytest.fixture
+def keep_days(settings: Any) -> Iterator[Callable[[int, int], None]]:
+    """Return what sets for how long carts and ordered ones are kept, as a process starts with."""
+
+    def keep(days: int, ordered_days: int) -> None:
+        settings.CART_DAYS, settings.ORDERED_CART_DAYS = days, ordered_days
+        select_cart.cache_clear()
+        select_summaries.cache_clear()
+
+    yield keep
+    keep(0, 0)
 
 
 @pytest.fixture

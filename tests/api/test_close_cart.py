@@ -1,5 +1,6 @@
 """Close Cart, an extension: the end of a cart."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -184,10 +185,10 @@ def test_pages_of_one_status(api: Api) -> None:
     ("body", "days"), [(None, 30), (ORDERED, 7), (ABANDONED, 30), (CHECKOUT, 30)]
 )
 def test_a_cart_says_when_it_expires(
-    api: Api, cart_id: str, settings: Any, body: Any, days: int
+    api: Api, cart_id: str, keep_days: Callable[[int, int], None], body: Any, days: int
 ) -> None:
     assert shown(api, cart_id)["expiresOn"] is None
-    settings.CART_DAYS, settings.ORDERED_CART_DAYS = 30, 7
+    keep_days(30, 7)
     if body:
         close(api, cart_id, body)
     cart = shown(api, cart_id)
@@ -196,5 +197,5 @@ def test_a_cart_says_when_it_expires(
     assert datetime.fromisoformat(cart["expiresOn"]) == expected
     [summary] = api.get().json()["data"]["carts"]
     assert summary["expiresOn"] == cart["expiresOn"]
-    settings.CART_DAYS = settings.ORDERED_CART_DAYS = 0
+    keep_days(*((30, 0) if body == ORDERED else (0, 7)))
     assert shown(api, cart_id)["expiresOn"] is None

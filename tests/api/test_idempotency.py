@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 import pytest
 import simplejson
+from django.conf import settings
 from django.db import connection
+from django.urls import resolve
 from django.utils import timezone
 from simplejson import RawJSON
 
@@ -206,6 +208,21 @@ def test_a_replay_locks_what_it_answers_from(api: Api, unchanged: Unchanged) -> 
     text = "A request with this Idempotency-Key is still running."
     assert_refused(refused, 409, "request_in_progress", text, "Idempotency-Key")
     assert api.post(body=bodies.cart(), Idempotency_Key="key-1").content == first.content
+
+
+def test_a_key_outlives_a_release_that_renames_a_method(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"/{created(api)}/items"
+    first = api.post(path, bodies.item(), Idempotency_Key="key")
+
+    view: Any = resolve(f"/v2.0/customers/{PROFILE}/carts{path}", settings.API_URLCONF).func
+    monkeypatch.setattr(CartItemViewSet, "renamed", CartItemViewSet.create, raising=False)
+    monkeypatch.setitem(view.actions, "post", "renamed")
+    again = api.post(path, bodies.item(), Idempotency_Key="key")
+
+    assert (first.status_code, again.content) == (200, first.content)
+    assert again["Idempotent-Replayed"] == "true"
 
 
 # An item as a later release may know it: with one more optional member.

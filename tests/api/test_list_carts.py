@@ -1,5 +1,5 @@
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -122,12 +122,14 @@ def test_last_changed_first(api: Api) -> None:
     assert [cart["cartId"] for cart in newest["carts"]] == [*map(str, carts[:4:-1])]
 
 
-def test_the_cart_that_a_customer_left_at_a_restaurant(api: Api, settings: Any) -> None:
+def test_the_cart_that_a_customer_left_at_a_restaurant(
+    api: Api, keep_days: Callable[[int, int], None]
+) -> None:
     left, closed = (CartFactory(profile_key=PROFILE, restaurant_key=-1) for _ in "12")
     CartFactory(profile_key=PROFILE, restaurant_key=1)
     CartFactory(profile_key=STRANGER, restaurant_key=-1)
     closed.close(outcome="abandoned")
-    settings.CART_DAYS = 30
+    keep_days(30, 0)
 
     for sort in ("created", "modified"):
         query = f"?restaurantKey=-1&status=open&sort={sort}"

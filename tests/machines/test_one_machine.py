@@ -61,8 +61,8 @@ def machine() -> Iterator[Machine]:
             folder = copied(Path(place, f"root/srv/cartsvc-{version}"))
             (folder / "cartsvc/__init__.py").write_text(f'__version__ = "{version}"\n')
         Path(place, "root/srv/cartsvc-1.2.0/carts/urls.py").write_text("1 / 0")
-        with Path(place, "root/srv/cartsvc-1.3.0/carts/models/reads.py").open("a") as reads:
-            reads.write("\n\ndel select_summaries\n")
+        with Path(place, "root/srv/cartsvc-1.3.0/carts/models/manager.py").open("a") as manager:
+            manager.write("\n\ndel CartManager.summaries\n")
         assert "Superuser created successfully." in started.run(UNATTENDED + ANSWERED, check=True)
         assert "issuer unreachable" in started.run("curl -s 127.0.0.1:8001/readyz")
         started.run("systemctl start issuer", check=True)

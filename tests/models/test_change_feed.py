@@ -21,7 +21,7 @@ from uuid_utils.compat import uuid7
 from carts.cart_errors import CartNotFound
 from carts.models import Cart, CartChange, DeletedCart, change_feed, manager
 from carts.models.change_feed import OLDEST, ListedChange, changes_after
-from carts.models.page_cursor import PageCursor
+from carts.models.reads import PageCursor
 from carts.records import NewCart
 from tests.support.concurrency import open_transaction, together
 from tests.support.factories import CartFactory

@@ -2,11 +2,12 @@
 
 import itertools
 import uuid
+from collections.abc import Iterator
 from functools import partial
 from operator import itemgetter
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, connection
 from django.db.models.sql.compiler import SQLCompiler
 from django.utils import timezone
 from psycopg.pq import PipelineStatus
@@ -18,10 +19,10 @@ from cartsvc.db.compiled_statements import (
     MAX_SINGLE_VALUES,
     Insert,
     Select,
-    one_exchange,
     parameters,
     update_rows,
 )
+from cartsvc.db.transaction import Sent, Transaction
 from tests.support.callers import PROFILE
 from tests.support.concurrency import together
 from tests.support.factories import CartFactory, ItemFactory
@@ -91,16 +92,15 @@ def test_what_is_sent_at_once_fails_at_the_end_with_the_framework_error() -> Non
     carts, pipelines = named("web", "app"), []
     change_version = update_rows(Cart, ["version"], "id", "profile_key")
 
-    def change() -> None:
-        with transaction.atomic(), connection.cursor() as cursor, one_exchange(cursor):
-            if connection.vendor == "postgresql":
-                pipelines.append(connection.connection.info.pipeline_status)
-            for cart, version in zip(carts, (2, -1), strict=True):
-                keys = {"id": cart.pk, "profile_key": cart.profile_key}
-                change_version.run(cursor, **keys, version=version)
+    def changes() -> Iterator[Sent]:
+        if connection.vendor == "postgresql":
+            pipelines.append(connection.connection.info.pipeline_status)
+        for cart, version in zip(carts, (2, -1), strict=True):
+            keys = {"id": cart.pk, "profile_key": cart.profile_key}
+            yield change_version, {**keys, "version": version}
 
-    with pytest.raises(IntegrityError):
-        change()
+    with pytest.raises(IntegrityError), Transaction.begin() as transaction:
+        transaction.round_trip(changes())
 
     assert pipelines == [PipelineStatus.ON] * (connection.vendor == "postgresql")
     assert [cart.version for cart in Cart.objects.all()] == [1, 1]
@@ -112,11 +112,12 @@ def test_rows_in_arrays_keep_every_value() -> None:
         (uuid.uuid4(), "shell", name, request_id)
         for name, request_id in itertools.product(texts, [*texts, None])
     ]
-    names, now = ["cart_id", "author_kind", "author_name", "request_id"], timezone.now()
+    names, moment = ["cart_id", "author_kind", "author_name", "request_id"], timezone.now()
 
     with connection.cursor() as cursor:
-        Insert(MovedCart, names, ["profile_key", "moved_on"]).run(cursor, records, PROFILE, now)
+        insert = Insert(MovedCart, names, ["profile_key", "moved_on"])
+        insert.send(cursor, {"rows": records, "profile_key": PROFILE, "moved_on": moment})
 
-    found = MovedCart.objects.filter(profile_key=PROFILE, moved_on=now).values_list(*names)
+    found = MovedCart.objects.filter(profile_key=PROFILE, moved_on=moment).values_list(*names)
     assert len(records) * len(names) > MAX_SINGLE_VALUES
     assert sorted(found, key=itemgetter(0)) == sorted(records, key=itemgetter(0))

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection, models
 from django.db.models import F
 
-from carts.models.cart_json_sql import JsonObject, JsonRows
+from carts.models.cart_json import JsonObject, JsonRows
 from carts.models.columns import column
 from carts.value_types import (
     INT32,
@@ -99,7 +99,7 @@ def test_null_is_written_and_read(tables: tuple[Any, Any], name: str | None, cou
     rows = [(position, *values) for position in range(count)]
 
     with connection.cursor() as cursor:
-        insert.run(cursor, rows, owner.pk, PROFILE)
+        insert.send(cursor, {"rows": rows, "owner_id": owner.pk, "profile_key": PROFILE})
 
     found = row_model.objects.filter(owner=owner).order_by("position")
     assert list(found.values_list("position", *Optional._fields)) == rows

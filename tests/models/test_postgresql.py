@@ -22,7 +22,6 @@ from django.db import (
 from psycopg.pq import PipelineStatus, TransactionStatus
 
 from cartsvc.db import time_limits
-from cartsvc.db.compiled_statements import one_exchange
 from cartsvc.db.time_limits import deadline
 from tests.support.factories import CartFactory
 from tests.support.programs import wait_until
@@ -96,7 +95,7 @@ def statement() -> None:
 
 
 def pipeline() -> None:
-    with connection.cursor() as cursor, one_exchange(cursor):
+    with connection.wrap_database_errors, connection.exchange(commit=False):
         statement()
 
 
@@ -148,7 +147,7 @@ DELETE: Statement = ("DELETE FROM carts_cart", [])
 def exchanged(*statements: Statement) -> list[Any]:
     """Return the first row of each of the statements, which one transaction sends at once."""
     cursors = [connection.cursor() for _ in statements]
-    with transaction.atomic(), connection.cursor() as first, one_exchange(first):
+    with transaction.atomic(), connection.wrap_database_errors, connection.exchange(commit=False):
         for cursor, (sql, values) in zip(cursors, statements, strict=True):
             cursor.execute(sql, values)
     return [cursor.fetchone() for cursor in cursors if cursor.description]
@@ -184,14 +183,14 @@ def test_nothing_waits_where_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) ->
     server.autocommit = not server.autocommit
     server.autocommit = not server.autocommit
     server.commit()
-    server.pipeline().__enter__()
+    connection.exchange(commit=False).__enter__()
 
     server.close()
     connection.close()
 
 
 def test_rows_that_are_fetched_within_an_exchange_are_sent_for() -> None:
-    with connection.cursor() as cursor, one_exchange(cursor):
+    with connection.cursor() as cursor, connection.exchange(commit=False):
         for number in 1, 2:
             cursor.execute("SELECT %s::int", [number])
             assert cursor.fetchone() == (number,)

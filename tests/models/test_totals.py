@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from carts.models import Cart, CartItem
-from carts.models.totals import Totals
+from carts.models.writes import Totals
 from tests.support.answers import exact
 from tests.support.callers import Api
 from tests.support.concurrency import open_transaction

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import Error, IntegrityError, connection, connections, transaction
+from django.db import IntegrityError, connection, connections, transaction
 
 from carts.models import Cart, CartItemOption
-from carts.models.writes import change_transaction
-from cartsvc.db.compiled_statements import one_exchange
+from carts.models.cart_statements import DELETE_ITEMS
+from cartsvc.db.transaction import Transaction
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 from tests.support.table_contents import Unchanged, unguarded_rows
 
@@ -107,9 +107,11 @@ def test_a_commit_that_fails_undoes_the_change(
     assert len(seen) == 1
 
 
-def test_nothing_follows_the_last_exchange_of_a_transaction(unchanged: Unchanged) -> None:
-    with change_transaction() as cursor:
-        with one_exchange(cursor, is_last=True):
-            pass
-        with pytest.raises(Error, match="closed"):
-            cursor.execute("DELETE FROM carts_cart")
+def test_nothing_follows_the_last_round_trip_of_a_transaction(
+    cart: Any, unchanged: Unchanged
+) -> None:
+    deletion = DELETE_ITEMS, {"cart_id": cart.pk, "profile_key": cart.profile_key}
+    with Transaction.begin() as last:
+        last.round_trip([], commit=True)
+        with pytest.raises(RuntimeError, match="follows COMMIT"):
+            last.round_trip([deletion])

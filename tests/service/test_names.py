@@ -37,10 +37,10 @@ HOOKS = {
 }
 
 # The same of several: an operation on the view, the manager, a cart and an item; the status of a
-# cart, read or locked; the author of a change or a deletion; to run a statement.
+# cart, read or locked; the author of a change or a deletion; to send a statement.
 SHARED = {
     *("add_item", "add_items", "replace_items", "delete_cart", "change", "close", "reopen", "move"),
-    *("status", "author", "run"),
+    *("status", "author", "send"),
 }
 
 

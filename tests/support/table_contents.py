@@ -8,7 +8,7 @@ from django.apps import apps
 from django.db.models import Model, QuerySet
 
 from carts.models import Cart, CartItem, CartItemOption
-from carts.models.totals import Totals
+from carts.models.writes import Totals
 
 # What the fixture `unchanged` gives: call it to begin anew.
 Unchanged = Callable[[], None]

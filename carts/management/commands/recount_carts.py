@@ -5,7 +5,7 @@ from django.db.models import QuerySet
 from carts.management.batches import batches
 from carts.models import Cart, CartItem
 from carts.models.reads import items_of
-from carts.models.totals import Totals
+from carts.models.writes import Totals
 from carts.records import PlacedItem
 
 

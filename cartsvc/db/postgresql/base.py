@@ -8,7 +8,8 @@ timeout that nobody passes. If it moves, `tests/api/test_outage.py` fails.
 
 psycopg's pipeline sends each statement by itself, and each send wakes the server. Ours keeps them
 until the pipeline ends. This leans on private parts of psycopg 3.3 that `Exchange` names. If one
-moves, `tests/models/test_queries.py` fails: delete the class and `Connection.pipeline`.
+moves, `tests/models/test_queries.py` fails: let `DatabaseWrapper.exchange` return
+psycopg's own pipeline, and delete the class.
 """
 
 import time
@@ -31,6 +32,8 @@ from psycopg.pq import TransactionStatus
 
 from cartsvc.db.time_limits import request_deadline
 
+IDLE = TransactionStatus.IDLE  # no transaction is open
+
 # Between two attempts at the lock of a migration.
 PAUSE_SECONDS = 0.5
 
@@ -38,24 +41,41 @@ PAUSE_SECONDS = 0.5
 class Exchange(Pipeline):
     """A pipeline whose statements wait for the end, or for the first rows that are fetched.
 
-    What does not fit into the socket waits until there is room. Answers are read meanwhile, because
-    the server may not read on before it can write.
+    BEGIN goes with the first one if it is due, and COMMIT with the last one if the exchange
+    `commits`. What does not fit into the socket waits until there is room. Answers are read
+    meanwhile, because the server may not read on before it can write.
     """
 
+    _conn: "Connection"
+    commits = False
+
     def __enter__(self) -> Self:
+        server = self._conn
+        if not server.autocommit and self.pgconn.transaction_status == IDLE:
+            # psycopg's own BEGIN would wait for its answer. Its commit ends this one as well.
+            server.autocommit = True
+            self._enqueue(b"BEGIN ISOLATION LEVEL READ COMMITTED")
         # psycopg's own would wait, though nothing has been sent.
         self.pgconn.enter_pipeline_mode()
-        self.level = 1
+        self.level, server._pipeline = 1, self  # noqa: SLF001
         return self
 
     def __exit__(self, *raised: Any) -> None:
+        server = self._conn
+        if self.commits and raised[0] is None:
+            server.warnings.clear()
+            self._enqueue(b"COMMIT")
         try:
-            super().__exit__(*raised)
+            # psycopg's own would ask for the answers in a message of its own.
+            server.wait(self._sync_gen())
+        except psycopg.Error:
+            if raised[0] is None:  # or it follows from what was raised
+                raise
         finally:
-            self._conn._pipeline = None  # noqa: SLF001
+            self._exit(raised[1])
+            server._pipeline = None  # noqa: SLF001
 
-    def enqueue(self, command: bytes) -> None:
-        """Send a command without values, which returns no rows."""
+    def _enqueue(self, command: bytes) -> None:
         self.command_queue.append(partial(self.pgconn.send_query_params, command, None))
         self.result_queue.append(None)
 
@@ -68,10 +88,6 @@ class Exchange(Pipeline):
         yield from send(self.pgconn)
         yield from super()._fetch_gen(flush=flush)
 
-    def _exit_gen(self) -> PQGen[None]:
-        # psycopg's own would ask for the answers in a message of its own.
-        yield from self._sync_gen()
-
 
 class Connection(psycopg.Connection):
     """A connection to PostgreSQL that ends itself when the request's time is up.
@@ -79,17 +95,10 @@ class Connection(psycopg.Connection):
     It does not ask the server to cancel: a frozen one would not answer that either.
     """
 
-    _pipeline: Exchange | None
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.warnings: list[str] = []
         self.add_notice_handler(partial(_keep_warning, self.warnings))
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether the server has no transaction open."""
-        return self.pgconn.transaction_status == TransactionStatus.IDLE
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         end = request_deadline()
@@ -100,27 +109,21 @@ class Connection(psycopg.Connection):
                 self.pgconn.finish()
             raise
 
-    def pipeline(self) -> Exchange:  # type: ignore[override] # a context, as psycopg's
-        self._pipeline = Exchange(self)
-        return self._pipeline
-
     def _set_autocommit(self, value: bool) -> None:
         # psycopg's own would wait, though nothing is sent.
         for _ in self._set_autocommit_gen(value):
             raise NotImplementedError("It does not change within an exchange.")
+        self.warnings.clear()
 
     def commit(self) -> None:
         """Fail if what is committed on this server may be lost in a failover.
 
         The server has given up waiting for its standby then, and says so in a mere warning.
         """
-        if self.is_idle:
-            return  # psycopg's own would wait, though nothing is to be committed
-        self.warnings.clear()
-        super().commit()
-        self.check_committed()
-
-    def check_committed(self) -> None:
+        # After an exchange that commits, psycopg's own would wait, though nothing is left to do.
+        if self.pgconn.transaction_status != IDLE:
+            self.warnings.clear()
+            super().commit()
         if self.warnings:
             raise OperationalError(self.warnings[0])
 
@@ -173,6 +176,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
         except OperationalError:  # closed on this side
             return False
         return not waiting.poll(0)
+
+    def exchange(self, *, commit: bool) -> Exchange:
+        """Return a context whose statements are sent together, and answered at its end.
+
+        With `commit`, COMMIT is sent along. Citus needs the framework's own, after the answers.
+        """
+        exchange = Exchange(self.connection)
+        exchange.commits = commit and not self.is_distributed
+        return exchange
 
     @cached_property
     def is_distributed(self) -> bool:

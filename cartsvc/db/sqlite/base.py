@@ -44,6 +44,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
             conn_params = {**conn_params, "database": file}
         return super().get_new_connection(conn_params)
 
+    def exchange(self, *, commit: bool) -> AbstractContextManager[None]:
+        return nullcontext()  # it is in this process
+
     def oldest_write(self) -> datetime:
         """Return now, once no transaction that has written runs: there is one at a time."""
         with transaction.atomic(self.alias):  # takes the lock of writers

@@ -1,3 +1,5 @@
+"""What is kept of a cart where it is no more: deleted, or with another customer."""
+
 from django.db import models
 
 from carts.models.cart_change import AuthoredModel
@@ -24,3 +26,17 @@ class DeletedCart(AuthoredModel):
 
     def __str__(self) -> str:
         return f"{self.id} of {self.profile_key}"
+
+
+class MovedCart(AuthoredModel):
+    """When a cart went from a customer to another one, and by whom."""
+
+    pk = models.CompositePrimaryKey("cart_id", "profile_key")
+    cart_id = models.UUIDField()
+    profile_key = models.UUIDField(db_index=True)  # whose it was
+    moved_on = models.DateTimeField()
+
+    HOW_TO_WRITE = "cart.move(profile_key) records a move. purge_carts removes it."
+
+    def __str__(self) -> str:
+        return f"{self.cart_id}, once of {self.profile_key}"

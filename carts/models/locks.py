@@ -3,80 +3,37 @@
 With it, a change looks at what it is about to change, in the same exchange with the database.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import datetime
-from decimal import Decimal
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db import models
 from django.db.models import FilteredRelation, Q
 from django.db.models.expressions import Expression
-from django.utils import timezone
 
-from carts.cart_errors import CartNotFound, ItemNotFound, VersionMismatch
-from carts.models.cart_status import OPEN, STATUS_COLUMNS, CartStatus
+from carts.cart_errors import CartNotFound, ItemNotFound
+from carts.models.cart_status import OPEN
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem
-from carts.models.reads import CUSTOMER, CartReader, carts_by
+from carts.models.reads import CUSTOMER, carts_by
+from carts.models.writes import CartRow, Expected
 from carts.records import Item, Option, PlacedItem, checked_key
-from cartsvc.db.compiled_statements import Cursor, Parameter, Rows, Select, one_exchange, parameters
+from cartsvc.db.compiled_statements import Parameter, Rows, Select, parameters
+from cartsvc.db.transaction import Transaction
 
-# The version or versions that a caller expects; None if any will do.
-Expected = int | Collection[int] | None
-
-
-class LockedCart(NamedTuple):
-    """What a change needs to know of the cart, and the moment at which it is made."""
-
-    now: datetime
-    id: UUID
-    profile_key: UUID
-    currency: str
-    modified_on: datetime
-    # The defaults are those of a cart before its creation.
-    version: int = 0
-    item_count: int = 0
-    option_count: int = 0
-    subtotal: Decimal = Decimal(0)
-    stored_status: str = OPEN
-    closed_on: datetime | None = None
-    closed_until: datetime | None = None
-    reference: str | None = None
-    order_reference: str | None = None
-
-    @property
-    def stored(self) -> tuple[Any, ...]:
-        """What the cart's `STATUS_COLUMNS` hold."""
-        return self[-len(STATUS_COLUMNS) :]
-
-    @property
-    def status(self) -> CartStatus:
-        """What the cart is `now`: a checkout may have run out."""
-        return CartStatus(*self.stored).at(self.now)
-
-    def in_status(self, status: CartStatus) -> "LockedCart":
-        return LockedCart._make([*self[: -len(STATUS_COLUMNS)], *status])
-
-    def check_version(self, expected: Expected) -> None:
-        if expected is None:
-            return
-        versions = [expected] if isinstance(expected, int) else expected
-        if not isinstance(versions, Collection) or any(type(one) is not int for one in versions):
-            raise TypeError("A version is an integer, such as cart.version.")
-        if self.version not in versions:
-            raise VersionMismatch(version=self.version)
+if TYPE_CHECKING:
+    from carts.models.manager import CartManager
 
 
 def lock_cart(
-    carts: CartReader,
-    cursor: Cursor,
+    carts: "CartManager",
+    transaction: Transaction,
     cart_id: UUID,
     *looks: Select,
     item_id: UUID | None = None,
-) -> tuple[LockedCart, list[Rows]]:
+) -> tuple[CartRow, list[Rows]]:
     """Lock the cart until the transaction ends; return it with the rows of each of `looks`.
 
     All are sent at once. Those after the first run when the lock is held, so they see what the
@@ -91,30 +48,25 @@ def lock_cart(
             raise CartNotFound
         keys["profile_key"] = customer
     lock = _select_for_update(carts.model, tuple(keys))
-    cursors = [cursor.db.cursor() for _ in looks]
-    with one_exchange(cursor):
-        lock.send(cursor, keys)
-        for look, other in zip(looks, cursors, strict=True):
-            look.send(other, {**keys, "cart_id": cart_id, "item_id": item_id})
-    locked = lock.received(cursor)
-    found = [look.received(other) for look, other in zip(looks, cursors, strict=True)]
+    values = {**keys, "cart_id": cart_id, "item_id": item_id}
+    locked, *found = transaction.round_trip((one, values) for one in (lock, *looks))
     if not locked:
         raise CartNotFound
     if item_id and not found[0]:
         raise ItemNotFound
-    return LockedCart(carts.moment or timezone.now(), *locked[0]), found
+    return CartRow(carts.current_moment(), *locked[0]), found
 
 
 def lock_open_cart(
-    carts: CartReader,
-    cursor: Cursor,
+    carts: "CartManager",
+    transaction: Transaction,
     cart_id: UUID,
     version: Expected,
     *looks: Select,
     item_id: UUID | None = None,
-) -> tuple[LockedCart, list[Rows]]:
+) -> tuple[CartRow, list[Rows]]:
     """Do as `lock_cart`, and refuse a cart that is closed, or has no `version` that is expected."""
-    cart, found = lock_cart(carts, cursor, cart_id, *looks, item_id=item_id)
+    cart, found = lock_cart(carts, transaction, cart_id, *looks, item_id=item_id)
     if cart.stored_status != OPEN:
         cart.status.check_open()
     cart.check_version(version)
@@ -123,7 +75,7 @@ def lock_open_cart(
 
 @cache
 def _select_for_update(model: type[models.Model], keys: tuple[str, ...]) -> Select:
-    columns = LockedCart._fields[1:]
+    columns = CartRow._fields[1:]
     return Select(lambda: carts_by(model, keys).select_for_update().values_list(*columns))
 
 

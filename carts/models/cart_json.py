@@ -5,36 +5,58 @@ The text goes to the caller as it is. What a read costs in Python does not grow 
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from django.db import models
 from django.db.models import Func, Model
 
 from cartsvc.db.exact_field import ExactField
+from cartsvc.json_values import compact_json
 
 # Of a field and its column: the SQL whose text is the JSON of the column.
 TextOf = Callable[[Any, str], str]
 Members = Mapping[str, str | tuple[type[Model], Mapping[str, str]]]
 
 
-class JsonObject(Func):
-    """The row itself as a JSON object. `members` are its fields, and `JsonRows`, by their names."""
+class JsonMembers(Func):
+    """Members of a JSON object as text, each by its name: a field, an expression, or `JsonRows`.
+
+    After them come the `others`, each an expression of such text.
+    """
 
     output_field = models.TextField()
 
-    def __init__(self, members: Mapping[str, "str | JsonRows"]) -> None:
-        super().__init__(*members.values())
+    def __init__(
+        self, members: Mapping[str, str | models.Expression], *others: models.Expression
+    ) -> None:
+        super().__init__(*members.values(), *others)
         self.names = list(members)
 
     def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> Any:  # type: ignore[override]
         text_of, _, concatenated = DIALECTS[connection.vendor]
-        texts, parameters = {}, []
-        members: Iterable[Any] = self.source_expressions
-        for name, member in zip(self.names, members, strict=True):
+        texts, others, parameters = dict[str, str](), list[str](), list[Any]()
+        for name, member in zip_longest(self.names, self.get_source_expressions()):
+            if isinstance(member, models.Value):
+                texts[name] = f"'{compact_json(member.value)}'"
+                continue
             sql, inner = compiler.compile(member)
-            texts[name] = sql if isinstance(member, JsonRows) else text_of(member.target, sql)
             parameters += inner
-        return _object(concatenated, texts), parameters
+            if name is None:
+                others += ["','", sql]
+            elif isinstance(member, JsonRows):
+                texts[name] = sql
+            else:
+                texts[name] = text_of(getattr(member, "target", member.output_field), sql)
+        return concatenated([*_members(texts), *others]), parameters
+
+
+class JsonObject(JsonMembers):
+    """The row itself as a JSON object."""
+
+    def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> Any:  # type: ignore[override]
+        members, parameters = super().as_sql(compiler, connection)
+        return f"'{{' || {members} || '}}'", parameters
 
 
 class JsonRows(Func):
@@ -73,9 +95,10 @@ class JsonRows(Func):
                 else rows("o", member[0], f"{alias}.id", member[1])
                 for name, member in members.items()
             }
+            json = concatenated(["'{'", *_members(texts), "'}'"])
             return f"""'[' || coalesce((
                 SELECT {aggregate}(json, ',') FROM (
-                    SELECT {_object(concatenated, texts)} AS json FROM {meta.db_table} {alias}
+                    SELECT {json} AS json FROM {meta.db_table} {alias}
                     WHERE {alias}.{key} = {parent} AND {alias}.profile_key = {customer}
                     ORDER BY {alias}.position
                 ) {alias}
@@ -84,12 +107,12 @@ class JsonRows(Func):
         return rows("i", self.model, parent, self.members), [*parameters, *parameters]
 
 
-def _object(concatenated: Callable[[Iterable[str]], str], members: Mapping[str, str]) -> str:
-    """Return the SQL whose text is the object of members, each with the SQL of its JSON."""
+def _members(texts: Mapping[str, str]) -> list[str]:
+    """Return the pieces of SQL whose text is the members, each with the SQL of its JSON."""
     pieces: list[str] = []
-    for name, text in members.items():
-        pieces += [f"""'{"," if pieces else "{"}"{name}":'""", text]
-    return concatenated([*pieces, "'}'"])
+    for name, text in texts.items():
+        pieces += [f"""'{"," * bool(pieces)}"{name}":'""", text]
+    return pieces
 
 
 def _or_null(field: Any, text: str) -> str:
@@ -120,8 +143,7 @@ def sqlite_text(field: Any, column: str) -> str:
         case ExactField():
             text = column
         case models.DateTimeField():  # stored in UTC, a whole second without its fraction
-            fraction = f"CASE length({column}) WHEN 19 THEN '.000000' ELSE '' END"
-            text = f"""'"' || replace({column}, ' ', 'T') || {fraction} || 'Z"'"""
+            text = f"""'"' || substr(replace({column}, ' ', 'T') || '.000000', 1, 26) || 'Z"'"""
         case _:
             return f"json_quote({column})"  # of NULL, it is null
     return _or_null(field, text)

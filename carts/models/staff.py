@@ -1,7 +1,21 @@
+"""What is kept of the desk's staff beside Django's own accounts and log."""
+
+from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.db import models
 
 from carts.models.cart_change import REQUEST_ID_LENGTH
+
+
+class FirstPassword(models.Model):
+    """An account whose password somebody else has chosen: its next sign-in asks for another."""
+
+    account = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+
+    def __str__(self) -> str:
+        return str(self.account)
 
 
 class StaffEntry(models.Model):
