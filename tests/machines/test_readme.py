@@ -51,7 +51,10 @@ def test_the_first_page_creates_a_cart_and_lists_it(variables: dict[str, str]) -
 def test_every_operation_has_a_line_that_does_it(variables: dict[str, str]) -> None:
     assert LINES.keys() == {operation.name for operation in OPERATIONS}
 
+    run_lines = set()
+
     def answer(name: str) -> Any:
+        run_lines.add(name)
         body = json.loads(run(LINES[name], variables))
         assert [each["severity"] for each in body["notifications"]] == ["Success"], body
         return body.get("data")
@@ -83,3 +86,4 @@ def test_every_operation_has_a_line_that_does_it(variables: dict[str, str]) -> N
     assert answer("Get Cart")["items"] == []
     answer("Delete Cart")
     assert answer("List Carts")["carts"] == others
+    assert run_lines == LINES.keys()

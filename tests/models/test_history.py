@@ -12,7 +12,7 @@ from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.carts import created_with_items
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
-from tests.support.operations import send
+from tests.support.operations import IN_TURN, send
 
 
 def changes() -> list[CartChange]:
@@ -112,22 +112,9 @@ def test_the_latest_changes_are_kept_and_the_creation(api: Api) -> None:
 
 def test_the_history_calls_operations_by_their_declared_names(api: Api) -> None:
     cart_id, [item_id] = created_with_items(api, "Calzone")
-    for name in (
-        "Change Cart",
-        "Add Item",
-        "Update Item",
-        "Change Item",
-        "Remove Item",
-        "Add Items",
-    ):
+    for name in IN_TURN[:-1]:  # the history goes with the cart
         assert send(api, name, cart_id, item_id).status_code == 200
-    for name in ("Replace Items", "Close Cart", "Reopen Cart", "Move Cart"):
-        assert send(api, name, cart_id).status_code == 200
 
-    recorded = [change.operation for change in changes()]
-    assert len(set(recorded)) == len(recorded) == 10
+    assert [change.operation for change in changes()] == IN_TURN[:-1]
     room = CartChange._meta.get_field("operation").max_length
     assert all(len(operation.name) <= room for operation in OPERATIONS)
-    assert {*recorded, "Create Cart", "Delete Cart"} == {
-        operation.name for operation in OPERATIONS if "Cart.Read" not in operation.scopes
-    }

@@ -63,6 +63,9 @@ ON_A_CART = [name for name, one in REQUESTS.items() if "{cartId}" in one.path]
 ON_AN_ITEM = [name for name, one in REQUESTS.items() if "{itemId}" in one.path]
 # Reopen Cart changes nothing of an open cart.
 CHANGES = [name for name in ON_A_CART if name not in {*READS, "Reopen Cart"}]
+# What takes an item or the cart away comes after what needs it, in this order.
+LAST = ["Remove Item", "Replace Items", "Close Cart", "Reopen Cart", "Move Cart", "Delete Cart"]
+IN_TURN = sorted([*CHANGES, "Reopen Cart"], key=lambda name: name in LAST and 1 + LAST.index(name))
 WITH_A_BODY = [name for name, one in REQUESTS.items() if one.operation.body]
 
 
