@@ -127,14 +127,14 @@ def _log_claim(error: BaseException) -> None:
     """Log what is wrong with a claim of a well-signed token. The caller is not told."""
     while error.__cause__:
         error = error.__cause__
-    text, now = str(error), time.monotonic()
+    text, moment = str(error), time.monotonic()
     # Others come before the signature is verified, save of an `exp` or `nbf` of another type.
     is_unsigned = isinstance(error, DecodeError | InvalidAlgorithmError)
     of_claim = isinstance(error, InvalidTokenError | InvalidClaim) and not is_unsigned
     if not of_claim and not text.endswith("must be an integer."):
         return
-    if now >= _logged_at.get(text, float("-inf")) + LOG_SECONDS:
-        _logged_at[text] = now
+    if moment >= _logged_at.get(text, float("-inf")) + LOG_SECONDS:
+        _logged_at[text] = moment
         logger.warning("A token with a good signature was refused: %s", text)
 
 

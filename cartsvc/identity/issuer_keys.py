@@ -54,19 +54,19 @@ class IssuerKeys(PyJWKClient):
 
     def get_jwk_set(self, refresh: bool = False) -> PyJWKSet:
         """Return the keys, another object after each fetch. `refresh` says that they lack one."""
-        now = time.monotonic()
+        moment = time.monotonic()
         fresh_seconds = COOLDOWN_SECONDS if refresh else REFRESH_SECONDS
-        if now - self.fetched_at >= fresh_seconds:
+        if moment - self.fetched_at >= fresh_seconds:
             self._take_shared()
-        age = now - self.fetched_at
+        age = moment - self.fetched_at
         is_old = age >= fresh_seconds
         with suppress(RuntimeError):  # the process may have no more threads
-            if is_old and now - self.tried_at >= COOLDOWN_SECONDS:
-                self.tried_at, self.thread = now, Thread(target=self.fetch, daemon=True)
+            if is_old and moment - self.tried_at >= COOLDOWN_SECONDS:
+                self.tried_at, self.thread = moment, Thread(target=self.fetch, daemon=True)
                 self.thread.start()
             if age > MAX_AGE_SECONDS:
-                self.thread.join(max(0, self.tried_at + TIMEOUT_SECONDS - now))
-        if now - self.fetched_at > MAX_AGE_SECONDS or (refresh and is_old):
+                self.thread.join(max(0, self.tried_at + TIMEOUT_SECONDS - moment))
+        if moment - self.fetched_at > MAX_AGE_SECONDS or (refresh and is_old):
             raise Unavailable("The keys that verify tokens cannot be fetched right now.")
         return self.keys
 

@@ -35,9 +35,9 @@ class Drainable:
         def drain_or_stop(number: int, frame: FrameType | None) -> None:
             if os.getpid() != self.parent:  # a worker that has only just been forked
                 os._exit(0)
-            now = self.begun[0] or number == signal.SIGINT or not settings.DRAIN_SECONDS
+            at_once = self.begun[0] or number == signal.SIGINT or not settings.DRAIN_SECONDS
             self.begun[0] = 1
-            if now:
+            if at_once:
                 stop(number, frame)
             else:
                 signal.setitimer(signal.ITIMER_REAL, settings.DRAIN_SECONDS)

@@ -34,11 +34,11 @@ _writer: int | None = None
 
 class Metric:
     def __init__(self, kept: Counter | Histogram) -> None:
-        self.place = len(_kept)
+        self.number = len(_kept)
         _kept.append(kept)
 
     def add(self, *labels: object, seconds: float | None = None) -> None:
-        counted = self.place, labels, seconds
+        counted = self.number, labels, seconds
         if _writer is None:
             _keep(*counted)
         else:
@@ -85,8 +85,8 @@ def count_request(operation: str, response: HttpResponse, seconds: float) -> Non
         REPLAYS.add()
 
 
-def _keep(place: int, labels: Sequence[object], seconds: float | None) -> None:
-    metric = _kept[place].labels(*labels) if labels else _kept[place]
+def _keep(number: int, labels: Sequence[object], seconds: float | None) -> None:
+    metric = _kept[number].labels(*labels) if labels else _kept[number]
     if isinstance(metric, Counter):
         metric.inc()
     elif seconds is not None:

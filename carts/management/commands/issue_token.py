@@ -7,9 +7,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jwt import InvalidKeyError
 
+from carts.management.durations import duration
 from cartsvc.api.operation import OPERATIONS
 from cartsvc.identity.bearer_tokens import text_claim, token_backend
-from cartsvc.management.durations import duration
 
 
 class Command(BaseCommand):

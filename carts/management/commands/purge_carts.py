@@ -9,11 +9,11 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from carts.management.batches import delete_batches
+from carts.management.durations import duration
 from carts.models import Cart, DeletedCart, IdempotencyRecord, MovedCart
 from carts.models.cart_status import expired, has_status
 from carts.records import CHECKOUT
 from cartsvc.guids import first_key_at
-from cartsvc.management.durations import duration
 
 
 class Command(BaseCommand):
