@@ -56,6 +56,13 @@ def test_the_page_names_every_file_of_a_recipe(recipe: str) -> None:
     assert [name for name in files_of(recipe) if f"`{name}`" not in section] == []
 
 
+def test_an_operation(run: Run) -> None:
+    apply(run, "operation")
+    names = ("duplicate_item", "examples", "if_match", "openapi", "ownership", "representation")
+    passes(run, *(f"tests/api/test_{name}.py" for name in names))
+    passes(run, *(f"tests/models/test_{name}.py" for name in ("history", "queries")))
+
+
 def test_a_list_of_carts_at_the_desk(run: Run) -> None:
     apply(run, "list_page")
     passes(run, *(f"tests/desk/test_{name}.py" for name in ("checkouts", "roles")))
