@@ -144,7 +144,7 @@ class OperationView(ViewSetMixin, APIView):
             # Some generated clients send null for a body that is not given.
             is_none = may_be_none and body.strip() in {b"", b"null"}
             sent = {} if is_none else json_object(body)
-            values, (errors, unknown) = checked(self.operation.body.check, sent)
+            values, (errors, unknown) = checked(self.operation.body.body_check, sent)
             most = MAX_ERRORS + 1 if self.is_strict else MAX_WARNINGS
             warnings: list[ApiError] = [
                 UnknownMember(field=json_pointer((*place, shortened(str(name)))))

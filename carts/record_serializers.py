@@ -98,7 +98,7 @@ class RecordSerializer(serializers.Serializer):
         return found | declared
 
     @cached_property
-    def check(self) -> PlacedCheck:
+    def body_check(self) -> PlacedCheck:
         return self._check_of(self.fields)
 
     def _check_of(self, fields: Mapping[str, Any]) -> PlacedCheck:
@@ -114,7 +114,7 @@ class RecordSerializer(serializers.Serializer):
     def _member(self, name: str, field: Any) -> Member:
         check, is_list = field.kind.check, isinstance(field.kind, ListOf)
         if is_list:
-            check = partial(checked_list, field.kind, field.child.check)
+            check = partial(checked_list, field.kind, field.child.body_check)
         absent = defaults_of(self.record).get(field.source)
         hook = getattr(self, f"validate_{name}", None)
         hook = hook and partial(hooked, hook)
@@ -129,7 +129,7 @@ class RecordSerializer(serializers.Serializer):
         Raises:
             InvalidBody: with a place for each wrong value, up to `MAX_ERRORS`.
         """
-        value, found = checked(self.check, data)
+        value, found = checked(self.body_check, data)
         if found.errors:
             raise InvalidBody(found.errors)
         return value
@@ -160,7 +160,7 @@ class ChangeSerializer(RecordSerializer):
         return found
 
     @cached_property
-    def check(self) -> PlacedCheck:
+    def body_check(self) -> PlacedCheck:
         return self._check_change
 
     def _check_change(self, sent: Any, place: Place, found: Found) -> Any:

@@ -40,11 +40,11 @@ class ListOf(ValueType):
         if self.setting and len(values) > (limit := getattr(settings, self.setting)):
             raise TooMany(limit=limit, plural=self.plural)
 
-    def stored(self, value: Iterable[Any]) -> Any:
-        return [stored_values(self.record, one._asdict()) for one in value]
+    def written(self, value: Iterable[Any]) -> Any:
+        return [written_values(self.record, one._asdict()) for one in value]
 
-    def read(self, stored: Any) -> tuple[Any, ...]:
-        return tuple(stored_record(self.record, read_values(self.record, one)) for one in stored)
+    def read_back(self, written: Any) -> tuple[Any, ...]:
+        return tuple(stored_record(self.record, read_values(self.record, one)) for one in written)
 
 
 @cache
@@ -66,19 +66,19 @@ def is_optional(record: Record, name: str) -> bool:
     return name in defaults_of(record)
 
 
-def stored_values(record: Record, values: Mapping[str, Any]) -> Values:
+def written_values(record: Record, values: Mapping[str, Any]) -> Values:
     """Return values, those of the record as the JSON of the history has them."""
-    return _converted(values, _methods(record, "stored"))
+    return _converted(values, _methods(record, "written"))
 
 
-def read_values(record: Record, stored: Mapping[str, Any]) -> Values:
+def read_values(record: Record, written: Mapping[str, Any]) -> Values:
     """Return the members of a stored JSON object, those of the record as its fields hold them."""
-    return _converted(stored, _methods(record, "read"))
+    return _converted(written, _methods(record, "read_back"))
 
 
 @cache
 def _methods(record: Record, method: str) -> dict[str, Callable[[Any], Any]]:
-    """Return the method of each field's type that does not return its argument."""
+    """Return this method of each type that has one of its own, by the fields."""
     return {
         name: getattr(kind, method)
         for name, kind in types_of(record).items()

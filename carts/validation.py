@@ -26,7 +26,7 @@ class Found(NamedTuple):
     errors: list[ApiError]
     unknown: list[Place]
 
-    def add(self, error: ApiError, place: Place) -> None:
+    def add_error(self, error: ApiError, place: Place) -> None:
         """Add an error, or those that it holds, which are within this place."""
         for one in error.errors:
             one.field = (*place, *(one.field or ()))
@@ -85,7 +85,7 @@ def object_check(
                 values.append(hook(value) if hook and name in sent else value)
             except ApiError as error:
                 is_wrong = True
-                found.add(error, (*place, name))
+                found.add_error(error, (*place, name))
         if not is_known:
             _add_unknown(names, sent, place, found.unknown, unknown_before)
         if is_wrong:
@@ -124,7 +124,7 @@ def checked_list(
             # Unpacking would take twice as long.
             values.append(check(element, place + (position,), found))  # noqa: RUF005
         except ApiError as error:
-            found.add(error, (*place, position))
+            found.add_error(error, (*place, position))
             if len(found.errors) > MAX_ERRORS:
                 break
     if len(values) < len(elements):
@@ -138,7 +138,7 @@ def checked(check: PlacedCheck, sent: object) -> tuple[Any, Found]:
     try:
         value = check(sent, (), found)
     except ApiError as error:
-        found.add(error, ())
+        found.add_error(error, ())
     return value, found
 
 

@@ -63,13 +63,13 @@ class ValueType:
         """Do as `check`, for a value from Python code or a form."""
         return self.check(value)
 
-    def stored(self, value: Any) -> Any:
+    def written(self, value: Any) -> Any:
         """Return a kept value as JSON has it: a text, an int or a Decimal."""
         return value
 
-    def read(self, stored: Any) -> Any:
-        """Return the kept value that was `stored`."""
-        return stored
+    def read_back(self, written: Any) -> Any:
+        """Return the kept value that was `written`."""
+        return written
 
 
 class Number(ValueType):
@@ -211,8 +211,8 @@ class Price(Number):
             raise TooManyDecimals(limit=self.decimals)
         return price
 
-    def read(self, stored: Any) -> Decimal:
-        return Decimal(stored)
+    def read_back(self, written: Any) -> Decimal:
+        return Decimal(written)
 
 
 class Guid(ValueType):
@@ -229,11 +229,11 @@ class Guid(ValueType):
     def check_python(self, value: object) -> UUID:
         return value if isinstance(value, UUID) else self.check(value)
 
-    def stored(self, value: UUID) -> str:
+    def written(self, value: UUID) -> str:
         return str(value)
 
-    def read(self, stored: str) -> UUID:
-        return UUID(stored)
+    def read_back(self, written: str) -> UUID:
+        return UUID(written)
 
 
 @dataclass(frozen=True)

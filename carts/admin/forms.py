@@ -17,7 +17,7 @@ from carts.models.cart_change import WHY_LENGTH
 from carts.models.columns import column_names
 from carts.record_types import Record, is_optional, types_of
 from carts.records import Item, NewCart, Option
-from carts.value_types import Integer, Line, Price, Text
+from carts.value_types import Choice, Currency, Guid, Integer, Line, Price, Text
 
 CHANNELS = ("fulfilment_channel", "ordering_channel", "platform")
 
@@ -55,12 +55,13 @@ def form_field(record: Record, name: str) -> forms.Field:
     options: dict[str, Any] = {
         "label": label_of(name),
         "required": not optional,
-        "validators": [kind.check],
+        "validators": [kind.check_python],
     }
+    empty_value = None if optional else ""
     match kind:
         case Text():
             texts = MultilineField if kind.multiline else forms.CharField
-            field = texts(strip=False, empty_value=None if optional else "", **options)
+            field = texts(strip=False, empty_value=empty_value, **options)
             # Without `maxlength`, at which browsers cut what is pasted, and count emoji as two.
             if name in CHANNELS:
                 field.widget.attrs |= {"list": f"suggested-{name}", "autocomplete": "off"}
@@ -73,7 +74,14 @@ def form_field(record: Record, name: str) -> forms.Field:
             return forms.IntegerField(widget=widget, **options)
         case Price():
             return AmountField(**options)
-    raise TypeError(kind)
+        case Currency():
+            return forms.CharField(empty_value=empty_value, **options)
+        case Guid():
+            return forms.UUIDField(**options)
+        case Choice():
+            words = [("", "—"), *((word, word) for word in kind.words)]
+            return forms.TypedChoiceField(choices=words, empty_value=empty_value, **options)
+    raise TypeError(f"There is no form field for {kind}.")
 
 
 class RecordForm(forms.Form):

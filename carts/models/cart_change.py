@@ -18,7 +18,7 @@ from django.db.models.functions import Length
 from django.utils.functional import cached_property
 
 from carts.models.save_guard import GuardedModel
-from carts.record_types import Record, Values, read_values, stored_record, stored_values, types_of
+from carts.record_types import Record, Values, read_values, stored_record, types_of, written_values
 from carts.records import Item, NewCart, PlacedItem
 from cartsvc.characters import UNPRINTABLE
 from cartsvc.db.exact_field import ExactField
@@ -49,8 +49,8 @@ def encoded(record: Record, values: Mapping[str, Any]) -> str:
     """Return what a change holds of a record's values, or of `items` by their ids, as its text."""
     if "items" in values:
         items = values["items"].items()
-        return _encode({"items": {key: stored_values(record, one) for key, one in items}})
-    return _encode(stored_values(record, values))
+        return _encode({"items": {key: written_values(record, one) for key, one in items}})
+    return _encode(written_values(record, values))
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,11 +76,15 @@ def _rule(name: str, kind: Any) -> tuple[str, Q] | None:
             return "paragraph", _text(name, kind, NOT_IN_PARAGRAPH)
         case Currency():
             return "code", Q(**{f"{name}__regex": r"^[A-Z]{3}\Z"})
+        case Choice():
+            return "word", Q(**{f"{name}__in": kind.words})
         case Integer() | Price() if kind != INT64:
             # SQLite's integers have 64 bits.
             bounds = {f"{name}__gte": kind.minimum, f"{name}__lte": kind.maximum}
             return "range", Q(**bounds)
-    return None
+        case Guid() | Integer():
+            return None  # the column holds nothing else
+    raise TypeError(f"There is no constraint for {kind}.")
 
 
 def _text(name: str, kind: Text, forbidden: str) -> Q:

@@ -22,7 +22,13 @@ from carts.models.change_feed import SETTLING_SECONDS
 from carts.models.idempotency import KEPT_HOURS, KEY_MAX_LENGTH
 from carts.openapi.error_examples import example_errors
 from carts.openapi.example_cart import JsonDict, example_cart, example_of
-from carts.openapi.schemas import add_schemas, body_name, envelope_name, reference_to
+from carts.openapi.schemas import (
+    GUID_PATTERN,
+    add_schemas,
+    body_name,
+    envelope_name,
+    reference_to,
+)
 from carts.operation_view import OperationView
 from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
 from cartsvc.api.envelope import failure_text, success
@@ -149,6 +155,7 @@ def load_document() -> JsonDict:
         "settling": SETTLING_SECONDS,
         "kept_hours": KEPT_HOURS,
         "key_max_length": KEY_MAX_LENGTH,
+        "guid_pattern": GUID_PATTERN,
         "all_codes": ", ".join(sorted(API_ERRORS)),
     }
     text = Path(__file__).with_name("document.yaml").read_text("utf-8")

@@ -11,7 +11,7 @@ from carts.openapi.example_cart import JsonDict
 from carts.record_serializers import RecordSerializer
 from carts.record_types import ListOf, Record
 from carts.records import Closing, Item, Option, Reopening
-from carts.value_types import INT64, Choice, Currency, Guid, Integer, Line, Price
+from carts.value_types import INT64, Choice, Currency, Guid, Integer, Line, Paragraph, Price
 from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.characters import INVISIBLE, NOT_IN_LINE, NOT_IN_PARAGRAPH
 
@@ -38,7 +38,12 @@ PORTABLE_CONTROLS = portable(NOT_IN_LINE)
 LINE_PATTERN = (
     f"^[^{PORTABLE_CONTROLS}]*[^{portable(INVISIBLE)}{PORTABLE_CONTROLS}][^{PORTABLE_CONTROLS}]*$"
 )
-PARAGRAPH_PATTERN = f"^[^{portable(NOT_IN_PARAGRAPH)}]*$"
+PATTERNS = {
+    Line: LINE_PATTERN,
+    Paragraph: f"^[^{portable(NOT_IN_PARAGRAPH)}]*$",
+    Currency: "^[A-Z]{3}$",  # of ISO 4217's codes, some may be withdrawn, and new ones come
+}
+GUID_PATTERN = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 
 
 def reference_to(kind: str, name: str) -> JsonDict:
@@ -104,15 +109,15 @@ def member(field: Any, described: JsonDict) -> JsonDict:
         case Choice():
             schema = {"type": "string", "enum": [*kind.words]}
         case Guid():
-            schema = dict(described)
+            schema = {"type": "string", "format": "uuid", "pattern": GUID_PATTERN}
         case Price():
             bounds = {"minimum": 0, "maximum": float(kind.maximum)}
             schema = {"type": "number", "format": "double", **bounds}
-        case _:
-            # Of the codes of ISO 4217, some may be withdrawn, and new ones come.
-            pattern = LINE_PATTERN if isinstance(kind, Line) else PARAGRAPH_PATTERN
-            pattern = "^[A-Z]{3}$" if isinstance(kind, Currency) else pattern
+        case Line() | Paragraph() | Currency():
+            pattern = PATTERNS[type(kind)]
             schema = {"type": "string", "maxLength": kind.max_length, "pattern": pattern}
+        case _:
+            raise TypeError(f"There is no schema for {kind}.")
     if field.allow_null:
         schema["type"] = [schema["type"], "null"]
     return {**schema, "description": described["description"]}

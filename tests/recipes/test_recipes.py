@@ -1,38 +1,15 @@
 """The recipes of tests/README.md, each applied to a copy of the project, which passes its tests."""
 
-import os
 import re
-import shutil
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.recipes.conftest import Run
 from tests.support.programs import ROOT, program
 
 HERE = Path(__file__).parent
-# What no recipe needs, nor a clean clone has.
-LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__", "node_modules", "var")
-
-Run = Callable[..., str]
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """Return a function that runs a command in a copy of the project, and must succeed."""
-    copy = shutil.copytree(ROOT, tmp_path / "copy", ignore=LEFT_OUT)
-    env = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG"}}
-
-    def run(*command: object) -> str:
-        done = subprocess.run(
-            list(map(str, command)), cwd=copy, env=env, capture_output=True, text=True, timeout=600
-        )
-        assert done.returncode == 0, f"{done.stderr}{done.stdout[-4000:]}"
-        return done.stdout
-
-    return run
 
 
 def files_of(recipe: str) -> list[str]:
@@ -68,10 +45,10 @@ def test_a_list_of_carts_at_the_desk(run: Run) -> None:
     passes(run, *(f"tests/desk/test_{name}.py" for name in ("checkouts", "roles")))
 
 
-def test_a_field_of_an_item(run: Run, tmp_path: Path) -> None:
+def test_a_field_of_an_item(run: Run, copy: Path) -> None:
     apply(run, "field")
     run(sys.executable, "manage.py", "makemigrations", "carts", "-n", "external_reference")
-    migration = tmp_path / "copy/carts/migrations/0002_external_reference.py"
+    migration = copy / "carts/migrations/0002_external_reference.py"
     written = migration.read_text().replace(
         "migrations.AddConstraint", "cartsvc.db.migration_operations.AddCheck"
     )
