@@ -32,7 +32,7 @@ class CartBearer(Bearer):
         if "profileKey" in claims and profile_key is None:
             raise InvalidClaim("The claim profileKey is no GUID.")
         partner_key = text_claim(claims, "partnerKey") if "partnerKey" in claims else None
-        return cls(bearer.subject, bearer.scopes, profile_key, partner_key)
+        return cls(bearer.sub, bearer.scopes, profile_key, partner_key)
 
     def check_profile(self, profile_key: UUID | None) -> None:
         """Raise `profile_mismatch` if the token does not open the customer, if there is one."""

@@ -47,7 +47,7 @@ class ChangesViewSet(OperationView):
         scopes=("Cart.Read",),
         required_scope=settings.ANY_PROFILE_SCOPE,
         data="ChangesPage",
-        query=("after", "limit of List Changes"),
+        query_parameters=("after", "limit of List Changes"),
         errors=(InvalidParameter,),
     )
     def list(self, request: HttpRequest) -> HttpResponse:

@@ -46,7 +46,7 @@ from cartsvc.request_errors import (
 IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
 
 # The headers that say how an operation is to be done, as WSGI names them.
-PREFERENCES = {"HTTP_PREFER", "HTTP_IF_MATCH", "HTTP_IDEMPOTENCY_KEY"}
+PREFERENCE_HEADERS = {"HTTP_PREFER", "HTTP_IF_MATCH", "HTTP_IDEMPOTENCY_KEY"}
 
 READING_SCOPES = ("Cart.Read", "Cart.Write")
 
@@ -103,8 +103,8 @@ class OperationView(ViewSetMixin, APIView):
                 bearer.check_scope((self.operation.required_scope,))
         check_guids(kwargs)
         bearer.check_profile(kwargs.get("profile_key"))
-        self.caller = bearer.subject, bearer.profile_key
-        if self.operation and not headers.keys().isdisjoint(PREFERENCES):
+        self.caller = bearer.sub, bearer.profile_key
+        if self.operation and not headers.keys().isdisjoint(PREFERENCE_HEADERS):
             self._read_headers(headers)
 
     def _read_headers(self, sent: Mapping[str, str]) -> None:
@@ -170,7 +170,7 @@ class OperationView(ViewSetMixin, APIView):
 
     def carts(self, **keys: object) -> CartManager:
         """Return the carts that the bearer may see and change, in the bearer's name."""
-        name, request_id = self.bearer.subject, self.request.META["cartsvc.request_id"]
+        name, request_id = self.bearer.sub, self.request.META["cartsvc.request_id"]
         author = Author("bearer", name[:NAME_LENGTH], request_id)
         of_bearer = {**keys, "profile_key": self.kwargs["profile_key"], **self.bearer.keys}
         return Cart.objects.by(author, returns_cart=self.returns_cart, **of_bearer)

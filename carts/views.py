@@ -88,7 +88,7 @@ class CartViewSet(OperationView):
         description="The profile's carts, newest or last changed first, in pages.",
         message="The carts were found.",
         data="CartPage",
-        query=PAGE_PARAMETERS,
+        query_parameters=PAGE_PARAMETERS,
         errors=(InvalidParameter,),
     )
     def list(self, request: HttpRequest, profile_key: UUID) -> HttpResponse:

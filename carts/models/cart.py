@@ -115,7 +115,7 @@ class Cart(GuardedModel):
     def state(self) -> CartStatus:
         """Whether the cart is open now, and if it is closed, how."""
         stored = CartStatus(*(getattr(self, name) for name in STATUS_COLUMNS))
-        return stored.at(timezone.now())
+        return stored.as_of(timezone.now())
 
     def change(self, *, version: int | None = None, **changes: Any) -> None:
         """Change the named fields; the others stay as they are. See `CartManager.change_cart`."""

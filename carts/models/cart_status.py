@@ -31,7 +31,7 @@ class CartStatus(NamedTuple):
         until = f" until {rfc3339(self.closed_until)}" if self.closed_until else ""
         return f"<{self.status}{until}>"
 
-    def at(self, moment: datetime) -> "CartStatus":
+    def as_of(self, moment: datetime) -> "CartStatus":
         """Return it as it is at the moment. Nothing is written when a checkout runs out."""
         if self.closed_until is not None and self.closed_until <= moment:
             return CartStatus(OPEN)

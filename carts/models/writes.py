@@ -47,7 +47,7 @@ class CartRow(NamedTuple):
     @property
     def status(self) -> CartStatus:
         """What the cart is at the moment of the change: a checkout may have run out."""
-        return CartStatus._make(self[-len(STATUS_COLUMNS) :]).at(self.moment)
+        return CartStatus._make(self[-len(STATUS_COLUMNS) :]).as_of(self.moment)
 
     @property
     def key(self) -> dict[str, UUID]:

@@ -99,7 +99,8 @@ class DocumentGenerator(SchemaGenerator):
             "parameters": [
                 {"name": name, **parameter}
                 for name, parameter in self.parameters.items()
-                if f"{{{name}}}" in path or name in (*declared.query, *declared.request_headers)
+                if f"{{{name}}}" in path
+                or name in (*declared.query_parameters, *declared.request_headers)
             ],
             "responses": self._answers(declared, path),
         }

@@ -15,7 +15,7 @@ from cartsvc.request_errors import MalformedJson, PayloadTooLarge, UnsupportedMe
 from cartsvc.value_errors import InvalidType
 
 # In the WSGI environ of a request whose body was read.
-RECEIVED = "cartsvc.received"
+IS_RECEIVED = "cartsvc.received"
 
 # Bytes of a Content-Type. Reading its parameters takes quadratic time.
 CONTENT_TYPE_MAX_LENGTH = 200
@@ -74,7 +74,7 @@ def received_body(request: HttpRequest) -> bytes:
         raise PayloadTooLarge(limit=limit)
     if not chunked and len(body) < length:
         raise MalformedJson("The body did not arrive whole.")
-    request.META[RECEIVED] = True
+    request.META[IS_RECEIVED] = True
     return body
 
 

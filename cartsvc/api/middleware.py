@@ -24,7 +24,7 @@ from environs import ValidationError
 
 from cartsvc.api import health
 from cartsvc.api.exception_handler import handle
-from cartsvc.api.json_body import RECEIVED, has_body, media_type
+from cartsvc.api.json_body import IS_RECEIVED, has_body, media_type
 from cartsvc.db.time_limits import deadline
 from cartsvc.environment_variables import browser_origin
 from cartsvc.request_errors import (
@@ -102,7 +102,7 @@ class ApiMiddleware:
         started = perf_counter()
         response: HttpResponse = self.api(request)
         _add_headers(request, response)
-        if RECEIVED not in request.META and has_body(request):
+        if IS_RECEIVED not in request.META and has_body(request):
             request.META[drain.CLOSES_CONNECTION] = True
         _record(request, response, perf_counter() - started)
         return response

@@ -32,7 +32,7 @@ class Operation:
     body_is_optional: bool = False
     media_types: tuple[str, ...] = ("application/json",)
     data: str | None = None
-    query: tuple[str, ...] = ()
+    query_parameters: tuple[str, ...] = ()
     request_headers: tuple[str, ...] = ()
     response_headers: tuple[str, ...] = ()
     specified: bool = False

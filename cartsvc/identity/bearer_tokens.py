@@ -51,7 +51,7 @@ Claims = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    subject: str
+    sub: str
     scopes: frozenset[str]
 
     @classmethod

@@ -120,7 +120,7 @@ def log_access(
     }
     if code := getattr(response, "code", None):
         members["code"] = code
-    if subject := getattr(getattr(request, "user", None), "subject", None):
+    if subject := getattr(getattr(request, "user", None), "sub", None):
         members["bearer"] = pseudonym(subject)
     access.info("%s %s", operation, response.status_code, extra={"members": members})
 

@@ -1,4 +1,4 @@
-"""A public name of the code stands for one thing."""
+"""A public name of the code stands for one thing, and so does one of another case."""
 
 import ast
 from collections import defaultdict
@@ -37,17 +37,25 @@ HOOKS = {
 }
 
 # The same of several: an operation on the view, the manager, a cart and an item; the status of a
-# cart, read or locked; the author of a change or a deletion; to send a statement.
+# cart, read or locked; the author of a change or a deletion; the value, the key and the address of
+# what has one; what is held, found, changed or wrong; to run, send, read, add or check something.
 SHARED = {
     *("add_item", "add_items", "replace_items", "delete_cart", "change", "close", "reopen", "move"),
-    *("status", "author", "send"),
+    *("status", "author", "value", "key", "url", "items", "carts", "changes", "errors"),
+    *("run", "send", "read", "add", "check"),
 }
 
 
 class Definition(NamedTuple):
     name: str
     module: str
-    owner: str | None = None  # the class of a method
+    owner: str | None = None  # the class of a method, or the record of a member
+    is_member: bool = False
+
+
+def is_record(node: ast.ClassDef) -> bool:
+    says = map(ast.unparse, (*node.bases, *node.decorator_list))
+    return any("NamedTuple" in one or "dataclass" in one for one in says)
 
 
 def names_in(target: ast.expr) -> set[str]:
@@ -62,8 +70,11 @@ def definitions(module: str, body: Iterable[ast.stmt]) -> Iterator[Definition]:
             case ast.ClassDef():
                 yield Definition(node.name, module)
                 for member in node.body:
-                    if isinstance(member, ast.FunctionDef):
-                        yield Definition(member.name, module, node.name)
+                    match member:
+                        case ast.FunctionDef():
+                            yield Definition(member.name, module, node.name)
+                        case ast.AnnAssign(target=ast.Name(id=name)) if is_record(node):
+                            yield Definition(name, module, node.name, is_member=True)
             case ast.Assign():
                 # A setting may be read and then completed.
                 names = set().union(*map(names_in, node.targets))
@@ -88,13 +99,17 @@ def test_a_public_name_stands_for_one_thing() -> None:
     def line(owner: str) -> set[str]:
         return {owner}.union(*(line(base) for base in bases.get(owner, ())))
 
-    def is_override(one: Definition, other: Definition) -> bool:
+    def is_the_same(one: Definition, other: Definition) -> bool:
+        """Of two records, or of a class and one that it inherits from."""
         shared = line(one.owner or one.name) & line(other.owner or other.name)
-        return bool(one.owner and other.owner and shared & bases.keys())
+        of_two = bool(one.owner and other.owner and shared & bases.keys())
+        return of_two or (one.is_member and other.is_member)
 
     twice = {
         name: places
         for name, places in found.items()
-        if any(not is_override(*pair) for pair in combinations(places, 2))
+        if any(not is_the_same(*pair) for pair in combinations(places, 2))
     }
     assert twice == {}
+    called = {name for name, places in found.items() if not all(one.is_member for one in places)}
+    assert {name for name in called if name.isupper() and name.lower() in called} == set()

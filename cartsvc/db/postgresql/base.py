@@ -202,7 +202,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         One whose client is gone may wait for its standby much longer than any request. What hides
         other roles' transactions would hide their writes: the service has one role.
         """
-        sql = OLDEST_WRITE_OF_ALL if self.is_distributed else OLDEST_WRITE
+        sql = OLDEST_WRITE_OF_ALL if self.is_distributed else OLDEST_WRITE_HERE
         with self.cursor() as cursor:
             cursor.execute(sql)
             oldest: datetime = cursor.fetchone()[0]
@@ -232,12 +232,12 @@ TRY_TO_LOCK = "SELECT pg_try_advisory_xact_lock(hashtext('cartsvc.migrate'))"
 HAS_CITUS = "SELECT to_regclass('pg_dist_partition') IS NOT NULL"
 HAS_SHARDS = "SELECT EXISTS (SELECT FROM pg_dist_partition WHERE partmethod = 'h')"
 # The time of the statement comes before the look at the transactions.
-OLDEST_WRITE = """
+OLDEST_WRITE_HERE = """
     SELECT least(
         statement_timestamp(),
         (SELECT min(xact_start) FROM pg_stat_activity WHERE backend_xid IS NOT NULL
             AND datname = current_database() AND pid != pg_backend_pid()),
         (SELECT min(prepared) FROM pg_prepared_xacts WHERE database = current_database()))"""
 OLDEST_WRITE_OF_ALL = f"""
-    SELECT min(result::timestamptz) FROM run_command_on_all_nodes($${OLDEST_WRITE}$$)
+    SELECT min(result::timestamptz) FROM run_command_on_all_nodes($${OLDEST_WRITE_HERE}$$)
     WHERE success"""
