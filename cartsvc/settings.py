@@ -257,12 +257,7 @@ CORS_EXPOSE_HEADERS = [
     *("ETag", "X-Request-ID", "Retry-After", "Idempotent-Replayed", "Preference-Applied"),
 ]
 
-SPECTACULAR_SETTINGS = {
-    "DEFAULT_GENERATOR_CLASS": "carts.openapi.document.DocumentGenerator",
-    "SWAGGER_UI_SETTINGS": "docsSettings",  # of docs.js
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-}
+SPECTACULAR_SETTINGS = {"DEFAULT_GENERATOR_CLASS": "carts.openapi.document.DocumentGenerator"}
 
 # Operations
 

@@ -85,7 +85,9 @@ const lastIds = {
   },
 };
 
-const docsSettings = {
+SwaggerUIBundle({
+  url: document.getElementById("swagger-ui").dataset.document,
+  dom_id: "#swagger-ui",
   persistAuthorization: true,
   tryItOutEnabled: true,
   plugins: [exactAnswers, origins, tokenHint, lastIds],
@@ -97,4 +99,4 @@ const docsSettings = {
     }
     return request;
   },
-};
+});
