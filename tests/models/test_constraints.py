@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import pytest
 from django.db import DatabaseError, connection, models, transaction
 from django.db.models.expressions import RawSQL
 
 from carts.models import Cart, CartItem, CartItemOption
-from carts.models.columns import column_names
+from carts.models.columns import column, column_names
 from carts.records import Item, NewCart, Option
+from carts.value_types import ValueType
 from cartsvc.db.column_check import ColumnCheck
 from cartsvc.member_names import snake_case
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
@@ -103,6 +104,14 @@ def test_a_column_takes_what_is_valid_and_nothing_else(
         # psycopg refuses NUL by itself, SQLite's driver an integer of more than 64 bits.
         with pytest.raises((DatabaseError, ValueError, OverflowError)), transaction.atomic():
             unguarded_rows(model).update(**{field: sent})
+
+
+def test_a_type_without_a_column_is_an_error() -> None:
+    class Unknown(NamedTuple):
+        member: Annotated[Any, ValueType()] = None
+
+    with pytest.raises(TypeError, match="There is no column for"):
+        column(Unknown, "member")
 
 
 @pytest.mark.parametrize(("model", "of"), MODELS.items())

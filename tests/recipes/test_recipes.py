@@ -57,6 +57,6 @@ def test_a_field_of_an_item(run: Run, copy: Path) -> None:
     passes(run, "tests/api", "-k", "externalReference or test_openapi or test_examples")
     passes(
         run,
-        *(f"tests/models/test_{name}.py" for name in ("constraints", "migrations", "null_columns")),
+        *(f"tests/models/test_{name}.py" for name in ("constraints", "migrations")),
         *(f"tests/desk/test_{name}.py" for name in ("fields", "put_back")),
     )

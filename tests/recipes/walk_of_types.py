@@ -12,6 +12,7 @@ from django.test import Client
 from carts.models import Cart
 from carts.record_types import types_of
 from carts.records import Item, Option
+from cartsvc.db.compiled_statements import MAX_SINGLE_VALUES
 from cartsvc.member_names import snake_case
 from tests.desk.conftest import add_page, form_of, item_page, put_back_page, staff
 from tests.models.test_export_customer import export
@@ -79,6 +80,17 @@ def test_a_body_brings_them(api: Api, cart: Cart) -> None:
         assert answer.status_code == 200
     assert answer["Idempotent-Replayed"] == "true"
     assert_holds(api, cart.pk, BARE)
+
+
+def test_many_items_bring_them(api: Api, cart: Cart) -> None:
+    """In rows that go to the database as arrays."""
+    sent = [FIRST, BARE, SECOND] * 5
+    assert len(sent) * len(FIRST) > MAX_SINGLE_VALUES
+    body = {"items": list(map(item, sent))}
+    assert api.put(f"/{cart.pk}/items", body).status_code == 200
+    for found, values in zip(shown(api, cart.pk)["items"], sent, strict=True):
+        for part in (found, *found["options"]):
+            assert {name: part[name] for name in values} == values
 
 
 @pytest.mark.parametrize(
