@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import models
 from django.db.models import FilteredRelation, Q
 from django.db.models.expressions import Expression
+from django.utils import timezone
 
 from carts.cart_errors import CartNotFound, ItemNotFound
 from carts.models.cart_status import OPEN
@@ -54,7 +55,7 @@ def lock_cart(
         raise CartNotFound
     if item_id and not found[0]:
         raise ItemNotFound
-    return CartRow(carts.current_moment(), *locked[0]), found
+    return CartRow(carts.moment or timezone.now(), *locked[0]), found
 
 
 def lock_open_cart(

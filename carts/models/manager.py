@@ -97,20 +97,17 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
     def get_queryset(self) -> CartQuerySet:
         return CartQuerySet(self.model, using=self._db).filter(**self.keys)
 
-    def current_moment(self) -> datetime:
-        return self.moment or timezone.now()
-
     def version_and_json(self, cart_id: UUID) -> tuple[int, str]:
         """Return the cart's version and the JSON text that Get Cart shows."""
         keys = {**self.keys, "id": cart_id}
         select = select_cart(self.model, tuple(keys))
-        for version, text in select.rows(**keys, moment=self.current_moment()):
+        for version, text in select.rows(**keys, moment=self.moment or timezone.now()):
             return version, text
         raise CartNotFound
 
     def current_version(self, cart_id: UUID) -> int | None:
         """Return the version; None if its checkout has run out, so that it shows another status."""
-        lasts = Q(closed_until=None) | Q(closed_until__gt=self.current_moment())
+        lasts = Q(closed_until=None) | Q(closed_until__gt=self.moment or timezone.now())
         return self.filter(lasts, pk=cart_id).values_list("version", flat=True).first()
 
     def summaries(
@@ -120,7 +117,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
         status: str | None = None,
         *,
         by_change: bool = False,
-    ) -> list[tuple[UUID | PageCursor, str]]:
+    ) -> Sequence[Sequence[Any]]:
         """Return the cursors and JSON texts of up to `limit` carts, those beyond the `cursor`."""
         select = select_summaries(
             self.model,
@@ -131,10 +128,9 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
             by_change=by_change,
         )
         at, cart_id = cursor[:2] if isinstance(cursor, PageCursor) else (None, cursor)
-        rows = select.rows(cart_id=cart_id, at=at, moment=self.current_moment(), **self.keys)
-        if by_change:
-            return [(PageCursor(changed, key), text) for key, text, changed in rows]
-        return [(key, text) for key, text in rows]
+        moment = self.moment or timezone.now()
+        rows = select.rows(cart_id=cart_id, at=at, moment=moment, **self.keys)
+        return [(PageCursor(at, key), text) for key, text, at in rows] if by_change else rows
 
     def create_with_items(
         self,
@@ -164,9 +160,10 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
             "created_by_name": author.name,
             "created_request_id": author.request_id,
         }
+        insertion = cart_statements.insert_cart(self.model), values
+        statements = [insertion, *insertions(cart, items)]
         with Transaction.begin() as transaction:
-            insertion = cart_statements.insert_cart(self.model), values
-            transaction.round_trip([insertion, *insertions(cart, items)])
+            transaction.round_trip(statements)
             # See `change_feed.settled_until`. The process or the server may have been halted
             # meanwhile, so COMMIT must not be on its way already.
             age = timezone.now() - made
