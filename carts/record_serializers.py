@@ -5,7 +5,7 @@ over the fields is replaced by that of `carts.validation`. A serializer keeps no
 checks, so the operations share one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -32,7 +32,7 @@ from carts.validation import (
 from carts.value_types import ValueType
 from cartsvc.api.exception_handler import errors_of
 from cartsvc.member_names import camel_case
-from cartsvc.request_errors import ApiError, ApiErrors
+from cartsvc.request_errors import ApiErrors
 
 # What Get Cart and List Carts show beyond what is sent: it may be sent back, and sets nothing.
 READ_ONLY_MEMBERS = frozenset(
@@ -42,22 +42,6 @@ READ_ONLY_MEMBERS = frozenset(
         *LAST_MEMBERS,
     }
 )
-
-
-class InvalidBody(ApiErrors, serializers.ValidationError):
-    """The errors of a body, each with its place. `detail` has them by their JSON Pointers."""
-
-    def __init__(self, errors: Sequence[ApiError]) -> None:
-        Exception.__init__(self)  # the framework's would look for texts in the errors
-        self.errors, self.field, self.headers, self.details = errors, None, {}, {}
-
-    @property
-    def detail(self) -> dict[str, list[serializers.ErrorDetail]]:  # type: ignore[override]
-        found: dict[str, list[serializers.ErrorDetail]] = {}
-        for error in self.errors:
-            detail = serializers.ErrorDetail(error.sentence, error.code)
-            found.setdefault(error.pointer or "", []).append(detail)
-        return found
 
 
 class TypedField(serializers.Field):
@@ -124,14 +108,14 @@ class RecordSerializer(serializers.Serializer):
         return self.to_record(hooked(self.validate, values))
 
     def run_validation(self, data: object = empty) -> Any:
-        """Return what `to_record` makes of the object.
-
-        Raises:
-            InvalidBody: with a place for each wrong value, up to `MAX_ERRORS`.
-        """
+        """Return what `to_record` makes of the object, or raise its errors by JSON Pointers."""
         value, found = checked(self.body_check, data)
-        if found.errors:
-            raise InvalidBody(found.errors)
+        detail: dict[str, list[serializers.ErrorDetail]] = {}
+        for error in found.errors:
+            told = serializers.ErrorDetail(error.sentence, error.code)
+            detail.setdefault(error.pointer or "", []).append(told)
+        if detail:
+            raise serializers.ValidationError(detail)
         return value
 
     def to_record(self, values: Values) -> Any:
@@ -159,11 +143,7 @@ class ChangeSerializer(RecordSerializer):
             field.required = False
         return found
 
-    @cached_property
-    def body_check(self) -> PlacedCheck:
-        return self._check_change
-
-    def _check_change(self, sent: Any, place: Place, found: Found) -> Any:
+    def body_check(self, sent: Any, place: Place, found: Found) -> Any:
         named = sent if type(sent) is dict else {}
         fixed = (name for name in named if name in self.ignored_members)
         found.errors.extend(CannotChange(field=(*place, name)) for name in fixed)
