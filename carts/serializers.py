@@ -1,6 +1,6 @@
 """The request bodies of the operations. The API document shows their docstrings."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 from uuid import UUID
 
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS, CHANGEABLE_ITEM_FIELDS
@@ -59,9 +59,6 @@ class AddItemsSerializer(RecordSerializer):
     record: ClassVar[Record] = AddedItems
     items = CartItemSerializer(many=True)
 
-    def to_record(self, values: Values) -> Any:
-        return values["items"]
-
 
 class ReplaceItemsSerializer(AddItemsSerializer):
     """The request body of Replace Items. What is not sent is not kept."""
@@ -93,9 +90,6 @@ class MoveCartSerializer(RecordSerializer):
 
     record = CartMove
     ignored_members = CloseCartSerializer.ignored_members
-
-    def to_record(self, values: Values) -> Any:
-        return values["profile_key"]
 
 
 class ChangeCartSerializer(ChangeSerializer):

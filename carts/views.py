@@ -131,9 +131,7 @@ class CartViewSet(OperationView):
         media_types=MERGE_PATCH,
         errors=(cart_errors.CannotChange, *CART_ERRORS),
     )
-    def partial_update(
-        self, request: HttpRequest, profile_key: UUID, cart_id: UUID
-    ) -> HttpResponse:
+    def partial_update(self, request: HttpRequest, profile_key: UUID, **keys: UUID) -> HttpResponse:
         return self.change(CartManager.change_cart, self.validated())
 
     @ending(
@@ -173,7 +171,7 @@ class CartViewSet(OperationView):
         errors=CART_ERRORS,
     )
     def move(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        return self.change(CartManager.move_cart, self.validated())
+        return self.change(CartManager.move_cart, self.validated().profile_key)
 
     @writing(
         name="Delete Cart",
@@ -212,10 +210,8 @@ class CartItemViewSet(OperationView):
         data="ItemIds",
         errors=CART_ERRORS,
     )
-    def create_several(
-        self, request: HttpRequest, profile_key: UUID, cart_id: UUID
-    ) -> HttpResponse:
-        items = {uuid7(): item for item in self.validated()}
+    def create_several(self, request: HttpRequest, profile_key: UUID, **keys: UUID) -> HttpResponse:
+        items = {uuid7(): item for item in self.validated().items}
         return self.change(CartManager.add_items, items, itemIds=[*map(str, items)])
 
     @changing(
@@ -230,7 +226,7 @@ class CartItemViewSet(OperationView):
         errors=(cart_errors.ListedItemNotFound, *CART_ERRORS),
     )
     def update_all(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:
-        sent = self.validated()
+        sent = self.validated().items
         items = {item_id or uuid7(): item for item_id, item in sent}
         kept = {item_id for item_id, _ in sent if item_id}
         return self.change(CartManager.replace_items, items, kept, itemIds=[*map(str, items)])
