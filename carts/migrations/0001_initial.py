@@ -39,9 +39,6 @@ class Migration(migrations.Migration):
                 ('shows_cart', models.BooleanField(default=False)),
                 ('created_on', models.DateTimeField(default=django.utils.timezone.now)),
             ],
-            options={
-                'verbose_name': 'idempotency record',
-            },
         ),
         migrations.CreateModel(
             name='MovedCart',
@@ -67,9 +64,6 @@ class Migration(migrations.Migration):
                 ('version', models.PositiveBigIntegerField(null=True)),
                 ('request_id', models.CharField(max_length=64, null=True)),
             ],
-            options={
-                'verbose_name_plural': 'staff entries',
-            },
         ),
         migrations.CreateModel(
             name='Cart',

@@ -51,9 +51,6 @@ class IdempotencyRecord(models.Model):
 
     is_new = True  # no earlier request has made it
 
-    class Meta:
-        verbose_name = "idempotency record"
-
     def __str__(self) -> str:
         return self.key
 

@@ -33,8 +33,5 @@ class StaffEntry(models.Model):
     # What one request did to several carts is one action.
     request_id = models.CharField(max_length=REQUEST_ID_LENGTH, null=True)
 
-    class Meta:
-        verbose_name_plural = "staff entries"
-
     def __str__(self) -> str:
         return f"{self.cart_id} of {self.profile_key}"

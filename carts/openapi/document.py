@@ -132,16 +132,16 @@ class DocumentGenerator(SchemaGenerator):
             answers[str(status)] = self._answer(status, "ErrorResponse", shown, *applied)
         return answers
 
-    def _answer(self, status: int, name: str, examples: JsonDict, *own: str) -> JsonDict:
+    def _answer(self, status: int, name: str, examples: JsonDict, *more: str) -> JsonDict:
         schema = reference_to("schemas", name)
         return {
             "description": f"{HTTPStatus(status).phrase}.",
-            "headers": self._headers(status, *own),
+            "headers": self._headers(status, *more),
             "content": {"application/json": {"schema": schema, "examples": examples}},
         }
 
-    def _headers(self, status: int, *own: str) -> JsonDict:
-        names = ("X-Request-ID", *HEADERS_OF_STATUS.get(status, ()), *own)
+    def _headers(self, status: int, *more: str) -> JsonDict:
+        names = ("X-Request-ID", *HEADERS_OF_STATUS.get(status, ()), *more)
         return {name: self.headers[name] for name in names}
 
 

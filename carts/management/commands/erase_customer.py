@@ -41,10 +41,10 @@ def rows_of_customer(profile_key: UUID) -> list[QuerySet[Model]]:
     carts, deleted = Cart.objects.filter(of_customer), DeletedCart.objects.filter(of_customer)
     moved = MovedCart.objects.filter(of_customer)
     gone = moved.values_list("cart_id", flat=True)
-    own = Q(cart_id__in=carts.values("pk")) | Q(cart_id__in=deleted.values("pk"))
+    of_carts = Q(cart_id__in=carts.values("pk")) | Q(cart_id__in=deleted.values("pk"))
     others_moves = MovedCart.objects.exclude(of_customer).values_list("cart_id", "profile_key")
     # Carts that came, with the customers who had them before.
-    came = [*others_moves.filter(own)]
+    came = [*others_moves.filter(of_carts)]
     answers = Q(of_customer)
     for cart_id, holder in came:
         answers |= Q(profile_key=holder, data__contains=str(cart_id))
