@@ -27,10 +27,6 @@ class CartStatus(NamedTuple):
     reference: str | None = None
     order_reference: str | None = None
 
-    def __repr__(self) -> str:
-        until = f" until {rfc3339(self.closed_until)}" if self.closed_until else ""
-        return f"<{self.status}{until}>"
-
     def as_of(self, moment: datetime) -> "CartStatus":
         """Return it as it is at the moment. Nothing is written when a checkout runs out."""
         if self.closed_until is not None and self.closed_until <= moment:
