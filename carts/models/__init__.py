@@ -4,6 +4,7 @@ from carts.models.cart import Cart
 from carts.models.cart_change import CartChange
 from carts.models.idempotency import IdempotencyRecord
 from carts.models.item import CartItem, CartItemOption
+from carts.models.manager import CartManager
 from carts.models.staff import FirstPassword, StaffEntry
 from carts.models.tombstones import DeletedCart, MovedCart
 
@@ -12,6 +13,7 @@ __all__ = [
     "CartChange",
     "CartItem",
     "CartItemOption",
+    "CartManager",
     "DeletedCart",
     "FirstPassword",
     "IdempotencyRecord",

@@ -1,5 +1,5 @@
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from django.db import models
@@ -10,12 +10,14 @@ from uuid_utils.compat import uuid7
 from carts.models.cart_change import NAME_LENGTH, REQUEST_ID_LENGTH, Author
 from carts.models.cart_status import OPEN, STATUS_COLUMNS, STATUSES, CartStatus
 from carts.models.columns import checks, column
-from carts.models.item import CartItem
-from carts.models.manager import CartManager
 from carts.models.save_guard import GuardedModel
 from carts.records import Closing, Item, NewCart, Reopening, checked_items, checked_key
 from cartsvc.db.column_check import ColumnCheck
 from cartsvc.db.exact_field import ExactField
+
+if TYPE_CHECKING:
+    from carts.models.item import CartItem
+    from carts.models.manager import CartManager
 
 SentItems = Iterable[Item | Mapping[str, object]]
 
@@ -53,7 +55,8 @@ class Cart(GuardedModel):
     created_by_name = models.CharField(max_length=NAME_LENGTH, editable=False)
     created_request_id = models.CharField(max_length=REQUEST_ID_LENGTH, null=True, editable=False)
 
-    objects: ClassVar[CartManager] = CartManager()
+    # Set where it is defined, because its statements are of this model.
+    objects: ClassVar["CartManager"]
 
     HOW_TO_WRITE = (
         "A cart is written with Cart.objects.create_with_items(...), cart.change(...), "
@@ -122,21 +125,21 @@ class Cart(GuardedModel):
         Cart.objects.change_cart(self.pk, changes, version=version)
         self.refresh_from_db()
 
-    def add_item(self, *, version: int | None = None, **values: Any) -> CartItem:
+    def add_item(self, *, version: int | None = None, **values: Any) -> "CartItem":
         """Add an item with its `options` after the last one; see `CartManager.add_item`."""
         item_id = uuid7()
         Cart.objects.add_item(self.pk, item_id, Item(**values), version=version)
         self.refresh_from_db()
         return self.items.get(pk=item_id)
 
-    def add_items(self, items: SentItems, *, version: int | None = None) -> list[CartItem]:
+    def add_items(self, items: SentItems, *, version: int | None = None) -> list["CartItem"]:
         """Add items after the last one, all or none; see `CartManager.add_items`."""
         added = {key or uuid7(): item for key, item in checked_items(items)}
         Cart.objects.add_items(self.pk, added, version=version)
         self.refresh_from_db()
         return list(self.items.filter(pk__in=added))
 
-    def replace_items(self, items: SentItems, *, version: int | None = None) -> list[CartItem]:
+    def replace_items(self, items: SentItems, *, version: int | None = None) -> list["CartItem"]:
         """Make these the cart's items; one with an item's `id` replaces it. See `CartManager`."""
         found = checked_items(items)
         placed = {key or uuid7(): item for key, item in found}

@@ -2,8 +2,7 @@
 
 from functools import cache
 
-from django.db import models
-
+from carts.models.cart import Cart
 from carts.models.cart_change import CartChange
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem, CartItemOption
 from carts.models.tombstones import DeletedCart, MovedCart
@@ -19,6 +18,8 @@ from cartsvc.db.compiled_statements import (
 # By what a change knows its cart. Each statement names the customer; see `reads.CUSTOMER`.
 CART_KEYS = ("id", "profile_key")
 
+INSERT_CART = insert_row(Cart)
+DELETE_CART = delete_rows(Cart, *CART_KEYS)
 INSERT_ITEMS = Insert(
     CartItem, ["id", "position", *ITEM_COLUMNS, "value"], shared=["profile_key", "cart_id"]
 )
@@ -41,34 +42,20 @@ DELETE_CHANGES = delete_rows(CartChange, "cart_id", "profile_key")
 DELETE_CHANGE = delete_rows(CartChange, "cart_id", "profile_key", "version")
 INSERT_MOVED = insert_row(MovedCart)
 DELETE_MOVED = delete_rows(MovedCart, "cart_id", "profile_key")
+OF_CART = '"profile_key" = %(old)s AND cart_id = %(cart)s'
+OF_ITEMS_OF_CART = (
+    '"profile_key" = %(old)s AND item_id IN (SELECT id FROM carts_cartitem'
+    ' WHERE "profile_key" = %(old)s AND cart_id = %(cart)s)'
+)
+MOVE_ROWS = MoveRows(
+    "profile_key",
+    (Cart, '"profile_key" = %(old)s AND id = %(cart)s'),
+    (CartItem, OF_CART),
+    (CartItemOption, OF_ITEMS_OF_CART),
+    (CartChange, OF_CART),
+)
 
 
 @cache
-def insert_cart(model: type[models.Model]) -> Statement:
-    return insert_row(model)
-
-
-@cache
-def update_cart(model: type[models.Model], names: tuple[str, ...]) -> Statement:
-    return update_rows(model, names, *CART_KEYS)
-
-
-@cache
-def delete_cart(model: type[models.Model]) -> Statement:
-    return delete_rows(model, *CART_KEYS)
-
-
-@cache
-def move_rows(model: type[models.Model]) -> MoveRows:
-    of_cart = '"profile_key" = %(old)s AND cart_id = %(cart)s'
-    of_items = (
-        '"profile_key" = %(old)s AND item_id IN (SELECT id FROM carts_cartitem'
-        ' WHERE "profile_key" = %(old)s AND cart_id = %(cart)s)'
-    )
-    return MoveRows(
-        "profile_key",
-        (model, '"profile_key" = %(old)s AND id = %(cart)s'),
-        (CartItem, of_cart),
-        (CartItemOption, of_items),
-        (CartChange, of_cart),
-    )
+def update_cart(names: tuple[str, ...]) -> Statement:
+    return update_rows(Cart, names, *CART_KEYS)

@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import UniqueConstraint
 from uuid_utils.compat import uuid7
 
+from carts.models.cart import Cart
 from carts.models.columns import checks, column, column_names
 from carts.models.save_guard import GuardedModel
 from carts.records import Item, Option
@@ -18,7 +19,7 @@ class CartItem(GuardedModel):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     cart = models.ForeignKey(
-        "carts.Cart",
+        Cart,
         on_delete=models.CASCADE,
         related_name="items",
         db_index=False,  # the unique constraint's index begins with it
@@ -51,25 +52,19 @@ class CartItem(GuardedModel):
     def __str__(self) -> str:
         return f"{self.quantity} × {self.display_name}"
 
-    @property
-    def _manager(self) -> Any:
-        """The manager by which the item is changed."""
-        field: Any = self._meta.get_field("cart")
-        return field.related_model.objects
-
     def change(self, *, version: int | None = None, **changes: Any) -> None:
         """Change the named fields; the others stay as they are now. See `CartManager`."""
-        self._manager.change_item(self.cart_id, self.pk, changes, version=version)
+        Cart.objects.change_item(self.cart_id, self.pk, changes, version=version)
         self.refresh_from_db()
 
     def replace(self, *, version: int | None = None, **values: Any) -> None:
         """Replace the item entirely. Fields that `values` does not name are not kept."""
-        self._manager.replace_item(self.cart_id, self.pk, Item(**values), version=version)
+        Cart.objects.replace_item(self.cart_id, self.pk, Item(**values), version=version)
         self.refresh_from_db()
 
     def remove(self, *, version: int | None = None) -> None:
         """Remove the item and its options. See `CartManager.remove_item`."""
-        self._manager.remove_item(self.cart_id, self.pk, version=version)
+        Cart.objects.remove_item(self.cart_id, self.pk, version=version)
 
 
 class CartItemOption(GuardedModel):

@@ -16,9 +16,12 @@ from django.db.models.expressions import Expression
 from django.utils import timezone
 
 from carts.cart_errors import CartNotFound, ItemNotFound
+from carts.changeable_fields import CHANGEABLE_CART_FIELDS
+from carts.models.cart_statements import CART_KEYS
 from carts.models.cart_status import OPEN
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem
 from carts.models.reads import CUSTOMER, carts_by
+from carts.models.tombstones import KEPT_OF_DELETED
 from carts.models.writes import CartRow, Expected
 from carts.records import Item, Option, PlacedItem, checked_key
 from cartsvc.db.compiled_statements import Parameter, Rows, Select, parameters
@@ -48,7 +51,7 @@ def lock_cart(
         if not (customer := customers.first()):
             raise CartNotFound
         keys["profile_key"] = customer
-    lock = _select_for_update(carts.model, tuple(keys))
+    lock = _select_for_update(tuple(keys))
     values = {**keys, "cart_id": cart_id, "item_id": item_id}
     locked, *found = transaction.round_trip((one, values) for one in (lock, *looks))
     if not locked:
@@ -75,9 +78,9 @@ def lock_open_cart(
 
 
 @cache
-def _select_for_update(model: type[models.Model], keys: tuple[str, ...]) -> Select:
+def _select_for_update(keys: tuple[str, ...]) -> Select:
     columns = CartRow._fields[1:]
-    return Select(lambda: carts_by(model, keys).select_for_update().values_list(*columns))
+    return Select(lambda: carts_by(keys).select_for_update().values_list(*columns))
 
 
 def _select_items(**one: Expression) -> Select:
@@ -109,16 +112,13 @@ SELECT_LAST_POSITION = Select(
         .values_list("position")[:1]
     )
 )
+SELECT_CHANGEABLE = Select(lambda: carts_by(CART_KEYS).values_list(*CHANGEABLE_CART_FIELDS))
+SELECT_KEPT = Select(lambda: carts_by(CART_KEYS).values_list(*KEPT_OF_DELETED))
 
 
 def next_position(rows: Rows) -> int:
     """Return the position after that in the row of `SELECT_LAST_POSITION`, if there is one."""
     return rows[0][0] + 1 if rows else 0
-
-
-@cache
-def fields_of_cart(model: type[models.Model], names: tuple[str, ...]) -> Select:
-    return Select(lambda: carts_by(model, ("id", "profile_key")).values_list(*names))
 
 
 def items_in_rows(rows: Iterable[Sequence[Any]]) -> Iterator[PlacedItem]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import datetime
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from uuid import UUID
 
 from django.db import IntegrityError, OperationalError, models
@@ -19,6 +19,7 @@ from uuid_utils.compat import uuid7
 from carts.cart_errors import CartNotFound, ListedItemNotFound
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models import cart_statements
+from carts.models.cart import Cart
 from carts.models.cart_change import (
     Author,
     CartChange,
@@ -29,10 +30,11 @@ from carts.models.cart_change import (
 from carts.models.cart_status import CartStatus
 from carts.models.item import CartItem
 from carts.models.locks import (
+    SELECT_CHANGEABLE,
     SELECT_ITEM,
     SELECT_ITEMS,
+    SELECT_KEPT,
     SELECT_LAST_POSITION,
-    fields_of_cart,
     items_in_rows,
     lock_cart,
     lock_open_cart,
@@ -58,9 +60,6 @@ from cartsvc.db.time_limits import REQUEST_SECONDS
 from cartsvc.db.transaction import Sent, Transaction
 from cartsvc.guids import made_at
 from cartsvc.request_errors import MAX_ERRORS, ApiErrors, InvalidGuid
-
-if TYPE_CHECKING:
-    from carts.models.cart import Cart
 
 # The most items and options, together, of a cart that a change returns. It is read under the
 # cart's lock, and kept with an Idempotency-Key.
@@ -100,7 +99,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
     def version_and_json(self, cart_id: UUID) -> tuple[int, str]:
         """Return the cart's version and the JSON text that Get Cart shows."""
         keys = {**self.keys, "id": cart_id}
-        select = select_cart(self.model, tuple(keys))
+        select = select_cart(tuple(keys))
         for version, text in select.rows(**keys, moment=self.moment or timezone.now()):
             return version, text
         raise CartNotFound
@@ -120,7 +119,6 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
     ) -> Sequence[Sequence[Any]]:
         """Return the cursors and JSON texts of up to `limit` carts, those beyond the `cursor`."""
         select = select_summaries(
-            self.model,
             tuple(self.keys),
             limit,
             status,
@@ -138,7 +136,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
         profile_key: UUID | str,
         items: Iterable[Item | Mapping[str, object]] = (),
         **values: Any,
-    ) -> "Cart":
+    ) -> Cart:
         """Create a cart of the values of a `NewCart` (specification: Create Cart)."""
         cart_id, customer = uuid7(), checked_key("profile_key", profile_key)
         self.create_cart(cart_id, customer, NewCart(**values | {"items": items}))
@@ -160,7 +158,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
             "created_by_name": author.name,
             "created_request_id": author.request_id,
         }
-        insertion = cart_statements.insert_cart(self.model), values
+        insertion = cart_statements.INSERT_CART, values
         statements = [insertion, *insertions(cart, items)]
         with Transaction.begin() as transaction:
             transaction.round_trip(statements)
@@ -180,13 +178,12 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
             raise TypeError(f"A change of a cart takes no {named}, only {taken}.")
         checked = checked_changes(NewCart, changes)
         with Transaction.begin() as transaction:
-            look = fields_of_cart(self.model, CHANGEABLE_CART_FIELDS)
-            cart, [[row]] = lock_open_cart(self, transaction, cart_id, version, look)
+            cart, [[row]] = lock_open_cart(self, transaction, cart_id, version, SELECT_CHANGEABLE)
             held = dict(zip(CHANGEABLE_CART_FIELDS, row, strict=True))
             change = WhatChanged("Change Cart", *difference(held, checked))
             if not change.new:
                 return self._unchanged(cart)
-            update = cart_statements.update_cart(self.model, tuple(checked))
+            update = cart_statements.update_cart(tuple(checked))
             statements = [(update, {**cart.key, **checked})]
             return self._write(transaction, cart, next_version(cart), change, statements)
 
@@ -229,7 +226,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
             rows = {"old": cart.profile_key, "new": profile_key, "cart": cart.id}
             left = {**cart.key, "moved_on": new.modified_on, **author.columns}
             statements: list[Sent] = [
-                (cart_statements.move_rows(self.model), rows),
+                (cart_statements.MOVE_ROWS, rows),
                 # It may come back to a customer whose it was.
                 (cart_statements.DELETE_MOVED, new.key),
                 (cart_statements.INSERT_MOVED, left),
@@ -241,8 +238,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
         """Delete a cart with its items and its history. A `DeletedCart` says who did, and when."""
         author = self.author or Author.shell()
         with Transaction.begin() as transaction:
-            look = fields_of_cart(self.model, KEPT_OF_DELETED)
-            cart, [[kept]] = lock_open_cart(self, transaction, cart_id, version, look)
+            cart, [[kept]] = lock_open_cart(self, transaction, cart_id, version, SELECT_KEPT)
             left = {
                 **cart.key,
                 **dict(zip(KEPT_OF_DELETED, kept, strict=True)),
@@ -252,7 +248,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
             statements: list[Sent] = [
                 *item_deletions(cart),
                 (cart_statements.DELETE_CHANGES, cart.key),
-                (cart_statements.delete_cart(self.model), cart.key),
+                (cart_statements.DELETE_CART, cart.key),
                 (cart_statements.INSERT_DELETED, left),
             ]
             transaction.round_trip(statements, commit=True)
@@ -373,9 +369,9 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
     ) -> Outcome:
         """Send the statements, and with them the cart as it is now and the record of its change."""
         author = self.author or Author.shell()
-        sent = [*statements, *change_statements(self.model, cart, new, change, author)]
+        sent = [*statements, *change_statements(cart, new, change, author)]
         if self.returns_cart and new.size <= MAX_RETURNED:
-            select = select_cart(self.model, cart_statements.CART_KEYS)
+            select = select_cart(cart_statements.CART_KEYS)
             sent.append((select, new._asdict()))
         try:
             shown = transaction.round_trip(sent, commit=True)
@@ -396,3 +392,6 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
         returns_cart = self.returns_cart and cart.size <= MAX_RETURNED
         json = self.version_and_json(cart.id)[1] if returns_cart else None
         return Outcome(cart.version, cart.subtotal, json, is_change=False)
+
+
+CartManager().contribute_to_class(Cart, "objects")

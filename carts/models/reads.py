@@ -1,7 +1,7 @@
 """How carts are read: one of them, and pages of a customer's."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Case, F, Q, Value, When
 
+from carts.models.cart import Cart
 from carts.models.cart_change import decoded
 from carts.models.cart_json import JsonMembers, JsonObject, JsonRows
 from carts.models.cart_status import (
@@ -100,22 +101,21 @@ class CartQuerySet(GuardedQuerySet):
         return self.annotate(items_json=items_json(F("profile_key"), str, position="position"))
 
 
-def carts_by(model: type[models.Model], keys: tuple[str, ...]) -> CartQuerySet:
+def carts_by(keys: Iterable[str]) -> CartQuerySet:
     """Return the carts with these `keys`, whose values are given when the statement runs."""
-    return CartQuerySet(model).filter(**parameters(model, keys))
+    return CartQuerySet(Cart).filter(**parameters(Cart, keys))
 
 
 @cache
-def select_cart(model: type[models.Model], keys: tuple[str, ...]) -> Select:
+def select_cart(keys: tuple[str, ...]) -> Select:
     """Return the SELECT of the cart with these `keys`: its version and JSON."""
     items = items_json(CUSTOMER if "profile_key" in keys else F("profile_key"))
     json = cart_json(items=items)
-    return Select(lambda: carts_by(model, keys).values_list("version", json))
+    return Select(lambda: carts_by(keys).values_list("version", json))
 
 
 @lru_cache(maxsize=100)  # callers choose the limit and the status
 def select_summaries(
-    model: type[models.Model],
     keys: tuple[str, ...],
     limit: int,
     status: str | None,
@@ -126,8 +126,8 @@ def select_summaries(
     """Return the SELECT of a page: ids, JSON and times; beyond a cart if it is `further`."""
     cart_id, at = Parameter("cart_id", models.UUIDField()), Parameter("at", models.DateTimeField())
 
-    def page() -> models.QuerySet[models.Model]:
-        carts = carts_by(model, keys).order_by(*["-modified_on"][:by_change], "-id")
+    def page() -> models.QuerySet[Cart]:
+        carts = carts_by(keys).order_by(*["-modified_on"][:by_change], "-id")
         if further:
             beyond = Q(id__lt=cart_id)
             if by_change:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 from django.conf import settings
-from django.db import models
 
 from carts.cart_errors import CurrencyMismatch, TooMany, VersionMismatch
 from carts.models import cart_statements
@@ -161,7 +160,7 @@ COLUMNS_OF_EVERY_CHANGE: tuple[str, ...] = ("version", *Totals._fields, "modifie
 
 
 def change_statements(
-    model: type[models.Model], cart: CartRow, new: CartRow, change: WhatChanged, author: Author
+    cart: CartRow, new: CartRow, change: WhatChanged, author: Author
 ) -> list[Sent]:
     """Return the statements that write the cart as it is now, and the record of its change.
 
@@ -188,7 +187,7 @@ def change_statements(
         "subtotal_after": new.subtotal,
     }
     statements: list[Sent] = [
-        (cart_statements.update_cart(model, columns), new._asdict()),
+        (cart_statements.update_cart(columns), new._asdict()),
         (cart_statements.INSERT_CHANGE, record),
     ]
     if new.version > MAX_CHANGES + 1:

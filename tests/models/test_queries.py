@@ -215,7 +215,7 @@ def test_closed_carts_are_looked_up_among_many_open_ones(status: str) -> None:
     others = CartFactory.build_batch(500, profile_key=PROFILE, modified_on=now, **totals)
     unguarded_rows(Cart).bulk_create(others)
     CartFactory(profile_key=PROFILE).close(outcome=status, reference="x")
-    page = select_summaries(Cart, ("profile_key",), 21, status, further=False, by_change=False)
+    page = select_summaries(("profile_key",), 21, status, further=False, by_change=False)
     sql, *rest = page.compiled
     explained, explain = Select(page.queryset), "EXPLAIN QUERY PLAN"
     if connection.vendor == "postgresql":
