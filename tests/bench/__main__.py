@@ -1,4 +1,4 @@
-"""Measure the service: python -m tests.bench --help"""
+"""Measure the service and a floor: python -m tests.bench --help"""
 
 import argparse
 import sys
@@ -19,7 +19,7 @@ runs = {
 }
 for name, run in runs.items():
     parser.add_argument(name, dest="run", action="store_const", const=run, help=run.__doc__)
-parser.set_defaults(run=measure.rates)
+parser.set_defaults(run=measure.against_floor)
 parser.add_argument("--growth", type=int, nargs="+", metavar="CARTS", help=measure.growth.__doc__)
 parser.add_argument("--desk", type=int, metavar="CARTS", help=servers.time_desk.__doc__)
 options = parser.parse_args()

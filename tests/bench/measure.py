@@ -50,14 +50,16 @@ Requests = Iterator[bytes]
 Cells = dict[tuple[str, str], list[Cell]]  # by scenario and server
 
 
-def rates(options: argparse.Namespace) -> str:
-    """Measure the service twice, in turns: the difference between the two is the error bar."""
+def against_floor(options: argparse.Namespace) -> str:
+    """Measure the service, its floor, and the service again for the error bar."""
+    everyone = "service", "floor", "again"
     cells: Cells = defaultdict(list)
-    for name, server, _, cell in turns(options, scenarios.NAMES, "service", "again"):
+    for name, server, _, cell in turns(options, scenarios.NAMES, *everyone):
         cells[name, server.name].append(cell)
-    header = ["", "", "client CPU ms", "server", "PostgreSQL", "all", "requests a second"]
+    header = ["", "", "client CPU ms", "server", "PostgreSQL", "all", "it ÷ service"]
     return table(
-        [*header, "p50 ms", "p99 ms"], [[*key, *row(found)] for key, found in cells.items()]
+        [*header, "requests a second", "service ÷ it", "p50 ms", "p99 ms"],
+        [[*key, *row(found, cells, *key)] for key, found in cells.items()],
     )
 
 
@@ -119,20 +121,35 @@ def cpu_seconds(pid: int) -> float:
     return found
 
 
-def row(cells: list[Cell]) -> list[str]:
+def ratio(cells: Cells, name: str, other: str, of: Callable[[Cell, Cell], float]) -> str:
+    """Return the median of the rounds' ratios. Noise in a round affects both sides of a ratio.
+
+    Both runs of the service count, except where they are compared with each other.
+    """
+    found = statistics.median(
+        of(mine, theirs)
+        for run in sorted({"service", "again"} - {other})
+        for mine, theirs in zip(cells[name, run], cells[name, other], strict=True)
+    )
+    return f"{found:.2f}"
+
+
+def row(own: list[Cell], cells: Cells, *key: str) -> list[str]:
     """Return the medians over the rounds, with the range of the rates."""
 
     def milliseconds(cpu: Callable[[Cell], float]) -> str:
-        return f"{1000 * statistics.median(map(cpu, cells)):.2f}"
+        return f"{1000 * statistics.median(map(cpu, own)):.2f}"
 
-    found = [cell.rate for cell in cells]
+    rates = [cell.rate for cell in own]
     return [
         milliseconds(lambda cell: cell.client_cpu),
         milliseconds(lambda cell: cell.server_cpu),
         milliseconds(lambda cell: sum(cell.postgres_cpu)),
         milliseconds(lambda cell: cell.cpu),
-        f"{statistics.median(found):.0f} ({min(found):.0f}-{max(found):.0f})",
-        *(f"{quantile(cells, share):.2f}" for share in (0.5, 0.99)),
+        ratio(cells, *key, of=lambda mine, theirs: theirs.cpu / mine.cpu),
+        f"{statistics.median(rates):.0f} ({min(rates):.0f}-{max(rates):.0f})",
+        ratio(cells, *key, of=lambda mine, theirs: mine.rate / theirs.rate),
+        *(f"{quantile(own, share):.2f}" for share in (0.5, 0.99)),
     ]
 
 
@@ -202,20 +219,22 @@ def capacity(options: argparse.Namespace) -> str:
 
 
 def open_loop(options: argparse.Namespace) -> str:
-    """Measure what callers of the service wait, at half of its saturation."""
-    samples: dict[str, list[Sample]] = defaultdict(list)
-    for name, server, requests, full in turns(options, NO_LARGE[:3], "service"):
+    """Measure what callers of the service and the floor wait, at half of each one's saturation."""
+    sides: dict[str, dict[str, list[Sample]]] = defaultdict(lambda: defaultdict(list))
+    for name, server, requests, full in turns(options, NO_LARGE[:3], "service", "floor"):
         sample = server.load(requests, 4 * options.seconds, concurrency=64, rate=full.rate / 2)
-        samples[name].append(sample)
-    rows = [
-        [
-            name,
-            f"{statistics.mean(sample.rate for sample in found):.0f}",
-            *(f"{quantile(found, share):.1f}" for share in (0.5, 0.99, 0.999)),
-        ]
-        for name, found in samples.items()
-    ]
-    return table(["waits, ms", "requests a second", "median", "p99", "p99.9"], rows)
+        sides[name][server.name].append(sample)
+    rows = []
+    for name, samples in sides.items():
+        both = [samples["service"], samples["floor"]]
+        rates = [f"{statistics.mean(sample.rate for sample in side):.0f}" for side in both]
+        row = [name, ", ".join(rates)]
+        for share in 0.5, 0.99, 0.999:
+            mine, floors = (quantile(side, share) for side in both)
+            row.append(f"{mine:.1f}, {floors:.1f} ({mine / floors:.2f})")
+        rows.append(row)
+    header = ["waits, ms: service, floor (ratio)", "requests a second", "median", "p99", "p99.9"]
+    return table(header, rows)
 
 
 def spread(options: argparse.Namespace) -> str:

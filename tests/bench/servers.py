@@ -1,4 +1,4 @@
-"""The service as the benchmark has it: how it is migrated, started and asked."""
+"""The service and its floor: how each is installed, migrated and started."""
 
 import json
 import os
@@ -6,11 +6,13 @@ import secrets
 import subprocess
 import sys
 import time
+import venv
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 from tests.bench import load_generator
@@ -19,6 +21,8 @@ from tests.support.clusters import Cluster, private_cluster
 from tests.support.programs import ROOT, accepts, free_port, manage, running
 from tests.support.tokens import mint
 
+REQUIREMENTS = Path(__file__).with_name("requirements.txt")
+ENVIRONMENT = ROOT / "var" / "bench-venv"
 SIGNING_KEY = secrets.token_urlsafe(48)
 WORKERS, THREADS = "2", "4"
 
@@ -71,6 +75,29 @@ class Server:
         )
 
 
+def bench_python() -> str:
+    """Return the interpreter of the benchmark's own environment. It is installed on first use."""
+    python = ENVIRONMENT / "bin" / "python"
+    wanted, stamp = REQUIREMENTS.read_text(), ENVIRONMENT / "requirements.txt"
+    if not stamp.exists() or stamp.read_text() != wanted:
+        print(f"Installing {REQUIREMENTS.name} under {ENVIRONMENT} …")
+        venv.create(ENVIRONMENT, clear=True, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "-r", REQUIREMENTS], check=True)
+        stamp.write_text(wanted)
+    return str(python)
+
+
+def command(name: str, port: int) -> list[str]:
+    """Return the command of a server."""
+    if name in {"service", "again"}:
+        return [sys.executable, "manage.py", "serve"]
+    return [
+        *(bench_python(), "-m", "gunicorn", "tests.bench.floor:application"),
+        *(f"--bind=127.0.0.1:{port}", f"--workers={WORKERS}", f"--threads={THREADS}"),
+        "--no-control-socket",
+    ]
+
+
 def environment(cluster: Cluster, name: str, **more: str) -> dict[str, str]:
     """Return the variables of a server, whose database has its name."""
     return {
@@ -97,7 +124,7 @@ def started(cluster: Cluster, name: str, token: str, **more: str) -> Iterator[Se
     """Run a server on its database, with more variables."""
     port = free_port()
     with running(
-        [sys.executable, "manage.py", "serve"],
+        command(name, port),
         lambda: accepts(port),
         cwd=ROOT,
         env=environment(cluster, name, BIND=f"127.0.0.1:{port}", **more),
