@@ -31,11 +31,13 @@ LIMITS = {
     [
         ("MAX_ITEMS", "Create Cart", {"items": 2}, {"items": 3}, "/items"),
         ("MAX_ITEMS", "Add Item", {}, {}, ""),
+        ("MAX_ITEMS", "Add Items", {}, {}, "/items"),
         ("MAX_OPTIONS", "Create Cart", {"options": 2}, {"options": 3}, "/items/0/options"),
         ("MAX_OPTIONS", "Add Item", {"options": 2}, {"options": 3}, "/options"),
         ("MAX_OPTIONS", "Update Item", {"options": 2}, {"options": 3}, "/options"),
         ("MAX_CART_OPTIONS", "Create Cart", {"items": 3}, {"items": 4}, "/items"),
         ("MAX_CART_OPTIONS", "Add Item", {"options": 2}, {"options": 1}, "/options"),
+        ("MAX_CART_OPTIONS", "Add Items", {"options": 2}, {"options": 1}, "/items"),
         ("MAX_CART_OPTIONS", "Update Item", {"options": 3}, {"options": 4}, "/options"),
     ],
 )
@@ -52,7 +54,12 @@ def test_a_limit_is_reached_and_not_exceeded(
     limit, of_what = LIMITS[name]
     setattr(settings, name, limit)
     cart_id, [item_id] = created_with_items(api, "Calzone")
-    body = bodies.cart if operation == "Create Cart" else bodies.item
+
+    def body(**parts: int) -> Any:
+        item = bodies.item(**parts)
+        return {"Create Cart": bodies.cart(**parts), "Add Items": {"items": [item]}}.get(
+            operation, item
+        )
 
     assert send(api, operation, cart_id, item_id, body(**fits)).status_code == 200
     unchanged()

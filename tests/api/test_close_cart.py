@@ -10,7 +10,7 @@ from carts.models import CartChange
 from tests.api.ends_of_carts import ABANDONED, CHECKOUT, ORDERED, assert_closed, close, reopen
 from tests.support.answers import errors_of, success
 from tests.support.callers import Api
-from tests.support.carts import created, shown
+from tests.support.carts import shown
 from tests.support.operations import CHANGES, send
 from tests.support.table_contents import Unchanged
 
@@ -54,27 +54,22 @@ def test_what_is_closed_for_good(api: Api, cart_id: str, body: dict[str, str]) -
         ({"outcome": "paid"}, {"/outcome": "invalid_type"}),
         ({"outcome": "open"}, {"/outcome": "invalid_type"}),
         ({"outcome": 1, "seconds": 5}, {"/outcome": "invalid_type", "/seconds": "min_value"}),
-        ({"outcome": "checkout", "seconds": 5}, {"/seconds": "min_value"}),
         ({"outcome": "checkout", "seconds": 60}, {"/reference": "required"}),
         ({"outcome": "ordered", "reference": None}, {"/reference": "required"}),
         ({"outcome": "ordered", "seconds": 60},
          {"/reference": "required", "/seconds": "cannot_change"}),
-        ({**ORDERED, "reference": " "}, {"/reference": "blank"}),
-        ({**ORDERED, "reference": "x" * 256}, {"/reference": "max_length"}),
-        ({**ORDERED, "orderReference": "x" * 256}, {"/orderReference": "max_length"}),
-        ({**ORDERED, "orderReference": "a\x00"}, {"/orderReference": "control_character"}),
-        ({**ORDERED, "orderReference": 4711}, {"/orderReference": "invalid_type"}),
+        *(
+            ({**ORDERED, name: value}, {f"/{name}": code})
+            for name in ("reference", "orderReference")
+            for value, code in ((" ", "blank"), ("x" * 256, "max_length"), (4711, "invalid_type"))
+        ),
         ({**CHECKOUT, "orderReference": "x"}, {"/orderReference": "cannot_change"}),
         ({**ABANDONED, "orderReference": 1, "seconds": 1},
          {"/orderReference": "invalid_type", "/seconds": "min_value"}),
         ({**ABANDONED, "orderReference": "x", "seconds": 60},
          {"/orderReference": "cannot_change", "/seconds": "cannot_change"}),
-        ({**ORDERED, "order_reference": "x"}, {"/order_reference": "unknown_member"}),
         ({**ORDERED, "seconds": 60, "order_reference": "x"},
          {"/seconds": "cannot_change", "/order_reference": "unknown_member"}),
-        ({**ORDERED, "reference": "a\nb"}, {"/reference": "control_character"}),
-        ({**ORDERED, "seconds": 60}, {"/seconds": "cannot_change"}),
-        ({**ABANDONED, "seconds": "x"}, {"/seconds": "invalid_type"}),
         ({**CHECKOUT, "seconds": 59}, {"/seconds": "min_value"}),
         ({**CHECKOUT, "seconds": 3601}, {"/seconds": "max_value"}),
         ({**CHECKOUT, "seconds": "60"}, {"/seconds": "invalid_type"}),
@@ -155,30 +150,6 @@ def test_a_version_that_has_passed_counts_where_nothing_would_change(
 ) -> None:
     for status in (200, 412):
         assert close(api, cart_id, CHECKOUT, If_Match='"1"').status_code == status
-
-
-def test_carts_are_listed_by_their_status(api: Api) -> None:
-    ids = {"open": created(api)}
-    for body in (CHECKOUT, ORDERED, ABANDONED):
-        ids[body["outcome"]] = created(api)
-        close(api, ids[body["outcome"]], body)
-
-    for status, cart_id in ids.items():
-        [cart] = api.get(f"?status={status}").json()["data"]["carts"]
-        assert (cart["cartId"], cart["status"]) == (cart_id, status)
-    assert len(api.get().json()["data"]["carts"]) == 4
-    for query in ("status=", "status=Open", "status=paid"):
-        assert errors_of(api.get(f"?{query}")) == [("invalid_parameter", "status")]
-
-
-def test_pages_of_one_status(api: Api) -> None:
-    ids = [created(api) for _ in range(5)]
-    for cart_id in ids[::2]:
-        close(api, cart_id, ORDERED)
-    first = api.get("?status=ordered&limit=2").json()["data"]
-    rest = api.get(f"?status=ordered&limit=2&cursor={first['nextCursor']}").json()["data"]
-    found = [cart["cartId"] for cart in first["carts"] + rest["carts"]]
-    assert (found, rest["nextCursor"]) == (ids[::2][::-1], None)
 
 
 @pytest.mark.parametrize(

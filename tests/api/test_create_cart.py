@@ -1,5 +1,4 @@
 from decimal import Decimal
-from typing import Any
 
 import pytest
 import simplejson
@@ -58,17 +57,6 @@ def test_creates_a_cart_with_items_and_options_in_the_order_sent(api: Api, numbe
         "orderReference": None,
         "expiresOn": None,
     }
-
-
-@pytest.mark.parametrize("items", [{}, {"items": []}, {"items": None}], ids=repr)
-def test_creates_a_cart_without_items(api: Api, items: dict[str, Any]) -> None:
-    response = api.post(body=bodies.bare_cart(**items))
-
-    cart_id = str(Cart.objects.get().id)
-    assert response.json() == success("The cart was created.", {"cartId": cart_id})
-    cart = shown(api, cart_id)
-    assert (cart["items"], cart["subtotal"]) == ([], 0)
-    assert (cart["note"], cart["specialInstructions"]) == (None, None)
 
 
 def test_every_problem_is_reported_at_once(api: Api, unchanged: Unchanged) -> None:

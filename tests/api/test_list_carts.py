@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -7,12 +8,27 @@ from django.utils import timezone
 
 from carts.models import Cart
 from carts.views import PAGE_PARAMETERS
+from tests.api.ends_of_carts import ABANDONED, CHECKOUT, ORDERED, close
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of, exact, success
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, shown
 from tests.support.factories import CartFactory, ItemFactory
 from tests.support.table_contents import Unchanged
+
+
+def pages(api: Api, **query: Any) -> list[list[dict[str, Any]]]:
+    """Return the carts of each page of the list."""
+    found = []
+    while query.get("cursor", "first"):
+        data = api.get(f"?{urlencode(query)}").json()["data"]
+        found.append(data["carts"])
+        query["cursor"] = data["nextCursor"]
+    return found
+
+
+def ids_of(found: list[list[dict[str, Any]]]) -> list[str]:
+    return [cart["cartId"] for page in found for cart in page]
 
 
 def test_shows_each_cart_without_its_items(api: Api) -> None:
@@ -45,14 +61,10 @@ def test_pages_hold_every_cart_once_and_newest_first(
     ids = [str(CartFactory(profile_key=PROFILE).id) for _ in range(21)]
     CartFactory(profile_key=STRANGER)
 
-    pages, sent = [], {"limit": limit} if limit else {}
-    while sent.get("cursor", "first"):
-        data = api.get(f"?{urlencode(sent)}").json()["data"]
-        pages.append([cart["cartId"] for cart in data["carts"]])
-        sent["cursor"] = data["nextCursor"]
+    found = pages(api, **({"limit": limit} if limit else {}))
 
-    assert [len(page) for page in pages] == sizes
-    assert [cart_id for page in pages for cart_id in page] == ids[::-1]
+    assert [len(page) for page in found] == sizes
+    assert ids_of(found) == ids[::-1]
 
 
 def test_carts_made_and_deleted_while_paging_move_no_page(api: Api) -> None:
@@ -82,6 +94,7 @@ NO_LIMITS = ["0", "101", "-1", "", "1.0", "1e1", "1_0", "%D9%A1", "9999999999", 
 RESTAURANT = "restaurantKey must be an integer of 32 bits."
 BY_CHANGE = f"1764313052123456.{STRANGER.hex}.0"
 NO_RESTAURANTS = ["", "x", "1.0", "2147483648", "-2147483649", "%2B1", "1_0", "%D9%A1"]
+STATUS = "status must be one of these: open, checkout, ordered, abandoned."
 NO_SORTS = ["", "price", "Modified", "created%0A"]
 NO_CURSORS = ["", "next", STRANGER.hex, f"{STRANGER}%0A", "%00"]
 
@@ -94,12 +107,27 @@ NO_CURSORS = ["", "next", STRANGER.hex, f"{STRANGER}%0A", "%00"]
         *((f"cursor={cursor}&sort=modified", CURSOR) for cursor in (*NO_CURSORS, STRANGER)),
         *((f"restaurantKey={key}", RESTAURANT) for key in NO_RESTAURANTS),
         *((f"sort={sort}", "sort must be one of these: created, modified.") for sort in NO_SORTS),
+        *((f"status={status}", STATUS) for status in ("", "Open", "paid")),
         *((f"{name}=1&{name}=1", f"{name} must be sent once.") for name in PAGE_PARAMETERS),
     ],
 )
 def test_refuses_a_wrong_parameter(api: Api, unchanged: Unchanged, query: str, text: str) -> None:
     name = query.partition("=")[0]
     assert_refused(api.get(f"?{query}"), 400, "invalid_parameter", text, name)
+
+
+def test_pages_of_one_status(api: Api) -> None:
+    ends = {body["outcome"]: body for body in (CHECKOUT, ORDERED, ABANDONED)}
+    ids: dict[str, list[str]] = {status: [] for status in ("open", *ends)}
+    for status in [*ids] * 3:
+        ids[status].append(created(api))
+        if status in ends:
+            close(api, ids[status][-1], ends[status])
+
+    for status, expected in ids.items():
+        found = pages(api, status=status, limit=2)
+        assert ids_of(found) == expected[::-1]
+        assert {cart["status"] for page in found for cart in page} == {status}
 
 
 def test_last_changed_first(api: Api) -> None:
@@ -112,12 +140,7 @@ def test_last_changed_first(api: Api) -> None:
     expected = [carts[n] for n in (0, 4, 3, 2, 5, 1, 6)]
 
     for limit in (1, 2, 3, 7, 20):
-        found, query = [], {"sort": "modified", "limit": limit}
-        while query.get("cursor", "first"):
-            data = api.get(f"?{urlencode(query)}").json()["data"]
-            found += [cart["cartId"] for cart in data["carts"]]
-            query["cursor"] = data["nextCursor"]
-        assert found == [*map(str, expected)]
+        assert ids_of(pages(api, sort="modified", limit=limit)) == [*map(str, expected)]
     newest = api.get("?sort=created&limit=2").json()["data"]
     assert [cart["cartId"] for cart in newest["carts"]] == [*map(str, carts[:4:-1])]
 

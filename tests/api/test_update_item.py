@@ -1,9 +1,7 @@
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
-from carts.models import CartItemOption
 from tests.support import bodies
 from tests.support.answers import success
 from tests.support.callers import Api
@@ -38,19 +36,6 @@ def test_replaces_the_item_entirely_in_its_place(api: Api) -> None:
         "version": 2,
     }
     assert after["modifiedOn"] > before["modifiedOn"]
-
-
-@pytest.mark.parametrize(
-    "extras", [{}, {"options": None, "specialInstructions": None}, {"options": []}], ids=repr
-)
-def test_keeps_nothing_that_is_not_sent(
-    api: Api, cart_id: str, item_id: str, extras: dict[str, Any]
-) -> None:
-    api.put(f"/{cart_id}/items/{item_id}", bodies.bare_item(**extras))
-
-    [item] = shown(api, cart_id)["items"]
-    assert (item["options"], item["specialInstructions"]) == ([], None)
-    assert not CartItemOption.objects.exists()
 
 
 @pytest.mark.parametrize("number", [1, 3, 5], ids=["fewer", "as many", "more"])
