@@ -38,15 +38,6 @@ def test_a_checkout_holds_the_cart_for_some_time(
     assert (record.was["reference"], record.now["reference"]) == (None, "payment-1")
 
 
-@pytest.mark.parametrize("body", [ORDERED, ABANDONED, {**ABANDONED, "reference": "left"}])
-def test_what_is_closed_for_good(api: Api, cart_id: str, body: dict[str, str]) -> None:
-    assert close(api, cart_id, body).status_code == 200
-    cart = shown(api, cart_id)
-    found = cart["status"], cart["reference"], cart["closedUntil"]
-    assert found == (body["outcome"], body.get("reference"), None)
-    assert cart["closedOn"] == cart["modifiedOn"]
-
-
 @pytest.mark.parametrize(
     ("body", "errors"),
     [

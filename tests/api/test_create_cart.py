@@ -10,7 +10,7 @@ from tests.support.callers import PROFILE, Api
 from tests.support.carts import shown
 from tests.support.table_contents import Unchanged
 
-TEXTS = ["NULL", "{a,b}", 'say "hi"', "back\\slash", "it's", " é 😀 "]
+TEXTS = ["NULL", "{a,b}", 'say "hi"', "back\\slash", "it's", " é 😀 ", "1"]
 
 
 @pytest.mark.parametrize("number", [2, 4, 30])
@@ -24,7 +24,7 @@ def test_creates_a_cart_with_items_and_options_in_the_order_sent(api: Api, numbe
             quantity=quantity,
             options=options,
             price=Decimal("10.1"),
-            specialInstructions=name if quantity % 2 else None,
+            specialInstructions=(None, "", f"{name}\n")[quantity % 3],
         )
         for quantity, name in enumerate(names, 1)
     ]
@@ -33,6 +33,7 @@ def test_creates_a_cart_with_items_and_options_in_the_order_sent(api: Api, numbe
     response = api.post(body=simplejson.dumps(body))
 
     assert response.status_code == 200
+    assert response["ETag"] == '"1"'
     cart = Cart.objects.get()
     assert response.json() == success("The cart was created.", {"cartId": str(cart.id)})
     values = [(Decimal("10.1") + Decimal("1.25") * number) * item["quantity"] for item in items]

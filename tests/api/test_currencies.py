@@ -1,7 +1,7 @@
 import pytest
 
 from tests.support import bodies
-from tests.support.answers import assert_refused, errors_of
+from tests.support.answers import errors_of
 from tests.support.callers import Api
 from tests.support.carts import created, shown
 from tests.support.table_contents import Unchanged
@@ -16,14 +16,6 @@ def test_takes_current_codes(api: Api, code: str) -> None:
     assert cart["currency"] == code
     assert cart["items"][0]["currency"] == code
     assert cart["items"][0]["options"][0]["currency"] == code
-
-
-@pytest.mark.parametrize("code", ["ABC", "DEM"])
-def test_a_new_cart_takes_no_other(api: Api, code: str, unchanged: Unchanged) -> None:
-    answer = api.post(body=bodies.cart(currency=code))
-
-    text = "This is not an upper-case currency code of ISO 4217, such as EUR."
-    assert_refused(answer, 400, "invalid_currency", text, "/currency")
 
 
 def test_names_every_mismatch(api: Api, unchanged: Unchanged) -> None:

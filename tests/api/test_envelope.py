@@ -78,7 +78,19 @@ def test_a_head_that_is_too_large_is_not_read(path: str, unchanged: Unchanged) -
     assert_refused(Client().get(f"{path}?next={'%' * 8192}"), *too_long)
 
 
-METHODS = {"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "BREW"}
+METHODS = {
+    "GET",
+    "POST",
+    "PUT",
+    "DELETE",
+    "PATCH",
+    "HEAD",
+    "OPTIONS",
+    "TRACE",
+    "BREW",
+    "get",
+    "Post",
+}
 
 
 @pytest.mark.parametrize("path", {one.path: None for one in REQUESTS.values()})

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.carts import shown
@@ -26,20 +25,6 @@ def test_a_change_of_the_expected_version_is_made(
 
     assert (response.status_code, response["ETag"]) == (200, '"2"')
     assert shown(api, cart_id)["version"] == 2
-
-
-def test_edits_follow_each_other_without_a_read(api: Api) -> None:
-    created = api.post(body=bodies.cart())
-    cart_id, etag = created.json()["data"]["cartId"], created["ETag"]
-    item_id = shown(api, cart_id)["items"][0]["itemId"]
-    for version, name in enumerate(
-        ["Add Item", "Update Item", "Change Item", "Change Cart", "Remove Item"], 2
-    ):
-        answer = send(api, name, cart_id, item_id, If_Match=etag)
-        assert (answer.status_code, answer["ETag"]) == (200, f'"{version}"')
-        assert api.get(f"/{cart_id}")["ETag"] == answer["ETag"]
-        etag = answer["ETag"]
-    assert api.delete(f"/{cart_id}", If_Match=etag).status_code == 200
 
 
 STALE = ['"1"', '"3"', '"0"', '"02"', '"999999999"', '"9999999999999999999999"', '"abc"', '""']

@@ -3,21 +3,19 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
-from uuid import UUID
+from uuid import UUID, uuid4
 
-import factory
 import pytest
 from django.conf import settings
 from django.utils import timezone
 
 from carts.models import Cart, change_feed
-from carts.records import NewCart
 from cartsvc.guids import first_key_at
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of, success
 from tests.support.callers import PROFILE, STRANGER, Api
 from tests.support.carts import created, shown
-from tests.support.factories import CartFactory
+from tests.support.factories import new_cart
 from tests.support.operations import send
 from tests.support.table_contents import Unchanged
 
@@ -139,8 +137,7 @@ def test_pages_of_any_size_hold_every_change_once(back_end: Api, limit: int) -> 
         low = chance.choice([1, 2**40, 2**61 - 1]) + chance.randrange(1000)
         key = UUID(int=first_key_at(moment).int + (7 << 76) + (2 << 62) + low)
         carts = Cart.objects.dated(moment)
-        values = factory.build(dict, FACTORY_CLASS=CartFactory)
-        carts.create_cart(key, values.pop("profile_key"), NewCart(**values))
+        carts.create_cart(key, uuid4(), new_cart())
         for microseconds in sorted(chance.choices([0, 1, 999, 1000, 1001, 2000], k=4)):
             then = Cart.objects.dated(first + timedelta(microseconds=microseconds))
             then.change_cart(key, {"note": str(chance.random())})

@@ -60,16 +60,6 @@ def test_late_news_of_a_failed_payment_opens_no_other_checkout(
     assert_closed(paid, shown(api, cart_id), "/reference")
 
 
-def test_a_reference_opens_its_checkout_once(api: Api, cart_id: str) -> None:
-    close(api, cart_id, CHECKOUT)
-    for _ in range(2):
-        response = reopen(api, cart_id, {"reference": "payment-1"}, Idempotency_Key="news-1")
-        assert (response.json(), response["ETag"]) == (success("The cart is open."), '"3"')
-    assert shown(api, cart_id)["status"] == "open"
-    # The same news, told by a request of its own.
-    assert reopen(api, cart_id, {"reference": "payment-1"})["ETag"] == '"3"'
-
-
 @pytest.mark.parametrize(
     ("body", "error", "headers"),
     [
@@ -106,16 +96,6 @@ def test_a_hold_that_is_repeated_after_a_reopen_holds_nothing(api: Api, cart_id:
 
     assert (again["Idempotent-Replayed"], again.content) == ("true", held.content)
     assert shown(api, cart_id)["status"] == "open"
-
-
-def test_an_order_without_a_version_is_of_what_the_cart_holds_by_then(
-    api: Api, cart_id: str
-) -> None:
-    held = close(api, cart_id, CHECKOUT)["ETag"]
-    run_out(cart_id)
-    api.patch(f"/{cart_id}", {"note": "x"})
-    assert close(api, cart_id, ORDERED, If_Match=held).status_code == 412
-    assert close(api, cart_id, ORDERED)["ETag"] == '"4"'
 
 
 def test_the_type_of_no_body_is_not_looked_at(api: Api, cart_id: str) -> None:

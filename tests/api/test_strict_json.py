@@ -220,6 +220,7 @@ def test_takes_json_in_utf_8(api: Api, parameters: str) -> None:
         *("", "text/plain", "application/x-www-form-urlencoded", "application/*", "application"),
         *("application/problem+json", "application/merge-patch+json"),
         *("multipart/form-data; boundary=x", "application/json, application/json"),
+        *(f"application/json; version={'1' * 200}", "application/json; charset*=nonsense''utf-8"),
         *(f"application/json; charset={name}" for name in ("utf-16", "", "\u00e9")),
     ],
 )

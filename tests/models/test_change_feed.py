@@ -22,21 +22,12 @@ from carts.cart_errors import CartNotFound
 from carts.models import Cart, CartChange, DeletedCart, change_feed, manager
 from carts.models.change_feed import OLDEST, ListedChange, changes_after
 from carts.models.reads import PageCursor
-from carts.records import NewCart
 from tests.support.concurrency import open_transaction, together
-from tests.support.factories import CartFactory
+from tests.support.factories import CartFactory, new_cart
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-NEW = NewCart(
-    partner_key="ACME",
-    restaurant_key=4711,
-    items=(),
-    platform="ios-app",
-    ordering_channel="MOBILE",
-    fulfilment_channel="DELIVERY",
-    currency="EUR",
-)
+NEW = new_cart()
 WRITERS, SECONDS = 5, 5.0
 # How far the clocks differ, and a request's time, in seconds: short, so that the test is.
 CLOCKS, REQUEST = 0.3, 0.3

@@ -38,6 +38,12 @@ def new_item(**values: Any) -> Item:
     return Item(**ItemFactory(**values))
 
 
+def new_cart() -> NewCart:
+    values = factory.build(dict, FACTORY_CLASS=CartFactory)
+    del values["profile_key"]
+    return NewCart(**values)
+
+
 class CartFactory(factory.django.DjangoModelFactory):
     """A cart without items; `items=[ItemFactory()]` gives it some."""
 
