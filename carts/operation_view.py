@@ -24,7 +24,7 @@ from carts.models.cart_change import NAME_LENGTH, Author
 from carts.models.idempotency import KEY_MAX_LENGTH, Answer
 from carts.models.manager import CartManager
 from carts.models.writes import Outcome
-from carts.validation import checked
+from carts.value_types import checked
 from cartsvc.api.envelope import entity_tag, object_text, success
 from cartsvc.api.headers import preferences, versions
 from cartsvc.api.json_body import check_media_type, has_body, json_object, received_body

@@ -1,7 +1,7 @@
 """Serializers of records: camelCase outside, the records of `carts.records` inside.
 
 `is_valid`, `validated_data`, `validate` and `validate_<member>` are the framework's. Its own loop
-over the fields is replaced by that of `carts.validation`. A serializer keeps nothing of what it
+over the fields is replaced by that of `carts.value_types`. A serializer keeps nothing of what it
 checks, so the operations share one.
 """
 
@@ -14,22 +14,25 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 
 from carts.cart_errors import CannotChange
+from carts.checked_record import maker
 from carts.models.cart_status import LAST_MEMBERS
 from carts.models.reads import SHOWN_ONLY
-from carts.record_types import ListOf, Record, Values, defaults_of, is_optional, types_of
 from carts.records import Item, NewCart
-from carts.validation import (
+from carts.value_types import (
     Found,
+    ListOf,
     Member,
+    ObjectCheck,
     Place,
-    PlacedCheck,
-    by_name,
+    Record,
+    Values,
+    ValueType,
     checked,
-    checked_list,
-    maker,
+    defaults_of,
+    is_optional,
     object_check,
+    types_of,
 )
-from carts.value_types import ValueType
 from cartsvc.api.exception_handler import errors_of
 from cartsvc.member_names import camel_case
 from cartsvc.request_errors import ApiErrors
@@ -68,44 +71,42 @@ class RecordSerializer(serializers.Serializer):
     ignored_members: ClassVar[frozenset[str]] = READ_ONLY_MEMBERS
 
     def get_fields(self) -> Values:
+        """Return the fields of the record, which says what is optional, and any others."""
         declared: Values = super().get_fields()
         found = {}
         for source, kind in types_of(self.record).items():
             name, optional = camel_case(source), is_optional(self.record, source)
-            options: Values = {
-                "required": not optional,
-                "allow_null": optional,
-                "source": None if source == name else source,
-            }
-            found[name] = declared.pop(name, None) or TypedField(kind, **options)
-            found[name].kind = kind
+            field = found[name] = declared.pop(name, None) or TypedField(
+                kind, source=None if source == name else source
+            )
+            field.kind, field.required, field.allow_null = kind, not optional, optional
         return found | declared
 
     @cached_property
-    def body_check(self) -> PlacedCheck:
+    def body_check(self) -> ObjectCheck:
         return self._check_of(self.fields)
 
-    def _check_of(self, fields: Mapping[str, Any]) -> PlacedCheck:
+    def _check_of(self, fields: Mapping[str, Any]) -> ObjectCheck:
         """Return the check of an object of these fields."""
         sources = [field.source for field in fields.values()]
-        make = by_name(sources, self._made)
+
+        def hooked_record(values: list[Any]) -> Any:
+            by_source = dict(zip(sources, values, strict=True))
+            return self.to_record(hooked(self.validate, by_source))
+
         plain = RecordSerializer.validate, RecordSerializer.to_record, [*self.record._fields]
-        if (type(self).validate, type(self).to_record, sources) == plain:
-            make = maker(self.record)
+        is_plain = (type(self).validate, type(self).to_record, sources) == plain
+        make = maker(self.record) if is_plain else hooked_record
         members = [self._member(name, field) for name, field in fields.items()]
         return object_check(members, self.ignored_members.union(self.fields), make)
 
     def _member(self, name: str, field: Any) -> Member:
-        check, is_list = field.kind.check, isinstance(field.kind, ListOf)
-        if is_list:
-            check = partial(checked_list, field.kind, field.child.body_check)
+        kind, is_list = field.kind, isinstance(field.kind, ListOf)
+        check = partial(kind.checked_list, field.child.body_check) if is_list else kind.check
         absent = defaults_of(self.record).get(field.source)
         hook = getattr(self, f"validate_{name}", None)
         hook = hook and partial(hooked, hook)
         return Member(name, check, is_list, not field.allow_null, absent, hook)
-
-    def _made(self, values: Values) -> Any:
-        return self.to_record(hooked(self.validate, values))
 
     def run_validation(self, data: object = empty) -> Any:
         """Return what `to_record` makes of the object, or raise its errors by JSON Pointers."""
@@ -130,24 +131,20 @@ class ChangeSerializer(RecordSerializer):
     """
 
     changeable: ClassVar[tuple[str, ...]]
-
-    @cached_property
-    def ignored_members(self) -> frozenset[str]:  # type: ignore[override]
-        others = {*NewCart._fields, *Item._fields}.difference(self.changeable)
-        return READ_ONLY_MEMBERS.union(map(camel_case, others))
+    ignored_members = READ_ONLY_MEMBERS.union(map(camel_case, NewCart._fields + Item._fields))
 
     def get_fields(self) -> Values:
         every = super().get_fields()
-        found = {name: field for name, field in every.items() if name not in self.ignored_members}
+        found = {name: every[name] for name in map(camel_case, self.changeable)}
         for field in found.values():
             field.required = False
         return found
 
     def body_check(self, sent: Any, place: Place, found: Found) -> Any:
         named = sent if type(sent) is dict else {}
-        fixed = (name for name in named if name in self.ignored_members)
-        found.errors.extend(CannotChange(field=(*place, name)) for name in fixed)
         fields = {name: field for name, field in self.fields.items() if name in named}
+        fixed = (name for name in named if name in self.ignored_members and name not in fields)
+        found.errors.extend(CannotChange(field=(*place, name)) for name in fixed)
         return self._check_of(fields)(sent, place, found)
 
     def to_record(self, values: Values) -> Any:

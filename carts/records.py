@@ -12,8 +12,7 @@ from typing import Annotated, Any, NamedTuple, Self
 from uuid import UUID
 
 from carts.cart_errors import CannotChange
-from carts.record_types import ListOf
-from carts.validation import checked_changes, checked_record
+from carts.checked_record import checked_changes, checked_record
 from carts.value_types import (
     INT32,
     INT64,
@@ -24,6 +23,7 @@ from carts.value_types import (
     Guid,
     Integer,
     Line,
+    ListOf,
     Paragraph,
 )
 from cartsvc.request_errors import ApiError, ApiErrors, InvalidGuid
@@ -100,14 +100,18 @@ class AddedItems(NamedTuple):
     """Items that are added to a cart at once."""
 
     items: Annotated[
-        tuple[Item, ...], ListOf(Item, "items in a cart", "MAX_ITEMS", allow_empty=False)
+        tuple[Item, ...],
+        ListOf(Item, "items in a cart", "MAX_ITEMS", is_required=True, allow_empty=False),
     ]
 
 
 class ItemList(NamedTuple):
     """All items that a cart holds from now on, with their ids. The cart knows how many it takes."""
 
-    items: Annotated[tuple[tuple[UUID | None, Item], ...], ListOf(Item, "items in a cart", None)]
+    items: Annotated[
+        tuple[tuple[UUID | None, Item], ...],
+        ListOf(Item, "items in a cart", None, is_required=True),
+    ]
 
 
 class CartMove(NamedTuple):

@@ -5,7 +5,6 @@ from uuid import UUID
 
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS, CHANGEABLE_ITEM_FIELDS
 from carts.record_serializers import ChangeSerializer, RecordSerializer, TypedField
-from carts.record_types import Record, Values
 from carts.records import (
     AddedItems,
     CartMove,
@@ -17,7 +16,7 @@ from carts.records import (
     Reopening,
     check_named_once,
 )
-from carts.value_types import Guid
+from carts.value_types import Guid, Record, Values
 
 
 class CartItemOptionSerializer(RecordSerializer):
@@ -30,7 +29,7 @@ class CartItemSerializer(RecordSerializer):
     """An item of Create Cart, and the request body of Add Item."""
 
     record = Item
-    options = CartItemOptionSerializer(many=True, required=False, allow_null=True)
+    options = CartItemOptionSerializer(many=True)
 
 
 class UpdateCartItemSerializer(CartItemSerializer):
@@ -41,7 +40,7 @@ class CreateCartSerializer(RecordSerializer):
     """The request body of Create Cart."""
 
     record = NewCart
-    items = CartItemSerializer(many=True, required=False, allow_null=True)
+    items = CartItemSerializer(many=True)
 
 
 class PlacedCartItemSerializer(CartItemSerializer):

@@ -15,9 +15,19 @@ from carts.admin.formatting import format_amount, is_ambiguous, label_of, parse_
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models.cart_change import WHY_LENGTH
 from carts.models.columns import column_names
-from carts.record_types import Record, is_optional, types_of
 from carts.records import Item, NewCart, Option
-from carts.value_types import Choice, Currency, Guid, Integer, Line, Price, Text
+from carts.value_types import (
+    Choice,
+    Currency,
+    Guid,
+    Integer,
+    Line,
+    Price,
+    Record,
+    Text,
+    is_optional,
+    types_of,
+)
 
 CHANNELS = ("fulfilment_channel", "ordering_channel", "platform")
 

@@ -13,8 +13,8 @@ from carts.admin.formatting import format_amount, format_moment, format_value, i
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models import Cart, CartChange, StaffEntry
 from carts.models.cart_change import items_before, oldest_decoded
-from carts.record_types import stored_record
 from carts.records import Item, Option, PlacedItem
+from carts.value_types import stored_record
 
 PlacedItems = Mapping[UUID, PlacedItem]
 

@@ -18,8 +18,8 @@ from django.db.models.functions import Length
 from django.utils.functional import cached_property
 
 from carts.models.save_guard import GuardedModel
-from carts.record_types import Record, Values, read_values, stored_record, types_of, written_values
 from carts.records import Item, NewCart, PlacedItem
+from carts.value_types import Record, Values, read_values, stored_record, types_of, written_values
 from cartsvc.characters import UNPRINTABLE
 from cartsvc.db.exact_field import ExactField
 

@@ -11,7 +11,6 @@ from django.db.models import BaseConstraint, F, Q
 from django.db.models.functions import Length
 from django.db.models.lookups import LessThanOrEqual
 
-from carts.record_types import ListOf, Record, is_optional, types_of
 from carts.value_types import (
     INT64,
     Choice,
@@ -19,9 +18,13 @@ from carts.value_types import (
     Guid,
     Integer,
     Line,
+    ListOf,
     Paragraph,
     Price,
+    Record,
     Text,
+    is_optional,
+    types_of,
 )
 from cartsvc.characters import INVISIBLE, NOT_IN_LINE, NOT_IN_PARAGRAPH
 from cartsvc.db.column_check import ColumnCheck

@@ -11,8 +11,8 @@ from django.db import OperationalError, connection, models
 from django.utils import timezone
 
 from carts.cart_errors import IdempotencyKeyReused, RequestInProgress
-from carts.record_types import defaults_of, types_of
 from carts.records import NewCart
+from carts.value_types import defaults_of, types_of
 from cartsvc.db.compiled_statements import insert_row
 from cartsvc.db.database_errors import is_row_held
 

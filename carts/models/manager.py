@@ -18,6 +18,7 @@ from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CartNotFound, ListedItemNotFound
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
+from carts.checked_record import checked_changes
 from carts.models import cart_statements
 from carts.models.cart import Cart
 from carts.models.cart_change import (
@@ -54,7 +55,6 @@ from carts.models.writes import (
     next_version,
 )
 from carts.records import Closing, Item, NewCart, PlacedItem, Reopening, checked_key, placed_items
-from carts.validation import checked_changes
 from cartsvc.db.database_errors import is_key_taken
 from cartsvc.db.time_limits import REQUEST_SECONDS
 from cartsvc.db.transaction import Sent, Transaction

@@ -25,8 +25,8 @@ from carts.models.cart_status import (
 from carts.models.columns import column_names
 from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
 from carts.models.save_guard import GuardedQuerySet
-from carts.record_types import Values, read_values, stored_record
 from carts.records import Item, NewCart, PlacedItem
+from carts.value_types import Values, read_values, stored_record
 from cartsvc.db.compiled_statements import Parameter, Select, parameters
 from cartsvc.guids import EPOCH
 from cartsvc.member_names import camel_case

@@ -3,8 +3,8 @@
 from django.db import models
 
 from carts.models.cart_change import AuthoredModel
-from carts.record_types import types_of
 from carts.records import NewCart
+from carts.value_types import types_of
 
 # What is kept of the cart's own fields: what List Changes tells.
 KEPT_OF_DELETED = ("partner_key", "restaurant_key")

@@ -15,7 +15,7 @@ from carts.models.cart_change import MAX_CHANGES, Author, encoded
 from carts.models.cart_status import OPEN, STATUS_COLUMNS, CartStatus
 from carts.models.item import ITEM_COLUMNS
 from carts.records import Item, NewCart, PlacedItem
-from carts.validation import Place
+from carts.value_types import Place
 from cartsvc.db.transaction import Sent
 from cartsvc.request_errors import MAX_ERRORS, ApiError, ApiErrors
 

@@ -9,9 +9,19 @@ from django.core.exceptions import ImproperlyConfigured
 
 from carts.openapi.example_cart import JsonDict
 from carts.record_serializers import RecordSerializer
-from carts.record_types import ListOf, Record
 from carts.records import Closing, Item, Option, Reopening
-from carts.value_types import INT64, Choice, Currency, Guid, Integer, Line, Paragraph, Price
+from carts.value_types import (
+    INT64,
+    Choice,
+    Currency,
+    Guid,
+    Integer,
+    Line,
+    ListOf,
+    Paragraph,
+    Price,
+    Record,
+)
 from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.characters import INVISIBLE, NOT_IN_LINE, NOT_IN_PARAGRAPH
 

@@ -15,10 +15,9 @@ from django.utils import timezone
 from simplejson import RawJSON
 
 from carts.models import Cart, IdempotencyRecord
-from carts.record_types import types_of
 from carts.records import Item
 from carts.serializers import CartItemSerializer
-from carts.value_types import Line
+from carts.value_types import Line, types_of
 from carts.views import CartItemViewSet
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of

@@ -9,8 +9,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from carts.admin import forms
 from carts.models import Cart
-from carts.record_types import is_optional
 from carts.records import Item
+from carts.value_types import is_optional
 from tests.desk.conftest import add_page, form_of, items, logged, marked, page_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 

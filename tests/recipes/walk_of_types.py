@@ -10,8 +10,8 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from carts.models import Cart
-from carts.record_types import types_of
 from carts.records import Item, Option
+from carts.value_types import types_of
 from cartsvc.db.compiled_statements import MAX_SINGLE_VALUES
 from cartsvc.member_names import snake_case
 from tests.desk.conftest import add_page, form_of, item_page, put_back_page, staff
