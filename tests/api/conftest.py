@@ -6,10 +6,10 @@ import pytest
 from pytest_django.live_server_helper import LiveServer
 
 from carts.models.reads import select_cart, select_summaries
+from tests.api.clock import Clock
 from tests.api.openapi_document import Document, served
 from tests.support.callers import Api, HttpApi
 from tests.support.carts import created, shown
-from tests.support.clock import Clock
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,10 @@ import pytest
 from pytest_django import Settings
 
 from cartsvc.identity import bearer_tokens
+from tests.api.clock import Clock
 from tests.support import bodies
 from tests.support.answers import assert_refused, error
 from tests.support.callers import PROFILE, Api
-from tests.support.clock import Clock
 from tests.support.issuers import verified_with
 from tests.support.not_sent import NOT_SENT
 from tests.support.table_contents import Unchanged

@@ -1,6 +1,5 @@
 """A checkout runs out by itself."""
 
-from datetime import datetime, timedelta
 from functools import partial
 
 import pytest
@@ -35,23 +34,6 @@ def test_a_checkout_that_has_run_out_is_open_in_every_respect(api: Api, cart_id:
     assert close(api, cart_id, ABANDONED)["ETag"] == '"4"'
     cart = shown(api, cart_id)
     assert (cart["status"], cart["reference"], cart["closedUntil"]) == ("abandoned", None, None)
-
-
-def test_the_seconds_of_a_checkout_count_from_now(
-    api: Api, cart_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another machine, whose clock was a day ahead, has changed the cart."""
-    with monkeypatch.context() as patch:
-        patch.setattr(timezone, "now", partial(now_after, days=1))
-        api.patch(f"/{cart_id}", {"note": "x"})
-    began = now_after()
-
-    assert close(api, cart_id, {**CHECKOUT, "seconds": 60}).status_code == 200
-
-    cart = shown(api, cart_id)
-    start, end = map(datetime.fromisoformat, (cart["closedOn"], cart["closedUntil"]))
-    assert began <= start <= now_after()
-    assert end - start == timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(

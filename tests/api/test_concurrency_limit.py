@@ -17,11 +17,11 @@ from pytest_django.live_server_helper import LiveServer
 from carts.models import Cart
 from cartsvc import concurrency_limit
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING, WAITING
+from tests.api.clock import Clock
 from tests.support import bodies
 from tests.support.answers import assert_refused
 from tests.support.callers import PROFILE, STRANGER, Api, HttpApi
 from tests.support.carts import created_with_items
-from tests.support.clock import Clock
 from tests.support.concurrency import open_transaction, waiting_for_a_lock
 from tests.support.programs import wait_until
 from tests.support.table_contents import Unchanged

@@ -141,22 +141,6 @@ def test_refuses_a_host_that_is_not_ours(
     assert "evil" not in record.getMessage()
 
 
-@pytest.mark.parametrize("number", [99, 100])
-def test_at_most_a_hundred_notifications(api: Api, unchanged: Unchanged, number: int) -> None:
-    items = [bodies.item(quantity=0) for _ in range(number)]
-
-    response = api.post(body=bodies.cart(items=items))
-
-    assert response.status_code == 400
-    told = [("min_value", f"/items/{position}/quantity") for position in range(99)]
-    if number > 99:
-        told.append(("more_problems", None))
-        assert response.json()["notifications"][99]["text"] == "There are more problems than these."
-    count = "99" if number == 99 else "more than 99"
-    assert response.json()["message"] == f"The request has {count} problems."
-    assert errors_of(response) == told
-
-
 def test_every_answer_has_the_headers_and_the_shape(api: Api, cart_id: str, item_id: str) -> None:
     api.post(body=bodies.cart(), Idempotency_Key="mine")
     responses: list[Any] = [

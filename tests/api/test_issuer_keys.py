@@ -13,10 +13,10 @@ from django.http import HttpResponse
 from django.test import Client
 
 from cartsvc.identity import bearer_tokens, issuer_keys
+from tests.api.clock import Clock
 from tests.support.answers import assert_refused, errors_of
 from tests.support.callers import Api
 from tests.support.certificates import make_certificate
-from tests.support.clock import Clock
 from tests.support.issuers import Issuer, fetch_keys, running, verified_with
 from tests.support.not_sent import NOT_SENT
 from tests.support.programs import wait_until

@@ -1,7 +1,6 @@
 """Members that the objects do not have: told, or refused when the caller prefers so."""
 
 import json
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -156,20 +155,23 @@ def test_a_misspelt_required_member_is_missing_and_unknown(
         assert response.json()["message"] == "/fulfilmentChannel: This field is required."
 
 
-def test_an_answer_lists_so_many_problems_and_warnings(api: Api) -> None:
-    unknown = {f"unknown{number}": 1 for number in range(20)}
-    response = api.post(body=bodies.cart(items=[bodies.item(quantity=0)] * 99) | unknown)
-
-    counted = Counter(severity for severity, _, _ in told(response))
-    assert counted == {"Error": 99, "Warning": 10}
-
-
-def test_no_warning_follows_more_problems_than_are_listed(api: Api, unchanged: Unchanged) -> None:
-    response = api.post(body=bodies.cart(items=[{"unknown": 1}] * 50))
+@pytest.mark.parametrize("number", [99, 100])
+def test_an_answer_lists_a_hundred_problems_or_these_and_ten_warnings(
+    api: Api, unchanged: Unchanged, number: int
+) -> None:
+    unknown = {f"unknown{each}": 1 for each in range(20)}
+    response = api.post(body=bodies.cart(items=[bodies.item(quantity=0)] * number) | unknown)
 
     assert response.status_code == 400
-    assert {severity for severity, _, _ in told(response)} == {"Error"}
-    assert told(response)[-1] == ("Error", "more_problems", None)
+    problems = [("Error", "min_value", f"/items/{each}/quantity") for each in range(99)]
+    if number == 99:
+        count, more = "99", [("Warning", "unknown_member", f"/{name}") for name in [*unknown][:10]]
+    else:
+        count, more = "more than 99", [("Error", "more_problems", None)]
+        *_, last = response.json()["notifications"]
+        assert last["text"] == "There are more problems than these."
+    assert told(response) == [*problems, *more]
+    assert response.json()["message"] == f"The request has {count} problems."
 
 
 @pytest.mark.parametrize(

@@ -127,15 +127,6 @@ def test_what_staff_did_to_a_cart_goes_with_it(db: None) -> None:
     assert set(LogEntry.objects.all()) == set(left)
 
 
-@pytest.mark.usefixtures("small_batches")
-def test_what_is_kept_of_a_deleted_cart_goes_as_if_it_were_kept(db: None) -> None:
-    for days in (40, 31, 29, 2):
-        Cart.objects.dated(NOW - timedelta(days=days)).delete_cart(old_cart(40, untouched=days).pk)
-    assert purge("--older-than", "30d")[-4] == "2 deleted carts deleted."
-    left = DeletedCart.objects.order_by("deleted_on").values_list("deleted_on", flat=True)
-    assert [*left] == [NOW - timedelta(days=29), NOW - timedelta(days=2)]
-
-
 def test_without_an_age_what_has_expired_goes(db: None, settings: Any) -> None:
     settings.CART_DAYS, settings.ORDERED_CART_DAYS = 30, 7
     for days, status, closed in (
