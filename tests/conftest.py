@@ -12,6 +12,7 @@ from django.db import connection
 from pytest_django import DjangoDbBlocker, Settings
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from carts.admin import many_carts_page
 from carts.models import change_feed, manager
 from cartsvc.db import time_limits
 from cartsvc.db.database_url import connect_for_requests, database_at
@@ -65,6 +66,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
             options["options"] += f" -c {name}=0"
     assert not math.isinf(change_feed.SETTLING_SECONDS)  # read before it is changed
     time_limits.REQUEST_SECONDS = manager.REQUEST_SECONDS = math.inf
+    many_carts_page.BULK_SECONDS = math.inf
     if settings.DATABASE_ADMIN_URL:
         # The database is made past the pooler, which would keep connections to it.
         address = database_at(settings.DATABASE_ADMIN_URL)

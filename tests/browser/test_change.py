@@ -20,20 +20,6 @@ from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_the_second_of_two_editors_decides_anew(cart: Cart, desk: Open, open_page: Open) -> None:
-    page = desk()
-    page.goto(item_page(cart))
-    page.get_by_label("Quantity").fill("7")
-    cart.items.first().change(quantity=5)
-    page.get_by_role("button", name="Save").click()
-    assert "quantity 2 → 5" in page.get_by_role("alert").first.inner_text()
-    check(page, "conflict")
-    page.get_by_role("button", name="Replace it with this").click()
-    page.wait_for_url(f"**{item_of(cart)}")
-    assert items(cart)[0]["quantity"] == 7
-    complained(open_page, 409)
-
-
 def test_leaving_a_form_asks_only_when_something_was_typed(
     cart: Cart, desk: Open, open_page: Open
 ) -> None:

@@ -1,6 +1,5 @@
 """Put back, in several carts at once, what somebody or a request has changed."""
 
-import math
 import re
 from datetime import timedelta
 from typing import Any
@@ -12,24 +11,17 @@ from django.test import Client
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from carts.admin import many_carts_page
 from carts.models import Cart
 from carts.models.cart_change import Author
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
 from carts.records import Closing, Item
-from tests.desk.conftest import CARTS, found, marked, page_of, words
+from tests.desk.conftest import CARTS, found, marked, words
 from tests.desk.test_channels import CHANNELS, form_in, sent
 from tests.support.factories import CartFactory, ItemFactory, new_item
 from tests.support.table_contents import Unchanged
 
 PUT_BACK = f"{CARTS}put-back/"
-
-
-@pytest.fixture(autouse=True)
-def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a bulk take as long as it does, on a machine that may be busy."""
-    monkeypatch.setattr(many_carts_page, "BULK_SECONDS", math.inf)
 
 
 def sync(request_id: str = "sync-2026-1") -> CartManager:
@@ -206,19 +198,3 @@ def test_it_must_be_said_whose_changes_are_put_back(
     chosen = {"cart": str(cart.pk), "list_query": query}
     assert lead.post(PUT_BACK, chosen).status_code == 400
     assert "Put back what" not in lead.get(f"{CARTS}?{query}").text
-
-
-def test_a_reason_that_is_refused_is_asked_for_again(lead: Client, cart: Cart) -> None:
-    set_prices(cart, 1)
-    page = lead.post(PUT_BACK, {**form_in(preview(lead, [cart])), "why": "x" * 201})
-    assert "longer than 200 characters" in page.text
-    assert Cart.objects.get(pk=cart.pk).version == 2
-
-
-def test_who_may_only_view_puts_nothing_back(
-    viewer: Client, cart: Cart, unchanged: Unchanged
-) -> None:
-    chosen = {"cart": f"{cart.pk}:1", "list_query": "changed_by=x", "sure": "yes"}
-    assert viewer.post(PUT_BACK, chosen).status_code == 403
-    assert "Put back what" not in viewer.get(CARTS, {"changed_by": "x"}).text
-    assert page_of(cart) in viewer.get(CARTS).text
