@@ -1,5 +1,5 @@
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import unescape
 from itertools import chain
 from typing import Any, cast
@@ -83,6 +83,16 @@ def cart(db: None) -> Cart:
     return cast("Cart", CartFactory(items=[ItemFactory(with_option=True)]))
 
 
+def page_at(path: str) -> Callable[[Cart], str]:
+    """Return a function from a cart to the address of this page of it."""
+    return lambda cart: f"{CARTS}{cart.pk}/{path}/"
+
+
+page_of, correct_page, delete_page = map(page_at, ("change", "correct", "delete"))
+note_page, abandon_page, reopen_page = map(page_at, ("note", "abandon", "reopen"))
+add_page, gone_page = page_at("items/add"), page_at("history")  # which tells of a deleted cart
+
+
 def items(cart: Cart) -> list[dict[str, Any]]:
     """Return the items as they are stored."""
     placed = items_of(Cart.objects.with_items().get(pk=cart.pk).items_json).values()
@@ -97,10 +107,6 @@ def items(cart: Cart) -> list[dict[str, Any]]:
     ]
 
 
-def page_of(cart: Cart) -> str:
-    return f"{CARTS}{cart.pk}/change/"
-
-
 def item_of(cart: Cart, number: int = 0) -> str:
     """Return the address of the cart's page at an item."""
     item_id = items(cart)[number]["item_id"]
@@ -113,27 +119,6 @@ def item_page(cart: Cart, number: int = 0) -> str:
 
 def remove_page(cart: Cart) -> str:
     return f"{item_page(cart)}remove/"
-
-
-def add_page(cart: Cart) -> str:
-    return f"{CARTS}{cart.pk}/items/add/"
-
-
-def correct_page(cart: Cart) -> str:
-    return f"{CARTS}{cart.pk}/correct/"
-
-
-def delete_page(cart: Cart) -> str:
-    return f"{CARTS}{cart.pk}/delete/"
-
-
-def note_page(cart: Cart) -> str:
-    return f"{CARTS}{cart.pk}/note/"
-
-
-def gone_page(cart: Cart) -> str:
-    """Return the address of the page that tells of the cart when it is deleted."""
-    return f"{CARTS}{cart.pk}/history/"
 
 
 def when(cart: Cart, version: int = 2) -> str:

@@ -9,7 +9,16 @@ from django.test import Client
 from pytest_django import Settings
 
 from carts.models import Cart
-from tests.desk.conftest import CARTS, big_cart, item_page, page_of, remove_page, staff, words
+from tests.desk.conftest import (
+    CARTS,
+    big_cart,
+    found,
+    item_page,
+    page_of,
+    remove_page,
+    staff,
+    words,
+)
 from tests.support.factories import CartFactory, ItemFactory
 
 
@@ -75,8 +84,10 @@ def test_it_says_whom_to_ask_for_a_copy_or_an_erasure(viewer: Client, cart: Cart
 
 @pytest.mark.parametrize("status", ["checkout", "ordered", "abandoned", "open"])
 def test_a_status_stands_out_with_its_word(viewer: Client, cart: Cart, status: str) -> None:
+    CartFactory().close(outcome="ordered" if status != "ordered" else "checkout", reference="X")
     if status != "open":
         cart.close(outcome=status, reference="ORD-1")
+    assert found(viewer, status=status) == [cart]
     for page in (CARTS, page_of(cart)):
         assert f'class="status {status}">{status}<' in viewer.get(page).text
 

@@ -17,14 +17,12 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING
-from tests.desk.conftest import CARTS, PASSWORD, member, staff
+from tests.desk.conftest import CARTS, LOGIN, member, sign_in, staff
 from tests.support.concurrency import together
 from tests.support.programs import wait_until
 from tests.support.table_contents import Unchanged
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-LOGIN = "/admin/login/"
 
 
 @pytest.fixture
@@ -121,15 +119,11 @@ def test_staff_get_in_while_strangers_try(
 
     monkeypatch.setattr(Argon2PasswordHasher, "verify", slowly)
 
-    def sign_in(address: str, name: str, password: str) -> int:
-        client = Client(REMOTE_ADDR=address)
-        return client.post(LOGIN, {"username": name, "password": password}).status_code
-
     def strangers(first: int) -> list[int]:
-        return [sign_in(f"192.0.2.{n}", "anna", "wrong") for n in range(first, 14, 3)]
+        return [sign_in(Client(REMOTE_ADDR=f"192.0.2.{n}"), "wrong") for n in range(first, 14, 3)]
 
     def anna() -> list[int]:
-        return [sign_in("198.51.100.1", "anna", PASSWORD) for _ in range(4)]
+        return [sign_in(Client(REMOTE_ADDR="198.51.100.1")) for _ in range(4)]
 
     # As many at once as a process has threads.
     *refused, let_in = together([*(partial(strangers, first) for first in range(3)), anna])

@@ -21,15 +21,11 @@ from tests.support.table_contents import Unchanged
         (item_page, "quantity", "10000", "must not be above 9999."),
         (item_page, "quantity", "5.5", "Enter a whole number"),
         (item_page, "price", "1.23456", "must not have more than 4 decimals."),
-        (item_page, "price", "-1", "Enter a number, such as 9.50."),
-        (item_page, "price", "NaN", "Enter a number"),
-        (item_page, "price", "9,5,0", "Enter a number, such as 9.50."),
         # Python's own numbers would be other amounts than those that were meant.
         *(
             (item_page, "price", typed, "Enter a number, such as 9.50.")
-            for typed in ("1e5", "1E+2", "1_000", "0x10", "--1", "1 000")
+            for typed in ("-1", "NaN", "9,5,0", "1e5", "1E+2", "1_000", "0x10", "--1", "1 000")
         ),
-        (item_page, "options-0-price", "1e5", "Enter a number, such as 9.50."),
         (item_page, "display_name", "   ", "must not be blank"),
         (item_page, "display_name", "x" * 101, "must not be longer than 100 characters"),
         (item_page, "display_name", "a\x1bb", "U+001B: a control character"),

@@ -10,7 +10,7 @@ from django.test import Client
 from carts.admin import change_page as pages
 from carts.models import Cart
 from carts.records import Closing
-from tests.desk.conftest import CARTS, correct_page, delete_page, form_of, item_page, items
+from tests.desk.conftest import form_of, item_page, items, reopen_page
 from tests.support.factories import CartFactory, ItemFactory
 
 
@@ -51,20 +51,6 @@ def test_an_error_in_a_form_hides_no_conflict(lead: Client, cart: Cart) -> None:
     assert lead.post(url, again | {"version": version_on(clash)}).status_code == 302
 
 
-def test_an_error_in_a_carts_form_undoes_nothing_that_happened_meanwhile(
-    lead: Client, cart: Cart
-) -> None:
-    url = correct_page(cart)
-    sent = form_of(lead, url) | {"platform": ""}
-    cart.change(note="Ring twice", fulfilment_channel="PICKUP")
-    refused = lead.post(url, sent)
-    assert "This field is required." in refused.text
-    again = sent | {"version": version_on(refused), "platform": "phone"}
-    assert lead.post(url, again).status_code == 302
-    cart.refresh_from_db()
-    assert (cart.note, cart.fulfilment_channel, cart.platform) == ("Ring twice", "PICKUP", "phone")
-
-
 def test_a_refusal_undoes_nothing_that_happened_meanwhile(lead: Client, cart: Cart) -> None:
     url = item_page(cart)
     sent = form_of(lead, url) | {"price": "7"}
@@ -78,21 +64,9 @@ def test_a_refusal_undoes_nothing_that_happened_meanwhile(lead: Client, cart: Ca
     assert (item["quantity"], item["price"]) == (7, 7)
 
 
-def test_a_reason_left_out_deletes_no_cart_that_changed_meanwhile(lead: Client, cart: Cart) -> None:
-    cart.change(note="Still here")
-    asked = lead.post(delete_page(cart), {"version": "1", "why": ""})
-    assert "This field is required." in asked.text
-    clash = lead.post(delete_page(cart), {"version": version_on(asked), "why": "A test"})
-    assert clash.status_code == 409
-    assert "Still here" in clash.text
-    sent = {"version": version_on(clash), "why": "A test"}
-    assert lead.post(delete_page(cart), sent).status_code == 302
-    assert not Cart.objects.exists()
-
-
 def test_a_reason_left_out_reopens_no_other_end_than_was_read(lead: Client, cart: Cart) -> None:
     cart.close(outcome="checkout", reference="pay-1")
-    url = f"{CARTS}{cart.pk}/reopen/"
+    url = reopen_page(cart)
     opened = version_on(lead.get(url))
     Cart.objects.close_cart(cart.pk, Closing(outcome="ordered", reference="pay-1"))
     asked = lead.post(url, {"version": opened, "why": ""})

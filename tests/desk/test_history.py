@@ -134,7 +134,6 @@ def test_a_note_stands_in_the_history_and_changes_nothing(
 
     for wrong, text in (("", "This field is required."), ("a\nb", "U+000A: a control character")):
         assert text in lead.post(page, sent | {"why": wrong}).text
-    assert viewer.get(page).status_code == viewer.post(page, sent).status_code == 403
     assert f'href="{page}"' not in shown.text
     assert LogEntry.objects.count() == 1
 
