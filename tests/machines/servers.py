@@ -115,6 +115,12 @@ def is_ready(url: str) -> bool:
     return is_ok(f"{url}/readyz")
 
 
+def readiness(server: Service, session: Any = requests) -> tuple[int, str]:
+    """Return the status of `/readyz`, and what it says."""
+    answer = session.get(f"{server.url}/readyz", timeout=60)
+    return answer.status_code, answer.json()["status"]
+
+
 def scrape(server: Service) -> dict[str, float]:
     """Return the service's own metrics."""
     text = requests.get(f"http://{server.env['METRICS_BIND']}/metrics", timeout=60).text

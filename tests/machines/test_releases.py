@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.machines.servers import Service, service
+from tests.machines.servers import readiness, service
 from tests.service.test_serve import sign_in
 from tests.support import bodies
 from tests.support.carts import created, shown
@@ -95,11 +95,6 @@ def test_a_release_that_does_not_serve_is_taken_back(
     assert ("cartsvc@1 runs 1.1.0" in done.stderr) == (serving == 1)
 
 
-def ready(server: Service) -> tuple[int, str]:
-    answer = requests.get(f"{server.url}/readyz", timeout=60)
-    return answer.status_code, answer.json()["status"]
-
-
 @pytest.fixture
 def later(tmp_path: Path) -> Path:
     return copied(tmp_path)
@@ -118,7 +113,7 @@ def test_a_running_instance_loads_nothing_of_a_release_that_lies_in_its_folder(
             server.lose_a_worker()
             wait_until(server.is_up)
         for _ in range(8):  # either worker
-            assert ready(server) == (200, "ok")
+            assert readiness(server) == (200, "ok")
             assert requests.get(f"{server.url}/v2.0/openapi.json", timeout=60).ok
             caller = server.caller()
             assert shown(caller, created(caller))
@@ -137,7 +132,7 @@ def test_going_back_loses_what_the_paper_says(cluster: Cluster, later: Path) -> 
         server.root = ROOT
         assert "No migrations to apply" in server.manage("migrate", "--noinput")
         server.restart()
-        assert ready(server) == (200, "ok")
+        assert readiness(server) == (200, "ok")
         assert caller.post(f"/{cart}/items", bodies.item()).status_code == 200
         before = shown(caller, cart)
 
@@ -147,9 +142,9 @@ def test_going_back_loses_what_the_paper_says(cluster: Cluster, later: Path) -> 
         assert shown(caller, cart) == before
         assert caller.post(body=bodies.cart()).status_code == 200
         server.restart()
-        assert ready(server) == (503, "migrations pending")
+        assert readiness(server) == (503, "migrations pending")
         server.manage("migrate", "--noinput")
-        assert ready(server) == (200, "ok")
+        assert readiness(server) == (200, "ok")
         assert shown(caller, cart) == before
         assert caller.delete(f"/{cart}").status_code == 200
 
@@ -158,6 +153,6 @@ def test_going_back_loses_what_the_paper_says(cluster: Cluster, later: Path) -> 
         server.manage("migrate", "carts", "zero")
         server.manage("migrate", "--noinput")
         server.restart()
-        assert ready(server) == (200, "ok")
+        assert readiness(server) == (200, "ok")
         assert caller.get(f"/{cart}").status_code == 404
         assert created(caller)
