@@ -77,10 +77,10 @@ class Campaign:
         self.system, self.recorded = system, recorded
         self.done = 0
 
-    def rounds(self, faults: int, operations: int) -> Iterator[Callable[[], None]]:
+    def rounds(self, faults: int, attempts: int) -> Iterator[Callable[[], None]]:
         """Yield each kind as often as the others, half of them two at once, until it is enough."""
         waiting = list[str]()
-        while self.done < faults or self.recorded.attempts < operations:
+        while self.done < faults or self.recorded.attempts < attempts:
             waiting = waiting or random.sample(list(FAULTS), len(FAULTS))
             names = [waiting.pop()]
             others = [n for n in waiting if FAULTS[n].subject != FAULTS[names[0]].subject]
@@ -89,7 +89,7 @@ class Campaign:
                 waiting.remove(names[1])
             yield partial(self.strike, *names)
             # The callers do their share for the faults so far.
-            while self.recorded.attempts < min(self.done / faults, 1) * operations:
+            while self.recorded.attempts < min(self.done / faults, 1) * attempts:
                 self.recorded.wait_for_progress()
 
     def strike(self, *names: str) -> None:

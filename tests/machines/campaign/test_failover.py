@@ -1,8 +1,12 @@
 """Failovers and other faults under load: the callers' histories have no contradiction.
 
-Each fault of the campaign, which is the long form, happens once.
+Each fault happens once. In the campaign, which is the long form, faults happen one after another
+and two at once, until there were so many and callers have made so many attempts:
+
+    FAULTS=100 ATTEMPTS=1000000 pytest tests/machines/campaign -s -k acknowledged
 """
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -21,15 +25,19 @@ def system() -> Iterator[System]:
         yield running
 
 
-def strike_each(system: System, recorded: RecordedCallers, *names: str) -> None:
-    """Let these faults happen, and check that each did and what was seen."""
+LONG, ATTEMPTS = int(os.environ.get("FAULTS", "0")), int(os.environ.get("ATTEMPTS", "0"))
+
+
+def strike_each(system: System, recorded: RecordedCallers, *names: str, long: int = 0) -> None:
+    """Let these faults happen, or so many, and check that they did and what was seen."""
     campaign = Campaign(system, recorded)
+    each = [partial(campaign.strike, name) for name in names]
     print()
-    recorded.run(6, [partial(campaign.strike, name) for name in names or FAULTS])
+    recorded.run(6, campaign.rounds(long, ATTEMPTS) if long else each)
     with system.nodes.wait_until_whole().connect("carts") as fresh:
         assert recorded.audit(fresh) == []
     print(recorded)
-    assert campaign.done == len(names or FAULTS)
+    assert campaign.done >= (long or len(names))
     # Whatever happens to the database, there is an end: on a machine of which nobody knows how
     # busy it is, that is all that can be said.
     assert recorded.slowest < 60
@@ -37,7 +45,8 @@ def strike_each(system: System, recorded: RecordedCallers, *names: str) -> None:
 
 def test_nothing_acknowledged_is_lost(system: System, tmp_path: Path) -> None:
     """A back end that follows is told each change once, and in order."""
-    strike_each(system, RecordedCallers(system.url, tmp_path, timeout=10, follow=True))
+    recorded = RecordedCallers(system.url, tmp_path, timeout=10, follow=True)
+    strike_each(system, recorded, *FAULTS, long=LONG)
 
 
 def test_commits_that_are_cancelled(system: System, tmp_path: Path) -> None:
