@@ -6,11 +6,8 @@ Each instance restarts once. The long form has six restarts of each:
 """
 
 import os
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-
-import pytest
 
 from tests.machines.campaign.recorded_callers import RecordedCallers
 from tests.machines.proxies import HOST, nginx
@@ -22,33 +19,22 @@ RESTARTS = int(os.environ.get("RESTARTS", "1"))
 CALLERS = 6
 
 
-@pytest.fixture(scope="module")
-def instances(cluster: Cluster) -> Iterator[list[Service]]:
+def test_behind_nginx(cluster: Cluster, tmp_path: Path) -> None:
     env = {"ALLOWED_HOSTS": f"{HOST},127.0.0.1", "HTTPS_ONLY": "false"}
     with (
         service(cluster.url(), **env) as one,
         service(cluster.url(), **env) as two,
+        nginx(one, two) as proxy,
     ):
-        yield [one, two]
 
+        def restart(instance: Service) -> None:
+            instance.restart()
+            wait_until(lambda: is_ready(instance.url))
 
-def restart_each(instances: list[Service], cluster: Cluster, recorded: RecordedCallers) -> None:
-    """Restart every instance RESTARTS times under load, and check that all was answered."""
-
-    def restart(instance: Service) -> None:
-        instance.restart()
-        wait_until(lambda: is_ready(instance.url))
-
-    recorded.run(CALLERS, [partial(restart, instance) for instance in instances * RESTARTS])
+        recorded = RecordedCallers(proxy.url, tmp_path, verify=proxy.certificate)
+        recorded.run(CALLERS, [partial(restart, instance) for instance in [one, two] * RESTARTS])
     print(f"\n{RESTARTS} rolling restarts: {recorded}")
     # Others may have removed an item, made another version, or be paying.
     assert recorded.statuses.keys() <= {200, 404, 409, 412}
     with cluster.connect() as fresh:
         assert recorded.audit(fresh) == []
-
-
-def test_behind_nginx(instances: list[Service], cluster: Cluster, tmp_path: Path) -> None:
-    with nginx(*instances) as proxy:
-        restart_each(
-            instances, cluster, RecordedCallers(proxy.url, tmp_path, verify=proxy.certificate)
-        )
