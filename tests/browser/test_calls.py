@@ -1,17 +1,12 @@
 """Calls, and how many clicks each takes."""
 
-from datetime import timedelta
-from zoneinfo import ZoneInfo
-
 import pytest
 from django.contrib.auth.models import Group, User
-from django.utils import timezone
 
 from carts.models import Cart
 from carts.models.cart_change import Author
 from tests.browser.conftest import FIND, Agent, Open, check, complained
 from tests.desk.conftest import PASSWORD, items, member, page_of
-from tests.desk.test_put_back_many import held, set_prices
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -121,24 +116,3 @@ def test_12_and_19_a_colleague_comes_and_goes(agent: Agent) -> None:
         False,
         Group.objects.get(name="Cart support agent"),
     )
-
-
-def test_a_partners_bad_change_of_32_carts_is_undone(agent: Agent, cart: Cart) -> None:
-    dishes = [ItemFactory(display_name=f"Dish {n}") for n in range(10)]
-    carts = [CartFactory(partner_key="P019", items=dishes) for _ in range(32)]
-    before = [held(one) for one in carts]
-    for one in carts:
-        set_prices(one, 1)
-    agent.page.get_by_text("Filters", exact=True).click()
-    there = timezone.now().astimezone(ZoneInfo("Asia/Tokyo"))  # where the browser is
-    agent.type("Changed by", "Sync P019")
-    agent.type("Changed from", f"{there - timedelta(hours=1):%Y-%m-%dT%H:%M}")
-    agent.click("button", "Apply")
-    agent.page.get_by_label("All of this page").check()
-    agent.click("button", "Put back what Sync P019 changed since")
-    check(agent.page, "put-back-32")
-    agent.click("button", "Put it back in 32 carts")
-    agent.told("Carts changed: 32.")
-    assert agent.clicks == 3  # and two more, for the filters and for all carts
-    check(agent.page, "put-back-32-done")
-    assert [held(one) for one in carts] == before

@@ -7,13 +7,9 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
-from uuid_utils.compat import uuid7
 
 from carts.models import Cart, cart_change
-from carts.models.cart_change import Author
 from tests.desk.conftest import CARTS, big_cart, events, marked, page_of, put_back_page, words
-from tests.support.callers import Api
-from tests.support.carts import created_with_items
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
 
 
@@ -97,17 +93,6 @@ def test_a_page_decodes_no_more_than_its_share(
     assert lead.get(put_back_page(cart, 4)).status_code == 200
     response = lead.get(put_back_page(cart, 2), follow=True)
     assert "or too much has changed since to work it out." in response.text
-
-
-def test_the_reason_shows_nowhere_at_the_api(api: Api) -> None:
-    cart_id, _ = created_with_items(api, "Calzone")
-    Cart.objects.by(Author("staff", "anna", why="Out of olives")).add_item(
-        cart_id, uuid7(), new_item()
-    )
-    for path in (f"/{cart_id}", ""):
-        answer = api.get(path).content.decode()
-        assert "olives" not in answer
-        assert "why" not in answer
 
 
 def test_a_note_stands_in_the_history_and_changes_nothing(

@@ -1,7 +1,6 @@
 """Which role may open which page of the desk, and send its form: all pages, all methods."""
 
 from collections.abc import Iterator
-from io import StringIO
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -145,13 +144,6 @@ def test_a_stranger_is_led_to_the_login_by_each_page(address: Any, unchanged: Un
             response = getattr(Client(), method)(address(name))
             assert response.status_code == 302, (method, name)
             assert response.url.startswith(LOGIN) or name == "logout", (method, name)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_groups_are_there_after_a_flush() -> None:
-    Group.objects.all().delete()
-    call_command("flush", "--noinput", stdout=StringIO())
-    assert sorted(Group.objects.values_list("name", flat=True)) == sorted(ROLES)
 
 
 def test_the_groups_may_do_nothing_with_another_application(db: None) -> None:

@@ -27,7 +27,6 @@ from tests.desk.conftest import (
     staff,
     words,
 )
-from tests.support.callers import Api
 
 pytestmark = pytest.mark.usefixtures("cheap_passwords")
 
@@ -201,7 +200,3 @@ def test_pages_are_not_kept_have_a_strict_policy_and_refuse_frames(
         policy = response.headers["Content-Security-Policy"]
         assert sorted(policy.split("; ")) == sorted(POLICY.split("; "))
         assert response.headers["X-Frame-Options"] == "DENY"
-
-
-def test_an_answer_of_the_api_carries_no_cookie(api: Api) -> None:
-    assert not api.get().cookies
