@@ -136,7 +136,7 @@ class OperationView(ViewSetMixin, APIView):
     def validated(self) -> Any:
         """Return what the operation's serializer makes of the body, or of none, if it may be."""
         may_be_none = self.operation.body_is_optional
-        if has_body(self.request) or not may_be_none:
+        if not may_be_none or has_body(self.request):
             check_media_type(self.request, self.operation.media_types)
         with RECEIVING.seat_for(self.caller):
             body = received_body(self.request)

@@ -1,6 +1,6 @@
 """The manager of carts: every read of them, and every change that can be made to them.
 
-A change locks the cart and looks (`locks`), decides here and in `writes`, and writes what that
+A change locks the cart and looks (`reads`), decides here and in `writes`, and writes what that
 returns, with the record of the change, in one round trip.
 """
 
@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from carts.cart_errors import CartNotFound, ListedItemNotFound
+from carts.cart_errors import CartNotFound, ItemNotFound, ListedItemNotFound
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.checked_record import checked_changes
 from carts.models import cart_statements
@@ -28,20 +28,22 @@ from carts.models.cart_change import (
     item_differences,
     recorded_item,
 )
-from carts.models.cart_status import CartStatus
+from carts.models.cart_status import OPEN, CartStatus
 from carts.models.item import CartItem
-from carts.models.locks import (
+from carts.models.reads import (
     SELECT_CHANGEABLE,
     SELECT_ITEM,
     SELECT_ITEMS,
     SELECT_KEPT,
     SELECT_LAST_POSITION,
+    CartQuerySet,
+    PageCursor,
     items_in_rows,
-    lock_cart,
-    lock_open_cart,
     next_position,
+    select_cart,
+    select_for_update,
+    select_summaries,
 )
-from carts.models.reads import CartQuerySet, PageCursor, select_cart, select_summaries
 from carts.models.tombstones import KEPT_OF_DELETED
 from carts.models.writes import (
     CartRow,
@@ -55,6 +57,7 @@ from carts.models.writes import (
     next_version,
 )
 from carts.records import Closing, Item, NewCart, PlacedItem, Reopening, checked_key, placed_items
+from cartsvc.db.compiled_statements import Rows, Select
 from cartsvc.db.database_errors import is_key_taken
 from cartsvc.db.time_limits import REQUEST_SECONDS
 from cartsvc.db.transaction import Sent, Transaction
@@ -130,6 +133,51 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
         rows = select.rows(cart_id=cart_id, at=at, moment=moment, **self.keys)
         return [(PageCursor(at, key), text) for key, text, at in rows] if by_change else rows
 
+    def _lock_row(
+        self,
+        transaction: Transaction,
+        cart_id: UUID,
+        *looks: Select,
+        item_id: UUID | None = None,
+    ) -> tuple[CartRow, list[Rows]]:
+        """Lock the cart until the transaction ends; return it with the rows of each of `looks`.
+
+        All are sent at once. Those after the first run when the lock is held, so they see what the
+        last change has left. If an item's id is given, the first look must find the item.
+        """
+        keys = {**self.keys, "id": cart_id}
+        if "profile_key" not in keys:
+            # A shell gives the key, the text of it, or the cart.
+            keys["id"] = cart_id = checked_key("cart_id", getattr(cart_id, "pk", cart_id))
+            customers = self.filter(pk=cart_id).values_list("profile_key", flat=True)
+            if not (customer := customers.first()):
+                raise CartNotFound
+            keys["profile_key"] = customer
+        lock = select_for_update(tuple(keys))
+        values = {**keys, "cart_id": cart_id, "item_id": item_id}
+        locked, *found = transaction.round_trip((one, values) for one in (lock, *looks))
+        if not locked:
+            raise CartNotFound
+        if item_id and not found[0]:
+            raise ItemNotFound
+        return CartRow(self.moment or timezone.now(), *locked[0]), found
+
+    def _lock(
+        self,
+        transaction: Transaction,
+        cart_id: UUID,
+        version: Expected,
+        *looks: Select,
+        item_id: UUID | None = None,
+    ) -> tuple[CartRow, list[Rows]]:
+        """Do as `_lock_row`; refuse a cart that is closed, or has no `version` that is expected."""
+        cart, found = self._lock_row(transaction, cart_id, *looks, item_id=item_id)
+        if cart.stored_status != OPEN:
+            cart.status.check_open()
+        if version is not None:
+            cart.check_version(version)
+        return cart, found
+
     def create_with_items(
         self,
         *,
@@ -178,7 +226,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
             raise TypeError(f"A change of a cart takes no {named}, only {taken}.")
         checked = checked_changes(NewCart, changes)
         with Transaction.begin() as transaction:
-            cart, [[row]] = lock_open_cart(self, transaction, cart_id, version, SELECT_CHANGEABLE)
+            cart, [[row]] = self._lock(transaction, cart_id, version, SELECT_CHANGEABLE)
             held = dict(zip(CHANGEABLE_CART_FIELDS, row, strict=True))
             change = WhatChanged("Change Cart", *difference(held, checked))
             if not change.new:
@@ -190,25 +238,30 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
     def close_cart(self, cart_id: UUID, closing: Closing, *, version: Expected = None) -> Outcome:
         """Close a cart. To close it again in the same way changes nothing."""
         with Transaction.begin() as transaction:
-            cart, _ = lock_cart(self, transaction, cart_id)
+            cart, _ = self._lock_row(transaction, cart_id)
             status = cart.status.closed(closing, cart.moment)
-            cart.check_version(version)
-            return self._write_status(transaction, cart, "Close Cart", status)
+            return self._write_status(transaction, cart, version, "Close Cart", status)
 
     def reopen_cart(
         self, cart_id: UUID, reopening: Reopening, *, version: Expected = None
     ) -> Outcome:
         """Open a closed cart. Of an open one, this changes nothing."""
         with Transaction.begin() as transaction:
-            cart, _ = lock_cart(self, transaction, cart_id)
+            cart, _ = self._lock_row(transaction, cart_id)
             status = cart.status.reopened(reopening)
-            cart.check_version(version)
-            return self._write_status(transaction, cart, "Reopen Cart", status)
+            return self._write_status(transaction, cart, version, "Reopen Cart", status)
 
     def _write_status(
-        self, transaction: Transaction, cart: CartRow, operation: str, status: CartStatus
+        self,
+        transaction: Transaction,
+        cart: CartRow,
+        version: Expected,
+        operation: str,
+        status: CartStatus,
     ) -> Outcome:
         """Write the status unless the cart has it now."""
+        if version is not None:
+            cart.check_version(version)
         change = WhatChanged(operation, *difference(cart.status._asdict(), status._asdict()))
         if not change.new:
             return self._unchanged(cart)
@@ -218,7 +271,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
         """Give a cart to another customer, as it is. To its own, this changes nothing."""
         author = self.author or Author.shell()
         with Transaction.begin() as transaction:
-            cart, _ = lock_open_cart(self, transaction, cart_id, version)
+            cart, _ = self._lock(transaction, cart_id, version)
             if cart.profile_key == profile_key:
                 return self._unchanged(cart)
             new = next_version(cart)._replace(profile_key=profile_key)
@@ -238,7 +291,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
         """Delete a cart with its items and its history. A `DeletedCart` says who did, and when."""
         author = self.author or Author.shell()
         with Transaction.begin() as transaction:
-            cart, [[kept]] = lock_open_cart(self, transaction, cart_id, version, SELECT_KEPT)
+            cart, [[kept]] = self._lock(transaction, cart_id, version, SELECT_KEPT)
             left = {
                 **cart.key,
                 **dict(zip(KEPT_OF_DELETED, kept, strict=True)),
@@ -258,7 +311,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
     ) -> Outcome:
         """Add an item after the cart's last one."""
         with Transaction.begin() as transaction:
-            cart, [last] = lock_open_cart(self, transaction, cart_id, version, SELECT_LAST_POSITION)
+            cart, [last] = self._lock(transaction, cart_id, version, SELECT_LAST_POSITION)
             [added] = placed_items({item_id: item}, next_position(last))
             new = next_version(cart, after=[added])
             change = WhatChanged("Add Item", {}, recorded_item(added), added)
@@ -269,7 +322,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
     ) -> Outcome:
         """Add items, by their ids, after the cart's last one: all or none. See `add_item`."""
         with Transaction.begin() as transaction:
-            cart, [last] = lock_open_cart(self, transaction, cart_id, version, SELECT_LAST_POSITION)
+            cart, [last] = self._lock(transaction, cart_id, version, SELECT_LAST_POSITION)
             if not items:
                 return self._unchanged(cart)
             added = placed_items(items, next_position(last))
@@ -282,9 +335,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
     ) -> Outcome:
         """Replace an item entirely, but for its id and position (specification: Update Item)."""
         with Transaction.begin() as transaction:
-            cart, [rows] = lock_open_cart(
-                self, transaction, cart_id, version, SELECT_ITEM, item_id=item_id
-            )
+            cart, [rows] = self._lock(transaction, cart_id, version, SELECT_ITEM, item_id=item_id)
             [placed] = items_in_rows(rows)
             return self._write_item(transaction, cart, "Update Item", placed, item)
 
@@ -299,9 +350,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
         """Change the named fields of an item. Values that equal those held change nothing."""
         checked = checked_changes(Item, changes)
         with Transaction.begin() as transaction:
-            cart, [rows] = lock_open_cart(
-                self, transaction, cart_id, version, SELECT_ITEM, item_id=item_id
-            )
+            cart, [rows] = self._lock(transaction, cart_id, version, SELECT_ITEM, item_id=item_id)
             [placed] = items_in_rows(rows)
             # What is not named is not checked: it may be above a limit that was lowered since.
             item = Item._make(map(checked.get, Item._fields, placed.item))
@@ -311,9 +360,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
 
     def remove_item(self, cart_id: UUID, item_id: UUID, *, version: Expected = None) -> Outcome:
         with Transaction.begin() as transaction:
-            cart, [rows] = lock_open_cart(
-                self, transaction, cart_id, version, SELECT_ITEM, item_id=item_id
-            )
+            cart, [rows] = self._lock(transaction, cart_id, version, SELECT_ITEM, item_id=item_id)
             [removed] = items_in_rows(rows)
             change = WhatChanged("Remove Item", recorded_item(removed), {}, removed)
             keys = {"id": item_id, "item_id": item_id, "profile_key": cart.profile_key}
@@ -342,7 +389,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
     ) -> Outcome:
         """Make the cart's items these, by their ids and in this order. It must have the `kept`."""
         with Transaction.begin() as transaction:
-            cart, [rows] = lock_open_cart(self, transaction, cart_id, version, SELECT_ITEMS)
+            cart, [rows] = self._lock(transaction, cart_id, version, SELECT_ITEMS)
             before = [*items_in_rows(rows)]
             gone = kept - {placed.id for placed in before}
             missing = (n for n, key in enumerate(items) if key in gone)

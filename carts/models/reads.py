@@ -1,19 +1,23 @@
-"""How carts are read: one of them, and pages of a customer's."""
+"""How carts are read: one of them, pages of a customer's, and what a change looks at."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cache, lru_cache
-from typing import NamedTuple, Self
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Case, F, Q, Value, When
+from django.db.models import Case, F, FilteredRelation, Q, Value, When
 
+from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models.cart import Cart
 from carts.models.cart_change import decoded
 from carts.models.cart_json import JsonMembers, JsonObject, JsonRows
+from carts.models.cart_statements import CART_KEYS
 from carts.models.cart_status import (
     LAST_MEMBERS,
     OPEN,
@@ -23,11 +27,13 @@ from carts.models.cart_status import (
     has_status,
 )
 from carts.models.columns import column_names
-from carts.models.item import OPTION_COLUMNS, CartItem, CartItemOption
+from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS, CartItem, CartItemOption
 from carts.models.save_guard import GuardedQuerySet
-from carts.records import Item, NewCart, PlacedItem
+from carts.models.tombstones import KEPT_OF_DELETED
+from carts.models.writes import CartRow
+from carts.records import Item, NewCart, Option, PlacedItem
 from carts.value_types import Values, read_values, stored_record
-from cartsvc.db.compiled_statements import Parameter, Select, parameters
+from cartsvc.db.compiled_statements import Parameter, Rows, Select, parameters
 from cartsvc.guids import EPOCH
 from cartsvc.member_names import camel_case
 
@@ -140,6 +146,63 @@ def select_summaries(
         )[:limit]
 
     return Select(page)
+
+
+@cache
+def select_for_update(keys: tuple[str, ...]) -> Select:
+    columns = CartRow._fields[1:]
+    return Select(lambda: carts_by(keys).select_for_update().values_list(*columns))
+
+
+def _select_items(**one: models.Expression) -> Select:
+    """Return the SELECT of a cart's items: a row for each option, or one row if there is none.
+
+    A join names the customer of both sides: otherwise a database that is spread by customer would
+    refuse it.
+    """
+    return Select(
+        lambda: (
+            CartItem.objects.filter(**one, **parameters(CartItem, ["cart_id", "profile_key"]))
+            .alias(chosen=FilteredRelation("options", condition=Q(options__profile_key=CUSTOMER)))
+            .order_by("position", "chosen__position")
+            .values_list(
+                *("id", "position", "value", *ITEM_COLUMNS, "chosen__position"),
+                *(f"chosen__{name}" for name in OPTION_COLUMNS),
+            )
+        )
+    )
+
+
+# What a change may look at.
+SELECT_ITEM = _select_items(id=Parameter("item_id", models.UUIDField()))
+SELECT_ITEMS = _select_items()
+SELECT_LAST_POSITION = Select(
+    lambda: (
+        CartItem.objects.filter(**parameters(CartItem, ["cart_id", "profile_key"]))
+        .order_by("-position")
+        .values_list("position")[:1]
+    )
+)
+SELECT_CHANGEABLE = Select(lambda: carts_by(CART_KEYS).values_list(*CHANGEABLE_CART_FIELDS))
+SELECT_KEPT = Select(lambda: carts_by(CART_KEYS).values_list(*KEPT_OF_DELETED))
+
+
+def next_position(rows: Rows) -> int:
+    """Return the position after that in the row of `SELECT_LAST_POSITION`, if there is one."""
+    return rows[0][0] + 1 if rows else 0
+
+
+def items_in_rows(rows: Iterable[Sequence[Any]]) -> Iterator[PlacedItem]:
+    """Yield the items in the rows of `SELECT_ITEM` or `SELECT_ITEMS`."""
+    end = 3 + len(ITEM_COLUMNS)
+    for _, same in groupby(rows, itemgetter(0)):
+        first, *others = same
+        item_id, position, value, *columns = first[:end]
+        # An item without options comes with one row as well.
+        chosen = () if first[end] is None else (first, *others)
+        values = dict(zip(ITEM_COLUMNS, columns, strict=True))
+        values["options"] = tuple([Option._make(row[end + 1 :]) for row in chosen])
+        yield PlacedItem(item_id, position, Item._make(map(values.get, Item._fields)), value)
 
 
 class PageCursor(NamedTuple):

@@ -61,9 +61,7 @@ class CartRow(NamedTuple):
     def in_status(self, status: CartStatus) -> "CartRow":
         return CartRow._make([*self[: -len(STATUS_COLUMNS)], *status])
 
-    def check_version(self, expected: Expected) -> None:
-        if expected is None:
-            return
+    def check_version(self, expected: int | Collection[int]) -> None:
         versions = [expected] if isinstance(expected, int) else expected
         if not isinstance(versions, Collection) or any(type(one) is not int for one in versions):
             raise TypeError("A version is an integer, such as cart.version.")
@@ -174,7 +172,8 @@ def change_statements(
     placed = change.item
     kind = Item if placed or "items" in change.new else NewCart
     record = {
-        **new.key,
+        "cart_id": new.id,
+        "profile_key": new.profile_key,
         "version": new.version,
         "at": new.modified_on,
         **author.columns,
@@ -191,7 +190,7 @@ def change_statements(
         (cart_statements.INSERT_CHANGE, record),
     ]
     if new.version > MAX_CHANGES + 1:
-        oldest = {**new.key, "version": new.version - MAX_CHANGES}
+        oldest = {**record, "version": new.version - MAX_CHANGES}
         statements.append((cart_statements.DELETE_CHANGE, oldest))
     return statements
 

@@ -37,8 +37,7 @@ def object_text(members: Mapping[str, str]) -> str:
     return f"{{{texts}}}"
 
 
-def entity_tag(version: int) -> str:
-    return f'"{version}"'
+entity_tag = '"{}"'.format  # of a version
 
 
 class Failure(HttpResponse):

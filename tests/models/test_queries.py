@@ -22,9 +22,8 @@ from psycopg.pq import Trace
 
 from carts.models import Cart
 from carts.models.cart_change import Author
-from carts.models.locks import SELECT_ITEM, SELECT_LAST_POSITION, lock_open_cart
 from carts.models.manager import MAX_RETURNED
-from carts.models.reads import select_summaries
+from carts.models.reads import SELECT_ITEM, SELECT_LAST_POSITION, select_summaries
 from carts.models.writes import Totals
 from cartsvc.db.compiled_statements import Select
 from cartsvc.db.transaction import Transaction
@@ -243,6 +242,6 @@ def test_all_that_a_change_looks_at_comes_in_one_exchange(db: None) -> None:
     looks = SELECT_ITEM, SELECT_LAST_POSITION
 
     with waits(2), Transaction.begin() as transaction:  # the other is COMMIT
-        locked, found = lock_open_cart(carts, transaction, cart.pk, None, *looks, item_id=first.pk)
+        locked, found = carts._lock(transaction, cart.pk, None, *looks, item_id=first.pk)
 
     assert (locked.version, found[0][0][0], found[1]) == (1, first.pk, [(1,)])
