@@ -6,7 +6,6 @@ test_postgresql_calls.py and test_one_machine.py, faults make the series.
 
 import inspect
 import re
-import subprocess
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +16,7 @@ import requests
 import yaml
 
 from tests.machines.patroni_nodes import HOSTS, running_etcd, shipped
-from tests.support.programs import ROOT, missing, program
+from tests.support.programs import ROOT, missing, printed, program
 
 RULES = (ROOT / "cartsvc/deploy/alerts.yml").read_text()
 ALERTS = set(re.findall(r"- alert: (\w+)", RULES))
@@ -28,9 +27,7 @@ def test_each_alert_fires_at_its_cause_and_at_nothing_else() -> None:
     faults = "".join(file.read_text() for file in cases.parent.glob("test_*_*.py"))
     played = re.findall('alertname="(\\w+)|"(Cartsvc\\w+)"', cases.read_text() + faults)
     assert {made_up or found for made_up, found in played} == ALERTS
-    command = [program("promtool"), "test", "rules", cases]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
+    printed(program("promtool"), "test", "rules", cases)
 
 
 def test_each_alert_leads_to_its_heading() -> None:
@@ -48,9 +45,7 @@ def test_prometheus_takes_what_is_shipped(name: str, tmp_path: Path) -> None:
     filled = Template((ROOT / "cartsvc/deploy" / name).read_text()).substitute(nodes)
     (tmp_path / "prometheus.yml").write_text(filled)
     (tmp_path / "alerts.yml").write_text(RULES)
-    command = [program("promtool"), "check", "config", tmp_path / "prometheus.yml"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
+    printed(program("promtool"), "check", "config", tmp_path / "prometheus.yml")
 
 
 def test_three_machines_tell_what_the_rules_ask_for(tmp_path: Path) -> None:
@@ -78,9 +73,7 @@ def test_ctl_is_patroni_s_own(tmp_path: Path) -> None:
     (tmp_path / "patronictl").chmod(0o755)
     script = (ROOT / "cartsvc/deploy/cartsvc-patronictl").read_text()
     script = script.replace("/etc", str(tmp_path)).replace("/srv/patroni/bin", str(tmp_path))
-    told = subprocess.check_output(
-        ["sh", "-euc", script, "cartsvc-patronictl", "list", "a b"], text=True
-    )
+    told = printed("sh", "-euc", script, "cartsvc-patronictl", "list", "a b")
     assert told == "node1|-c|/srv/cartsvc/cartsvc/deploy/patroni.yml|list|a b|"
 
 
@@ -90,12 +83,12 @@ def test_the_operators_page_has_prometheus_listen_on_loopback_alone(tmp_path: Pa
     section = page.partition("\n## ")[0]
     lines = re.findall(r"^at.*$", section, re.MULTILINE)
     script = "\n".join(lines).replace("/etc/default", str(tmp_path))
-    subprocess.run(["bash", "-euc", script], check=True, timeout=60)
+    printed("bash", "-euc", script)
     files = [file.read_text() for file in tmp_path.iterdir()]
     told = re.findall(r"^ARGS='--web.listen-address=(127.0.0.1:\d+) ", "".join(files), re.MULTILINE)
     configuration = (ROOT / "cartsvc/deploy/prometheus.yml").read_text()
     assert len(told) == len(files) == 4
     assert [each for each in told if each not in configuration] == ["127.0.0.1:9090"]
     (installed,) = re.findall(r"apt-get install -y --no-install-recommends (.*)", section)
-    expanded = subprocess.check_output(["bash", "-c", f"echo {installed}"], text=True).split()
+    expanded = printed("bash", "-c", f"echo {installed}").split()
     assert sorted(expanded) == sorted(file.name for file in tmp_path.iterdir())

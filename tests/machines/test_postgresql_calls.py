@@ -2,24 +2,17 @@
 
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
 
 import pytest
 
 from tests.machines.scrapes import FIVE_MINUTES, Scrapes
 from tests.support.clusters import Cluster, private_cluster
-from tests.support.programs import AS_POSTGRES, ROOT, program, wait_until
+from tests.support.programs import AS_POSTGRES, ROOT, printed, program, wait_until
 
 HEALTHY = 2  # scrapes before the fault
-
-
-def output(command: list[str], **how: Any) -> str:
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60, **how)
-    return done.stdout
 
 
 @pytest.fixture
@@ -32,7 +25,7 @@ def postgresql() -> Iterator[tuple[Cluster, Scrapes]]:
     never_frozen = {"autovacuum_freeze_max_age": 2_000_000_000}
     with private_cluster(max_connections=20, **settings, **never_frozen) as cluster:
         command = [program("psql"), *psql.split()[1:], "--dbname", cluster.url()]
-        scrapes = Scrapes(node={"one": partial(output, command, input=sql)})
+        scrapes = Scrapes(node={"one": partial(printed, *command, input=sql)})
         cluster.execute("SELECT pg_switch_wal()")
         archived = "SELECT archived_count FROM pg_stat_archiver"
         wait_until(lambda: cluster.execute(archived)[0][0])
@@ -73,10 +66,8 @@ def test_transactions_that_are_never_frozen_call(postgresql: tuple[Cluster, Scra
     cluster.stop("fast")
     next_one = 1_100_000_000
     (cluster.data / f"pg_xact/{next_one >> 20:04X}").write_bytes(bytes(256 * 1024))
-    command = [program("pg_resetwal"), "-x", str(next_one), "-D", str(cluster.data)]
-    subprocess.run(
-        command, check=True, timeout=60, cwd="/", stdout=subprocess.DEVNULL, **AS_POSTGRES
-    )
+    reset = [program("pg_resetwal"), "-x", next_one, "-D", cluster.data]
+    printed(*reset, cwd="/", **AS_POSTGRES)
     shutil.chown(cluster.data / f"pg_xact/{next_one >> 20:04X}", cluster.user, cluster.user)
     cluster.start()
     scrapes.take(2 * FIVE_MINUTES)

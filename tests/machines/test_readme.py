@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import subprocess
 import sys
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from cartsvc import urls  # noqa: F401 (declares the operations)
 from cartsvc.api.operation import OPERATIONS
 from tests.machines.servers import Service
-from tests.support.programs import ROOT, program
+from tests.support.programs import ROOT, printed, program
 
 FIRST_PAGE = (ROOT / "README.md").read_text()
 SECTION = (ROOT / "carts/README.md").read_text().partition("## With curl\n")[2]
@@ -33,11 +32,7 @@ def variables(on_sqlite: Service) -> dict[str, str]:
 
 
 def run(line: str, variables: dict[str, str]) -> str:
-    done = subprocess.run(
-        ["bash", "-euc", line], cwd=ROOT, env=variables, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return printed("bash", "-euc", line, cwd=ROOT, env=variables)
 
 
 def test_the_first_page_creates_a_cart_and_lists_it(variables: dict[str, str]) -> None:

@@ -94,6 +94,15 @@ def is_ok(url: str, timeout: float = 60) -> bool:
     return False
 
 
+def printed(*command: object, **how: Any) -> str:
+    """Run a program, which must succeed, and return what it prints."""
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, timeout=60, **how
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return str(done.stdout)
+
+
 @contextmanager
 def running(
     command: Sequence[object], until: Callable[[], Any] = lambda: True, **how: Any
