@@ -47,7 +47,7 @@ class Event(NamedTuple):
 
     @classmethod
     def of(cls, change: CartChange, currency: str) -> Self:
-        old, new, several = change.was, change.now, [*change.changed_items.values()]
+        old, new, several = change.old, change.new, [*change.changed_items.values()]
         if several and not change.item_id:
             lines = (_lines_of_one(*one, currency) for one in several)
             return cls(change, _first_lines(lines, len(several)))
@@ -58,7 +58,7 @@ class Event(NamedTuple):
     @property
     def can_be_undone(self) -> bool:
         """Return whether there is something to put back: not of an item that was added."""
-        return bool(self.change.was.keys() & {"items", *Item._fields, *CHANGEABLE_CART_FIELDS})
+        return bool(self.change.old.keys() & {"items", *Item._fields, *CHANGEABLE_CART_FIELDS})
 
 
 def timeline(cart: Cart, items: PlacedItems, before: int | None = None) -> dict[str, object]:
@@ -114,8 +114,8 @@ def snapshots_since(cart: Cart, items: PlacedItems, version: int) -> dict[int, S
     if version >= cart.version:
         return snapshots
     for change in _decoded(cart.changes.filter(version__gt=version, version__lte=cart.version)):
-        was = {} if change.changed_items else change.was
-        fields = {name: was.get(name, value) for name, value in last.fields.items()}
+        old = {} if change.changed_items else change.old
+        fields = {name: old.get(name, value) for name, value in last.fields.items()}
         placed = items_before(last.placed, [change])
         last = snapshots[change.version - 1] = Snapshot(change.version - 1, placed, fields, change)
     return snapshots

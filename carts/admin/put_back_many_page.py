@@ -57,8 +57,8 @@ class PutBackManyView(ManyCartsView):
         changes = [one.next for one in snapshots.values() if one.next and one.version < version]
         undone = [change for change in changes if change.version in versions]
         # The oldest has the last word.
-        was = ChainMap(*(change.was for change in reversed(undone) if not change.changed_items))
-        fields = {name: was[name] for name in CHANGEABLE_CART_FIELDS if name in was}
+        old = ChainMap(*(change.old for change in reversed(undone) if not change.changed_items))
+        fields = {name: old[name] for name in CHANGEABLE_CART_FIELDS if name in old}
         placed = items_before(current.placed, undone)
         items = {key: one.item for key, one in placed.items()}
         lines, todo = list[str](), list[tuple[Any, object]]()
@@ -70,13 +70,13 @@ class PutBackManyView(ManyCartsView):
         if text := difference_text(current.fields, fields, cart.currency):
             lines.append(text)
             todo.append((CartManager.change_cart, fields))
-        if was.keys() - fields.keys():
+        if old.keys() - fields.keys():
             lines.append("closing and reopening are not put back")
         touched = {*fields, *(key for change in undone for key in change.changed_items)}
         notes = [
             _note(change, cart.currency)
             for change in reversed(changes)
-            if change.version not in versions and touched & {*(change.changed_items or change.was)}
+            if change.version not in versions and touched & {*(change.changed_items or change.old)}
         ]
         return Plan(in_one_line(lines if todo else [SAME.text, *lines]), todo, "".join(notes))
 

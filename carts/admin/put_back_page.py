@@ -52,7 +52,7 @@ class PutBackView(ChangeView):
             return super().subject(state, snapshot)
         if undone.changed_items:
             return [*snapshot.items.items()]
-        return {name: value for name, value in snapshot.fields.items() if name in undone.was}
+        return {name: value for name, value in snapshot.fields.items() if name in undone.old}
 
     def context(self, state: FormState) -> dict[str, object]:
         old, new = self._old_and_new(state)

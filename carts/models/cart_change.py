@@ -141,24 +141,23 @@ class CartChange(AuthoredModel):
         return f"{self.operation} (version {self.version})"
 
     @cached_property
-    def was(self) -> Values:
+    def old(self) -> Values:
         """What was: the fields in `before`, as an `Item` or a cart holds them."""
         return self._fields(self.before)
 
     @cached_property
-    def now(self) -> Values:
+    def new(self) -> Values:
         """What is since: the fields in `after`, as an `Item` or a cart holds them."""
         return self._fields(self.after)
 
     @cached_property
     def changed_items(self) -> dict[UUID, tuple[Values, Values]]:
         """Each item that came, went or differs: what was, and what is since."""
-        was, now = self.was, self.now
         if self.item_id:
-            return {self.item_id: (was, now)}
-        if "items" not in now:
+            return {self.item_id: (self.old, self.new)}
+        if "items" not in self.new:
             return {}
-        olds, news = was["items"], now["items"]
+        olds, news = self.old["items"], self.new["items"]
         return {UUID(key): (olds.get(key, {}), news.get(key, {})) for key in {**olds, **news}}
 
     def _fields(self, text: str) -> Values:
@@ -195,12 +194,12 @@ def items_before(
     """
     found = dict(items)
     for change in changes:
-        for item_id, (was, now) in change.changed_items.items():
-            if was.keys() == now.keys():
+        for item_id, (old, new) in change.changed_items.items():
+            if old.keys() == new.keys():
                 if placed := found.get(item_id):
-                    found[item_id] = _placed(item_id, {**recorded_item(placed), **was})
-            elif was:
-                found[item_id] = _placed(item_id, was)
+                    found[item_id] = _placed(item_id, {**recorded_item(placed), **old})
+            elif old:
+                found[item_id] = _placed(item_id, old)
             else:
                 found.pop(item_id, None)
     return dict(sorted(found.items(), key=lambda one: one[1].position))
@@ -215,29 +214,26 @@ def item_differences(
     before: Iterable[PlacedItem], after: Iterable[PlacedItem]
 ) -> tuple[Values, Values]:
     """Return what a record holds of several items: as they were, and as they are."""
-    was: Values = {}
-    now: Values = {}
+    old: Values = {}
+    new: Values = {}
     added = {placed.id: placed for placed in after}
-    for old in before:
-        key, new = str(old.id), added.pop(old.id, None)
-        if new is None:
-            was[key] = recorded_item(old)
-        elif old != new:
-            differs = difference(recorded_item(old), recorded_item(new))
+    for earlier in before:
+        key, later = str(earlier.id), added.pop(earlier.id, None)
+        if later is None:
+            old[key] = recorded_item(earlier)
+        elif earlier != later:
+            differs = difference(recorded_item(earlier), recorded_item(later))
             # The name says which item it is.
-            was[key], now[key] = (
+            old[key], new[key] = (
                 {"display_name": placed.item.display_name, **fields}
-                for placed, fields in zip((old, new), differs, strict=True)
+                for placed, fields in zip((earlier, later), differs, strict=True)
             )
-    for item_id, new in added.items():
-        now[str(item_id)] = recorded_item(new)
-    return {"items": was}, {"items": now}
+    for item_id, placed in added.items():
+        new[str(item_id)] = recorded_item(placed)
+    return {"items": old}, {"items": new}
 
 
-def difference(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[Values, Values]:
-    """Return the values of `after` that differ, as they were and as they are."""
-    was, now = {}, {}
-    for name, value in after.items():
-        if before[name] != value:
-            was[name], now[name] = before[name], value
-    return was, now
+def difference(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[Values, Values]:
+    """Return the values of `new` that differ, as they were and as they are."""
+    names = [name for name, value in new.items() if old[name] != value]
+    return {name: old[name] for name in names}, {name: new[name] for name in names}

@@ -33,7 +33,7 @@ def test_adds_items_behind_the_last_in_the_order_sent(api: Api) -> None:
     assert [{name: item[name] for name in items[0]} for item in added] == items
     assert stored_totals(cart_id) == computed_totals(cart_id)
     record = CartChange.objects.get(version=after["version"])
-    assert (record.operation, record.item_id, record.was) == ("Add Items", None, {"items": {}})
+    assert (record.operation, record.item_id, record.old) == ("Add Items", None, {"items": {}})
     assert [str(key) for key in record.changed_items] == ids
     names = [now["display_name"] for _, now in record.changed_items.values()]
     assert names == [item["displayName"] for item in items]

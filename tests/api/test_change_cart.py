@@ -39,8 +39,8 @@ def test_changes_what_is_sent_and_nothing_else(api: Api, change: dict[str, str])
     assert after["modifiedOn"] > before["modifiedOn"]
     [record] = CartChange.objects.all()
     assert (record.operation, record.item_id, record.version) == ("Change Cart", None, 2)
-    assert [*record.now.values()] == [*change.values()]
-    assert [*record.was.values()] == [before[name] for name in change]
+    assert [*record.new.values()] == [*change.values()]
+    assert [*record.old.values()] == [before[name] for name in change]
     assert record.subtotal_before == record.subtotal_after
 
 

@@ -27,5 +27,5 @@ def test_changes_the_quantity_and_nothing_else(api: Api) -> None:
     assert stored_totals(cart_id) == computed_totals(cart_id)
     [change] = CartChange.objects.all()
     assert change.operation == "Change Item"
-    assert (change.was, change.now) == ({"quantity": first["quantity"]}, {"quantity": 3})
+    assert (change.old, change.new) == ({"quantity": first["quantity"]}, {"quantity": 3})
     assert change.subtotal_after - change.subtotal_before == after["subtotal"] - before["subtotal"]

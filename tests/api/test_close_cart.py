@@ -34,8 +34,8 @@ def test_a_checkout_holds_the_cart_for_some_time(
     assert end - start == timedelta(seconds=seconds or 900)
     assert after["closedOn"] == after["modifiedOn"]
     [record] = CartChange.objects.all()
-    assert (record.operation, record.now["status"]) == ("Close Cart", "checkout")
-    assert (record.was["reference"], record.now["reference"]) == (None, "payment-1")
+    assert (record.operation, record.new["status"]) == ("Close Cart", "checkout")
+    assert (record.old["reference"], record.new["reference"]) == (None, "payment-1")
 
 
 @pytest.mark.parametrize(
@@ -107,11 +107,11 @@ def test_an_order_has_a_number(api: Api, cart_id: str) -> None:
     [summary] = api.get().json()["data"]["carts"]
     assert summary["orderReference"] == "2026-0816"
     [*_, second, third] = CartChange.objects.all()
-    assert (second.was, second.now) == (
+    assert (second.old, second.new) == (
         {"order_reference": None},
         {"order_reference": "2026-0815"},
     )
-    assert third.now == {"order_reference": "2026-0816"}
+    assert third.new == {"order_reference": "2026-0816"}
 
 
 @pytest.mark.parametrize("character", ["x", "\U0001f355"])

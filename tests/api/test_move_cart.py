@@ -44,7 +44,7 @@ def test_the_cart_goes_as_it_is(api: Api, cart: dict[str, Any]) -> None:
     history = [*CartChange.objects.filter(cart_id=cart_id)]
     assert [change.operation for change in history] == ["Change Cart", "Move Cart"]
     assert {change.profile_key for change in history} == {STRANGER}
-    assert (history[1].was, history[1].now) == (
+    assert (history[1].old, history[1].new) == (
         {"profile_key": str(PROFILE)},
         {"profile_key": str(STRANGER)},
     )

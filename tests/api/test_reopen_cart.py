@@ -32,7 +32,7 @@ def test_a_cart_is_reopened(api: Api, cart_id: str, body: Any) -> None:
     after = shown(api, cart_id)
     assert after == before | {"version": 3, "modifiedOn": after["modifiedOn"]}
     record = CartChange.objects.get(version=3)
-    assert (record.operation, record.was["status"]) == ("Reopen Cart", body["outcome"])
+    assert (record.operation, record.old["status"]) == ("Reopen Cart", body["outcome"])
     assert api.patch(f"/{cart_id}", {"note": "x"}).status_code == 200
 
 

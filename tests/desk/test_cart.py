@@ -69,7 +69,7 @@ def test_texts_that_nobody_touched_stay_as_they_were_sent(lead: Client) -> None:
     assert "Nothing was changed: it is like that already." in response.text
     assert Cart.objects.get().version == 1
     lead.post(correct_page(cart), untouched | {"fulfilment_channel": "PICKUP"})
-    assert CartChange.objects.get().now == {"fulfilment_channel": "PICKUP"}
+    assert CartChange.objects.get().new == {"fulfilment_channel": "PICKUP"}
 
 
 def test_a_cart_is_deleted_with_all_that_belongs_to_it(lead: Client, cart: Cart) -> None:

@@ -102,7 +102,7 @@ def test_staffs_log_leads_to_the_event(lead: Client, cart: Cart) -> None:
     lead.post(abandon_page(cart), {"version": 1, "why": ""})
     lead.post(reopen_page(cart), {"version": 2, "why": "She called"})
     assert [entry.version for entry in StaffEntry.objects.order_by("pk")] == [2, 3]
-    abandoned = cart.changes.get(version=2).now
+    abandoned = cart.changes.get(version=2).new
     assert (abandoned["status"], abandoned.get("reference")) == ("abandoned", None)
     log = lead.get(f"{page_of(cart)}?staff").text
     for version in (2, 3):

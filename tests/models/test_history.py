@@ -86,7 +86,7 @@ def test_a_replacement_is_recorded_with_what_differs(db: None) -> None:
     for _ in range(2):
         item.replace(**ItemFactory(menu_item_key=7, quantity=3, options=options[:1]))
 
-    assert [(change.operation, change.was, change.now) for change in changes()] == [
+    assert [(change.operation, change.old, change.new) for change in changes()] == [
         ("Update Item", {"quantity": 2}, {"quantity": 3}),
         (
             "Change Item",

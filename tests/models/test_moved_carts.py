@@ -62,7 +62,7 @@ def test_erasing_the_old_customer_leaves_the_cart(moved: str) -> None:
     assert held() == {str(STRANGER), WORDS}
     assert shown(new, moved) == cart
     [move] = CartChange.objects.filter(operation="Move Cart")
-    assert (move.was, move.now) == ({"profile_key": None}, {"profile_key": str(STRANGER)})
+    assert (move.old, move.new) == ({"profile_key": None}, {"profile_key": str(STRANGER)})
     assert [one.key for one in IdempotencyRecord.objects.all()] == ["new"]
     assert erase()[-1] == "0 carts deleted."
 
@@ -75,7 +75,7 @@ def test_erasing_who_had_it_in_between(api: Api, moved: str) -> None:
     erase(profile=STRANGER)
 
     assert held() == {str(PROFILE), WORDS}
-    was_and_now = [(c.was, c.now) for c in CartChange.objects.filter(operation="Move Cart")]
+    was_and_now = [(c.old, c.new) for c in CartChange.objects.filter(operation="Move Cart")]
     assert was_and_now == [
         ({"profile_key": str(PROFILE)}, {"profile_key": None}),
         ({"profile_key": None}, {"profile_key": third}),

@@ -155,10 +155,10 @@ def test_the_history_keeps_them_and_puts_them_back(api: Api, cart: Cart, lead: C
     first, second, last = cart.changes.order_by("version")
     python = [in_python(values) for values in (FIRST, SECOND, BARE)]
     for change, old, new in ((first, *python[:2]), (second, *python[1:])):
-        for held, values in ((change.was, old), (change.now, new)):
+        for held, values in ((change.old, old), (change.new, new)):
             assert {name: held[name] for name in values} == values
             assert {name: getattr(held["options"][0], name) for name in values} == values
-    assert {name: last.was[name] for name in python[2]} == python[2]
+    assert {name: last.old[name] for name in python[2]} == python[2]
     for version, values in ((4, BARE), (3, SECOND), (2, FIRST)):
         page = put_back_page(cart, version)
         opened = lead.get(page).context["version"]

@@ -37,11 +37,13 @@ HOOKS = {
 }
 
 # The same of several: an operation on the view, the manager, a cart and an item; the status of a
-# cart, read or locked; the author of a change or a deletion; the value, the key and the address of
-# what has one; what is held, found, changed or wrong; to run, send, read, add or check something.
+# cart, read or locked; the author of a change or a deletion; what was and what is; the value, the
+# key and the address of what has one; what is held, found, changed or wrong; to run, send, read,
+# add or check something.
 SHARED = {
     *("add_item", "add_items", "replace_items", "delete_cart", "change", "close", "reopen", "move"),
-    *("status", "author", "value", "key", "url", "items", "carts", "changes", "errors"),
+    *("status", "author", "old", "new", "value", "key", "url"),
+    *("items", "carts", "changes", "errors"),
     *("run", "send", "read", "add", "check"),
 }
 
