@@ -2,9 +2,8 @@ from csp.decorators import csp_update
 from django.urls import path, register_converter
 from django.views.generic import TemplateView
 
-from carts.changes_view import ChangesViewSet
 from carts.openapi.document import DocumentView
-from carts.views import CartItemViewSet, CartViewSet
+from carts.views import CartItemViewSet, CartViewSet, ChangesViewSet
 from cartsvc.guids import GuidConverter
 
 register_converter(GuidConverter, "guid")

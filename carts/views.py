@@ -9,6 +9,7 @@ from uuid_utils.compat import uuid7
 
 from carts import cart_errors, serializers
 from carts.models.cart_status import STATUSES
+from carts.models.change_feed import OLDEST, ListedChange, changes_after
 from carts.models.idempotency import Answer
 from carts.models.manager import CartManager
 from carts.models.reads import PageCursor
@@ -20,6 +21,8 @@ from cartsvc.api.operation import Operation
 from cartsvc.api.query import QueryParameter, integer_between, one_of
 from cartsvc.concurrency_limit import WAITING
 from cartsvc.guids import parse_guid
+from cartsvc.json_values import compact_json
+from cartsvc.member_names import camel_case
 from cartsvc.request_errors import InvalidParameter
 
 PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
@@ -41,6 +44,20 @@ IN_ORDER_OF_CHANGE = IN_ORDER_OF_CREATION | {
 }
 PAGE_PARAMETERS = tuple(IN_ORDER_OF_CREATION)
 
+CHANGES_PAGE_SIZE, MAX_CHANGES_PAGE_SIZE = 100, 1_000
+CHANGES_PARAMETERS = {
+    "after": QueryParameter(
+        lambda text: OLDEST if text == "0" else PageCursor.parsed(text),
+        "be 0 or a next of List Changes",
+    ),
+    "limit": QueryParameter(
+        integer_between(1, MAX_CHANGES_PAGE_SIZE),
+        f"be 1 to {MAX_CHANGES_PAGE_SIZE}",
+        CHANGES_PAGE_SIZE,
+    ),
+}
+CHANGE_MEMBERS = [camel_case(name) for name in ListedChange._fields]
+
 # RFC 7396: what is not sent stays as it is.
 MERGE_PATCH = ("application/json", "application/merge-patch+json")
 
@@ -58,6 +75,32 @@ changing = partial(
     response_headers=("ETag", "Idempotent-Replayed", "Preference-Applied"),
 )
 ending = partial(changing, scopes=("Cart.Close",))
+
+
+class ChangesViewSet(OperationView):
+    """What has changed in the carts of all customers, for back ends."""
+
+    tag = "Changes"
+
+    @Operation(
+        name="List Changes",
+        description=(
+            "Every creation, change, move and deletion of carts, each at least once, and those of "
+            "a cart in the order of its versions."
+        ),
+        message="The changes were found.",
+        scopes=("Cart.Read",),
+        required_scope=settings.ANY_PROFILE_SCOPE,
+        data="ChangesPage",
+        query_parameters=("after", "limit of List Changes"),
+        errors=(InvalidParameter,),
+    )
+    def list(self, request: HttpRequest) -> HttpResponse:
+        seen, limit = self.query(CHANGES_PARAMETERS).values()
+        with WAITING.seat_for((self.caller, "reads")):
+            changes, following = changes_after(seen, limit, self.bearer.keys)
+        listed = [dict(zip(CHANGE_MEMBERS, change, strict=True)) for change in changes]
+        return self.answer(Answer(compact_json({"changes": listed, "next": str(following)})))
 
 
 class CartViewSet(OperationView):

@@ -17,7 +17,6 @@ from drf_spectacular.generators import EndpointEnumerator, SchemaGenerator
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from carts.changes_view import CHANGES_PAGE_SIZE, MAX_CHANGES_PAGE_SIZE
 from carts.models.change_feed import SETTLING_SECONDS
 from carts.models.idempotency import KEPT_HOURS, KEY_MAX_LENGTH
 from carts.openapi.error_examples import example_errors
@@ -30,7 +29,12 @@ from carts.openapi.schemas import (
     reference_to,
 )
 from carts.operation_view import OperationView
-from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
+from carts.views import (
+    CHANGES_PAGE_SIZE,
+    MAX_CHANGES_PAGE_SIZE,
+    MAX_PAGE_SIZE,
+    PAGE_SIZE,
+)
 from cartsvc.api.envelope import failure_text, success
 from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.member_names import camel_case
