@@ -84,11 +84,10 @@ class ReopenCartSerializer(CloseCartSerializer):
     record = Reopening
 
 
-class MoveCartSerializer(RecordSerializer):
+class MoveCartSerializer(CloseCartSerializer):
     """The request body of Move Cart."""
 
     record = CartMove
-    ignored_members = CloseCartSerializer.ignored_members
 
 
 class ChangeCartSerializer(ChangeSerializer):

@@ -6,13 +6,11 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
-from django.db.models import QuerySet
-
 from carts.admin.activity import notes_of
 from carts.admin.formatting import format_amount, format_moment, format_value, isolate, label_of
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models import Cart, CartChange, StaffEntry
-from carts.models.cart_change import items_before, oldest_decoded
+from carts.models.cart_change import items_before, newest_decoded
 from carts.records import Item, Option, PlacedItem
 from carts.value_types import stored_record
 
@@ -68,14 +66,14 @@ def timeline(cart: Cart, items: PlacedItems, before: int | None = None) -> dict[
     after the creation that are no longer kept.
     """
     end = min(before or cart.version + 1, cart.version + 1)
-    changes = [*_decoded(cart.changes.filter(version__lt=end))[:CHANGES_PER_PAGE]]
+    changes = [*newest_decoded(cart.changes.filter(version__lt=end))[:CHANGES_PER_PAGE]]
     events = [Event.of(change, cart.currency) for change in changes]
     oldest = events[-1].change.version if events else end
     rest = {"earlier": oldest}
     if not cart.changes.filter(version__lt=oldest).exists():
         rest = {"missing": max(0, oldest - 2)}
         if oldest <= 2 and end <= cart.version:
-            changes = [*_decoded(cart.changes.all())]
+            changes = [*newest_decoded(cart.changes.all())]
         events.append(_creation(cart, items, changes))
     # Notes to changes that are no longer kept came after the creation, which stands last.
     notes = list(notes_of(cart.pk))
@@ -98,11 +96,6 @@ def _creation(cart: Cart, items: PlacedItems, changes: Collection[CartChange]) -
     return Event(creation, lines)
 
 
-def _decoded(changes: QuerySet[CartChange]) -> QuerySet[CartChange]:
-    """Return the changes that a page decodes, newest first."""
-    return changes.filter(version__gte=oldest_decoded(changes)).reverse()
-
-
 def snapshots_since(cart: Cart, items: PlacedItems, version: int) -> dict[int, Snapshot]:
     """Return the cart now, with these `items`, and before each change since, by its versions.
 
@@ -113,7 +106,8 @@ def snapshots_since(cart: Cart, items: PlacedItems, version: int) -> dict[int, S
     snapshots = {cart.version: last}
     if version >= cart.version:
         return snapshots
-    for change in _decoded(cart.changes.filter(version__gt=version, version__lte=cart.version)):
+    since = cart.changes.filter(version__gt=version, version__lte=cart.version)
+    for change in newest_decoded(since):
         old = {} if change.changed_items else change.old
         fields = {name: old.get(name, value) for name, value in last.fields.items()}
         placed = items_before(last.placed, [change])

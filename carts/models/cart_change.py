@@ -172,8 +172,8 @@ def recorded_item(placed: PlacedItem) -> Values:
     return {"position": placed.position, **placed.item._asdict()}
 
 
-def oldest_decoded(changes: models.QuerySet[CartChange]) -> int:
-    """Return the version of the oldest of the changes that a page decodes, from the newest on."""
+def newest_decoded(changes: models.QuerySet[CartChange]) -> models.QuerySet[CartChange]:
+    """Return the changes that a page decodes, newest first."""
     oldest = decoded_length = 0
     lengths = Length("before") + Length("after")
     for version, length in changes.order_by("-version").values_list("version", lengths):
@@ -181,7 +181,7 @@ def oldest_decoded(changes: models.QuerySet[CartChange]) -> int:
         if oldest and decoded_length > MAX_DECODED:
             break
         oldest = version
-    return oldest
+    return changes.filter(version__gte=oldest).reverse()
 
 
 def items_before(
