@@ -10,23 +10,12 @@ from django.core.exceptions import ImproperlyConfigured
 from carts.openapi.example_cart import JsonDict
 from carts.record_serializers import RecordSerializer
 from carts.records import Closing, Item, Option, Reopening
-from carts.value_types import (
-    INT64,
-    Choice,
-    Currency,
-    Guid,
-    Integer,
-    Line,
-    ListOf,
-    Paragraph,
-    Price,
-    Record,
-)
+from carts.value_types import Choice, Currency, Guid, Integer, Line, ListOf, Paragraph, Price
 from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.characters import INVISIBLE, NOT_IN_LINE, NOT_IN_PARAGRAPH
 
 # The schemas of document.yaml that describe the members of a body. Of other records it is Cart.
-DESCRIBING_SCHEMAS: dict[Record, str] = {
+DESCRIBING_SCHEMAS = {
     Item: "CartItemRead",
     Option: "CartItemOptionRead",
     Closing: "CloseCart",
@@ -114,7 +103,7 @@ def member(field: Any, described: JsonDict) -> JsonDict:
             schema |= {} if kind.allow_empty else {"minItems": 1}
             schema |= {"maxItems": getattr(settings, kind.setting)} if kind.setting else {}
         case Integer(minimum=lowest, maximum=highest):
-            size = "int64" if kind == INT64 else "int32"
+            size = "int32" if highest < 2**31 else "int64"
             schema = {"type": "integer", "format": size, "minimum": lowest, "maximum": highest}
         case Choice():
             schema = {"type": "string", "enum": [*kind.words]}
