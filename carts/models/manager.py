@@ -134,11 +134,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
         return [(PageCursor(at, key), text) for key, text, at in rows] if by_change else rows
 
     def _lock_row(
-        self,
-        transaction: Transaction,
-        cart_id: UUID,
-        *looks: Select,
-        item_id: UUID | None = None,
+        self, transaction: Transaction, cart_id: UUID, *looks: Select, item_id: UUID | None = None
     ) -> tuple[CartRow, list[Rows]]:
         """Lock the cart until the transaction ends; return it with the rows of each of `looks`.
 

@@ -44,7 +44,6 @@ SHOWN_ONLY = ("subtotal", "created_on", "modified_on", "version")
 # node that has all of the customer's rows.
 CUSTOMER = Parameter("profile_key", models.UUIDField())
 
-
 # The moment of the answer: a checkout that has run out by then is shown as open.
 MOMENT = Parameter("moment", models.DateTimeField())
 
