@@ -14,6 +14,7 @@ from django.db import models
 from django.db.models import Case, F, FilteredRelation, Q, Value, When
 
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
+from carts.checked_record import maker
 from carts.models.cart import Cart
 from carts.models.cart_change import decoded
 from carts.models.cart_json import JsonMembers, JsonObject, JsonRows
@@ -200,7 +201,7 @@ def items_in_rows(rows: Iterable[Sequence[Any]]) -> Iterator[PlacedItem]:
         # An item without options comes with one row as well.
         chosen = () if first[end] is None else (first, *others)
         values = dict(zip(ITEM_COLUMNS, columns, strict=True))
-        values["options"] = tuple([Option._make(row[end + 1 :]) for row in chosen])
+        values["options"] = tuple(map(maker(Option), [row[end + 1 :] for row in chosen]))
         yield PlacedItem(item_id, position, Item._make(map(values.get, Item._fields)), value)
 
 
