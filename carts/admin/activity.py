@@ -56,7 +56,7 @@ def log_change(
 
 def log_of(cart_id: UUID) -> QuerySet[LogEntry]:
     entries = LogEntry.objects.filter(staff_entry__cart_id=cart_id)
-    return entries.select_related("user", "staff_entry").order_by("-pk")
+    return entries.select_related("user", "staff_entry").order_by("-pk")[:ENTRIES_PER_PAGE]
 
 
 def is_deleted(cart_id: UUID) -> bool:

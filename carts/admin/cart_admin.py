@@ -10,7 +10,6 @@ from django.urls import URLPattern, path, reverse
 from django.utils.timezone import localdate
 
 from carts.admin import activity, search
-from carts.admin.activity import is_deleted, log_of
 from carts.admin.cart_pages import AbandonView, ChangeCartView, DeleteCartView, NoteView, ReopenView
 from carts.admin.channels_page import ChannelsView
 from carts.admin.formatting import LABELS, cart_url, parse_version
@@ -57,8 +56,8 @@ class CartAdmin(admin.ModelAdmin):
             path("channels/", view(ChannelsView.as_view()), name="carts_channels"),
             path("put-back/", view(PutBackManyView.as_view()), name="carts_put_back_many"),
             *(
-                path(f"<uuid:cart_id>/{route}", view(change.as_view()), name=f"carts_{name}")
-                for route, change, name in CHANGE_PAGES
+                path(f"<uuid:cart_id>/{route}", view(page.as_view()), name=f"carts_{name}")
+                for route, page, name in CHANGE_PAGES
             ),
             *super().get_urls(),
         ]
@@ -84,7 +83,7 @@ class CartAdmin(admin.ModelAdmin):
         """Show the search box and the carts that the member of staff changed last."""
         self._check_view(request)
         entries, _ = activity.newest_entries(request.user)
-        keys = [entry.staff_entry.cart_id for entry in entries if activity.event_url(entry)]
+        keys = [entry.staff_entry.cart_id for entry in entries if hasattr(entry, "staff_entry")]
         carts = sorted(search.listed(keys), key=lambda cart: keys.index(cart.pk))
         result = search.SearchResult(carts)
         context = {"title": "Your last carts", "form": search.FindForm(), "result": result}
@@ -113,7 +112,7 @@ class CartAdmin(admin.ModelAdmin):
             "has_many": len(items) > FEW_ITEMS,
             "printed": [*items.values()][:PRINTED_ITEMS],
             "unprinted": max(0, len(items) - PRINTED_ITEMS),
-            "staff": log_of(cart.id)[: activity.ENTRIES_PER_PAGE] if of_staff else None,
+            "staff": activity.log_of(cart.id) if of_staff else None,
             "timeline": None if of_staff else timeline(cart, items, before),
         }
         return desk_page(request, "cart", context)
@@ -126,9 +125,9 @@ class CartAdmin(admin.ModelAdmin):
         self._check_view(request)
         cart_id = parse_guid(object_id)
         if not cart_id:
-            return _unknown(request, cart_id)
+            return _unknown(request, None)
         deleted = DeletedCart.objects.filter(pk=cart_id).first()
-        staff = log_of(cart_id)[: activity.ENTRIES_PER_PAGE]
+        staff = activity.log_of(cart_id)
         if not (deleted or staff) or Cart.objects.filter(pk=cart_id).exists():
             return HttpResponseRedirect(f"{cart_url(cart_id)}?staff")
         context = {"title": f"Deleted cart {cart_id}", "cart_id": cart_id, "deleted": deleted}
@@ -155,7 +154,7 @@ class CartAdmin(admin.ModelAdmin):
 
 
 def _unknown(request: HttpRequest, cart_id: UUID | None) -> HttpResponse:
-    if cart_id and is_deleted(cart_id):
+    if cart_id and activity.is_deleted(cart_id):
         return HttpResponseRedirect(reverse("admin:carts_cart_history", args=[cart_id]))
     # A link could hold any text, so only a valid id is repeated.
     cart = f"cart {cart_id}" if cart_id else "such cart"
