@@ -41,12 +41,12 @@ NO_TIME = "There was no time left for this cart."
 class Plan(NamedTuple):
     """What is to be done with a cart, in words: methods of the manager, each with its value.
 
-    The `note` is for whoever decides, and may differ by the time it is done.
+    `others` is what others have changed, for whoever decides. It may differ by the time it is done.
     """
 
     text: str
     changes: Sequence[tuple[Callable[..., Outcome], object]] = ()
-    note: str = ""
+    others: str = ""
 
 
 SAME = Plan("stays as it is")
@@ -111,8 +111,8 @@ class ManyCartsView(View):
             elif self.is_sure:
                 text = self._change(cart, seen or 0)
             else:
-                text, changes, note = self._current_plan(cart)
-                text, version = f"{text}{note}", cart.version if changes else None
+                text, changes, others = self._current_plan(cart)
+                text, version = f"{text}{others}", cart.version if changes else None
             if text:
                 yield {"key": key, "cart": cart, "text": text, "version": version}
 

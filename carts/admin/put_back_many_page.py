@@ -73,15 +73,15 @@ class PutBackManyView(ManyCartsView):
         if old.keys() - fields.keys():
             lines.append("closing and reopening are not put back")
         touched = {*fields, *(key for change in undone for key in change.changed_items)}
-        notes = [
-            _note(change, cart.currency)
+        others = [
+            _changed_since(change, cart.currency)
             for change in reversed(changes)
             if change.version not in versions and touched & {*(change.changed_items or change.old)}
         ]
-        return Plan(in_one_line(lines if todo else [SAME.text, *lines]), todo, "".join(notes))
+        return Plan(in_one_line(lines if todo else [SAME.text, *lines]), todo, "".join(others))
 
 
-def _note(change: CartChange, currency: str) -> str:
+def _changed_since(change: CartChange, currency: str) -> str:
     who = f"{isolate(change.author_name)}, {format_moment(change.at)}"
     lines = in_one_line(Event.of(change, currency).lines)
     return f"; changed since: {change.operation} by {who}: {lines}"
