@@ -60,9 +60,9 @@ class PutBackView(ChangeView):
         later = self.events_since(state, self.kwargs["version"])
         context = {"title": f"Put {name} back?", "later": later}
         if state.item_id:
-            return {**context, "back": old}
-        now, then = (_lines(subject, state.cart.currency) for subject in (new, old))
-        return {**context, "now": now, "then": then}
+            return {**context, "old": old}
+        old_lines, new_lines = (_lines(one, state.cart.currency) for one in (old, new))
+        return {**context, "old_lines": old_lines, "new_lines": new_lines}
 
     def decide(self, state: FormState) -> Decision | None:
         old, new = self._old_and_new(state)
