@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from cartsvc.member_names import camel_case, snake_case
+from cartsvc.member_names import camel_case, json_pointer, snake_case
 
 # An answer lists this many errors. Checks stop looking after one more.
 MAX_ERRORS = 99
@@ -72,7 +72,7 @@ class ApiError(Exception):
     def pointer(self) -> str | None:
         """The `field`, as callers read it: of a place, the JSON Pointer (RFC 6901)."""
         if isinstance(self.field, tuple):
-            return "".join(f"/{camel_case(str(part))}" for part in self.field)
+            return json_pointer(camel_case(str(part)) for part in self.field)
         return self.field
 
     @property
