@@ -193,6 +193,11 @@ DATABASES = {"default": {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, **DATAB
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS_ONLY
 # Browsers remember it for a week. Who wants it longer sends it from the proxy.
 SECURE_HSTS_SECONDS = 7 * 24 * 60 * 60 if HTTPS_ONLY else 0
+SILENCED_SYSTEM_CHECKS = [
+    # Other names of the domain are not ours to bind, and a preloaded one cannot be taken back.
+    "security.W005",
+    "security.W021",
+]
 
 SESSION_COOKIE_AGE = 8 * 60 * 60
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
@@ -215,11 +220,6 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_USERNAME_CALLABLE = "cartsvc.identity.sign_in.attempted_name"
 AXES_CLIENT_IP_CALLABLE = "cartsvc.proxies.client_network"
 AXES_LOCKOUT_TEMPLATE = "429.html"
-SILENCED_SYSTEM_CHECKS = [
-    # Other names of the domain are not ours to bind, and a preloaded one cannot be taken back.
-    "security.W005",
-    "security.W021",
-]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 # Otherwise an attacker who keeps guessing would lock a member of staff out for as long.

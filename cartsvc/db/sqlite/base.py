@@ -58,7 +58,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _start_transaction_under_autocommit(self) -> None:
         """Retry for the write lock at ever shorter intervals until the connection's `timeout`."""
         timeout = self.settings_dict["OPTIONS"].get("timeout", 5.0)
-        deadline, wait = time.monotonic() + timeout, FIRST_WAIT_SECONDS
+        end, wait = time.monotonic() + timeout, FIRST_WAIT_SECONDS
         # Close all cursors at once. An error's traceback would keep an open one alive until the
         # garbage collector runs, perhaps in another thread. If it then resets its statement just as
         # an INSERT on this connection fails, sqlite3 finds no error to raise, and the row is lost
@@ -71,7 +71,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                     try:
                         return self.connection.execute(begin).close()
                     except sqlite3.OperationalError:
-                        if time.monotonic() > deadline:
+                        if time.monotonic() > end:
                             raise
                     time.sleep(wait * (1 + random.random()))  # noqa: S311
                     wait = max(LAST_WAIT_SECONDS, wait * 0.8)
