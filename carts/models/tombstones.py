@@ -3,8 +3,8 @@
 from django.db import models
 
 from carts.models.cart_change import AuthoredModel
+from carts.models.columns import column
 from carts.records import NewCart
-from carts.value_types import types_of
 
 # What is kept of the cart's own fields: what List Changes tells.
 KEPT_OF_DELETED = ("partner_key", "restaurant_key")
@@ -15,8 +15,8 @@ class DeletedCart(AuthoredModel):
 
     id = models.UUIDField(primary_key=True)
     profile_key = models.UUIDField(db_index=True)
-    partner_key = models.CharField(max_length=types_of(NewCart)["partner_key"].max_length)
-    restaurant_key = models.IntegerField()
+    partner_key = column(NewCart, "partner_key")
+    restaurant_key = column(NewCart, "restaurant_key")
     deleted_on = models.DateTimeField()
 
     HOW_TO_WRITE = "Cart.objects.delete_cart(cart.pk) records a deletion. purge_carts removes it."
