@@ -11,8 +11,8 @@ from cartsvc.db.time_limits import LOCK_SECONDS
 # The other rows lie on the server of their cart. A table comes after those that it refers to. The
 # staff log and the accounts stay with Django's, on the coordinator.
 MODELS = apps.get_app_config("carts").get_models()
-STAYING = {Cart, FirstPassword, StaffEntry}
-OTHERS = [model._meta.db_table for model in MODELS if model not in STAYING]
+STAYING = {FirstPassword, StaffEntry}
+OTHERS = [model._meta.db_table for model in MODELS if model not in {Cart, *STAYING}]
 TABLES = [Cart._meta.db_table, *OTHERS]
 
 
