@@ -70,12 +70,12 @@ class Command(BaseCommand):
                 "The service would refuse this token. Give --profile, or for a back end add "
                 f"{settings.ANY_PROFILE_SCOPE} to --scope."
             )
-        now = int(time.time())
+        issued = int(time.time())
         claims = {
             "sub": subject,
             "scope": scope,
-            "iat": now,
-            "exp": now + int(lifetime.total_seconds()),
+            "iat": issued,
+            "exp": issued + int(lifetime.total_seconds()),
         }
         if profile:
             claims["profileKey"] = str(profile)

@@ -36,17 +36,17 @@ class Command(BaseCommand):
 
     def handle(self, *, older_than: timedelta | None, dry_run: bool, **options: object) -> None:
         delete = partial(delete_batches, out=self.stdout, dry_run=dry_run)
-        now = timezone.now()
+        moment = timezone.now()
         days = settings.CART_DAYS, settings.ORDERED_CART_DAYS
         # No index has the time of change. The key sorts carts by creation, which comes first.
         if any(days) or older_than:
-            limit = now - (older_than or timedelta(days=min(filter(None, days))))
-            old = Q(modified_on__lt=limit) if older_than else expired(now)
-            old &= ~has_status(CHECKOUT, now)  # while somebody pays
+            limit = moment - (older_than or timedelta(days=min(filter(None, days))))
+            old = Q(modified_on__lt=limit) if older_than else expired(moment)
+            old &= ~has_status(CHECKOUT, moment)  # while somebody pays
             made_before = Cart.objects.filter(pk__lt=first_key_at(limit))
             delete(made_before, only=lambda rows: rows.filter(old))
         if all(days) or older_than:
-            limit = now - (older_than or timedelta(days=max(days)))
+            limit = moment - (older_than or timedelta(days=max(days)))
             deleted = DeletedCart.objects.filter(pk__lt=first_key_at(limit))
             delete(deleted, only=lambda rows: rows.filter(deleted_on__lt=limit))
             moved = MovedCart.objects.filter(cart_id__lt=first_key_at(limit))
