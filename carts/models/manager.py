@@ -40,8 +40,8 @@ from carts.models.reads import (
     PageCursor,
     items_in_rows,
     next_position,
+    select_and_lock,
     select_cart,
-    select_for_update,
     select_summaries,
 )
 from carts.models.tombstones import KEPT_OF_DELETED
@@ -149,7 +149,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
             if not (customer := customers.first()):
                 raise CartNotFound
             keys["profile_key"] = customer
-        lock = select_for_update(tuple(keys))
+        lock = select_and_lock(tuple(keys))
         values = {**keys, "cart_id": cart_id, "item_id": item_id}
         locked, *found = transaction.round_trip((one, values) for one in (lock, *looks))
         if not locked:

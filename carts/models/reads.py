@@ -149,7 +149,7 @@ def select_summaries(
 
 
 @cache
-def select_for_update(keys: tuple[str, ...]) -> Select:
+def select_and_lock(keys: tuple[str, ...]) -> Select:
     columns = CartRow._fields[1:]
     return Select(lambda: carts_by(keys).select_for_update().values_list(*columns))
 
