@@ -185,11 +185,11 @@ class OperationView(ViewSetMixin, APIView):
         wait for a cart that somebody else holds.
         """
         ids = [key for name, key in self.kwargs.items() if name != "profile_key"]
-        versions = {"version": self.expected} if ids else {}
+        expected = {"version": self.expected} if ids else {}
         with WAITING.seat_for(self.caller), transaction.atomic() if self.key else nullcontext():
             record = self._record(ids) if self.key else None
             if record is None or record.is_new:
-                answer = _answer_of(make(self.carts(), *ids, *values, **versions), made)
+                answer = _answer_of(make(self.carts(), *ids, *values, **expected), made)
                 if record:
                     record.keep(answer)
         if record and not record.is_new:  # the transaction has committed its lock

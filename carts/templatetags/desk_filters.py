@@ -45,8 +45,7 @@ def price_with_options(value: Decimal, item: Item) -> Decimal | None:
 
 @register.filter
 def company_url(key: UUID | int, setting: str) -> str:
-    template: str = getattr(settings, setting)
-    return template.replace("{key}", str(key))
+    return str(getattr(settings, setting)).replace("{key}", str(key))
 
 
 @register.filter
