@@ -56,8 +56,8 @@ MAX_WARNINGS = 10
 class OperationView(ViewSetMixin, APIView):
     """The base of the operations' views.
 
-    `initial` checks all but the body, `validated` the body, and `change` makes the change: in the
-    order of the contract, which each reads from the operation's declaration.
+    `initial` checks all but the body, `validated` the body, and `change` makes the change. That is
+    the contract's order. What they ask for stands in the operation's declaration.
     """
 
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]

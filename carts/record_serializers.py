@@ -67,7 +67,7 @@ class RecordSerializer(serializers.Serializer):
     """A JSON object with the fields of a record, which is what is validated."""
 
     record: ClassVar[Record]
-    # Members beside the fields that nobody is told are unknown. They set nothing.
+    # Members that may be sent beside the fields. They set nothing.
     ignored_members: ClassVar[frozenset[str]] = READ_ONLY_MEMBERS
 
     def get_fields(self) -> Values:

@@ -1,9 +1,9 @@
-"""The objects of carts as plain records: what a caller sends, and an item in its place.
+"""The objects of carts as plain records: what a caller sends, and an item at its position.
 
 They have the names and the order of the specification, and each field's type says what it may hold.
-A record that is made by calling its class or by `_replace` is checked: `Item(menu_key=…)` raises
-every error that it finds. `_make` takes values that were checked before, by a serializer or when
-they were stored.
+A `checked_record` checks its values when its class is called, and in `_replace`: `Item(menu_key=…)`
+raises every error that it finds. `_make` takes values that were checked before, by a serializer or
+when they were stored.
 """
 
 from collections.abc import Iterable, Mapping
@@ -74,7 +74,7 @@ class PlacedItem(NamedTuple):
 
 
 def placed_items(items: Mapping[UUID, Item], first: int = 0) -> list[PlacedItem]:
-    """Return the items, by their ids, in places that follow each other."""
+    """Return the items, by their ids, at positions that follow each other."""
     return [
         PlacedItem(item_id, position, item, item.value)
         for position, (item_id, item) in enumerate(items.items(), first)

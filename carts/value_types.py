@@ -341,9 +341,9 @@ def object_check(
 ) -> ObjectCheck:
     """Return the check of one kind of object.
 
-    Nobody is told that `names` are unknown. `make` gets the values in the order of the members. An
-    `ApiError` that a check raises is about the whole object or list: what is wrong within it has
-    been added already, so there may be nothing left to tell.
+    The caller is told of each member sent that is not one of the `names`. `make` gets the values in
+    the order of the members. An `ApiError` that a check raises is about the whole object or list:
+    what is wrong within it has been added already, so there may be nothing left to tell.
     """
     # A plain tuple unpacks faster than a NamedTuple.
     every: list[tuple[Any, ...]] = [tuple(member) for member in members]

@@ -1,7 +1,7 @@
 """Rows as JSON text, made by the database: the same bytes on PostgreSQL and on SQLite.
 
 The text goes to the caller as it is. What a read costs in Python does not grow with the rows:
-`python -m tests.bench.instructions` measures it. `tests/api/test_values.py` holds what it says.
+`python -m tests.bench.instructions` measures it. `tests/api/test_values.py` checks the text.
 """
 
 from collections.abc import Callable, Iterable, Mapping
