@@ -26,7 +26,7 @@ from cartsvc.member_names import camel_case
 from cartsvc.request_errors import InvalidParameter
 
 PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
-CREATED, MODIFIED = SORTS = "created", "modified"
+MODIFIED = "modified"
 IN_ORDER_OF_CREATION = {
     "limit": QueryParameter(
         integer_between(1, MAX_PAGE_SIZE), f"be 1 to {MAX_PAGE_SIZE}", PAGE_SIZE
@@ -36,7 +36,7 @@ IN_ORDER_OF_CREATION = {
     "restaurantKey": QueryParameter(
         integer_between(INT32.minimum, INT32.maximum), "be an integer of 32 bits"
     ),
-    "sort": one_of(*SORTS),
+    "sort": one_of("created", MODIFIED),
 }
 # A cursor belongs to its sort.
 IN_ORDER_OF_CHANGE = IN_ORDER_OF_CREATION | {
