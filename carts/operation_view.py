@@ -46,7 +46,7 @@ from cartsvc.request_errors import (
 IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
 
 # The headers that say how an operation is to be done, as WSGI names them.
-PREFERENCE_HEADERS = {"HTTP_PREFER", "HTTP_IF_MATCH", "HTTP_IDEMPOTENCY_KEY"}
+READ_HEADERS = {"HTTP_PREFER", "HTTP_IF_MATCH", "HTTP_IDEMPOTENCY_KEY"}
 
 READING_SCOPES = ("Cart.Read", "Cart.Write")
 
@@ -104,7 +104,7 @@ class OperationView(ViewSetMixin, APIView):
         check_guids(kwargs)
         bearer.check_profile(kwargs.get("profile_key"))
         self.caller = bearer.sub, bearer.profile_key
-        if self.operation and not headers.keys().isdisjoint(PREFERENCE_HEADERS):
+        if self.operation and not headers.keys().isdisjoint(READ_HEADERS):
             self._read_headers(headers)
 
     def _read_headers(self, sent: Mapping[str, str]) -> None:
