@@ -55,7 +55,7 @@ class Cart(GuardedModel):
     created_by_name = models.CharField(max_length=NAME_LENGTH, editable=False)
     created_request_id = models.CharField(max_length=REQUEST_ID_LENGTH, null=True, editable=False)
 
-    # Its module imports this one, and sets it.
+    # `carts.models.manager` imports this module, and sets it.
     objects: ClassVar["CartManager"]
 
     HOW_TO_WRITE = (

@@ -63,7 +63,7 @@ class ListedChange(NamedTuple):
 def settled_until() -> datetime:
     """Return the moment before which nothing happens any more.
 
-    A creation takes its moment up to REQUEST_SECONDS before it writes, a change later.
+    A creation takes its moment at most REQUEST_SECONDS before it writes, a change under its lock.
     """
     oldest: datetime = connection.oldest_write()  # type: ignore[attr-defined] # of cartsvc.db
     return oldest - timedelta(seconds=SETTLING_SECONDS)
@@ -117,8 +117,8 @@ def _changes_between(
 def _last_creation(seen: PageCursor) -> UUID:
     """Return the id up to which creations do not come after what was seen.
 
-    At its time, they are those up to its id. That may be the id of a cart that was made at another
-    time, earlier or later than any of these.
+    Of those in its millisecond, the ones with a greater id come after it. Its cart may have been
+    made at another time, so that its id is below or above all of these.
     """
     millisecond = seen.at - timedelta(microseconds=seen.at.microsecond % 1_000)
     last = _before(first_key_at(millisecond + timedelta(milliseconds=1)))

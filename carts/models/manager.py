@@ -166,7 +166,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
         *looks: Select,
         item_id: UUID | None = None,
     ) -> tuple[CartRow, list[Rows]]:
-        """Do as `_lock_row`; refuse a cart that is closed, or has no `version` that is expected."""
+        """Do as `_lock_row`; refuse a cart that is closed, or not at an expected `version`."""
         cart, found = self._lock_row(transaction, cart_id, *looks, item_id=item_id)
         if cart.stored_status != OPEN:
             cart.status.check_open()
