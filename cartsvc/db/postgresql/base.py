@@ -30,7 +30,7 @@ from psycopg.errors import Diagnostic
 from psycopg.generators import send
 from psycopg.pq import TransactionStatus
 
-from cartsvc.db.time_limits import deadline, request_deadline
+from cartsvc.db.time_limits import request_deadline
 
 IDLE = TransactionStatus.IDLE  # no transaction is open
 
@@ -101,7 +101,7 @@ class Connection(psycopg.Connection):
         self.add_notice_handler(partial(_keep_warning, self.warnings))
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        end = deadline.get() or request_deadline()
+        end = request_deadline()
         try:
             return psycopg.Connection.wait(self, gen, interval, end - time.monotonic())
         except OperationalError:
