@@ -14,7 +14,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 
 from carts.admin.formatting import format_value, isolate
-from carts.admin.site import IS_FIRST
+from carts.admin.site import CHOSEN_BY_OTHERS
 from carts.models import FirstPassword
 from carts.roles import ROLES
 
@@ -164,7 +164,7 @@ class AccountAdmin(UserAdmin):
 
 @receiver(user_logged_in)
 def ask_for_a_password(request: HttpRequest, user: User, **_: object) -> None:
-    request.session[IS_FIRST] = FirstPassword.objects.filter(account=user).exists()
+    request.session[CHOSEN_BY_OTHERS] = FirstPassword.objects.filter(account=user).exists()
 
 
 def _shown(value: object) -> str:

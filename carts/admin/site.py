@@ -21,7 +21,7 @@ def desk_page(
 
 
 # Of a session: whether somebody else has chosen the password.
-IS_FIRST = "first_password"
+CHOSEN_BY_OTHERS = "first_password"
 
 
 class Desk(AdminSite):
@@ -41,25 +41,25 @@ class Desk(AdminSite):
         elif has_ended(request):
             lost = " Nothing was saved." if request.method == "POST" else ""
             messages.warning(request, f"Your session has ended.{lost}")
-        if allowed and request.session.get(IS_FIRST):
+        if allowed and request.session.get(CHOSEN_BY_OTHERS):
             return request.path in map(reverse, ("admin:password_change", "admin:logout"))
         return allowed
 
     def login(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
-        if request.method == "GET" and request.session.get(IS_FIRST):
+        if request.method == "GET" and request.session.get(CHOSEN_BY_OTHERS):
             return HttpResponseRedirect(reverse("admin:password_change"))
         return super().login(request, extra_context)
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, object] | None = None
     ) -> Any:
-        if request.session.get(IS_FIRST):
+        if request.session.get(CHOSEN_BY_OTHERS):
             extra_context = {"title": "Choose a password of your own"}
         response: HttpResponse = super().password_change(request, extra_context)
         if response.status_code != 302:
             return response
         FirstPassword.objects.filter(account_id=request.user.pk).delete()
-        request.session[IS_FIRST] = False
+        request.session[CHOSEN_BY_OTHERS] = False
         messages.success(request, "Your password was changed.")
         return HttpResponseRedirect(reverse("admin:index"))
 
