@@ -14,7 +14,7 @@ class CartsConfig(AppConfig):
     verbose_name = "Support desk"
 
     def ready(self) -> None:
-        # `migrate` and `flush` send it for each application: after auth, all permissions exist.
+        # `migrate` and `flush` send it once per application. After auth's, all permissions exist.
         post_migrate.connect(create_groups, sender=installed.get_app_config("contenttypes"))
 
 
