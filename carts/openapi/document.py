@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 
 from carts.models.change_feed import SETTLING_SECONDS
 from carts.models.idempotency import KEPT_HOURS, KEY_MAX_LENGTH
+from carts.models.manager import MAX_RETURNED
 from carts.openapi.error_examples import example_errors
 from carts.openapi.example_cart import JsonDict, example_cart, example_of
 from carts.openapi.schemas import (
@@ -29,12 +30,8 @@ from carts.openapi.schemas import (
     reference_to,
 )
 from carts.operation_view import OperationView
-from carts.views import (
-    CHANGES_PAGE_SIZE,
-    MAX_CHANGES_PAGE_SIZE,
-    MAX_PAGE_SIZE,
-    PAGE_SIZE,
-)
+from carts.records import CHECKOUT_SECONDS, REFERENCE
+from carts.views import CHANGES_PAGE_SIZE, MAX_CHANGES_PAGE_SIZE, MAX_PAGE_SIZE, PAGE_SIZE
 from cartsvc.api.envelope import failure_text, success
 from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.member_names import camel_case
@@ -159,6 +156,9 @@ def load_document() -> JsonDict:
         "changes_page_size": CHANGES_PAGE_SIZE,
         "settling": SETTLING_SECONDS,
         "kept_hours": KEPT_HOURS,
+        "max_returned": MAX_RETURNED,
+        "checkout_seconds": CHECKOUT_SECONDS,
+        "reference_max_length": REFERENCE.max_length,
         "key_max_length": KEY_MAX_LENGTH,
         "guid_pattern": GUID_PATTERN,
         "all_codes": ", ".join(sorted(API_ERRORS)),
