@@ -37,12 +37,12 @@ class RoleField(forms.ModelChoiceField):
 class ChangeForm(UserChangeForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # Whoever may not log in is as good as not active.
+        # Whoever may not log in is shown as not active.
         self.initial["is_active"] = self.instance.is_active and self.instance.is_staff
         self.fields["is_active"].help_text = "Whether this account may log in."
 
     def clean(self) -> dict[str, Any]:
-        """Refuse an account without a role, and that the last lead is none any more."""
+        """Refuse to leave an account without a role, or the desk without a lead."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         account, field = self.instance, self.fields["role"]
         if not (cleaned.get("role") or cleaned.get("is_superuser") or "role" in self.errors):
@@ -69,7 +69,7 @@ class PasswordForm(AdminPasswordChangeForm):
 
 @admin.register(User)
 class AccountAdmin(UserAdmin):
-    """Django's pages for accounts. Who is no superuser manages those that may do no more.
+    """Django's pages for accounts. Only a superuser manages those that may do more than the viewer.
 
     No account is deleted: the log of what it changed would be deleted from the carts' histories.
     """

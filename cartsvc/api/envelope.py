@@ -27,8 +27,8 @@ def success(
 
 @cache
 def _success_texts(message: str) -> tuple[str, str]:
-    success = {"severity": "Success", "text": message, "code": None, "additionalData": None}
-    return compact_json(message), compact_json(success)
+    notification = {"severity": "Success", "text": message, "code": None, "additionalData": None}
+    return compact_json(message), compact_json(notification)
 
 
 def object_text(members: Mapping[str, str]) -> str:

@@ -158,7 +158,7 @@ def _log_origin(origin: str) -> None:
 
 
 def head_error(environ: Mapping[str, Any]) -> ApiError | None:
-    """Return what is wrong with a request of which too much would have to be read, if anything."""
+    """Return the error of a request whose headers or address are too long, or None."""
     # Adding lengths is cheaper than looking at each header. What is no text has no length.
     if sum(map(length_hint, environ.values())) <= HEADER_MAX_LENGTH:
         return None

@@ -39,7 +39,7 @@ class Operation:
 
     @property
     def can_return_representation(self) -> bool:
-        """Whether a change answers with what it has made, to who prefers that (RFC 7240)."""
+        """Whether a change answers with what it has made if the caller prefers it (RFC 7240)."""
         return "Prefer" in self.request_headers and not self.specified
 
     def __call__(self, method: Method) -> Method:

@@ -43,7 +43,7 @@ def renew_session(request: HttpRequest) -> None:
 
 
 def has_ended(request: HttpRequest) -> bool:
-    """Return whether whoever sends this was signed in: the browser has a session, or a form."""
+    """Return whether the sender is no longer signed in: a cookie or a form shows that they were."""
     was = settings.SESSION_COOKIE_NAME in request.COOKIES or request.method == "POST"
     return was and request.user.is_anonymous and request.path != reverse("admin:login")
 

@@ -28,7 +28,7 @@ class Drainable:
         self.under_nohup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
     def begin_at_signals(self) -> None:
-        """Let SIGTERM and SIGHUP begin the drain. A second one, its end or SIGINT stops all."""
+        """Let SIGTERM and SIGHUP begin the drain. SIGINT, a second signal or its end stops all."""
         stop = signal.getsignal(signal.SIGTERM)
         assert callable(stop)  # noqa: S101 (the server's)
 

@@ -79,7 +79,7 @@ def _start_worker(drainable: Drainable, prepare: Callable[[], object]) -> Draina
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     signal.signal(signal.SIGURG, lambda *_: None)  # wakes the main thread
     Thread(target=_watch, args=[drainable.parent, get_ident()], daemon=True).start()
-    sys.setswitchinterval(0.001)  # Python's 5 ms would be long for who runs beside a large request
+    sys.setswitchinterval(0.001)  # a request beside a large one would wait Python's 5 ms each time
     prepare()
     return drainable
 
