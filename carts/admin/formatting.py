@@ -1,4 +1,4 @@
-"""How the desk writes values: isolated texts, amounts, moments, labels and addresses."""
+"""How the desk writes and reads values: isolated texts, amounts, moments, labels and addresses."""
 
 import re
 from contextlib import suppress

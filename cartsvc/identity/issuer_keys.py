@@ -101,14 +101,14 @@ class IssuerKeys(PyJWKClient):
         connect = HTTPSConnection if url.scheme == "https" else HTTPConnection
         with closing(connect(url.netloc, timeout=TIMEOUT_SECONDS)) as connection:
             connection.connect()
-            deadline = Timer(TIMEOUT_SECONDS, connection.sock.shutdown, [SHUT_RDWR])
-            deadline.start()
+            timer = Timer(TIMEOUT_SECONDS, connection.sock.shutdown, [SHUT_RDWR])
+            timer.start()
             try:
                 connection.request("GET", url._replace(scheme="", netloc="").geturl() or "/")
                 response = connection.getresponse()
                 document = response.read(MAX_BYTES + 1)
             finally:
-                deadline.cancel()
+                timer.cancel()
         if response.status != 200 or len(document) > MAX_BYTES:
             raise ValueError(f"status {response.status}, {len(document)} bytes")
         return document
