@@ -337,23 +337,23 @@ class Member(NamedTuple):
 
 
 def object_check(
-    members: Iterable[Member], names: Iterable[str], make: Callable[[list[Any]], Any]
+    members: Iterable[Member], known: Iterable[str], make: Callable[[list[Any]], Any]
 ) -> ObjectCheck:
     """Return the check of one kind of object.
 
-    The caller is told of each member sent that is not one of the `names`. `make` gets the values in
-    the order of the members. An `ApiError` that a check raises is about the whole object or list:
-    what is wrong within it has been added already, so there may be nothing left to tell.
+    The caller is told of each name sent that is not `known`. `make` gets the values in the order of
+    the members. An `ApiError` that a check raises is about the whole object or list: what is wrong
+    within it has been added already, so there may be nothing left to tell.
     """
     # A plain tuple unpacks faster than a NamedTuple.
     every: list[tuple[Any, ...]] = [tuple(member) for member in members]
-    names = frozenset(names)
+    known = frozenset(known)
 
     def check(sent: Any, place: Place, found: Found) -> Any:
         if type(sent) is not dict:
             raise invalid_type("an object", sent)
         values = []
-        is_wrong, is_known = False, names.issuperset(sent)
+        is_wrong, is_known = False, known.issuperset(sent)
         unknown_before = 0 if is_known else len(found.unknown)
         for name, check_value, is_list, is_required, absent, hook in every:
             value = sent.get(name)
@@ -371,7 +371,7 @@ def object_check(
                 is_wrong = True
                 found.add_error(error, (*place, name))
         if not is_known:
-            _add_unknown(names, sent, place, found.unknown, unknown_before)
+            _add_unknown(known, sent, place, found.unknown, unknown_before)
         if is_wrong:
             raise ApiErrors([])
         return make(values)
@@ -380,11 +380,11 @@ def object_check(
 
 
 def _add_unknown(
-    names: Set[str], sent: Iterable[str], place: Place, unknown: list[Place], before: int
+    known: Set[str], sent: Iterable[str], place: Place, unknown: list[Place], before: int
 ) -> None:
     """Add the places of unknown members to those in the object's lists, in the order sent."""
     order = {name: number for number, name in enumerate(sent)}
-    unknown += [(*place, name) for name in sent if name not in names]
+    unknown += [(*place, name) for name in sent if name not in known]
     unknown[before:] = sorted(unknown[before:], key=lambda one: order[str(one[len(place)])])
 
 
