@@ -66,7 +66,7 @@ def add_schemas(schemas: dict[str, JsonDict]) -> None:
         if missing := fields.keys() - described.keys():
             names = ", ".join(sorted(missing))
             raise ImproperlyConfigured(f"{describing} in document.yaml does not describe {names}.")
-        sent = {name: member(field, described[name]) for name, field in fields.items()}
+        sent = {name: schema_of(field, described[name]) for name, field in fields.items()}
         described |= {name: sent[name] for name in sent if [*described[name]] == ["description"]}
         schemas[body_name(serializer)] = {
             "description": inspect.getdoc(serializer),
@@ -74,7 +74,7 @@ def add_schemas(schemas: dict[str, JsonDict]) -> None:
             "required": [name for name, field in fields.items() if field.required],
         }
     summary = schemas["CartSummary"]["properties"]
-    summary |= {name: m for name, m in schemas["Cart"]["properties"].items() if name != "items"}
+    summary |= {name: one for name, one in schemas["Cart"]["properties"].items() if name != "items"}
     for operation in OPERATIONS:
         envelope: JsonDict = {
             "description": f"The ApiResponse envelope of {operation.name}.",
@@ -94,7 +94,7 @@ def add_schemas(schemas: dict[str, JsonDict]) -> None:
             schema.setdefault("required", list(members))
 
 
-def member(field: Any, described: JsonDict) -> JsonDict:
+def schema_of(field: Any, described: JsonDict) -> JsonDict:
     """Return the schema of a member that is sent, with the words of the one that is read."""
     schema: JsonDict
     match kind := field.kind:
