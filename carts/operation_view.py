@@ -65,6 +65,7 @@ class OperationView(ViewSetMixin, APIView):
     tag: ClassVar[str]  # the API document's; the docstring describes it
     operation: Any  # the `Operation` that the request asks for
     bearer: CartBearer
+    caller: tuple[str, UUID | None]  # who holds the seats of the request
     expected: frozenset[int] | None = None  # the versions in If-Match; None when any will do
     key: str | None = None  # the Idempotency-Key
     sent: object = None  # the body's values, which a replay must repeat
