@@ -25,7 +25,7 @@ from carts.models.cart_status import OPEN
 from carts.models.reads import PageCursor
 from carts.models.tombstones import DeletedCart
 from carts.records import CHECKOUT, ORDERED
-from cartsvc.db.compiled_statements import Parameter, Select
+from cartsvc.db.compiled_statements import AwaitMoves, Parameter, Select
 from cartsvc.db.time_limits import REQUEST_SECONDS
 from cartsvc.db.transaction import Transaction
 from cartsvc.guids import EPOCH, first_key_at, made_at
@@ -100,9 +100,8 @@ def _changes_between(
         # The cart's own deletion at the same moment comes later, unless it has been seen.
         "deleted": seen.cart_id if seen.version == DELETION else _before(seen.cart_id),
     }
-    created, changed, deleted = Transaction().round_trip(
-        (select, values) for select in _selects(limit)
-    )
+    selects = ((select, values) for select in _selects(limit))
+    created, changed, deleted = Transaction().round_trip([(AwaitMoves(), values), *selects])
     for *cart, at in created:
         listed = ListedChange._make((*cart, 1, CREATE, at, OPEN))
         yield PageCursor(made_at(listed.cart_id), listed.cart_id, 1), listed

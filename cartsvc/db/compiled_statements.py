@@ -218,12 +218,27 @@ class MoveRows:
             self.deletions.insert(0, f"DELETE FROM {rows}")
 
     def send(self, cursor: Cursor, values: Mapping[str, Any]) -> None:
-        copied = [*self.copies, *self.deletions]
+        copied = [f"SELECT pg_advisory_xact_lock({MOVING})", *self.copies, *self.deletions]
         sent = {
             name: self.field.get_db_prep_save(value, cursor.db) for name, value in values.items()
         }
         for sql in copied if cursor.db.is_distributed else self.updates:
             cursor.execute(sql, sent)
+
+
+MOVING = "hashtext('cartsvc.move')"
+
+
+class AwaitMoves:
+    """Lets no rows be moved while the statements after it run in a distributed database.
+
+    That commits on one server after the other: a SELECT from all of them could find such rows
+    nowhere.
+    """
+
+    def send(self, cursor: Cursor, _values: Mapping[str, Any]) -> None:
+        if cursor.db.is_distributed:
+            cursor.execute(f"SELECT pg_advisory_xact_lock_shared({MOVING})")
 
 
 @lru_cache(1000)  # callers choose the count, up to MAX_SINGLE_VALUES

@@ -7,10 +7,18 @@ from typing import Any, Self
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
-from cartsvc.db.compiled_statements import Cursor, Insert, MoveRows, Rows, Select, Statement
+from cartsvc.db.compiled_statements import (
+    AwaitMoves,
+    Cursor,
+    Insert,
+    MoveRows,
+    Rows,
+    Select,
+    Statement,
+)
 
 # A statement and its values.
-Sent = tuple[Select | Statement | Insert | MoveRows, Mapping[str, Any]]
+Sent = tuple[Select | Statement | Insert | MoveRows | AwaitMoves, Mapping[str, Any]]
 
 
 @dataclass
