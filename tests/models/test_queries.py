@@ -44,8 +44,9 @@ DELETES = f"{ALL_ITEMS}, DELETE cartchange, DELETE cart, INSERT deletedcart"
 MOVE_KEPT = "DELETE movedcart, INSERT movedcart"
 MOVED = f"UPDATE cartchange, UPDATE cartitemoption, UPDATE cartitem, UPDATE cart, {MOVE_KEPT}"
 # From one shard to another.
+# The first takes a lock: see `AwaitMoves`.
 COPIED = (
-    "INSERT cart, INSERT cartitem, INSERT cartitemoption, INSERT cartchange, "
+    "SELECT, INSERT cart, INSERT cartitem, INSERT cartitemoption, INSERT cartchange, "
     f"DELETE cartchange, DELETE cartitemoption, DELETE cartitem, DELETE cart, {MOVE_KEPT}"
 )
 RECORDED = "UPDATE cart, INSERT cartchange, COMMIT"
