@@ -160,6 +160,20 @@ def test_nothing_later_is_told_before_what_may_still_commit() -> None:
     assert_whole(read(OLDEST, 1)[0])
 
 
+def test_no_page_is_read_while_a_cart_is_moved_between_servers() -> None:
+    """Elsewhere a move is one commit, so that a reader sees the cart before it or after it."""
+    if not connection.is_distributed:
+        pytest.skip("only Citus commits on one server after the other")
+    cart = CartFactory()
+    with (
+        open_transaction(lambda: Cart.objects.move_cart(cart.pk, CUSTOMERS[0])),
+        pytest.raises(OperationalError, match="lock timeout"),
+    ):
+        changes_after(OLDEST, 100, {})
+    time.sleep(2 * (REQUEST + CLOCKS))
+    assert_whole(read(OLDEST, 100)[0])
+
+
 def test_a_creation_that_was_halted_too_long_is_refused() -> None:
     """Its id tells a time that a reader may have passed."""
     key = uuid7()
