@@ -16,11 +16,11 @@ class ExactField(models.Field):
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         if value in (None, "") or connection.vendor != "sqlite":
             return value
-        return f"{Decimal(value).normalize():f}"
+        return _without_zeros(value)
 
-    def get_db_converters(self, connection: Any) -> Any:
-        return [_exact] if connection.vendor == "sqlite" else []
+    def from_db_value(self, value: Decimal | str | None, *_: object) -> Decimal | None:
+        return None if value is None else Decimal(_without_zeros(value))
 
 
-def _exact(value: str | None, *_: Any) -> Decimal | None:
-    return None if value is None else Decimal(value)
+def _without_zeros(value: Decimal | str) -> str:
+    return f"{Decimal(value).normalize():f}"

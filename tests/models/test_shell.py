@@ -35,7 +35,12 @@ def test_the_lines_of_the_readme_run() -> None:
 
     exec(before, names)
     cart = Cart.objects.get()
-    assert eval("pizza.value", names) == eval("32.25")
+    shown = dict(re.findall(r"(?m)^(pizza\.\w+) +# (Decimal.+)$", code))
+    assert (
+        {line: repr(eval(line, names)) for line in shown}
+        == shown
+        == {"pizza.value": "Decimal('32.25')"}
+    )
     with pytest.raises(ValidationError):
         exec(refused, names)
     assert (cart.version, cart.items.get().quantity) == (3, 3)
