@@ -57,7 +57,8 @@ class CartStatus(NamedTuple):
             others = {self.reference, new.reference} - {None}
             is_another = self.status == new.status or len(others) > 1
             self.check_open("reference" if is_another else "outcome")
-        if not same or self._duration() != new._duration():
+        ends_then = self.closed_until == until or self._duration() == new._duration()
+        if not (same and ends_then):
             return new
         return self if number is None else self._replace(order_reference=number)
 

@@ -47,7 +47,7 @@ CREATE, CLOSE, DELETE = "Create Cart", "Close Cart", "Delete Cart"
 class ListedChange(NamedTuple):
     """A creation, a change or a deletion of a cart, as List Changes shows it.
 
-    `status` is the cart's after it. A deletion has no `version`.
+    `status` and `closed_until` are the cart's after it. A deletion has no `version`.
     """
 
     cart_id: UUID
@@ -58,6 +58,7 @@ class ListedChange(NamedTuple):
     operation: str
     at: datetime
     status: str
+    closed_until: datetime | None
 
 
 def settled_until() -> datetime:
@@ -103,13 +104,13 @@ def _changes_between(
     selects = ((select, values) for select in _selects(limit))
     created, changed, deleted = Transaction().round_trip([(AwaitMoves(), values), *selects])
     for *cart, at in created:
-        listed = ListedChange._make((*cart, 1, CREATE, at, OPEN))
+        listed = ListedChange._make((*cart, 1, CREATE, at, OPEN, None))
         yield PageCursor(made_at(listed.cart_id), listed.cart_id, 1), listed
     for *change, closing in changed:
-        listed = ListedChange._make((*change, _status_after(closing)))
+        listed = ListedChange._make((*change, *_status_after(closing)))
         yield PageCursor(listed.at, listed.cart_id, change[4]), listed
     for *cart, at in deleted:
-        listed = ListedChange._make((*cart, None, DELETE, at, OPEN))
+        listed = ListedChange._make((*cart, None, DELETE, at, OPEN, None))
         yield PageCursor(at, listed.cart_id, DELETION), listed
 
 
@@ -131,13 +132,15 @@ def _before(key: UUID) -> UUID:
     return UUID(int=max(0, key.int - 1))
 
 
-def _status_after(closing: str | None) -> str:
-    """Return the cart's status after a change, if that closed it by what its record holds."""
+def _status_after(closing: str | None) -> tuple[str, datetime | None]:
+    """Return the cart's status after a change and when that ends, by the record of a closing."""
     if closing is None:
-        return OPEN
+        return OPEN, None
     values = decoded(closing)
+    until = values.get("closed_until")
     # One that closed the cart again, in another way of the same status, does not name it.
-    return str(values.get("status") or (CHECKOUT if "closed_until" in values else ORDERED))
+    status = values.get("status") or (CHECKOUT if until else ORDERED)
+    return status, until and datetime.fromisoformat(until)
 
 
 @lru_cache(100)  # callers choose the limit

@@ -10,7 +10,9 @@ from django.conf import settings
 from django.utils import timezone
 
 from carts.models import Cart, change_feed
+from carts.records import Closing
 from cartsvc.guids import first_key_at
+from cartsvc.json_values import rfc3339
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of, success
 from tests.support.callers import PROFILE, STRANGER, Api
@@ -68,7 +70,8 @@ def test_tells_each_change_of_each_customer(back_end: Api) -> None:
     response = back_end.get("?after=0")
 
     summary, [deleted] = shown(api, cart), change_feed.DeletedCart.objects.all()
-    whose = {"partnerKey": "ACME", "restaurantKey": summary["restaurantKey"], "status": "open"}
+    whose = {"partnerKey": "ACME", "restaurantKey": summary["restaurantKey"]}
+    whose |= {"status": "open", "closedUntil": None}
     mine = {"cartId": cart, "profileKey": str(PROFILE), **whose}
     theirs = {"cartId": other, "profileKey": str(STRANGER), **whose, "partnerKey": "OTHR"}
     expected = [
@@ -86,7 +89,7 @@ def test_tells_each_change_of_each_customer(back_end: Api) -> None:
     assert response.json() == success("The changes were found.", data)
     assert list(response.json()["data"]["changes"][0]) == [
         *("cartId", "profileKey", "partnerKey", "restaurantKey"),
-        *("version", "operation", "at", "status"),
+        *("version", "operation", "at", "status", "closedUntil"),
     ]
     assert page(back_end, after=following) == {"changes": [], "next": following}
     assert back_end.request("HEAD", f"?after={following}").status_code == 200
@@ -107,21 +110,45 @@ def test_the_status_is_what_the_change_has_set(api: Api, back_end: Api) -> None:
     cart = created(api)
     checkout = {"outcome": "checkout", "reference": "payment-1"}
     closer = Api(scope="Cart.Close Cart.AnyProfile")
+    until = []
     for body in (checkout, {**checkout, "seconds": 60}, {**checkout, "outcome": "ordered"}):
         assert closer.post(f"/{cart}/close", body).status_code == 200
+        until.append(shown(api, cart)["closedUntil"])
+    ordered_again = {**checkout, "outcome": "ordered", "orderReference": "A-1"}
+    closer.post(f"/{cart}/close", ordered_again)
     closer.post(f"/{cart}/reopen")
     closer.post(f"/{cart}/close", {"outcome": "abandoned"})
 
-    found = [(one["operation"], one["status"]) for one in listed(back_end)]
+    found = [(one["operation"], one["status"], one["closedUntil"]) for one in listed(back_end)]
 
+    first, second, _ = until
+    assert first > second
     assert found == [
-        ("Create Cart", "open"),
-        ("Close Cart", "checkout"),
-        ("Close Cart", "checkout"),
-        ("Close Cart", "ordered"),
-        ("Reopen Cart", "open"),
-        ("Close Cart", "abandoned"),
+        ("Create Cart", "open", None),
+        ("Close Cart", "checkout", first),
+        ("Close Cart", "checkout", second),
+        ("Close Cart", "ordered", None),
+        ("Close Cart", "ordered", None),
+        ("Reopen Cart", "open", None),
+        ("Close Cart", "abandoned", None),
     ]
+
+
+def test_a_checkout_that_runs_out_is_no_change(api: Api, back_end: Api) -> None:
+    """Nor is one that begins anew and ends when it would have ended."""
+    cart, now = UUID(created(api)), timezone.now()
+    begun = now - timedelta(seconds=500)
+    for seconds, moment in ((300, begun), (200, begun + timedelta(seconds=100))):
+        closing = Closing(outcome="checkout", reference="payment-1", seconds=seconds)
+        Cart.objects.dated(moment).close_cart(cart, closing)
+
+    assert shown(api, str(cart))["status"] == "open"
+    [*_, last] = changes = listed(back_end)
+    assert steps(changes) == [
+        (str(cart), 1, "Create Cart", "open"),
+        (str(cart), 2, "Close Cart", "checkout"),
+    ]
+    assert last["closedUntil"] == rfc3339(begun + timedelta(seconds=300))
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 1000])
