@@ -105,9 +105,10 @@ class VersionMismatch(ApiError):
 
 class IdempotencyKeyReused(ApiError):
     status = 422
-    text = "This Idempotency-Key came with another request before."
+    text = "This Idempotency-Key came with another request before. What differs: %(parts)s."
+    facts = ("differs",)
     meaning = (
-        "The key was sent before with another body, If-Match or return=representation, or to "
-        "another path."
+        "The key was sent before with another body, If-Match or preference (return=representation),"
+        " or to another path. differs names which."
     )
     remedy = "Use a new key for a new request."

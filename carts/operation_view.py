@@ -200,9 +200,12 @@ class OperationView(ViewSetMixin, APIView):
 
     def _record(self, ids: Sequence[UUID]) -> IdempotencyRecord:
         """Return the record of the request, or of the same request sent before."""
-        request = [self.operation.name, ids, self.expected, self.sent]
-        if self.returns_cart:
-            request.append("return=representation")
+        request = {
+            "path": [self.operation.name, ids],
+            "If-Match": self.expected,
+            "body": self.sent,
+            "preference": self.returns_cart,
+        }
         profile_key, partner = self.kwargs["profile_key"], self.bearer.partner_key
         return IdempotencyRecord.of_request(profile_key, partner, str(self.key), request)
 

@@ -232,7 +232,7 @@ class ChangeView(View):
         given, customer = state.why.cleaned_data["why"], cart.profile_key
         carts = Cart.objects.by(author_of(request, why or given), profile_key=customer)
         typed = [pair for pair in request.POST.lists() if pair[0] not in NOT_TYPED]
-        form = [request.get_full_path(), *typed]
+        form = {"form": [request.get_full_path(), *typed]}
         with transaction.atomic():
             # Once for the form's key, as for callers' keys. No partner's key is as long as "staff".
             if (

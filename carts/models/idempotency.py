@@ -1,6 +1,7 @@
 """Idempotency records, each written in the transaction of the change that it protects."""
 
 import hashlib
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple, Self
@@ -23,6 +24,8 @@ KEPT_HOURS = 24  # a promise to callers
 # contains. So the keys of two partners never collide.
 STORED_MAX_LENGTH = KEY_MAX_LENGTH + 1 + types_of(NewCart)["partner_key"].max_length
 
+DIGEST_LENGTH = 32  # bytes
+
 
 class Answer(NamedTuple):
     """What a request is answered, and with an Idempotency-Key once more.
@@ -37,12 +40,12 @@ class Answer(NamedTuple):
 
 
 class IdempotencyRecord(models.Model):
-    """The key of a request, a digest of the request, and its `Answer`."""
+    """The key of a request, a digest of each of its parts, and its `Answer`."""
 
     pk = models.CompositePrimaryKey("profile_key", "key")
     profile_key = models.UUIDField()
     key = models.CharField(max_length=STORED_MAX_LENGTH)
-    digest = models.BinaryField(max_length=32)
+    digest = models.BinaryField(max_length=DIGEST_LENGTH)
     data = models.TextField(null=True)
     version = models.PositiveBigIntegerField(null=True)
     is_change = models.BooleanField(default=True)
@@ -55,14 +58,19 @@ class IdempotencyRecord(models.Model):
         return self.key
 
     @classmethod
-    def of_request(cls, profile_key: UUID, partner_key: str | None, key: str, request: Any) -> Self:
+    def of_request(
+        cls, profile_key: UUID, partner_key: str | None, key: str, request: Mapping[str, object]
+    ) -> Self:
         """Return the record of a request: a new one, or that of the same request sent before.
 
         The key belongs to the profile and, if the token is bound to a partner, to that partner.
+        The `request` is its parts by their names, which an error tells of those that differ.
         """
+        length = DIGEST_LENGTH // len(request)
+        digests = [digest_of(part)[:length] for part in request.values()]
         # Cutting is safe: no cart has a longer partner key, so the change is an error.
         stored = key if partner_key is None else f"{partner_key} {key}"[:STORED_MAX_LENGTH]
-        record = cls(profile_key=profile_key, key=stored, digest=digest_of(request))
+        record = cls(profile_key=profile_key, key=stored, digest=b"".join(digests))
         try:
             with connection.cursor() as cursor:
                 INSERT.send(cursor, vars(record))
@@ -80,8 +88,13 @@ class IdempotencyRecord(models.Model):
         if earlier.created_on < cls.expired_before():
             record.save(force_update=True)
             return record
-        if bytes(earlier.digest) != record.digest:
-            raise IdempotencyKeyReused
+        kept = bytes(earlier.digest)
+        if differs := [
+            name
+            for n, (name, digest) in enumerate(zip(request, digests, strict=True))
+            if not kept.startswith(digest, n * length)
+        ]:
+            raise IdempotencyKeyReused(differs=differs, parts=", ".join(differs))
         earlier.is_new = False
         return earlier
 
@@ -98,19 +111,12 @@ class IdempotencyRecord(models.Model):
         return timezone.now() - timedelta(hours=KEPT_HOURS)
 
 
-def digest_of(request: Any) -> bytes:
-    """Return a digest of a request's values: the same for values that are equal.
+def digest_of(part: object) -> bytes:
+    """Return a digest of a request's part: the same for values that are equal.
 
     What is not sent does not count, so a key outlives a release that adds an optional member.
     """
-    text = simplejson.dumps(
-        request,
-        use_decimal=False,
-        tuple_as_array=False,
-        namedtuple_as_object=False,
-        default=_as_json,
-    )
-    return hashlib.sha256(text.encode()).digest()
+    return hashlib.sha256(ENCODER.encode(part).encode()).digest()
 
 
 def _as_json(value: object) -> Any:
@@ -128,4 +134,7 @@ def _as_json(value: object) -> Any:
     return str(value)
 
 
+ENCODER = simplejson.JSONEncoder(
+    use_decimal=False, tuple_as_array=False, namedtuple_as_object=False, default=_as_json
+)
 INSERT = insert_row(IdempotencyRecord, " ON CONFLICT DO NOTHING")

@@ -45,7 +45,7 @@ DECLARED_ERRORS = (
     ),
     cart_errors.VersionMismatch(field="If-Match", version=4),
     cart_errors.RequestInProgress(field="Idempotency-Key"),
-    cart_errors.IdempotencyKeyReused(field="Idempotency-Key"),
+    cart_errors.IdempotencyKeyReused(field="Idempotency-Key", differs=["body"], parts="body"),
 )
 
 

@@ -15,7 +15,10 @@ def test_the_readme_has_the_catalogue() -> None:
 
 
 # What a text is made of beside facts, or what a header tells: Allow, Accept-Patch, Retry-After.
-WORDS = {"wanted", "sent", "plural", "name", "code_point", "either", "when", "taken", "seconds"}
+WORDS = {
+    *("wanted", "sent", "plural", "name", "code_point", "either", "when", "taken", "seconds"),
+    "parts",
+}
 
 
 def test_every_fact_of_a_text_stands_beside_it() -> None:

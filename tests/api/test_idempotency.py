@@ -79,23 +79,46 @@ def test_equal_values_written_otherwise_are_the_same_request(
         assert again["Idempotent-Replayed"] == "true"
 
 
-def test_another_request_with_the_key_is_refused(api: Api, unchanged: Unchanged) -> None:
-    first, second = created(api), created(api)
-    api.post(body=bodies.cart(), Idempotency_Key="key-1")
-    api.post(f"/{first}/items", bodies.item(), Idempotency_Key="key-2")
+@pytest.mark.parametrize(
+    ("other", "differs"),
+    [
+        ({"body": bodies.item(price=9.51)}, ["body"]),
+        ({"body": bodies.item(displayName="Cafe\u0301")}, ["body"]),
+        ({"If_Match": '"1"'}, ["If-Match"]),
+        ({"Prefer": "return=representation"}, ["preference"]),
+        ({"cart": str(STRANGER)}, ["path"]),
+        ({"name": "Update Item"}, ["path"]),
+        ({"name": "Remove Item", "body": None}, ["path", "body"]),
+        ({"name": "Create Cart", "body": bodies.cart(), "If_Match": '"1"'}, ["path", "body"]),
+        (
+            {"name": "Change Item", "body": {}, "If_Match": "*", "Prefer": "return=representation"},
+            ["path", "body", "preference"],
+        ),
+        (
+            {"body": bodies.item(quantity=1), "If_Match": '"2"', "Prefer": "return=representation"},
+            ["If-Match", "body", "preference"],
+        ),
+    ],
+)
+def test_another_request_with_the_key_is_told_what_differs(
+    api: Api,
+    cart_id: str,
+    item_id: str,
+    unchanged: Unchanged,
+    other: dict[str, Any],
+    differs: list[str],
+) -> None:
+    request = {"name": "Add Item", "cart": cart_id, "item": item_id, "body": bodies.item()}
+    key = {"Idempotency_Key": "key-1"}
+    assert send(api, **request, **key).status_code == 200
     unchanged()
 
-    for key, path, body in (
-        ("key-1", "", bodies.bare_cart()),
-        ("key-1", "", bodies.cart(note="Other")),
-        ("key-2", "", bodies.cart()),
-        ("key-2", f"/{second}/items", bodies.item()),
-        ("key-2", f"/{first}/items", bodies.item(price=9.51)),
-        ("key-2", f"/{first}/items", bodies.item(displayName="Cafe\u0301")),
-    ):
-        response = api.post(path, body, Idempotency_Key=key)
-        text = "This Idempotency-Key came with another request before."
-        assert_refused(response, 422, "idempotency_key_reused", text, "Idempotency-Key")
+    response = send(api, **{**request, **other}, **key)
+
+    names = ", ".join(differs)
+    text = f"This Idempotency-Key came with another request before. What differs: {names}."
+    code, field = "idempotency_key_reused", "Idempotency-Key"
+    assert_refused(response, 422, code, text, field, differs=differs)
 
 
 def test_another_key_and_no_key_create_anew(api: Api) -> None:
