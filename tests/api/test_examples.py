@@ -147,7 +147,11 @@ OF_ANOTHER_OPERATION = {
     ("closeCart", "cannot_change"),
     *((name, "cart_closed") for name in ("closeCart", "reopenCart")),
     ("replaceItems", "item_not_found"),
-    *((name, "idempotency_key_reused") for name in ("moveCart", "removeItem", "deleteCart")),
+    *(
+        (name, "idempotency_key_reused")
+        for name in OPERATIONS
+        if OPERATIONS[name].body == body(name)
+    ),
     *(
         (name, code)
         for name, (declared, *_) in OPERATIONS.items()
