@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 from carts import cart_errors, serializers
 from carts.models.cart_status import STATUSES
-from carts.models.change_feed import OLDEST, ListedChange, changes_after
+from carts.models.change_feed import LOOKED_THROUGH, OLDEST, ListedChange, changes_after
 from carts.models.idempotency import Answer
 from carts.models.manager import CartManager
 from carts.models.reads import PageCursor
@@ -44,16 +44,13 @@ IN_ORDER_OF_CHANGE = IN_ORDER_OF_CREATION | {
 }
 PAGE_PARAMETERS = tuple(IN_ORDER_OF_CREATION)
 
-CHANGES_PAGE_SIZE, MAX_CHANGES_PAGE_SIZE = 100, 1_000
 CHANGES_PARAMETERS = {
     "after": QueryParameter(
         lambda text: OLDEST if text == "0" else PageCursor.parsed(text),
         "be 0 or a next of List Changes",
     ),
     "limit": QueryParameter(
-        integer_between(1, MAX_CHANGES_PAGE_SIZE),
-        f"be 1 to {MAX_CHANGES_PAGE_SIZE}",
-        CHANGES_PAGE_SIZE,
+        integer_between(1, LOOKED_THROUGH), f"be 1 to {LOOKED_THROUGH}", LOOKED_THROUGH
     ),
 }
 CHANGE_MEMBERS = [camel_case(name) for name in ListedChange._fields]

@@ -35,8 +35,9 @@ CLOCK_SECONDS = 2
 # After how long a change is listed, at the earliest.
 SETTLING_SECONDS = REQUEST_SECONDS + CLOCK_SECONDS
 
-# The most changes of all partners that a page looks through for those of one.
-LOOKED_THROUGH = 1_000
+# The most changes that a page looks through, whoever's they are: a page of a thousand makes the
+# other callers wait, and does not bring its reader on sooner.
+LOOKED_THROUGH = 100
 
 OLDEST = PageCursor(EPOCH, UUID(int=0))
 DELETION = 10**18 - 1  # comes after every version

@@ -17,7 +17,7 @@ from drf_spectacular.generators import EndpointEnumerator, SchemaGenerator
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from carts.models.change_feed import SETTLING_SECONDS
+from carts.models.change_feed import LOOKED_THROUGH, SETTLING_SECONDS
 from carts.models.idempotency import KEPT_HOURS, KEY_MAX_LENGTH
 from carts.models.manager import MAX_RETURNED
 from carts.openapi.error_examples import example_errors
@@ -31,7 +31,7 @@ from carts.openapi.schemas import (
 )
 from carts.operation_view import OperationView
 from carts.records import CHECKOUT_SECONDS, REFERENCE
-from carts.views import CHANGES_PAGE_SIZE, MAX_CHANGES_PAGE_SIZE, MAX_PAGE_SIZE, PAGE_SIZE
+from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
 from cartsvc.api.envelope import failure_text, success
 from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.member_names import camel_case
@@ -152,8 +152,7 @@ def load_document() -> JsonDict:
         **example_cart()["keys"],
         "max_page_size": MAX_PAGE_SIZE,
         "page_size": PAGE_SIZE,
-        "max_changes_page_size": MAX_CHANGES_PAGE_SIZE,
-        "changes_page_size": CHANGES_PAGE_SIZE,
+        "changes_page_size": LOOKED_THROUGH,
         "settling": SETTLING_SECONDS,
         "kept_hours": KEPT_HOURS,
         "max_returned": MAX_RETURNED,

@@ -151,7 +151,7 @@ def test_a_checkout_that_runs_out_is_no_change(api: Api, back_end: Api) -> None:
     assert last["closedUntil"] == rfc3339(begun + timedelta(seconds=300))
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
 def test_pages_of_any_size_hold_every_change_once(back_end: Api, limit: int) -> None:
     """From each cursor on, and of many that happen at the same moment, too.
 
@@ -193,12 +193,29 @@ def test_tells_a_token_of_its_own_partner(api: Api, monkeypatch: pytest.MonkeyPa
     partner = Api(scope="Cart.Read Cart.AnyProfile", partnerKey="ACME")
     customer = Api(scope="Cart.Read Cart.AnyProfile", profileKey=str(STRANGER))
 
-    for looked_through in (1000, 2, 1):
+    for looked_through in (100, 2, 1):
         monkeypatch.setattr(change_feed, "LOOKED_THROUGH", looked_through)
         for limit in (1, 100):
             found = listed(partner, limit=limit)
             assert [one["cartId"] for one in found] == [*ours, theirs, deleted]
             assert [one["cartId"] for one in listed(customer, limit=limit)] == [theirs]
+
+
+@pytest.mark.parametrize("limit", [{}, {"limit": 1}])
+def test_no_page_looks_through_more_than_100(
+    api: Api, back_end: Api, limit: dict[str, int]
+) -> None:
+    others, moment = UUID(created(api, bodies.bare_cart(partnerKey="OTHR"))), timezone.now()
+    for number in range(99):
+        Cart.objects.dated(moment).change_cart(others, {"note": str(number)})
+    ours = created(api)
+    partner = Api(scope="Cart.Read Cart.AnyProfile", partnerKey="ACME")
+
+    first = page(partner, after="0", **limit)
+    assert first["changes"] == []
+    found = page(partner, after=first["next"], **limit)["changes"]
+    assert [one["cartId"] for one in found] == [ours]
+    assert len(page(back_end, after="0")["changes"]) == 100
 
 
 @pytest.mark.parametrize(
@@ -221,7 +238,7 @@ def test_takes_both_scopes(db: None, unchanged: Unchanged, scope: str, missing: 
 
 
 AFTER = "after must be 0 or a next of List Changes."
-LIMIT = "limit must be 1 to 1000."
+LIMIT = "limit must be 1 to 100."
 KEY = STRANGER.hex
 
 
@@ -232,7 +249,7 @@ KEY = STRANGER.hex
         *((f"after=1.{after}", AFTER) for after in (KEY, f"{KEY}.", f"{KEY}.-1", f"{KEY}.1%0A")),
         (f"after={'9' * 17}.{KEY}.1", AFTER),
         (f"after=1.{KEY}.{'9' * 19}", AFTER),
-        *((f"limit={limit}", LIMIT) for limit in ("", "0", "1001", "-1", "x", "1.0", "%D9%A1")),
+        *((f"limit={limit}", LIMIT) for limit in ("", "0", "101", "-1", "x", "1.0", "%D9%A1")),
         ("after=0&after=0", "after must be sent once."),
         ("limit=1&limit=1", "limit must be sent once."),
     ],
