@@ -2,6 +2,7 @@
 
 import os
 import sys
+from errno import EDQUOT, EFBIG, EIO, ENOSPC, EPIPE
 
 
 def main() -> None:
@@ -36,4 +37,14 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        try:
+            main()
+        finally:
+            print(end="", flush=True)
+    except OSError as error:
+        # A file that is written is not named by the error, one that cannot be opened is.
+        if error.filename or error.errno not in (EDQUOT, EFBIG, EIO, ENOSPC, EPIPE):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python would try again as it ends
+        sys.exit(f"The output cannot be written: {error.strerror}.")

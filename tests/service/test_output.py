@@ -5,9 +5,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from django.core.management import get_commands
 
 from tests.service.test_configuration import PUBLIC
 from tests.support.callers import PROFILE
@@ -62,12 +62,42 @@ def test_an_export_is_utf_8_whatever_the_locale(started: Start, locale: dict[str
     assert [cart["note"] for cart in document["carts"]] == ["Ω\u2028🍕"] * 4
 
 
-@pytest.mark.parametrize(
-    "command", [EXPORT, ("recount_carts",), ("help",)], ids=lambda command: command[0]
-)
-def test_a_full_disk_is_a_failure(started: Start, command: tuple[str, ...]) -> None:
-    with Path("/dev/full").open("wb") as full:
-        program = started(*command, stdout=full.fileno())
-    _, printed = program.communicate(timeout=60)
-    assert program.returncode != 0
-    assert b"No space left on device" in printed
+# `serve` and `distribute` need more than a database. Django's own commands are of the same kind.
+COMMANDS = [
+    EXPORT,
+    ("erase_customer", str(PROFILE), "--dry-run"),
+    ("purge_carts",),
+    ("recount_carts",),
+    ("issue_token",),
+    ("first_cart", "http://127.0.0.1:8000"),
+    ("demo_carts",),
+    ("migrate",),
+    ("dumpdata", "--help"),
+    ("serve", "--help"),
+    ("distribute", "--help"),
+    ("version",),
+]
+
+
+def test_no_command_is_forgotten() -> None:
+    own = {name for name, app in get_commands().items() if app in {"carts", "cartsvc"}}
+    assert own <= {name for name, *_ in COMMANDS}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_output_that_cannot_be_written_is_one_sentence(
+    started: Start, command: tuple[str, ...]
+) -> None:
+    reader, closed = os.pipe()
+    os.close(reader)
+    full = os.open("/dev/full", os.O_WRONLY)
+    programs = {
+        "Broken pipe": started(*command, stdout=closed),
+        "No space left on device": started(*command, stdout=full),
+    }
+    os.close(closed)
+    os.close(full)
+    for why, program in programs.items():
+        _, printed = program.communicate(timeout=60)
+        assert printed.decode() == f"The output cannot be written: {why}.\n"
+        assert program.returncode == 1
