@@ -1,15 +1,24 @@
 """The operations: each parses the request, calls the model and wraps the result."""
 
+import logging
+from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
+from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts import cart_errors, serializers
 from carts.models.cart_status import STATUSES
-from carts.models.change_feed import LOOKED_THROUGH, OLDEST, ListedChange, changes_after
+from carts.models.change_feed import (
+    CLOCK_SECONDS,
+    LOOKED_THROUGH,
+    OLDEST,
+    ListedChange,
+    changes_after,
+)
 from carts.models.idempotency import Answer
 from carts.models.manager import CartManager
 from carts.models.reads import PageCursor
@@ -24,6 +33,9 @@ from cartsvc.guids import parse_guid
 from cartsvc.json_values import compact_json
 from cartsvc.member_names import camel_case
 from cartsvc.request_errors import InvalidParameter
+from cartsvc.serving.logs import warn_once_a_minute
+
+logger = logging.getLogger(__name__)
 
 PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
 MODIFIED = "modified"
@@ -44,10 +56,23 @@ IN_ORDER_OF_CHANGE = IN_ORDER_OF_CREATION | {
 }
 PAGE_PARAMETERS = tuple(IN_ORDER_OF_CREATION)
 
+
+def changes_cursor(text: str) -> PageCursor | None:
+    """Return the cursor; None if it is none, or further ahead of this clock than clocks differ.
+
+    No `next` is ahead of the clock by which it was made, so that one was set back since.
+    """
+    cursor = OLDEST if text == "0" else PageCursor.parsed(text)
+    if cursor and cursor.at <= timezone.now() + timedelta(seconds=CLOCK_SECONDS):
+        return cursor
+    warn_once_a_minute(logger, "A cursor of List Changes is none, or ahead of the clock.")
+    return None
+
+
 CHANGES_PARAMETERS = {
     "after": QueryParameter(
-        lambda text: OLDEST if text == "0" else PageCursor.parsed(text),
-        "be 0 or a next of List Changes",
+        changes_cursor,
+        "be 0 or a next of List Changes, and not ahead of the clock: begin again with 0",
     ),
     "limit": QueryParameter(
         integer_between(1, LOOKED_THROUGH), f"be 1 to {LOOKED_THROUGH}", LOOKED_THROUGH

@@ -24,6 +24,7 @@ from rest_framework_simplejwt.exceptions import TokenBackendError, TokenBackendE
 from cartsvc.characters import UNPRINTABLE
 from cartsvc.identity.issuer_keys import IssuerKeys
 from cartsvc.request_errors import InsufficientScope, InvalidToken, NotAuthenticated, Unavailable
+from cartsvc.serving.logs import warn_once_a_minute
 
 logger = logging.getLogger(__name__)
 
@@ -39,9 +40,6 @@ HAS_EXPIRED = "The token has expired."
 class InvalidClaim(ValueError):
     """A claim that is missing, or that the service does not take."""
 
-
-LOG_SECONDS = 60  # between two lines on the same error
-_logged_at: dict[str, float] = {}
 
 # The exceptions that the libraries raise for a malformed token.
 MALFORMED = (TokenBackendError, PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
@@ -127,15 +125,12 @@ def _log_claim(error: BaseException) -> None:
     """Log what is wrong with a claim of a well-signed token. The caller is not told."""
     while error.__cause__:
         error = error.__cause__
-    text, moment = str(error), time.monotonic()
+    text = str(error)
     # Others come before the signature is verified, save of an `exp` or `nbf` of another type.
     is_unsigned = isinstance(error, DecodeError | InvalidAlgorithmError)
     of_claim = isinstance(error, InvalidTokenError | InvalidClaim) and not is_unsigned
-    if not of_claim and not text.endswith("must be an integer."):
-        return
-    if moment >= _logged_at.get(text, float("-inf")) + LOG_SECONDS:
-        _logged_at[text] = moment
-        logger.warning("A token with a good signature was refused: %s", text)
+    if of_claim or text.endswith("must be an integer."):
+        warn_once_a_minute(logger, f"A token with a good signature was refused: {text}")
 
 
 @lru_cache(MAX_REMEMBERED_TOKENS)

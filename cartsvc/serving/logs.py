@@ -4,11 +4,13 @@ import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from io import FileIO, TextIOWrapper
+from math import inf
 from socket import gethostname
 
 from django.conf import settings
@@ -21,6 +23,9 @@ access = logging.getLogger("cartsvc.access")
 # What no line shows need not be found for each: logging's documented switches.
 logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 logging._srcfile = None  # noqa: SLF001 (so says its documentation)
+
+LOG_SECONDS = 60  # between two warnings of the same text
+_warned_at: dict[str, float] = {}
 
 # What each log line says of the API request that this thread is serving.
 request_ids: ContextVar[Mapping[str, str]] = ContextVar("request_ids")
@@ -123,6 +128,13 @@ def log_access(
     if subject := getattr(getattr(request, "user", None), "sub", None):
         members["bearer"] = pseudonym(subject)
     access.info("%s %s", operation, response.status_code, extra={"members": members})
+
+
+def warn_once_a_minute(logger: logging.Logger, text: str) -> None:
+    moment = time.monotonic()
+    if moment >= _warned_at.get(text, -inf) + LOG_SECONDS:
+        _warned_at[text] = moment
+        logger.warning("%s", text)
 
 
 @lru_cache(1000)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from cartsvc.identity import bearer_tokens
+from cartsvc.serving import logs
 from tests.api.clock import Clock
 from tests.support import bodies
 from tests.support.answers import assert_refused, error
@@ -185,14 +185,19 @@ LOGGED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("changes", "text"), LOGGED.values(), ids=LOGGED)
 def test_the_log_says_once_a_minute_what_is_wrong_with_a_well_signed_token(
-    unchanged: Unchanged, caplog: Any, clock: Clock, changes: dict[str, Any], text: str
+    unchanged: Unchanged,
+    caplog: Any,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any],
+    text: str,
 ) -> None:
-    bearer_tokens._logged_at.clear()  # by other tests
+    monkeypatch.setattr(logs, "_warned_at", {})
     with verified_with(ISSUER="ours", AUDIENCE="ours"):
         token = mint(**{"iss": "ours", "aud": "ours", **changes})
         for _ in range(3):
             refused(token, "HS256")
-        clock.now += bearer_tokens.LOG_SECONDS
+        clock.now += logs.LOG_SECONDS
         refused(token, "HS256")
     accesses = [each for each in caplog.records if each.name == "cartsvc.access"]
     assert [each.members["code"] for each in accesses] == ["invalid_token"] * 4

@@ -10,9 +10,12 @@ from django.conf import settings
 from django.utils import timezone
 
 from carts.models import Cart, change_feed
+from carts.models.reads import PageCursor
 from carts.records import Closing
 from cartsvc.guids import first_key_at
 from cartsvc.json_values import rfc3339
+from cartsvc.serving import logs
+from tests.api.clock import Clock
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of, success
 from tests.support.callers import PROFILE, STRANGER, Api
@@ -237,7 +240,7 @@ def test_takes_both_scopes(db: None, unchanged: Unchanged, scope: str, missing: 
     assert f'scope="{missing}"' in response["WWW-Authenticate"]
 
 
-AFTER = "after must be 0 or a next of List Changes."
+AFTER = "after must be 0 or a next of List Changes, and not ahead of the clock: begin again with 0."
 LIMIT = "limit must be 1 to 100."
 KEY = STRANGER.hex
 
@@ -249,6 +252,7 @@ KEY = STRANGER.hex
         *((f"after=1.{after}", AFTER) for after in (KEY, f"{KEY}.", f"{KEY}.-1", f"{KEY}.1%0A")),
         (f"after={'9' * 17}.{KEY}.1", AFTER),
         (f"after=1.{KEY}.{'9' * 19}", AFTER),
+        (f"after={'9' * 16}.{KEY}.1", AFTER),
         *((f"limit={limit}", LIMIT) for limit in ("", "0", "101", "-1", "x", "1.0", "%D9%A1")),
         ("after=0&after=0", "after must be sent once."),
         ("limit=1&limit=1", "limit must be sent once."),
@@ -270,13 +274,38 @@ def test_tells_all_that_is_wrong_and_warns(back_end: Api) -> None:
 
 def test_cursors_of_any_size_are_read(back_end: Api) -> None:
     for key in (UUID(int=0), UUID(int=2**128 - 1)):
-        for at in ("0", "9" * 16):
-            for version in ("0", "9" * 18):
-                cursor = f"{at}.{key.hex}.{version}"
-                assert page(back_end, after=cursor) == {"changes": [], "next": cursor}
+        for version in ("0", "9" * 18):
+            cursor = f"0.{key.hex}.{version}"
+            assert page(back_end, after=cursor) == {"changes": [], "next": cursor}
+
+
+def test_a_clock_that_was_set_back_is_told(
+    back_end: Api,
+    unchanged: Unchanged,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: Any,
+    clock: Clock,
+) -> None:
+    """A clock may differ by CLOCK_SECONDS from the one by which a `next` was made."""
+    now = timezone.now()
+    monkeypatch.setattr(logs, "_warned_at", {})
+    seen = {ahead: PageCursor(now + timedelta(seconds=ahead), STRANGER) for ahead in (2, 3, 40)}
+
+    monkeypatch.setattr(timezone, "now", lambda: now)
+    for ahead in (2, 3, 40, 3):
+        response = back_end.get(f"?after={seen[ahead]}")
+        if ahead == 2:
+            assert response.json()["data"] == {"changes": [], "next": str(seen[ahead])}
+        else:
+            assert_refused(response, 400, "invalid_parameter", AFTER, "after")
+    clock.now += logs.LOG_SECONDS
+    back_end.get(f"?after={seen[40]}")
+
+    warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert warnings == ["A cursor of List Changes is none, or ahead of the clock."] * 2
 
 
 def test_the_page_says_after_how_long() -> None:
     page = (Path(settings.BASE_DIR) / "carts/README.md").read_text()
     assert f"a change is listed {SETTLING} seconds after" in page
-    assert f"differ by {change_feed.CLOCK_SECONDS} of them" in page
+    assert f"differ, or be set back, by {change_feed.CLOCK_SECONDS} of them" in page
