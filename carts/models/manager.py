@@ -64,9 +64,9 @@ from cartsvc.db.transaction import Sent, Transaction
 from cartsvc.guids import made_at
 from cartsvc.request_errors import MAX_ERRORS, ApiErrors, InvalidGuid
 
-# The most items and options, together, of a cart that a change returns. It is read under the
-# cart's lock, and kept with an Idempotency-Key.
-MAX_RETURNED = 250
+# The most items and options, together, of a cart that a change returns, and of bytes of its JSON.
+# It is read under the cart's lock, and kept with an Idempotency-Key.
+MAX_RETURNED, MAX_RETURNED_BYTES = 250, 64 * 1024
 
 
 class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[misc]
@@ -429,12 +429,16 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
                 raise InvalidGuid(text, field=("id",)) from error
             raise
         json = shown[0][0][1] if shown else None
-        return Outcome(new.version, new.subtotal, json, is_change=True)
+        return Outcome(new.version, new.subtotal, _returned(json), is_change=True)
 
     def _unchanged(self, cart: CartRow) -> Outcome:
         returns_cart = self.returns_cart and cart.size <= MAX_RETURNED
         json = self.version_and_json(cart.id)[1] if returns_cart else None
-        return Outcome(cart.version, cart.subtotal, json, is_change=False)
+        return Outcome(cart.version, cart.subtotal, _returned(json), is_change=False)
+
+
+def _returned(json: str | None) -> str | None:
+    return json if json and len(json.encode()) <= MAX_RETURNED_BYTES else None
 
 
 CartManager().contribute_to_class(Cart, "objects")

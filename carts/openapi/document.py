@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 
 from carts.models.change_feed import LOOKED_THROUGH, SETTLING_SECONDS
 from carts.models.idempotency import KEPT_HOURS, KEY_MAX_LENGTH
-from carts.models.manager import MAX_RETURNED
+from carts.models.manager import MAX_RETURNED, MAX_RETURNED_BYTES
 from carts.openapi.error_examples import example_errors
 from carts.openapi.example_cart import JsonDict, example_cart, example_of
 from carts.openapi.schemas import (
@@ -156,6 +156,7 @@ def load_document() -> JsonDict:
         "settling": SETTLING_SECONDS,
         "kept_hours": KEPT_HOURS,
         "max_returned": MAX_RETURNED,
+        "max_returned_kib": MAX_RETURNED_BYTES // 1024,
         "checkout_seconds": CHECKOUT_SECONDS,
         "reference_max_length": REFERENCE.max_length,
         "key_max_length": KEY_MAX_LENGTH,

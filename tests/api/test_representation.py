@@ -1,10 +1,11 @@
 """Prefer: return=representation (RFC 7240): the cart back from a change."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from carts.models import IdempotencyRecord
+from carts.models import Cart, IdempotencyRecord
 from tests.support import bodies
 from tests.support.answers import exact
 from tests.support.callers import PROFILE, Api
@@ -78,39 +79,62 @@ def test_what_is_preferred(api: Api, cart_id: str, prefer: str, applied: str | N
     assert ("data" in response.json()) == (PREFERRED in (applied or ""))
 
 
-def send_twice(api: Api, cart_id: str, options: int) -> list[Any]:
-    """Add an item with so many options, twice with the same key, and change nothing."""
-    item = bodies.bare_item(options=[bodies.option()] * options)
+def check_returned(api: Api, cart_id: str, item: Any, *, is_returned: bool) -> Any:
+    """Add the item, twice with the same key, and change nothing. Return the cart."""
     prefer: dict[str, str] = {"Prefer": PREFERRED}
     key = prefer | {"Idempotency_Key": "k"}
-    return [
+    responses = [
         *(api.post(f"/{cart_id}/items", item, **key) for _ in range(2)),
         api.patch(f"/{cart_id}", {}, **prefer, Idempotency_Key="other"),
     ]
+
+    assert [one.status_code for one in responses] == [200] * 3
+    assert responses[1]["Idempotent-Replayed"] == "true"
+    cart = shown(api, cart_id)
+    item_id = cart["items"][-1]["itemId"]
+    for response, data in zip(responses, [{"itemId": item_id}] * 2 + [{}], strict=True):
+        returned = exact(response).get("data", {})
+        if is_returned:
+            assert returned == ({**data, "cart": cart} if data else cart)
+            assert response["Preference-Applied"] == PREFERRED
+        else:
+            assert returned == data
+            assert "Preference-Applied" not in response
+    kept = IdempotencyRecord.objects.filter(profile_key=PROFILE).values_list("data", flat=True)
+    assert sorted(len(one or "") > 1_000 for one in kept) == [is_returned] * 2
+    return cart
 
 
 @pytest.mark.parametrize("more", [0, 1], ids=["250", "251"])
 def test_no_more_than_250_items_and_options_are_returned(api: Api, more: int) -> None:
     half = {"items": [bodies.bare_item(options=[bodies.option()] * 62)] * 3}
+    item = bodies.bare_item(options=[bodies.option()] * (60 + more))
     cart_id = created(api, bodies.bare_cart(**half))
 
-    responses = send_twice(api, cart_id, 60 + more)
+    cart = check_returned(api, cart_id, item, is_returned=not more)
 
-    assert [one.status_code for one in responses] == [200] * 3
-    assert responses[1]["Idempotent-Replayed"] == "true"
-    cart = shown(api, cart_id)
     assert len(cart["items"]) + sum(len(one["options"]) for one in cart["items"]) == 250 + more
-    item_id = cart["items"][-1]["itemId"]
-    for response, data in zip(responses, [{"itemId": item_id}] * 2 + [{}], strict=True):
-        returned = exact(response).get("data", {})
-        if more:
-            assert returned == data
-            assert "Preference-Applied" not in response
-        else:
-            assert returned == ({**data, "cart": cart} if data else cart)
-            assert response["Preference-Applied"] == PREFERRED
-    kept = IdempotencyRecord.objects.filter(profile_key=PROFILE).values_list("data", flat=True)
-    assert sorted(len(one or "") > 1_000 for one in kept) == [not more] * 2
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_no_more_than_64_kib_are_returned(api: Api, more: int) -> None:
+    """Of JSON in UTF-8, whatever was sent with the change."""
+    item = bodies.bare_item(displayName="é" * 100, price=0)
+
+    def cart_of(items: int, note: int = 1, instructions: int = 1) -> str:
+        texts = {"note": "n" * note, "specialInstructions": "i" * instructions}
+        return created(api, bodies.bare_cart(items=[item] * items, **texts))
+
+    def size(cart_id: str) -> int:
+        return len(Cart.objects.version_and_json(UUID(cart_id))[1].encode())
+
+    one, two = size(cart_of(1)), size(cart_of(2))
+    items, rest = divmod(2**16 + more - one, two - one)
+    cart_id = cart_of(items, 1 + min(rest, 299), 1 + max(0, rest - 299))
+
+    check_returned(api, cart_id, item, is_returned=not more)
+
+    assert size(cart_id) == 2**16 + more
 
 
 def test_an_error_shows_no_cart(api: Api, cart_id: str) -> None:
