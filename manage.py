@@ -22,6 +22,10 @@ def main() -> None:
 
         print(__version__)
         return
+    if sys.argv[1:2] == ["test"]:  # Django's finds no test, and says OK
+        sys.exit(
+            "The tests run with pytest, such as .venv/bin/pytest tests/api: see tests/README.md."
+        )
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:

@@ -88,3 +88,10 @@ def test_the_api_document_does_not_depend_on_the_locale(tmp_path: Path) -> None:
     done = manage("spectacular", "--file", str(file), **RIGHT, **ascii_only)
     assert (done.returncode, done.stderr) == (0, "")
     assert file.read_text("utf-8").startswith("openapi: 3.1")
+
+
+@pytest.mark.parametrize("labels", [(), ("tests.api",), ("--parallel", "2")], ids=" ".join)
+def test_the_test_command_names_pytest(labels: tuple[str, ...]) -> None:
+    done = manage("test", *labels)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("The tests run with pytest, such as .venv/bin/pytest tests/api")
