@@ -54,7 +54,6 @@ IN_ORDER_OF_CREATION = {
 IN_ORDER_OF_CHANGE = IN_ORDER_OF_CREATION | {
     "cursor": QueryParameter(PageCursor.parsed, "be a nextCursor of this list")
 }
-PAGE_PARAMETERS = tuple(IN_ORDER_OF_CREATION)
 
 
 def changes_cursor(text: str) -> PageCursor | None:
@@ -114,7 +113,7 @@ class ChangesViewSet(OperationView):
         scopes=("Cart.Read",),
         required_scope=settings.ANY_PROFILE_SCOPE,
         data="ChangesPage",
-        query_parameters=("after", "limit of List Changes"),
+        query_parameters=CHANGES_PARAMETERS,
         errors=(InvalidParameter,),
     )
     def list(self, request: HttpRequest) -> HttpResponse:
@@ -153,7 +152,7 @@ class CartViewSet(OperationView):
         description="The profile's carts, newest or last changed first, in pages.",
         message="The carts were found.",
         data="CartPage",
-        query_parameters=PAGE_PARAMETERS,
+        query_parameters=IN_ORDER_OF_CREATION,
         errors=(InvalidParameter,),
     )
     def list(self, request: HttpRequest, profile_key: UUID) -> HttpResponse:
@@ -272,7 +271,7 @@ class CartItemViewSet(OperationView):
         description="Adds items after the cart's last one: all or none.",
         message="The items were added.",
         body=serializers.AddItemsSerializer(),
-        data="ItemIds",
+        data="ItemsPlaced",
         errors=CART_ERRORS,
     )
     def create_several(self, request: HttpRequest, profile_key: UUID, **keys: UUID) -> HttpResponse:
@@ -287,7 +286,7 @@ class CartItemViewSet(OperationView):
         ),
         message="The items were replaced.",
         body=serializers.ReplaceItemsSerializer(),
-        data="ItemIds",
+        data="ItemsPlaced",
         errors=(cart_errors.ListedItemNotFound, *CART_ERRORS),
     )
     def update_all(self, request: HttpRequest, profile_key: UUID, cart_id: UUID) -> HttpResponse:

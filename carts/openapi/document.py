@@ -31,7 +31,7 @@ from carts.openapi.schemas import (
 )
 from carts.operation_view import OperationView
 from carts.records import CHECKOUT_SECONDS, REFERENCE
-from carts.views import MAX_PAGE_SIZE, PAGE_SIZE
+from carts.views import MAX_PAGE_SIZE
 from cartsvc.api.envelope import failure_text, success
 from cartsvc.api.operation import OPERATIONS, Operation
 from cartsvc.member_names import camel_case
@@ -82,11 +82,15 @@ class DocumentGenerator(SchemaGenerator):
         for operation, snake_case, method, view in endpoints:
             path, tag = camel_case(snake_case), view.tag
             described = self._operation(operation, path)
+            if method == "GET":
+                described["description"] += " HEAD returns the headers alone."
             paths.setdefault(path, {})[method.lower()] = described | {"tags": [tag]}
             tags[tag] = {"name": tag, "description": inspect.getdoc(view)}
         return {**document, "tags": [tags[name] for name in sorted(tags)], "paths": paths}
 
     def _operation(self, declared: Operation, path: str) -> JsonDict:
+        queried = declared.query_parameters
+        defaults = {name: {"default": one.default} for name, one in queried.items() if one.default}
         origin = "Beta." if declared.specified else "Extension to the specification."
         described: JsonDict = {
             "operationId": camel_case(declared.name.lower().replace(" ", "_")),
@@ -98,10 +102,9 @@ class DocumentGenerator(SchemaGenerator):
                 for scope in declared.scopes
             ],
             "parameters": [
-                {"name": name, **parameter}
+                {"name": name, **parameter, "schema": parameter["schema"] | defaults.get(name, {})}
                 for name, parameter in self.parameters.items()
-                if f"{{{name}}}" in path
-                or name in (*declared.query_parameters, *declared.request_headers)
+                if f"{{{name}}}" in path or name in (*queried, *declared.request_headers)
             ],
             "responses": self._answers(declared, path),
         }
@@ -151,7 +154,6 @@ def load_document() -> JsonDict:
     values = {
         **example_cart()["keys"],
         "max_page_size": MAX_PAGE_SIZE,
-        "page_size": PAGE_SIZE,
         "changes_page_size": LOOKED_THROUGH,
         "settling": SETTLING_SECONDS,
         "kept_hours": KEPT_HOURS,
@@ -161,6 +163,7 @@ def load_document() -> JsonDict:
         "reference_max_length": REFERENCE.max_length,
         "key_max_length": KEY_MAX_LENGTH,
         "guid_pattern": GUID_PATTERN,
+        "wide_key": "JavaScript's JSON.parse rounds it above 2^53: use a parser that does not.",
         "all_codes": ", ".join(sorted(API_ERRORS)),
     }
     text = Path(__file__).with_name("document.yaml").read_text("utf-8")

@@ -1,9 +1,10 @@
 """An operation of an API, declared once, on the view method that serves it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from cartsvc.api.query import QueryParameter
 from cartsvc.request_errors import ApiError
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -32,7 +33,7 @@ class Operation:
     body_is_optional: bool = False
     media_types: tuple[str, ...] = ("application/json",)
     data: str | None = None
-    query_parameters: tuple[str, ...] = ()
+    query_parameters: Mapping[str, QueryParameter] = field(default_factory=dict)
     request_headers: tuple[str, ...] = ()
     response_headers: tuple[str, ...] = ()
     specified: bool = False

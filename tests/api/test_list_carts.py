@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from carts.models import Cart
-from carts.views import PAGE_PARAMETERS
+from carts.views import IN_ORDER_OF_CREATION
 from tests.api.ends_of_carts import ABANDONED, CHECKOUT, ORDERED, close
 from tests.support import bodies
 from tests.support.answers import assert_refused, errors_of, exact, success
@@ -108,7 +108,7 @@ NO_CURSORS = ["", "next", STRANGER.hex, f"{STRANGER}%0A", "%00"]
         *((f"restaurantKey={key}", RESTAURANT) for key in NO_RESTAURANTS),
         *((f"sort={sort}", "sort must be one of these: created, modified.") for sort in NO_SORTS),
         *((f"status={status}", STATUS) for status in ("", "Open", "paid")),
-        *((f"{name}=1&{name}=1", f"{name} must be sent once.") for name in PAGE_PARAMETERS),
+        *((f"{name}=1&{name}=1", f"{name} must be sent once.") for name in IN_ORDER_OF_CREATION),
     ],
 )
 def test_refuses_a_wrong_parameter(api: Api, unchanged: Unchanged, query: str, text: str) -> None:

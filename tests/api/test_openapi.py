@@ -14,6 +14,7 @@ from carts.openapi.example_cart import example_of
 from carts.value_types import Line, Paragraph, Text
 from cartsvc.request_errors import API_ERRORS, ApiError
 from tests.api.openapi_document import OPERATIONS, Document, operation, ref, undescribed
+from tests.support.callers import PROFILE, Api
 from tests.support.fields import FIELDS, OPTIONAL, by_kind
 
 
@@ -27,6 +28,9 @@ def test_the_operations_two_of_them_specified(document: Document) -> None:
     assert found == {name: (one.method, one.path) for name, one in OPERATIONS.items()}
     assert next(iter(found)) == "createCart"  # whoever tries them begins with it
     described = {name: operation(document, name) for name in OPERATIONS}
+    assert {name: "HEAD" in one["description"] for name, one in described.items()} == {
+        name: one.method == "GET" for name, one in OPERATIONS.items()
+    }
     assert [name for name, one in described.items() if "x-beta" in one] == [
         "createCart",
         "updateItem",
@@ -224,7 +228,8 @@ def texts_of(part: object) -> Iterator[str]:
 
 def test_every_character_of_the_document_can_be_seen(document: Document) -> None:
     """Go, for one, compiles no source that has a U+FEFF in the middle."""
-    assert [text for text in texts_of(document) if not text.isprintable()] == []
+    lines = [line for text in texts_of(document) for line in text.split("\n")]
+    assert [line for line in lines if not line.isprintable()] == []
 
 
 def fits(rule: Text | re.Pattern[str], text: str) -> bool:
@@ -235,6 +240,47 @@ def fits(rule: Text | re.Pattern[str], text: str) -> bool:
     except ApiError:
         return False
     return True
+
+
+def parts_of(part: object) -> Iterator[Document]:
+    """Yield every object in a part of the document, itself included."""
+    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    yield from chain(*map(parts_of, inner))
+    if isinstance(part, dict):
+        yield part
+
+
+def test_every_number_has_a_width(document: Document) -> None:
+    """Without one, Go makes a float32 of it."""
+    numbers = [
+        (kind, part.get("format"))
+        for part in parts_of(document)
+        for kind in ("integer", "number")
+        if kind in part.get("type", ())
+    ]
+    widths = {("integer", "int32"), ("integer", "int64"), ("number", "double")}
+    assert {*numbers} == widths
+
+
+def test_a_key_of_64_bits_warns_of_javascript(document: Document) -> None:
+    keys = [
+        (name, member["description"])
+        for part in parts_of(document)
+        for name, member in part.get("properties", {}).items()
+        if name.endswith("Key") and member.get("format") == "int64"
+    ]
+    assert {name for name, _ in keys} == {"menuItemKey", "optionSetKey", "optionSetItemKey"}
+    assert [name for name, said in keys if "JavaScript" not in said or "2^53" not in said] == []
+
+
+def test_no_schema_is_called_as_a_member_of_it(document: Document) -> None:
+    """Generators for Python make one name of both."""
+    members = {
+        (name, member)
+        for name, schema in document["components"]["schemas"].items()
+        for member in schema.get("properties", ())
+    }
+    assert [name for name, member in members if name.lower() == member.lower()] == []
 
 
 def test_update_cart_item_is_a_model_with_the_fields_of_cart_item(document: Document) -> None:
@@ -268,6 +314,18 @@ def test_one_body_need_not_be_sent(document: Document) -> None:
     assert [name for name, body in bodies.items() if body and not body["required"]] == [
         "reopenCart"
     ]
+
+
+@pytest.mark.parametrize(("name", "given"), [("listCarts", 20), ("listChanges", 100)])
+def test_the_limit_of_a_page(document: Document, db: None, name: str, given: int) -> None:
+    (limit,) = (one for one in operation(document, name)["parameters"] if one["name"] == "limit")
+    schema = {"type": "integer", "format": "int32", "minimum": 1, "maximum": 100}
+    assert limit["schema"] == schema | {"default": given}
+    api = Api(scope="Cart.Read Cart.AnyProfile")
+    path = OPERATIONS[name].path.format(profileKey=PROFILE)
+    api.base = ""
+    for size, status in ((100, 200), (101, 400)):
+        assert api.get(f"{path}?limit={size}").status_code == status
 
 
 def test_a_cursor_may_be_any_text_that_is_one(document: Document) -> None:

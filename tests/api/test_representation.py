@@ -31,7 +31,7 @@ def test_the_cart_is_shown_as_get_cart_shows_it(
     cart = shown(after(name, api), cart_id)
     assert cart_of(response) == cart
     assert response["ETag"] == f'"{cart["version"]}"'
-    members = {"ItemAdded": ["itemId", "cart"], "ItemIds": ["itemIds", "cart"], None: [*cart]}
+    members = {"ItemAdded": ["itemId", "cart"], "ItemsPlaced": ["itemIds", "cart"], None: [*cart]}
     assert [*response.json()["data"]] == members[REQUESTS[name].operation.data]
 
 

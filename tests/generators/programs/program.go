@@ -22,6 +22,11 @@ func done[Answer any](answer *Answer, _ *http.Response, err error) *Answer {
 	return answer
 }
 
+// refusal returns the first notification of a refused call.
+func refusal(err error) Notification {
+	return err.(*GenericOpenAPIError).Model().(ErrorResponse).Notifications[0]
+}
+
 func main() {
 	settings := NewConfiguration()
 	settings.Servers = ServerConfigurations{{URL: os.Getenv("BASE_URL")}}
@@ -48,13 +53,16 @@ func main() {
 		if err == nil {
 			return answer.Status
 		}
-		told := err.(*GenericOpenAPIError).Model().(ErrorResponse)
-		return *told.Notifications[0].Code.Get()
+		return *refusal(err).Code.Get()
 	}
 	check(replaced(cart, "EUR", tag), "200 OK")
 	check(replaced(cart, "USD", "*"), "currency_mismatch")
 	check(replaced("019aa8c1-5b1e-7c60-9d3f-0b8f6f1e2a34", "EUR", "*"), "cart_not_found")
 	check(replaced(cart, "EUR", tag), "version_mismatch")
+	dear := *pizza
+	dear.Price = 1e10
+	_, _, err = items.AddItem(ctx, profile, cart).CartItem(dear).Execute()
+	check(refusal(err).AdditionalData.Get().GetLimit(), 9999999999.9999)
 
 	more := ChangeCartItem{Quantity: PtrInt32(3)} // what is not set is not sent
 	done(items.ChangeItem(ctx, profile, cart, item).ChangeCartItem(more).Execute())
