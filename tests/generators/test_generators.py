@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pytest_django.live_server_helper import LiveServer
 
 from tests.generators.conftest import BIN, HERE, NODE, PROGRAMS, Run
 
@@ -52,6 +53,15 @@ def test_openapi_generator_python(run: Run, generate: Generate, tmp_path: Path) 
     assert run("python", main, cwd=client).strip() == "done"
 
 
+def test_openapi_python_client(run: Run, older: Path, tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"post_hooks": []}')  # it would run ruff
+    how = "--path", older, "--meta", "none", "--output-path", "cart_client"
+    run("openapi-python-client", "generate", *how, "--config=settings.json", "--fail-on-warning")
+    main = shutil.copy(PROGRAMS / "openapi_python_client.py", tmp_path / "program.py")
+    run("mypy", "--strict", "cart_client", main)
+    assert run("python", main).strip() == "done"
+
+
 def test_openapi_generator_java(run: Run, generate: Generate, tmp_path: Path) -> None:
     # An object for each request: an operation's new headers leave its callers as they are.
     options = "openApiNullable=false,useSingleRequestParameter=true"
@@ -73,8 +83,9 @@ def test_openapi_generator_go(run: Run, generate: Generate, tmp_path: Path) -> N
     assert run("go", "run", "./program", cwd=tmp_path / "client").strip() == "done"
 
 
-# How generators write what is not set. All but the first send nothing.
+# How generators write what is not set. All but dart send nothing.
 WITHOUT_NULL = {
+    "csharp": "if (changeCartItem.SpecialInstructionsOption.IsSet)",
     "dart": "json[r'specialInstructions'] = null;",
     "dart-dio": "if (object.specialInstructions != null) {",
     "kotlin": "val specialInstructions: kotlin.String? = null",  # Moshi leaves null out
@@ -83,10 +94,10 @@ WITHOUT_NULL = {
 
 
 @pytest.mark.parametrize("generator", WITHOUT_NULL)
-def test_generators_that_cannot_tell_null_from_what_is_not_set(
+def test_what_other_clients_send_of_a_member_that_is_not_set(
     run: Run, document: Path, tmp_path: Path, generator: str
 ) -> None:
-    """The page says which of them takes an item's instructions away with a new quantity."""
+    """The page says which takes an item's instructions away with a new quantity."""
     run("openapi-generator-cli", "generate", "-g", generator, "-i", document, "-o", "client")
     sources = [*(tmp_path / "client").rglob("*hange*art*tem.*")]
     assert any(WITHOUT_NULL[generator] in path.read_text() for path in sources)
@@ -136,6 +147,26 @@ def test_openapi_typescript_and_openapi_fetch(run: Run, older: Path, typescript:
 def test_openapi_generator_typescript_fetch(generate: Generate, typescript: Run) -> None:
     generate("typescript-fetch", "--additional-properties=importFileExtension=.js")
     assert typescript("openapi_generator_fetch.ts") == "done"
+
+
+def configured(folder: Path, name: str, settings: object) -> None:
+    (folder / f"{name}.config.mjs").write_text(f"export default {json.dumps(settings)}")
+
+
+def test_hey_api(run: Run, older: Path, typescript: Run, tmp_path: Path) -> None:
+    output = {"path": "client", "importFileExtension": ".js"}
+    configured(tmp_path, "openapi-ts", {"input": str(older), "output": output})
+    run("openapi-ts")
+    assert typescript("hey_api.ts") == "done"
+
+
+def test_orval(
+    run: Run, older: Path, typescript: Run, tmp_path: Path, live_server: LiveServer
+) -> None:
+    output = {"target": "client.ts", "client": "fetch", "baseUrl": live_server.url}
+    configured(tmp_path, "orval", {"carts": {"input": str(older), "output": output}})
+    run("orval", "--fail-on-warnings")
+    assert typescript("orval.ts") == "done"
 
 
 def test_spectral_and_owasp(run: Run, document: Path, tmp_path: Path) -> None:
