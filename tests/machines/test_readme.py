@@ -38,7 +38,9 @@ def run(line: str, variables: dict[str, str]) -> str:
 def test_the_first_page_creates_a_cart_and_lists_it(variables: dict[str, str]) -> None:
     lines = FIRST_PAGE.partition("## What an error")[0]
     create, show = re.findall(r"^    curl .*\n(?:    .+\n)*", lines, re.MULTILINE)
-    cart_id = json.loads(run(create, variables))["data"]["cartId"]
+    created = run(create, variables)
+    assert created.endswith("}}\n")  # before the prompt
+    cart_id = json.loads(created)["data"]["cartId"]
     cart, *_ = json.loads(run(show, variables))["data"]["carts"]
     assert (cart["cartId"], cart["subtotal"]) == (cart_id, 21.5)
 

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -30,7 +30,8 @@ from pytest_django import Settings
 from carts.openapi.example_cart import example_cart
 from tests.support.answers import errors_of
 from tests.support.callers import PROFILE
-from tests.support.programs import accepts, copied, free_port, manage, wait_until
+from tests.support.operations import IN_TURN, REQUESTS
+from tests.support.programs import accepts, copied, free_port, manage, program, wait_until
 
 
 @pytest.fixture
@@ -73,8 +74,8 @@ def serving(
 
 
 def run_curl(line: str, variables: dict[str, str]) -> Any:
-    """Send the request of the printed `curl -s URL -H … -d …`, which needs no curl installed."""
-    _, _, url, *words = shlex.split(Template(line).substitute(variables))
+    """Send the request of the printed `curl -sw … URL -H … -d …`, which needs no curl installed."""
+    _, _, _, url, *words = shlex.split(Template(line).substitute(variables))
     options = list(zip(words[::2], words[1::2], strict=True))
     headers = dict(value.split(": ") for option, value in options if option == "-H")
     data = next((value.encode() for option, value in options if option == "-d"), None)
@@ -94,13 +95,6 @@ def test_first_cart_with_the_printed_lines(clone: Path) -> None:
         (cart,) = shown["data"]["carts"]
         assert cart["cartId"] == created["data"]["cartId"]
         assert cart["itemCount"] == 1
-        # The page of the API can try every operation with this token.
-        sent = {"outcome": "abandoned"}
-        headers = {"Authorization": f"Bearer {given['TOKEN']}"}
-        url = f"{given['CARTS']}/{cart['cartId']}"
-        assert requests.post(f"{url}/close", json=sent, headers=headers).status_code == 200
-        assert requests.post(f"{url}/reopen", headers=headers).status_code == 200
-        cart = run_curl(show, given)["data"]["carts"][0]
     # The page fills in the document's examples: with what the token opens.
     assert given["PROFILE"] == str(example_cart()["keys"]["profileKey"])
     assert given["PROFILE"] in (settings.BASE_DIR / "README.md").read_text()
@@ -115,6 +109,64 @@ def test_first_cart_with_the_printed_lines(clone: Path) -> None:
     with serving(clone, port):
         assert run_curl(show, given)["data"]["carts"] == [cart]
     assert {name: (var / name).read_text() for name in secrets} == secrets
+
+
+def pasted(text: str) -> str:
+    """Return what a terminal shows when somebody pastes a text into its shell."""
+    program("curl")
+    terminal, end = os.openpty()
+    with subprocess.Popen(
+        [program("bash"), "--norc", "-i"],
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        env={"PATH": os.environ["PATH"], "PS1": "prompt> ", "TERM": "dumb"},
+        start_new_session=True,
+    ):
+        os.close(end)
+        os.write(terminal, f"{text}\nexit\n".encode())
+        shown = b""
+        with suppress(OSError):  # Linux says so at the end
+            while part := os.read(terminal, 4096):
+                shown += part
+    os.close(terminal)
+    return shown.decode().replace("\r", "")
+
+
+def test_all_that_is_printed_can_be_pasted(clone: Path) -> None:
+    with serving(clone, free_port()) as printed:
+        whole = "".join(re.findall(r"(?m)^(?!{).*\n", printed))  # all but the log
+        shown = pasted(whole)
+    assert "not found" not in shown
+    assert "syntax error" not in shown
+    answers = re.findall(r"(?m)^(?:prompt> )?({.+})$", shown)
+    assert [json.loads(answer)["message"] for answer in answers] == [
+        "The cart was created.",
+        "The carts were found.",
+    ]
+
+
+def test_the_printed_token_tries_every_operation_of_the_page(clone: Path) -> None:
+    port = free_port()
+    with serving(clone, port) as printed:
+        url = f"http://127.0.0.1:{port}"
+        document = requests.get(f"{url}/v2.0/openapi.json").json()
+        (token,) = re.findall("^TOKEN=(.+)$", printed, re.MULTILINE)
+        ids, said = {**example_cart()["keys"]}, {}
+        for name in ("Create Cart", *IN_TURN, "List Carts", "List Changes"):
+            _, method, path, _ = REQUESTS[name]
+            body = document["paths"][path][method.lower()].get("requestBody")
+            example = body and body["content"]["application/json"]["example"]
+            answer = requests.request(
+                method,
+                url + path.format(**ids),
+                json=example,
+                headers={"Authorization": f"Bearer {token}"},
+            ).json()
+            said[name] = answer["message"]
+            ids |= answer.get("data", {})
+            ids |= example if name == "Move Cart" else {}
+    assert said == {name: REQUESTS[name].operation.message for name in said}
 
 
 def sign_in(port: int, password: str) -> str:

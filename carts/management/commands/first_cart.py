@@ -3,6 +3,7 @@ import shlex
 from argparse import ArgumentParser
 from io import StringIO
 
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
@@ -16,26 +17,22 @@ class Command(BaseCommand):
         parser.add_argument("url", help="where the service runs, such as http://127.0.0.1:8000")
 
     def handle(self, *, url: str, **options: object) -> None:
-        profile = example_cart()["keys"]["profileKey"]
         token = call_command(
             "issue_token",
-            f"--profile={profile}",
-            "--scope=Cart.Read Cart.Write Cart.Close",  # all that the page of the API can try
+            # All that the page of the API can try, which calls for the customer that it names.
+            f"--scope=Cart.Read Cart.Write Cart.Close {settings.ANY_PROFILE_SCOPE}",
             "--lifetime=12h",
             stdout=StringIO(),
         )
         self.stdout.write(
             f"""\
-The token is good for 12 hours. Paste this into another terminal to create a first cart:
+# The token is good for 12 hours. Paste this into another terminal to create and list a cart:
 
-PROFILE={profile}
+PROFILE={example_cart()["keys"]["profileKey"]}
 TOKEN={token}
 CARTS={url}/v2.0/customers/$PROFILE/carts
-curl -s $CARTS -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
+curl -sw '\\n' $CARTS -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
   -d {shlex.quote(json.dumps(example_cart()["first_cart"]))}
-
-Then see it:
-
-curl -s $CARTS -H "Authorization: Bearer $TOKEN"
+curl -sw '\\n' $CARTS -H "Authorization: Bearer $TOKEN"
 """
         )

@@ -82,7 +82,7 @@ class Command(BaseCommand):
             return
         password = secrets.token_urlsafe(12)
         accounts.create_superuser("admin", password=password)
-        self.stdout.write("The first account of the support desk is admin. Its password, once:\n")
+        self.stdout.write("# The first account of the support desk is admin. Its password, once:\n")
         self.stdout.write(f"PASSWORD={password}\n")
 
     def _welcome(self, bind: str) -> None:
@@ -90,9 +90,9 @@ class Command(BaseCommand):
         url = f"http://{bind}".replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
         self.stdout.write(
             f"""\
-The cart service runs at {url}  (stop it with Ctrl-C)
-  Support desk: {url}/admin/  (more accounts: .venv/bin/python manage.py createsuperuser)
-  A page to try the API: {url}/docs  (Authorize there with the TOKEN below)
+# The cart service runs at {url}  (stop it with Ctrl-C)
+#   Support desk: {url}/admin/  (more accounts: .venv/bin/python manage.py createsuperuser)
+#   A page to try the API: {url}/docs  (Authorize there with the TOKEN below)
 
 """
         )
