@@ -1,76 +1,69 @@
-"""Metrics for Prometheus, served at METRICS_BIND by the parent, which keeps the counts.
+"""Metrics for Prometheus, served at METRICS_BIND by the parent.
 
-A worker sends what it counts through a pipe, so that no disk can end it, and counts outlive it.
-While the parent does not read, counts are lost, and no request waits.
+A worker counts in memory. Each second, and as it ends, it sends what is new to the parent through a
+pipe, so that no disk can end it, and counts outlive it. One that is killed loses a second's.
 """
 
-import fcntl
 import json
 import os
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
-from threading import Thread
+from math import inf
+from threading import Lock, Thread
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import prometheus_client
 from django.http import HttpResponse
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client.registry import Collector
 
 from cartsvc import __version__
 from cartsvc.serving.logs import instance_name
 
-# A busy parent leaves some ten thousand requests' counts in it.
-PIPE_BYTES = 1024 * 1024
+# Seconds, and how Prometheus writes them.
+BOUNDS = {n: str(n) for n in (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)}
+BOUNDS[inf] = "+Inf"
 
 REGISTRY = prometheus_client.CollectorRegistry()
-prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
-# The package's metrics, in the order in which they are made.
-_kept: list[Counter | Histogram] = []
-# The pipe into which a process writes what it counts, if METRICS_BIND is set.
-_writer: int | None = None
-
-
-class Metric:
-    def __init__(self, kept: Counter | Histogram) -> None:
-        self.number = len(_kept)
-        _kept.append(kept)
-
-    def add(self, *labels: object, seconds: float | None = None) -> None:
-        counted = self.number, labels, seconds
-        if _writer is None:
-            _keep(*counted)
-        else:
-            with suppress(OSError):  # it is full
-                os.write(_writer, json.dumps(counted).encode() + b"\n")
+# By metric, sample and labels: what a worker has yet to send, and in the parent the sums of all.
+_counts: defaultdict[tuple[object, ...], float] = defaultdict(float)
+_lock = Lock()
+_writer = -1  # the pipe to the parent, if METRICS_BIND is set
 
 
-def _counter(name: str, text: str, *labels: str) -> Metric:
-    return Metric(Counter(f"cartsvc_{name}", text, labels, registry=REGISTRY))
+class Metric(Collector):
+    def __init__(self, name: str, text: str, *labels: str) -> None:
+        self.name, self.text, self.labels = f"cartsvc_{name}", text, labels
+        REGISTRY.register(self)
+        if not labels:
+            self.add(amount=0)
+
+    def add(self, *labels: object, sample: str = "_total", amount: float = 1) -> None:
+        with _lock:
+            _counts[self.name, sample, *labels] += amount
+
+    def collect(self) -> Iterator[prometheus_client.Metric]:
+        kind = "histogram" if "le" in self.labels else "counter"
+        family = prometheus_client.Metric(self.name, self.text, kind)
+        with _lock:
+            for (name, sample, *values), count in _counts.items():
+                if name == self.name:
+                    labels = dict(zip(self.labels, map(str, values), strict=False))
+                    family.add_sample(f"{name}{sample}", labels, count)
+        yield family
 
 
-SECONDS = Metric(
-    Histogram(
-        "cartsvc_request_seconds",
-        "Seconds to answer a request.",
-        ["operation"],
-        buckets=(0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
-        registry=REGISTRY,
-    )
+REQUESTS = Metric("requests", "Requests answered.", "operation", "status")
+SECONDS = Metric("request_seconds", "Seconds to answer a request.", "operation", "le")
+REPLAYS = Metric("replays", "Requests answered from their Idempotency-Key's record.")
+REFUSALS = Metric(
+    "errors", "Requests refused, by the first error's code and exception.", "code", "exception"
 )
-REQUESTS = _counter("requests", "Requests answered.", "operation", "status")
-REPLAYS = _counter("replays", "Requests answered from their Idempotency-Key's record.")
-REFUSALS = _counter(
-    "errors",
-    "Requests refused, by the first error's code and the exception behind it.",
-    "code",
-    "exception",
-)
-DATABASE_ERRORS = _counter("database_errors", "Requests that the database did not serve.")
-UNREACHABLE = _counter("unreachable", "Failed attempts to ask another server.", "server")
-WORKERS_REPLACED = _counter("workers_replaced", "Workers started in place of one that had died.")
-KEYS_AGE = Gauge(
+DATABASE_ERRORS = Metric("database_errors", "Requests that the database did not serve.")
+UNREACHABLE = Metric("unreachable", "Failed attempts to ask another server.", "server")
+WORKERS_REPLACED = Metric("workers_replaced", "Workers started in place of one that had died.")
+KEYS_AGE = prometheus_client.Gauge(
     "cartsvc_keys_age_seconds",
     "Seconds since a server's newest keys were fetched; +Inf: never.",
     ["server"],
@@ -80,23 +73,29 @@ KEYS_AGE = Gauge(
 
 def count_request(operation: str, response: HttpResponse, seconds: float) -> None:
     REQUESTS.add(operation, response.status_code)
-    SECONDS.add(operation, seconds=seconds)
+    with _lock:  # all of them each time, so that they stay in this order
+        for bound, written in BOUNDS.items():
+            _counts[SECONDS.name, "_bucket", operation, written] += seconds <= bound
+    SECONDS.add(operation, sample="_count")
+    SECONDS.add(operation, sample="_sum", amount=seconds)
     if "Idempotent-Replayed" in response:
         REPLAYS.add()
 
 
-def _keep(number: int, labels: Sequence[object], seconds: float | None) -> None:
-    metric = _kept[number].labels(*labels) if labels else _kept[number]
-    if isinstance(metric, Counter):
-        metric.inc()
-    elif seconds is not None:
-        metric.observe(seconds)
+def send() -> None:
+    """Send the parent what is new, or keep it while the pipe is full."""
+    with _lock, suppress(OSError):
+        for key, count in list(_counts.items()):
+            os.write(_writer, json.dumps([*key, count]).encode() + b"\n")
+            del _counts[key]
 
 
 def _receive(reader: int) -> None:
     with open(reader, "rb") as lines:
         for line in lines:
-            _keep(*json.loads(line))
+            *key, count = json.loads(line)
+            with _lock:
+                _counts[tuple(key)] += count
 
 
 def listen(bind: str) -> None:
@@ -105,17 +104,16 @@ def listen(bind: str) -> None:
     host, _, port = bind.partition(":")
     answer = prometheus_client.make_wsgi_app(REGISTRY)
     server = make_server(host, int(port), answer, handler_class=_Handler)
-    os.register_at_fork(after_in_child=server.socket.close)
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release)
+    for begin in (_counts.clear, _lock.release, server.socket.close):
+        os.register_at_fork(after_in_child=begin)
     # To join with the others: as a label of each, a new name would make new series of all.
     instance = prometheus_client.Info("cartsvc", "The instance that answers.", registry=REGISTRY)
     instance.info({"instance_name": instance_name(), "version": __version__})
     reader, _writer = os.pipe()
     os.set_blocking(_writer, False)
-    # Only Linux can, and not for a user with many large ones.
-    with suppress(AttributeError, OSError):
-        fcntl.fcntl(_writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    for run in (partial(_receive, reader), server.serve_forever):
-        Thread(target=run, name="metrics", daemon=True).start()
+    Thread(target=_receive, args=[reader], name="metrics", daemon=True).start()
+    Thread(target=server.serve_forever, name="metrics", daemon=True).start()
 
 
 class _Handler(WSGIRequestHandler):

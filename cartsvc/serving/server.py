@@ -2,7 +2,7 @@
 
 import gc
 import logging
-import multiprocessing
+import multiprocessing.util
 import os
 import signal
 import sys
@@ -81,6 +81,7 @@ def _start_worker(drainable: Drainable, prepare: Callable[[], object]) -> Draina
     Thread(target=_watch, args=[drainable.parent, get_ident()], daemon=True).start()
     sys.setswitchinterval(0.001)  # a request beside a large one would wait Python's 5 ms each time
     prepare()
+    multiprocessing.util.Finalize(None, metrics.send, exitpriority=0)  # a fork has no `atexit`
     return drainable
 
 
@@ -92,6 +93,7 @@ def _watch(parent: int, main_thread: int) -> None:
     """
     while os.getppid() == parent:
         time.sleep(1)
+        metrics.send()
         signal.pthread_kill(main_thread, signal.SIGURG)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACEFUL_TIMEOUT_SECONDS)

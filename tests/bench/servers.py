@@ -108,6 +108,7 @@ def environment(cluster: Cluster, name: str, **more: str) -> dict[str, str]:
         "JWT_SIGNING_KEY": SIGNING_KEY,
         "WEB_CONCURRENCY": WORKERS,
         "THREADS": THREADS,
+        "METRICS_BIND": f"127.0.0.1:{free_port()}",  # as every deployment has it
         **more,
     }
 
