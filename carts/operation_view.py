@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from itertools import islice
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -28,20 +27,12 @@ from carts.value_types import checked
 from cartsvc.api.envelope import entity_tag, object_text, success
 from cartsvc.api.headers import preferences, versions
 from cartsvc.api.json_body import check_media_type, has_body, json_object, received_body
-from cartsvc.api.query import QueryParameter, query_values
 from cartsvc.concurrency_limit import COMPUTING, RECEIVING, WAITING
 from cartsvc.guids import check_guids
 from cartsvc.identity.bearer_tokens import bearer_of
 from cartsvc.json_values import compact_json
-from cartsvc.member_names import json_pointer, shortened
-from cartsvc.request_errors import (
-    MAX_ERRORS,
-    ApiError,
-    ApiErrors,
-    InvalidHeader,
-    UnknownMember,
-    UnknownParameter,
-)
+from cartsvc.member_names import MAX_UNKNOWN, json_pointer, shortened
+from cartsvc.request_errors import ApiError, ApiErrors, InvalidHeader, UnknownMember
 
 IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
 
@@ -49,8 +40,6 @@ IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_MAX_LENGTH}}}")
 READ_HEADERS = {"HTTP_PREFER", "HTTP_IF_MATCH", "HTTP_IDEMPOTENCY_KEY"}
 
 READING_SCOPES = ("Cart.Read", "Cart.Write")
-
-MAX_WARNINGS = 10
 
 
 class OperationView(ViewSetMixin, APIView):
@@ -135,7 +124,7 @@ class OperationView(ViewSetMixin, APIView):
             raise ApiErrors(errors)
 
     def validated(self) -> Any:
-        """Return what the operation's serializer makes of the body, or of none, if it may be."""
+        """Return what the operation's serializer makes of the body; None of none, if it may be."""
         may_be_none = self.operation.body_is_optional
         if not may_be_none or has_body(self.request):
             check_media_type(self.request, self.operation.media_types)
@@ -143,15 +132,15 @@ class OperationView(ViewSetMixin, APIView):
             body = received_body(self.request)
         with COMPUTING.seat_for(self.caller):
             # Some generated clients send null for a body that is not given.
-            is_none = may_be_none and body.strip() in {b"", b"null"}
-            sent = {} if is_none else json_object(body)
-            values, (errors, unknown) = checked(self.operation.body.body_check, sent)
-            most = MAX_ERRORS + 1 if self.is_strict else MAX_WARNINGS
+            if may_be_none and body.strip() in {b"", b"null"}:
+                return None
+            asked = self.operation.body
+            values, (errors, unknown) = checked(asked.body_check, json_object(body))
             warnings: list[ApiError] = [
                 UnknownMember(field=json_pointer((*place, shortened(str(name)))))
-                for *place, name in unknown[:most]
+                for *place, name in unknown[:MAX_UNKNOWN]
             ]
-            if self.is_strict:
+            if self.is_strict or asked.refuses_unknown:
                 errors, warnings = [*warnings, *errors], []
             if errors:
                 invalid = ApiErrors(errors)
@@ -159,14 +148,6 @@ class OperationView(ViewSetMixin, APIView):
                 invalid.warnings = warnings
                 raise invalid
         self.warnings, self.sent = warnings, values
-        return values
-
-    def query(self, parameters: Mapping[str, QueryParameter]) -> dict[str, Any]:
-        """Return the values of the query's parameters, in the order of `parameters`."""
-        sent = self.request.GET
-        values = query_values(sent, parameters)
-        unknown = islice((name for name in sent if name not in parameters), MAX_WARNINGS)
-        self.warnings = [UnknownParameter(field=shortened(name)) for name in unknown]
         return values
 
     def carts(self, **keys: object) -> CartManager:
@@ -200,14 +181,10 @@ class OperationView(ViewSetMixin, APIView):
 
     def _record(self, ids: Sequence[UUID]) -> IdempotencyRecord:
         """Return the record of the request, or of the same request sent before."""
-        request = {
-            "path": [self.operation.name, ids],
-            "If-Match": self.expected,
-            "body": self.sent,
-            "preference": self.returns_cart,
-        }
+        parts = {"path": [self.operation.name, ids], "If-Match": self.expected, "body": self.sent}
+        parts["preference"] = self.returns_cart
         profile_key, partner = self.kwargs["profile_key"], self.bearer.partner_key
-        return IdempotencyRecord.of_request(profile_key, partner, str(self.key), request)
+        return IdempotencyRecord.of_request(profile_key, partner, str(self.key), parts)
 
     def answer(self, answer: Answer) -> HttpResponse:
         """Return the operation's success."""

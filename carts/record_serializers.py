@@ -69,6 +69,8 @@ class RecordSerializer(serializers.Serializer):
     record: ClassVar[Record]
     # Members that may be sent beside the fields. They set nothing.
     ignored_members: ClassVar[frozenset[str]] = READ_ONLY_MEMBERS
+    # Whether any other is an error of the body. Ignored, it would let more be done than was asked.
+    refuses_unknown: ClassVar[bool] = False
 
     def get_fields(self) -> Values:
         """Return the fields of the record, which says what is optional, and any others."""

@@ -163,9 +163,9 @@ class Closing(NamedTuple):
 
 @checked_record
 class Reopening(NamedTuple):
-    """Which checkout is opened. Without a `reference`, the cart is, however it was closed."""
+    """Which checkout is opened, and nothing else."""
 
-    reference: Annotated[str | None, REFERENCE] = None
+    reference: Annotated[str, REFERENCE]
 
 
 def checked_key(name: str, value: Any, *place: str | int) -> UUID:

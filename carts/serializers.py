@@ -63,6 +63,7 @@ class ReplaceItemsSerializer(AddItemsSerializer):
     """The request body of Replace Items. What is not sent is not kept."""
 
     record = ItemList
+    refuses_unknown = True
     items = PlacedCartItemSerializer(many=True)
 
     def validate(self, values: Values) -> Values:
@@ -76,6 +77,7 @@ class CloseCartSerializer(RecordSerializer):
     record: ClassVar[Record] = Closing
     # Who sends a `status` or `version` that a read shows means something by it, and must hear.
     ignored_members: ClassVar[frozenset[str]] = frozenset()
+    refuses_unknown = True
 
 
 class ReopenCartSerializer(CloseCartSerializer):

@@ -27,12 +27,12 @@ from carts.value_types import INT32
 from cartsvc.api.envelope import entity_tag, object_text
 from cartsvc.api.headers import versions
 from cartsvc.api.operation import Operation
-from cartsvc.api.query import QueryParameter, integer_between, one_of
+from cartsvc.api.query import QueryParameter, integer_between, one_of, query_values
 from cartsvc.concurrency_limit import WAITING
 from cartsvc.guids import parse_guid
 from cartsvc.json_values import compact_json
 from cartsvc.member_names import camel_case
-from cartsvc.request_errors import InvalidParameter
+from cartsvc.request_errors import InvalidParameter, UnknownParameter
 from cartsvc.serving.logs import warn_once_a_minute
 
 logger = logging.getLogger(__name__)
@@ -114,10 +114,10 @@ class ChangesViewSet(OperationView):
         required_scope=settings.ANY_PROFILE_SCOPE,
         data="ChangesPage",
         query_parameters=CHANGES_PARAMETERS,
-        errors=(InvalidParameter,),
+        errors=(InvalidParameter, UnknownParameter),
     )
     def list(self, request: HttpRequest) -> HttpResponse:
-        seen, limit = self.query(CHANGES_PARAMETERS).values()
+        seen, limit = query_values(request.GET, CHANGES_PARAMETERS).values()
         with WAITING.seat_for((self.caller, "reads")):
             changes, following = changes_after(seen, limit, self.bearer.keys)
         listed = [dict(zip(CHANGE_MEMBERS, change, strict=True)) for change in changes]
@@ -153,11 +153,12 @@ class CartViewSet(OperationView):
         message="The carts were found.",
         data="CartPage",
         query_parameters=IN_ORDER_OF_CREATION,
-        errors=(InvalidParameter,),
+        errors=(InvalidParameter, UnknownParameter),
     )
     def list(self, request: HttpRequest, profile_key: UUID) -> HttpResponse:
         by_change = request.GET.get("sort") == MODIFIED
-        values = self.query(IN_ORDER_OF_CHANGE if by_change else IN_ORDER_OF_CREATION)
+        parameters = IN_ORDER_OF_CHANGE if by_change else IN_ORDER_OF_CREATION
+        values = query_values(request.GET, parameters)
         limit, cursor, status, restaurant_key, _ = values.values()
         keys = {} if restaurant_key is None else {"restaurant_key": restaurant_key}
         with WAITING.seat_for((self.caller, "reads")):
@@ -215,8 +216,8 @@ class CartViewSet(OperationView):
     @ending(
         name="Reopen Cart",
         description=(
-            "Opens a closed cart. With a reference, as when a payment has failed, it opens only "
-            "a checkout of that reference."
+            "Opens a cart: without a body, however it was closed; with the reference of a payment "
+            "that has failed, only a checkout of that reference."
         ),
         message="The cart is open.",
         body=serializers.ReopenCartSerializer(),

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable
 
-MAX_NAME_LENGTH = 64  # characters
+# Of names that a caller has made up: how many an answer tells, and how many characters of each.
+MAX_UNKNOWN, MAX_NAME_LENGTH = 10, 64
 
 
 def shortened(name: str) -> str:

@@ -104,16 +104,15 @@ class ApiErrors(ApiError):
 class UnknownMember(ApiError):
     text = "This object has no member of that name."
     meaning = (
-        "The body names a member that the object does not have, perhaps a misspelt one. The "
-        "answer warns of it; with Prefer: handling=strict it is an error."
+        "The body names a member that the object does not have, perhaps a misspelt one. Create, "
+        "Add, Update and Change warn of it, unless Prefer: handling=strict is sent."
     )
     remedy = "Correct the name, or leave the member out."
 
 
 class UnknownParameter(ApiError):
-    status = 200
     text = "This operation has no query parameter of that name."
-    meaning = "The query names a parameter that the operation does not have. It is only a warning."
+    meaning = "The query names a parameter that the list does not have, perhaps a misspelt one."
     remedy = "Correct the name, or leave the parameter out."
 
 

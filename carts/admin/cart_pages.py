@@ -13,7 +13,7 @@ from carts.admin.history import Snapshot, in_one_line, lines_of_item, lines_of_i
 from carts.models import Cart
 from carts.models.cart_status import OPEN
 from carts.models.manager import CartManager
-from carts.records import ABANDONED, Closing, Reopening
+from carts.records import ABANDONED, Closing
 
 
 class ChangeCartView(EditView):
@@ -53,7 +53,7 @@ class ReopenView(ChangeView):
         closed = state.cart.state
         about = (closed.reference, closed.order_reference)
         was = ", ".join([closed.status, *(format_value(one) for one in about if one)])
-        return Decision(f"Cart reopened: it was {was}", CartManager.reopen_cart, (Reopening(),))
+        return Decision(f"Cart reopened: it was {was}", CartManager.reopen_cart)
 
 
 class DeleteCartView(ChangeView):

@@ -155,7 +155,7 @@ class Cart(GuardedModel):
 
     def reopen(self, *, version: int | None = None, **values: Any) -> None:
         """Open the cart, or with a `reference` its checkout; see `CartManager.reopen_cart`."""
-        Cart.objects.reopen_cart(self.pk, Reopening(**values), version=version)
+        Cart.objects.reopen_cart(self.pk, Reopening(**values) if values else None, version=version)
         self.refresh_from_db()
 
     def move(self, profile_key: UUID | str, *, version: int | None = None) -> None:

@@ -62,10 +62,9 @@ class CartStatus(NamedTuple):
             return new
         return self if number is None else self._replace(order_reference=number)
 
-    def reopened(self, reopening: Reopening) -> "CartStatus":
+    def reopened(self, reopening: Reopening | None) -> "CartStatus":
         """Return it as Reopen Cart makes it, or raise `cart_closed` if that may not open it."""
-        sent = reopening.reference
-        if sent is not None and (self.status, self.reference) != (CHECKOUT, sent):
+        if reopening and (self.status, self.reference) != (CHECKOUT, reopening.reference):
             self.check_open("reference")
         return CartStatus(OPEN)
 

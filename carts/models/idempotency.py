@@ -1,7 +1,6 @@
 """Idempotency records, each written in the transaction of the change that it protects."""
 
 import hashlib
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple, Self
@@ -24,8 +23,6 @@ KEPT_HOURS = 24  # a promise to callers
 # contains. So the keys of two partners never collide.
 STORED_MAX_LENGTH = KEY_MAX_LENGTH + 1 + types_of(NewCart)["partner_key"].max_length
 
-DIGEST_LENGTH = 32  # bytes
-
 
 class Answer(NamedTuple):
     """What a request is answered, and with an Idempotency-Key once more.
@@ -45,7 +42,7 @@ class IdempotencyRecord(models.Model):
     pk = models.CompositePrimaryKey("profile_key", "key")
     profile_key = models.UUIDField()
     key = models.CharField(max_length=STORED_MAX_LENGTH)
-    digest = models.BinaryField(max_length=DIGEST_LENGTH)
+    digest = models.BinaryField(max_length=32)
     data = models.TextField(null=True)
     version = models.PositiveBigIntegerField(null=True)
     is_change = models.BooleanField(default=True)
@@ -58,16 +55,14 @@ class IdempotencyRecord(models.Model):
         return self.key
 
     @classmethod
-    def of_request(
-        cls, profile_key: UUID, partner_key: str | None, key: str, request: Mapping[str, object]
-    ) -> Self:
+    def of_request(cls, profile_key: UUID, partner_key: str | None, key: str, parts: Any) -> Self:
         """Return the record of a request: a new one, or that of the same request sent before.
 
         The key belongs to the profile and, if the token is bound to a partner, to that partner.
-        The `request` is its parts by their names, which an error tells of those that differ.
+        An error names those of the request's `parts`, a dict, that differ.
         """
-        length = DIGEST_LENGTH // len(request)
-        digests = [digest_of(part)[:length] for part in request.values()]
+        length = 32 // len(parts)  # of what all share
+        digests = [digest_of(part)[:length] for part in parts.values()]
         # Cutting is safe: no cart has a longer partner key, so the change is an error.
         stored = key if partner_key is None else f"{partner_key} {key}"[:STORED_MAX_LENGTH]
         record = cls(profile_key=profile_key, key=stored, digest=b"".join(digests))
@@ -84,16 +79,12 @@ class IdempotencyRecord(models.Model):
                 raise RequestInProgress from error
             raise
         if earlier is None:  # it has just been purged
-            return cls.of_request(profile_key, partner_key, key, request)
+            return cls.of_request(profile_key, partner_key, key, parts)
         if earlier.created_on < cls.expired_before():
             record.save(force_update=True)
             return record
-        kept = bytes(earlier.digest)
-        if differs := [
-            name
-            for n, (name, digest) in enumerate(zip(request, digests, strict=True))
-            if not kept.startswith(digest, n * length)
-        ]:
+        kept, named = bytes(earlier.digest), enumerate(zip(parts, digests, strict=True))
+        if differs := [name for n, (name, one) in named if not kept.startswith(one, n * length)]:
             raise IdempotencyKeyReused(differs=differs, parts=", ".join(differs))
         earlier.is_new = False
         return earlier

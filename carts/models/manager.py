@@ -239,9 +239,9 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
             return self._write_status(transaction, cart, version, "Close Cart", status)
 
     def reopen_cart(
-        self, cart_id: UUID, reopening: Reopening, *, version: Expected = None
+        self, cart_id: UUID, reopening: Reopening | None = None, *, version: Expected = None
     ) -> Outcome:
-        """Open a closed cart. Of an open one, this changes nothing."""
+        """Open a closed cart, or no more than `reopening` says. An open one stays as it is."""
         with Transaction.begin() as transaction:
             cart, _ = self._lock_row(transaction, cart_id)
             status = cart.status.reopened(reopening)

@@ -92,10 +92,13 @@ class DocumentGenerator(SchemaGenerator):
         queried = declared.query_parameters
         defaults = {name: {"default": one.default} for name, one in queried.items() if one.default}
         origin = "Beta." if declared.specified else "Extension to the specification."
+        text = f"{origin} {declared.description}"
+        if queried or getattr(declared.body, "refuses_unknown", False):
+            text += f" A {'member' if declared.body else 'parameter'} of another name is an error."
         described: JsonDict = {
             "operationId": camel_case(declared.name.lower().replace(" ", "_")),
             "summary": declared.name,
-            "description": f"{origin} {declared.description}",
+            "description": text,
             "x-beta" if declared.specified else "x-extension": True,
             "security": [
                 {"bearer": [scope, declared.required_scope] if declared.required_scope else [scope]}

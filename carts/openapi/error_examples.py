@@ -35,6 +35,7 @@ BODY_ERRORS = (
 # Of the errors that operations declare, those that have details.
 DECLARED_ERRORS = (
     request_errors.InvalidParameter("limit must be 1 to 100.", field="limit"),
+    request_errors.UnknownParameter(field="offset"),
     cart_errors.CannotChange(field="/currency"),
     cart_errors.PartnerMismatch(field="/partnerKey"),
     cart_errors.CartClosed(

@@ -72,6 +72,7 @@ def add_schemas(schemas: dict[str, JsonDict]) -> None:
             "description": inspect.getdoc(serializer),
             "properties": sent,
             "required": [name for name, field in fields.items() if field.required],
+            **({"additionalProperties": False} if serializer.refuses_unknown else {}),
         }
     summary = schemas["CartSummary"]["properties"]
     summary |= {name: one for name, one in schemas["Cart"]["properties"].items() if name != "items"}

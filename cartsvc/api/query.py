@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from django.http import QueryDict
 
-from cartsvc.request_errors import ApiErrors, InvalidParameter
+from cartsvc.member_names import MAX_UNKNOWN, shortened
+from cartsvc.request_errors import ApiError, ApiErrors, InvalidParameter, UnknownParameter
 
 
 class QueryParameter(NamedTuple):
@@ -37,8 +39,10 @@ def one_of(*words: str) -> QueryParameter:
 
 
 def query_values(sent: QueryDict, parameters: Mapping[str, QueryParameter]) -> dict[str, Any]:
-    """Return the parameters' values, or raise all that is wrong with them."""
-    values, errors = dict[str, Any](), []
+    """Return the parameters' values, in the order of `parameters`, or raise all that is wrong."""
+    unknown = islice((name for name in sent if name not in parameters), MAX_UNKNOWN)
+    errors: list[ApiError] = [UnknownParameter(field=shortened(name)) for name in unknown]
+    values = dict[str, Any]()
     for name, (read, rule, default) in parameters.items():
         texts = sent.getlist(name)
         values[name] = read(texts[0]) if texts else default

@@ -84,9 +84,8 @@ def test_what_changes_nothing_says_so_to_a_replay_too(
     api: Api, cart_id: str, item_id: str, name: str, closed: Any
 ) -> None:
     items = [{"itemId": item_id, **bodies.item()}]
-    body = {"Replace Items": {"items": items}, "Close Cart": CLOSING, "Reopen Cart": {}}.get(
-        name, {}
-    )
+    body: Any = {"Replace Items": {"items": items}, "Close Cart": CLOSING, "Reopen Cart": "null"}
+    body = body.get(name, {})
     if closed:
         send(api, "Close Cart", cart_id, body=CLOSING)
     change = partial(send, api, name, cart_id, item_id, body, Idempotency_Key="k")

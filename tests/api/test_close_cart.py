@@ -71,7 +71,7 @@ def test_a_body_that_closes_nothing(
     api: Api, cart_id: str, unchanged: Unchanged, body: Any, errors: dict[str, str]
 ) -> None:
     """What depends on the outcome is told once each value is of its type."""
-    response = close(api, cart_id, body, Prefer="handling=strict")
+    response = close(api, cart_id, body)
     assert response.status_code == 400
     assert sorted(errors_of(response)) == sorted((code, field) for field, code in errors.items())
 

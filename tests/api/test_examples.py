@@ -128,6 +128,7 @@ ELSEWHERE: dict[str, dict[str, Any]] = {
     "unsupported_media_type": {"headers": {"Content-Type": "text/plain"}},
     "invalid_guid": {"profileKey": "4711"},
     "invalid_parameter": {"query": "?limit=0"},
+    "unknown_parameter": {"query": "?offset=10"},
     "cart_not_found": {"cartId": STRANGER},
     "item_not_found": {"itemId": STRANGER},
     "version_mismatch": {"headers": {"If-Match": '"3"'}},

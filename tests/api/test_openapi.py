@@ -16,6 +16,7 @@ from cartsvc.request_errors import API_ERRORS, ApiError
 from tests.api.openapi_document import OPERATIONS, Document, operation, ref, undescribed
 from tests.support.callers import PROFILE, Api
 from tests.support.fields import FIELDS, OPTIONAL, by_kind
+from tests.support.operations import NARROWING
 
 
 def test_the_operations_two_of_them_specified(document: Document) -> None:
@@ -307,6 +308,19 @@ def test_the_unit_of_an_amount_is_said(document: Document) -> None:
     ]
     assert len(amounts) > 6
     assert [one for one in amounts if "currency's own unit" not in one[2]] == []
+
+
+def test_what_takes_no_other_names_says_so(document: Document) -> None:
+    schemas, closed = document["components"]["schemas"], set()
+    for name, (declared, *_) in OPERATIONS.items():
+        if declared.name in NARROWING:
+            of = "member" if declared.body else "parameter"
+            text = f"A {of} of another name is an error."
+            assert text in operation(document, name)["description"]
+            closed |= {type(declared.body).__name__.removesuffix("Serializer")} - {"NoneType"}
+    # An item that was read may be sent back with its value.
+    assert {name for name, one in schemas.items() if "additionalProperties" in one} == closed
+    assert schemas["ReopenCart"]["required"] == ["reference"]
 
 
 def test_one_body_need_not_be_sent(document: Document) -> None:

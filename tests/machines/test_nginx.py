@@ -99,8 +99,8 @@ def test_the_texts_are_the_declared_ones() -> None:
 def test_a_service_that_is_down_is_503_and_no_log_of_nginx_has_a_path(proxy: Proxy) -> None:
     caller = proxy.caller()
     key = caller.base.split("/")[5]
-    assert caller.get("?secret=s3cret", X_Request_ID="of-this-request").status_code == 200
-    path = f"{caller.base.removeprefix(proxy.url)}?secret=s3cret"
+    assert caller.get("?restaurantKey=7", X_Request_ID="of-this-request").status_code == 200
+    path = f"{caller.base.removeprefix(proxy.url)}?restaurantKey=7"
     proxy.server.stop()
     try:
         # The lines of errors have the path, whatever the format of the access log.
@@ -119,7 +119,7 @@ def test_a_service_that_is_down_is_503_and_no_log_of_nginx_has_a_path(proxy: Pro
     )
     for text in (access, errors):
         assert key not in text
-        assert "s3cret" not in text
+        assert "restaurantKey" not in text
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])

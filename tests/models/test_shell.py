@@ -195,6 +195,13 @@ def test_a_value_that_is_not_given_is_required(unchanged: Unchanged) -> None:
     }
 
 
+def test_a_reference_that_is_none_opens_nothing(cart: Any, unchanged: Unchanged) -> None:
+    cart.close(outcome="ordered", reference="order-1")
+    unchanged()
+    with pytest.raises(ValidationError, match="reference: This field must not be null"):
+        cart.reopen(reference=None)
+
+
 @pytest.mark.parametrize("key", [lambda cart: cart, lambda cart: cart.pk, lambda c: str(c.pk)])
 def test_a_cart_is_deleted_by_its_key_or_itself(cart: Any, key: Callable[[Any], Any]) -> None:
     Cart.objects.delete_cart(key(cart))

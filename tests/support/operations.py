@@ -66,6 +66,15 @@ CHANGES = [name for name in ON_A_CART if name not in {*READS, "Reopen Cart"}]
 # What takes an item or the cart away comes after what needs it, in this order.
 LAST = ["Remove Item", "Replace Items", "Close Cart", "Reopen Cart", "Move Cart", "Delete Cart"]
 IN_TURN = sorted([*CHANGES, "Reopen Cart"], key=lambda name: name in LAST and 1 + LAST.index(name))
+# What a name that is ignored would let do more than was asked: end, move, replace, list.
+NARROWING = {
+    "List Carts",
+    "List Changes",
+    "Replace Items",
+    "Close Cart",
+    "Reopen Cart",
+    "Move Cart",
+}
 WITH_A_BODY = [name for name, one in REQUESTS.items() if one.operation.body]
 
 
